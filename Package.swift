@@ -1,0 +1,122 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// One package, one trait. An app that imports only `Tidemark` resolves GRDB and nothing else; everything that
+// needs an HTTP server, a token library or a command line stands behind `Server`.
+let server: TargetDependencyCondition? = .when(traits: ["Server"])
+
+let package = Package(
+    name: "tidemark",
+    platforms: [.macOS(.v15), .iOS(.v17), .tvOS(.v17), .watchOS(.v10), .visionOS(.v1)],
+    products: [
+        .library(name: "Tidemark", targets: ["Tidemark"]),
+        .library(name: "TidemarkServer", targets: ["TidemarkServer"]),
+        .library(name: "TidemarkSQLite", targets: ["TidemarkSQLite"]),
+        .library(name: "TidemarkHummingbird", targets: ["TidemarkHummingbird"]),
+        .library(name: "TidemarkTesting", targets: ["TidemarkTesting"]),
+        .executable(name: "tidemark", targets: ["TidemarkCommand"]),
+    ],
+    traits: [
+        .trait(name: "Server", description: "The HTTP server, its tokens and the command line.")
+    ],
+    dependencies: [
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.26.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
+    ],
+    targets: [
+        // The cellar: zlib, which both ends of the wire need and both platforms ship.
+        .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
+        .target(name: "TidemarkGzip", dependencies: ["CZlib"]),
+
+        .target(name: "TidemarkWire"),
+        .target(name: "TidemarkCore", dependencies: ["TidemarkWire"]),
+
+        .target(
+            name: "Tidemark",
+            dependencies: [
+                "TidemarkCore", "TidemarkWire", "TidemarkGzip",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ]
+        ),
+        .target(
+            name: "TidemarkAsyncHTTPClient",
+            dependencies: [
+                "Tidemark", "TidemarkGzip",
+                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: server),
+                .product(name: "NIOCore", package: "swift-nio", condition: server),
+            ]
+        ),
+
+        .target(name: "TidemarkServer", dependencies: ["TidemarkCore", "TidemarkWire"]),
+        .target(
+            name: "TidemarkSQLite",
+            dependencies: [
+                "TidemarkServer", "TidemarkWire",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ]
+        ),
+        .target(
+            name: "TidemarkHummingbird",
+            dependencies: [
+                "TidemarkServer", "TidemarkWire", "TidemarkGzip",
+                .product(name: "Hummingbird", package: "hummingbird", condition: server),
+                .product(name: "JWTKit", package: "jwt-kit", condition: server),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: server),
+                .product(name: "Logging", package: "swift-log", condition: server),
+                .product(name: "NIOCore", package: "swift-nio", condition: server),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: server),
+            ]
+        ),
+        .executableTarget(
+            name: "TidemarkCommand",
+            dependencies: [
+                "Tidemark", "TidemarkAsyncHTTPClient", "TidemarkServer", "TidemarkSQLite", "TidemarkHummingbird",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
+                .product(name: "Configuration", package: "swift-configuration", condition: server),
+                .product(name: "Hummingbird", package: "hummingbird", condition: server),
+                .product(name: "Logging", package: "swift-log", condition: server),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: server),
+                .product(name: "Yams", package: "Yams", condition: server),
+            ]
+        ),
+        .target(name: "TidemarkTesting", dependencies: ["Tidemark", "TidemarkServer"]),
+
+        .testTarget(name: "WireTests", dependencies: ["TidemarkWire", "TidemarkGzip"]),
+        .testTarget(name: "CoreTests", dependencies: ["TidemarkCore"]),
+        .testTarget(
+            name: "ClientTests",
+            dependencies: ["Tidemark", "TidemarkTesting", "TidemarkServer", "TidemarkSQLite"]
+        ),
+        .testTarget(name: "ServerTests", dependencies: ["TidemarkServer", "TidemarkSQLite"]),
+        .testTarget(
+            name: "EndToEndTests",
+            dependencies: [
+                "Tidemark", "TidemarkAsyncHTTPClient", "TidemarkHummingbird", "TidemarkSQLite",
+                "TidemarkServer", "TidemarkTesting", "TidemarkCommand",
+                .product(name: "HummingbirdTesting", package: "hummingbird", condition: server),
+            ]
+        ),
+        .testTarget(name: "TidyTests"),
+    ]
+)
+
+for target in package.targets where target.type != .system {
+    var settings = target.swiftSettings ?? []
+    settings += [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+    ]
+    target.swiftSettings = settings
+}
