@@ -5,6 +5,9 @@ import PackageDescription
 // needs an HTTP server, a token library or a command line stands behind `Server`.
 let server: TargetDependencyCondition? = .when(traits: ["Server"])
 
+// The project's own builds (`make`, CI) stop at a warning; an app that depends on the package never does.
+let strict = Context.environment["TIDEMARK_STRICT"] == "1"
+
 let package = Package(
     name: "tidemark",
     platforms: [.macOS(.v15), .iOS(.v17), .tvOS(.v17), .watchOS(.v10), .visionOS(.v1)],
@@ -30,6 +33,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
     ],
     targets: [
@@ -63,6 +67,7 @@ let package = Package(
             dependencies: [
                 "TidemarkServer", "TidemarkWire",
                 .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ]
         ),
         .target(
@@ -74,6 +79,7 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types", condition: server),
                 .product(name: "Logging", package: "swift-log", condition: server),
                 .product(name: "NIOCore", package: "swift-nio", condition: server),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: server),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: server),
             ]
         ),
@@ -118,5 +124,6 @@ for target in package.targets where target.type != .system {
         .enableUpcomingFeature("MemberImportVisibility"),
         .enableUpcomingFeature("InternalImportsByDefault"),
     ]
+    if strict { settings.append(.treatAllWarnings(as: .error)) }
     target.swiftSettings = settings
 }

@@ -1,0 +1,40 @@
+# Every target is a line or two; the work stands in Scripts/, so that it can also be run by hand.
+# SWIFT_BUILD_FLAGS reaches every `swift build` and `swift test`, for example SWIFT_BUILD_FLAGS="--jobs 1".
+
+# One setting for build, test, check and docs, so that going from one to the next compiles nothing twice.
+# TIDEMARK_STRICT=0 lets warnings pass, for a compiler newer than the project.
+TIDEMARK_STRICT ?= 1
+export TIDEMARK_STRICT
+export SWIFT_BUILD_FLAGS
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build test check docs demo format clean
+
+help: ## Lists the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Installs what a build needs and looks for Swift 6.2 or newer
+	@Scripts/setup
+
+build: setup ## Builds everything, with the tests, for debugging
+	swift build --traits Server --build-tests $(SWIFT_BUILD_FLAGS)
+
+test: setup ## Runs all tests, builds the examples, proves that the client builds alone
+	@Scripts/test
+
+check: setup ## Format, warnings as errors, and the house rules
+	@Scripts/check
+
+docs: setup ## Builds the documentation into .build-docs; a warning is an error
+	@Scripts/docs
+
+demo: setup ## Builds the `tidemark` command for release and runs its demo
+	TIDEMARK_STRICT=0 swift build --configuration release --traits Server --product tidemark \
+		--scratch-path .build-release $(SWIFT_BUILD_FLAGS)
+	.build-release/release/tidemark demo
+
+format: ## Formats the Swift files in place
+	@Scripts/check --format
+
+clean: ## Removes everything that was built
+	rm -rf .build .build-*

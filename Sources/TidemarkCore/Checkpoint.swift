@@ -1,0 +1,177 @@
+package import TidemarkWire
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Where a reader stands in a scope's log (PROTOCOL.md 3): what an opaque `since` says to the server.
+package struct Checkpoint: Hashable, Sendable {
+    /// Which opening of the store assigned the versions below; 0 before the first.
+    package var incarnation: Int64
+    /// Pages are applied up to here.
+    package var position: Version
+    /// The end of the walk in progress; equal to `position` between walks.
+    package var horizon: Version
+    /// The last version at which the reader's state was whole.
+    package var complete: Version
+    /// The first horizon of a walk from the beginning, while that walk lasts.
+    package var origin: Version?
+
+    package init(incarnation: Int64, position: Version, horizon: Version, complete: Version, origin: Version?) {
+        self.incarnation = incarnation
+        self.position = position
+        self.horizon = horizon
+        self.complete = complete
+        self.origin = origin
+    }
+
+    /// The state of a reader that has nothing.
+    package static func beginning(of scope: ScopeHistory) -> Checkpoint {
+        Checkpoint(
+            incarnation: scope.incarnation(of: scope.head), position: 0, horizon: scope.head, complete: 0,
+            origin: scope.head)
+    }
+
+    package var isWalking: Bool { position < horizon }
+
+    /// Tombstones at or below this version are of no use to the reader.
+    package var tombstonesAfter: Version { origin ?? 0 }
+
+    /// The version that is held against the retention floor.
+    package var retained: Version { origin ?? complete }
+}
+
+/// What the server knows of a scope's past, as far as checkpoints need it.
+package struct ScopeHistory: Hashable, Sendable {
+    package var head: Version
+    /// Rows superseded at or below this version are gone.
+    package var sweepFloor: Version
+    /// Tombstones at or below this version are gone.
+    package var retentionFloor: Version
+    /// Each opening of the store that wrote here, with the head that it found, oldest first.
+    package var incarnations: [Incarnation]
+
+    package struct Incarnation: Hashable, Sendable {
+        package var id: Int64
+        package var start: Version
+
+        package init(id: Int64, start: Version) {
+            self.id = id
+            self.start = start
+        }
+    }
+
+    package init(head: Version, sweepFloor: Version, retentionFloor: Version, incarnations: [Incarnation]) {
+        self.head = head
+        self.sweepFloor = sweepFloor
+        self.retentionFloor = retentionFloor
+        self.incarnations = incarnations
+    }
+
+    /// The opening that assigned a version; 0 where none did.
+    package func incarnation(of version: Version) -> Int64 {
+        incarnations.last { $0.start < version }?.id ?? 0
+    }
+}
+
+extension Checkpoint {
+    /// Takes up a walk where this checkpoint left it, or begins the next one; refuses a checkpoint whose history is
+    /// not this scope's (T19), or whose tombstones are gone.
+    package func resumed(in scope: ScopeHistory) throws(Problem) -> Checkpoint {
+        try checkHistory(in: scope)
+        if retained < scope.retentionFloor {
+            throw Self.expired(.retention, "Deletions up to version \(scope.retentionFloor) are no longer kept.")
+        }
+        var next = self
+        if isWalking {
+            // A horizon that has left the window cannot be served exactly any more; the walk goes on to a new one and
+            // keeps the old `complete`, so that a slow reader finishes instead of starting over.
+            if horizon < scope.sweepFloor { next.horizon = scope.head }
+        } else {
+            next.horizon = scope.head
+        }
+        next.incarnation = scope.incarnation(of: next.horizon)
+        return next
+    }
+
+    /// After a page: at `position`, or at the end of the walk.
+    package func advanced(to position: Version?) -> Checkpoint {
+        var next = self
+        if let position {
+            next.position = position
+        } else {
+            next.position = horizon
+            next.complete = horizon
+            next.origin = nil
+        }
+        return next
+    }
+
+    private func checkHistory(in scope: ScopeHistory) throws(Problem) {
+        let top = max(horizon, complete)
+        guard top > 0 else { return }
+        guard let index = scope.incarnations.firstIndex(where: { $0.id == incarnation }) else {
+            throw Self.expired(.epoch, "The store's history is not the one that this checkpoint was issued for.")
+        }
+        let isLast = index == scope.incarnations.endIndex - 1
+        let end = isLast ? scope.head : scope.incarnations[index + 1].start
+        guard top <= end else {
+            throw Self.expired(
+                isLast ? .ahead : .epoch, "The checkpoint names version \(top); this history went only to \(end).")
+        }
+    }
+
+    private static func expired(_ reason: Problem.Reason, _ detail: String) -> Problem {
+        var problem = Problem(.checkpointExpired, detail)
+        problem.reason = reason
+        return problem
+    }
+}
+
+// MARK: - As a token
+
+extension Checkpoint {
+    private static let format: Int64 = 1
+    private static let markLength = 16
+
+    /// An opaque text: the numbers above and a mark that binds them to the scope and to the server's key.
+    package func token(scope: Scope, key: [UInt8]) -> String {
+        var writer = ByteWriter()
+        for number in [Self.format, incarnation, position, horizon, complete, origin ?? -1] { writer.integer(number) }
+        let body = writer.bytes
+        return Data(body + Self.mark(body, scope: scope, key: key)).base64EncodedString()
+            .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+    }
+
+    package init(token: String, scope: Scope, key: [UInt8]) throws(Problem) {
+        let invalid = Problem(.invalidCheckpoint, "`since` is not a checkpoint of scope \(scope).")
+        var text = token.replacing("-", with: "+").replacing("_", with: "/")
+        text += String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
+        guard token.utf8.count <= 256, let data = Data(base64Encoded: text), data.count > Self.markLength else {
+            throw invalid
+        }
+        let bytes = [UInt8](data)
+        let body = bytes.dropLast(Self.markLength)
+        guard Self.isEqual(Self.mark(body, scope: scope, key: key), bytes.suffix(Self.markLength)) else { throw invalid }
+        var reader = ByteReader(body)
+        guard reader.integer() == Self.format, let incarnation = reader.integer(), let position = reader.integer(),
+            let horizon = reader.integer(), let complete = reader.integer(), let origin = reader.integer(),
+            reader.isAtEnd, 0 <= position, position <= horizon, 0 <= complete, complete <= horizon
+        else { throw invalid }
+        self.init(
+            incarnation: incarnation, position: position, horizon: horizon, complete: complete,
+            origin: origin < 0 ? nil : origin)
+    }
+
+    private static func mark(_ body: some Sequence<UInt8>, scope: Scope, key: [UInt8]) -> [UInt8] {
+        let bound = Array("checkpoint\0\(scope.name)\0".utf8) + body
+        return Array(SHA256.authenticate(bound, key: key).prefix(markLength))
+    }
+
+    /// Looks at every byte, so that the time taken says nothing about where a forgery went wrong.
+    private static func isEqual(_ left: [UInt8], _ right: ArraySlice<UInt8>) -> Bool {
+        left.count == right.count && zip(left, right).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+}

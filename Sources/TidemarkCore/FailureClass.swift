@@ -1,0 +1,38 @@
+/// What kind of failure it was, which alone decides what happens next (B11).
+package enum FailureClass: Hashable, Sendable, CaseIterable {
+    /// The network, a busy server, an answer that was cut or came from somebody else: wait and try again.
+    case transient
+    /// The server failed on this request: wait longer, it is likely to fail again.
+    case server
+    /// The token is missing, bad or expired: the app must act, but a later attempt may carry a fresh token.
+    case unauthenticated
+    /// Nothing will change until the app or its operator does something.
+    case needsApp
+    /// The server waits for other operations first: put the outbox in order and send again.
+    case resolve
+    /// The checkpoint can no longer be served: the scope must be fetched anew.
+    case bootstrap
+
+    /// The class of an HTTP status that is not a success.
+    package init(status: Int) {
+        self =
+            switch status {
+            case 401: .unauthenticated
+            case 408, 425, 429, 502, 503, 504: .transient
+            case 409: .resolve
+            case 410: .bootstrap
+            case 500...599: .server
+            case 400..<500: .needsApp
+            // 1xx and 3xx do not come from this server: a captive portal or a proxy stands between.
+            default: .transient
+            }
+    }
+
+    /// Attempts that are skipped in the back-off's doubling: a failing server gets eight times the first wait.
+    var backoffHeadStart: Int {
+        switch self {
+        case .server: 3
+        case .transient, .unauthenticated, .needsApp, .resolve, .bootstrap: 0
+        }
+    }
+}

@@ -1,0 +1,33 @@
+/// Finds a page size that the network carries in about a second: up by steps, down by half (A11).
+package struct PageSizing: Hashable, Sendable {
+    package struct Settings: Hashable, Sendable {
+        package var range = 50...5000
+        package var start = 500
+        /// A page that takes longer than this is too large.
+        package var targetMilliseconds: Int64 = 1_000
+        /// A page beyond this many bytes is too large for a device's memory, however fast it came.
+        package var targetBytes = 2 << 20
+
+        package init() {}
+    }
+
+    package private(set) var limit: Int
+    private let settings: Settings
+
+    package init(_ settings: Settings = Settings()) {
+        self.settings = settings
+        limit = min(max(settings.start, settings.range.lowerBound), settings.range.upperBound)
+    }
+
+    /// Takes in how the last page went. A page that was not full says nothing about a larger one.
+    package mutating func received(rows: Int, bytes: Int, milliseconds: Int64) {
+        if milliseconds > settings.targetMilliseconds || bytes > settings.targetBytes {
+            limit = max(settings.range.lowerBound, limit / 2)
+        } else if rows >= limit, milliseconds < settings.targetMilliseconds / 2, bytes < settings.targetBytes / 2 {
+            limit = min(settings.range.upperBound, limit + max(settings.range.lowerBound, limit / 2))
+        }
+    }
+
+    /// A page that never arrived may have been too large.
+    package mutating func failed() { limit = max(settings.range.lowerBound, limit / 2) }
+}

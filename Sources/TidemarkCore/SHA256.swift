@@ -1,0 +1,98 @@
+/// SHA-256 (FIPS 180-4) and HMAC (RFC 2104), for what the engine needs without an outside package: the mark that makes
+/// an altered checkpoint visible, and the fingerprint of an operation's payload. Authorisation never rests on it.
+package struct SHA256 {
+    private var state: [UInt32] = [
+        0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
+    ]
+    private var pending: [UInt8] = []
+    private var length: UInt64 = 0
+    private var schedule = [UInt32](repeating: 0, count: 64)
+
+    package init() { pending.reserveCapacity(128) }
+
+    package static func digest(_ bytes: some Sequence<UInt8>) -> [UInt8] {
+        var hash = SHA256()
+        hash.update(bytes)
+        return hash.finish()
+    }
+
+    package static func authenticate(_ bytes: some Sequence<UInt8>, key: [UInt8]) -> [UInt8] {
+        var block = key.count > 64 ? digest(key) : key
+        block.append(contentsOf: repeatElement(0, count: 64 - block.count))
+        var inner = SHA256()
+        inner.update(block.map { $0 ^ 0x36 })
+        inner.update(bytes)
+        var outer = SHA256()
+        outer.update(block.map { $0 ^ 0x5c })
+        outer.update(inner.finish())
+        return outer.finish()
+    }
+
+    package mutating func update(_ bytes: some Sequence<UInt8>) {
+        for byte in bytes {
+            pending.append(byte)
+            length &+= 8
+            if pending.count == 64 { compress() }
+        }
+    }
+
+    package consuming func finish() -> [UInt8] {
+        let bits = length
+        pending.append(0x80)
+        if pending.count > 56 {
+            pending.append(contentsOf: repeatElement(0, count: 64 - pending.count))
+            compress()
+        }
+        pending.append(contentsOf: repeatElement(0, count: 56 - pending.count))
+        for shift in stride(from: 56, through: 0, by: -8) { pending.append(UInt8(truncatingIfNeeded: bits >> shift)) }
+        compress()
+        return state.flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * $0)) } }
+    }
+
+    private mutating func compress() {
+        for index in 0..<16 {
+            let base = index * 4
+            schedule[index] =
+                UInt32(pending[base]) << 24 | UInt32(pending[base + 1]) << 16 | UInt32(pending[base + 2]) << 8
+                | UInt32(pending[base + 3])
+        }
+        for index in 16..<64 {
+            let early = schedule[index - 15]
+            let late = schedule[index - 2]
+            let small = rotate(early, 7) ^ rotate(early, 18) ^ early >> 3
+            let large = rotate(late, 17) ^ rotate(late, 19) ^ late >> 10
+            schedule[index] = schedule[index - 16] &+ small &+ schedule[index - 7] &+ large
+        }
+        mix()
+        pending.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func mix() {
+        var (a, b, c, d) = (state[0], state[1], state[2], state[3])
+        var (e, f, g, h) = (state[4], state[5], state[6], state[7])
+        for index in 0..<64 {
+            let large = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
+            let choice = (e & f) ^ (~e & g)
+            let first = h &+ large &+ choice &+ roundConstants[index] &+ schedule[index]
+            let small = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)
+            let majority = (a & b) ^ (a & c) ^ (b & c)
+            (h, g, f, e) = (g, f, e, d &+ first)
+            (d, c, b, a) = (c, b, a, first &+ small &+ majority)
+        }
+        for (index, word) in [a, b, c, d, e, f, g, h].enumerated() { state[index] &+= word }
+    }
+}
+
+private func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 { word >> count | word << (32 - count) }
+
+/// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
+private let roundConstants: [UInt32] = [
+    0x428a_2f98, 0x7137_4491, 0xb5c0_fbcf, 0xe9b5_dba5, 0x3956_c25b, 0x59f1_11f1, 0x923f_82a4, 0xab1c_5ed5,
+    0xd807_aa98, 0x1283_5b01, 0x2431_85be, 0x550c_7dc3, 0x72be_5d74, 0x80de_b1fe, 0x9bdc_06a7, 0xc19b_f174,
+    0xe49b_69c1, 0xefbe_4786, 0x0fc1_9dc6, 0x240c_a1cc, 0x2de9_2c6f, 0x4a74_84aa, 0x5cb0_a9dc, 0x76f9_88da,
+    0x983e_5152, 0xa831_c66d, 0xb003_27c8, 0xbf59_7fc7, 0xc6e0_0bf3, 0xd5a7_9147, 0x06ca_6351, 0x1429_2967,
+    0x27b7_0a85, 0x2e1b_2138, 0x4d2c_6dfc, 0x5338_0d13, 0x650a_7354, 0x766a_0abb, 0x81c2_c92e, 0x9272_2c85,
+    0xa2bf_e8a1, 0xa81a_664b, 0xc24b_8b70, 0xc76c_51a3, 0xd192_e819, 0xd699_0624, 0xf40e_3585, 0x106a_a070,
+    0x19a4_c116, 0x1e37_6c08, 0x2748_774c, 0x34b0_bcb5, 0x391c_0cb3, 0x4ed8_aa4a, 0x5b9c_ca4f, 0x682e_6ff3,
+    0x748f_82ee, 0x78a5_636f, 0x84c8_7814, 0x8cc7_0208, 0x90be_fffa, 0xa450_6ceb, 0xbef9_a3f7, 0xc671_78f2,
+]

@@ -1,0 +1,154 @@
+/// When one scope syncs, waits, rests or stops. It never touches a socket, a file or a clock: events and the time go
+/// in, effects come out, and the driver carries them out and feeds back what happened.
+package struct SyncMachine: Hashable, Sendable {
+    package enum State: Hashable, Sendable {
+        /// In sync as far as is known. Goes to `exchanging` when woken, at the tick or when the user asks.
+        case idle
+        /// One request is out. Goes to `applying`, `waiting`, `open`, `stopped`, or stays after a repair.
+        case exchanging(attempt: Int)
+        /// One answer is with the database. Goes to `exchanging` or `idle`, or where a failure leads.
+        case applying(attempt: Int)
+        /// Backing off. Goes to `exchanging` at `until` or when the user asks.
+        case waiting(attempt: Int, until: Instant)
+        /// The breaker is open. Goes to `exchanging` at `until` or when the user asks.
+        case open(until: Instant)
+        /// The app must act. Goes to `exchanging` when the user asks, and at the tick where a new token may help.
+        case stopped(FailureClass)
+    }
+
+    package enum Event: Hashable, Sendable {
+        /// There is something to send, or a nudge came.
+        case wake
+        /// The time of the last `sleep` has come.
+        case timer
+        /// The user asked: waits and the breaker are passed over.
+        case reset
+        /// An answer came; it is not applied yet.
+        case answered
+        /// The answer is in the database.
+        case applied(hasMore: Bool)
+        /// The exchange or the apply failed. `wait`: what the server asked for, in milliseconds.
+        case failed(FailureClass, wait: Int64?)
+    }
+
+    package enum Effect: Hashable, Sendable {
+        /// Seal what is pending, send it, and ask for the next page.
+        case exchange
+        /// Put the answer into the database.
+        case apply
+        /// Give unanswered operations new numbers in a new lane, before the next exchange.
+        case repair
+        /// Come back with `timer` then.
+        case sleep(until: Instant)
+    }
+
+    package struct Settings: Hashable, Sendable {
+        package var backoff = Backoff()
+        package var breaker = Breaker.Settings()
+        package var tickMilliseconds: Int64 = 30_000
+        /// No wait is longer: 30 s in the foreground, none in the background.
+        package var longestWaitMilliseconds: Int64 = 30_000
+
+        package init() {}
+    }
+
+    package private(set) var state: State = .idle
+    package private(set) var breaker: Breaker
+    package var settings: Settings
+    /// Woken while busy: once more when this is done.
+    private var isWanted = false
+
+    package init(_ settings: Settings = Settings()) {
+        self.settings = settings
+        breaker = Breaker(settings.breaker)
+    }
+
+    package mutating func handle(_ event: Event, now: Instant, jitter: UInt64) -> [Effect] {
+        switch (state, event) {
+        case (.idle, .wake), (.idle, .timer): return exchange(attempt: 0, now: now)
+        case (.idle, .reset), (.waiting, .reset), (.open, .reset), (.stopped, .reset):
+            breaker.reset()
+            return exchange(attempt: 0, now: now)
+        case (.exchanging, .wake), (.applying, .wake), (.exchanging, .reset), (.applying, .reset):
+            isWanted = true
+            return []
+        case (.exchanging(let attempt), .answered):
+            state = .applying(attempt: attempt)
+            return [.apply]
+        case (.applying, .applied(let hasMore)):
+            breaker.succeeded()
+            guard hasMore || isWanted else { return rest(now: now) }
+            return exchange(attempt: 0, now: now)
+        case (.exchanging(let attempt), .failed(let failure, let wait)),
+            (.applying(let attempt), .failed(let failure, let wait)):
+            return failed(failure, attempt: attempt, wait: wait, now: now, jitter: jitter)
+        case (.waiting(let attempt, let until), .timer):
+            return now >= until ? exchange(attempt: attempt + 1, now: now) : [.sleep(until: until)]
+        case (.open(let until), .timer):
+            return now >= until ? exchange(attempt: 0, now: now) : [.sleep(until: until)]
+        case (.stopped(.unauthenticated), .timer):
+            return exchange(attempt: 0, now: now)
+        case (.waiting, .wake), (.open, .wake), (.stopped, .wake), (.stopped, .timer): return []
+        // Late or repeated; listed by state, so that a new state must be decided.
+        case (.idle, .answered), (.idle, .applied), (.idle, .failed),
+            (.exchanging, .timer), (.exchanging, .applied), (.applying, .timer), (.applying, .answered),
+            (.waiting, .answered), (.waiting, .applied), (.waiting, .failed),
+            (.open, .answered), (.open, .applied), (.open, .failed),
+            (.stopped, .answered), (.stopped, .applied), (.stopped, .failed):
+            return []
+        }
+    }
+
+    private mutating func exchange(attempt: Int, now: Instant) -> [Effect] {
+        guard breaker.allowsAttempt(now: now) else {
+            let until = breaker.openUntil ?? now
+            state = .open(until: until)
+            return [.sleep(until: until)]
+        }
+        isWanted = false
+        state = .exchanging(attempt: attempt)
+        return [.exchange]
+    }
+
+    private mutating func rest(now: Instant) -> [Effect] {
+        state = .idle
+        return [.sleep(until: now + settings.tickMilliseconds)]
+    }
+
+    private mutating func failed(
+        _ failure: FailureClass, attempt: Int, wait: Int64?, now: Instant, jitter: UInt64
+    ) -> [Effect] {
+        switch failure {
+        case .transient, .server: return backOff(failure, attempt: attempt, wait: wait, now: now, jitter: jitter)
+        case .resolve where attempt == 0:
+            state = .exchanging(attempt: 1)
+            return [.repair, .exchange]
+        // The same conflict straight after the repair: something else is wrong, so no hurry.
+        case .resolve: return [.repair] + backOff(failure, attempt: attempt, wait: wait, now: now, jitter: jitter)
+        case .unauthenticated:
+            state = .stopped(failure)
+            return [.sleep(until: now + min(settings.tickMilliseconds, settings.longestWaitMilliseconds))]
+        case .needsApp, .bootstrap:
+            state = .stopped(failure)
+            return []
+        }
+    }
+
+    private mutating func backOff(
+        _ failure: FailureClass, attempt: Int, wait: Int64?, now: Instant, jitter: UInt64
+    ) -> [Effect] {
+        breaker.failed(now: now)
+        if let until = breaker.openUntil {
+            state = .open(until: max(until, now + (wait ?? 0)))
+        } else {
+            let delay = settings.backoff.delay(attempt: attempt, class: failure, jitter: jitter)
+            // What the server asks for is kept even where it is longer than the foreground's limit.
+            let until = now + max(min(delay, settings.longestWaitMilliseconds), wait ?? 0)
+            state = .waiting(attempt: attempt, until: until)
+        }
+        switch state {
+        case .open(let until), .waiting(_, let until): return [.sleep(until: until)]
+        case .idle, .exchanging, .applying, .stopped: return []
+        }
+    }
+}

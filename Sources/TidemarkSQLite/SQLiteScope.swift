@@ -1,0 +1,104 @@
+import Foundation
+import GRDB
+import GRDBSQLite
+import TidemarkServer
+
+/// One scope as a transaction sees it.
+class SQLiteScope: ScopeReader {
+    let db: Database
+    let scope: Scope
+    /// The scope's row; `nil` before the first write.
+    private(set) var id: Int64?
+    var state = ScopeState()
+    var lastTime: Int64 = 0
+
+    init(_ db: Database, _ scope: Scope) throws {
+        self.db = db
+        self.scope = scope
+        let sql = "SELECT id, head, last_time, sweep_floor, retention_floor FROM scope WHERE name = ?"
+        guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [scope.name]) else { return }
+        let id: Int64 = row[0]
+        self.id = id
+        state.head = row[1]
+        lastTime = row[2]
+        state.sweepFloor = row[3]
+        state.retentionFloor = row[4]
+        let incarnations = try db.cachedStatement(
+            sql: "SELECT id, start FROM incarnation WHERE scope = ? ORDER BY start")
+        state.incarnations = try Row.fetchAll(incarnations, arguments: [id]).map { ($0[0], $0[1]) }
+    }
+
+    func create() throws -> Int64 {
+        if let id { return id }
+        try db.execute(sql: "INSERT INTO scope (name, head, last_time) VALUES (?, 0, 0)", arguments: [scope.name])
+        id = db.lastInsertedRowID
+        return db.lastInsertedRowID
+    }
+
+    func newest(entity: String, record: RecordID) throws -> StoredRecord? {
+        guard let id else { return nil }
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT version, payload, field_versions FROM change
+                WHERE scope = ? AND entity = ? AND record = ? AND superseded_by IS NULL
+                """)
+        guard let row = try Row.fetchOne(statement, arguments: [id, entity, record.text]) else { return nil }
+        return StoredRecord(
+            version: row[0], payload: (row[1] as Data?).map { [UInt8]($0) },
+            fieldVersions: (row[2] as Data?).map { [UInt8]($0) })
+    }
+
+    func changes(
+        after position: Version, through horizon: Version, tombstonesAfter: Version,
+        _ visit: (BorrowedChange) -> Bool
+    ) throws {
+        guard let id else { return }
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT version, kind, time, entity, record, payload FROM change
+                WHERE scope = ?1 AND version > ?2 AND version <= ?3
+                  AND (superseded_by IS NULL OR superseded_by > ?3) AND (kind <> 1 OR version > ?4)
+                ORDER BY version
+                """)
+        let cursor = try Row.fetchCursor(statement, arguments: [id, position, horizon, tombstonesAfter])
+        // The columns are read where SQLite holds them: a row goes from its page into the answer in one copy.
+        let raw = statement.sqliteStatement
+        while try cursor.next() != nil {
+            guard let kind = RowKind(rawValue: sqlite3_column_int64(raw, 1)) else {
+                throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "A row of an unknown kind.")
+            }
+            let change = BorrowedChange(
+                version: sqlite3_column_int64(raw, 0), kind: kind, time: sqlite3_column_int64(raw, 2),
+                entity: column(raw, 3), record: column(raw, 4), payload: column(raw, 5))
+            if !visit(change) { return }
+        }
+    }
+
+    private func column(_ statement: OpaquePointer, _ index: Int32) -> UnsafeRawBufferPointer {
+        let start = sqlite3_column_blob(statement, index)
+        return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, index)))
+    }
+
+    func lane(_ lane: LaneName) throws -> Int64 { try laneRow(lane)?.number ?? 0 }
+
+    func laneRow(_ lane: LaneName) throws -> (id: Int64, number: Int64)? {
+        guard let id else { return nil }
+        let statement = try db.cachedStatement(
+            sql: "SELECT id, number FROM lane WHERE scope = ? AND principal = ? AND client = ? AND lane = ?")
+        return try Row.fetchOne(statement, arguments: [id, lane.principal, lane.client, lane.lane])
+            .map { ($0[0], $0[1]) }
+    }
+
+    func verdict(_ lane: LaneName, _ number: Int64) throws -> StoredVerdict? {
+        guard let laneRow = try laneRow(lane) else { return nil }
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT digest, members, version, base_number, took_effect FROM verdict WHERE lane = ? AND number = ?
+                """)
+        return try Row.fetchOne(statement, arguments: [laneRow.id, number]).map { row in
+            StoredVerdict(
+                digest: [UInt8](row[0] as Data), members: [UInt8](row[1] as Data), version: row[2], baseNumber: row[3],
+                tookEffect: row[4])
+        }
+    }
+}

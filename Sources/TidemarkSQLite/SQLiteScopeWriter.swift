@@ -1,0 +1,112 @@
+import Foundation
+import GRDB
+import TidemarkServer
+
+/// The one writer of a scope inside a transaction: SQLite has one writer at all, so versions are taken in commit order.
+final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
+    private let incarnation: Int64
+    private var lanes: [LaneName: Int64] = [:]
+    private var isChanged = false
+
+    init(_ db: Database, _ scope: Scope, incarnation: Int64) throws {
+        self.incarnation = incarnation
+        try super.init(db, scope)
+    }
+
+    func append(_ row: NewRow, at moment: Int64) throws -> Version {
+        let id = try create()
+        if !isChanged { try begin(id) }
+        let version = state.head + 1
+        lastTime = max(moment, lastTime + 1)
+        if row.kind != .event {
+            let supersede = try db.cachedStatement(
+                sql: """
+                    UPDATE change SET superseded_by = ?, superseded_at = ?
+                    WHERE scope = ? AND entity = ? AND record = ? AND superseded_by IS NULL
+                    """)
+            try supersede.execute(arguments: [version, moment, id, row.entity, row.record.text])
+        }
+        let insert = try db.cachedStatement(
+            sql: """
+                INSERT INTO change (scope, version, entity, record, kind, time, payload, field_versions)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                """)
+        try insert.execute(arguments: [
+            id, version, row.entity, row.record.text, row.kind.rawValue, lastTime, row.payload.map { Data($0) },
+            row.fieldVersions.map { Data($0) },
+        ])
+        state.head = version
+        return version
+    }
+
+    /// The first row of this opening in the scope: from here on versions are this incarnation's.
+    private func begin(_ id: Int64) throws {
+        isChanged = true
+        guard !state.incarnations.contains(where: { $0.id == incarnation }) else { return }
+        try db.execute(
+            sql: "INSERT INTO incarnation (scope, start, id) VALUES (?, ?, ?)", arguments: [id, state.head, incarnation])
+        state.incarnations.append((incarnation, state.head))
+    }
+
+    func store(_ verdict: StoredVerdict, _ lane: LaneName, _ number: Int64, at moment: Int64) throws {
+        let laneID = try advance(lane, to: number, at: moment)
+        let statement = try db.cachedStatement(
+            sql: """
+                INSERT INTO verdict (lane, number, digest, members, version, base_number, took_effect)
+                VALUES (?, ?, ?, ?, ?, ?, ?)
+                """)
+        try statement.execute(arguments: [
+            laneID, number, Data(verdict.digest), Data(verdict.members), verdict.version, verdict.baseNumber,
+            verdict.tookEffect,
+        ])
+    }
+
+    private func advance(_ lane: LaneName, to number: Int64, at moment: Int64) throws -> Int64 {
+        let scopeID = try create()
+        let statement = try db.cachedStatement(
+            sql: """
+                INSERT INTO lane (scope, principal, client, lane, number, seen_at) VALUES (?, ?, ?, ?, ?, ?)
+                ON CONFLICT (scope, principal, client, lane) DO UPDATE
+                SET number = excluded.number, seen_at = excluded.seen_at
+                RETURNING id
+                """)
+        let id = try Int64.fetchOne(
+            statement, arguments: [scopeID, lane.principal, lane.client, lane.lane, number, moment])
+        guard let id else { throw DatabaseError(resultCode: .SQLITE_INTERNAL) }
+        return id
+    }
+
+    func forgetVerdicts(_ lane: LaneName, through number: Int64) throws {
+        guard let laneRow = try laneRow(lane) else { return }
+        let statement = try db.cachedStatement(sql: "DELETE FROM verdict WHERE lane = ? AND number <= ?")
+        try statement.execute(arguments: [laneRow.id, number])
+    }
+
+    /// Writes the scope's row once, however many rows were appended.
+    func finish() throws {
+        guard isChanged, let id else { return }
+        let statement = try db.cachedStatement(sql: "UPDATE scope SET head = ?, last_time = ? WHERE id = ?")
+        try statement.execute(arguments: [state.head, lastTime, id])
+    }
+}
+
+/// Removes rows that no walk in the window can still need.
+enum Sweep {
+    static func run(_ db: Database, supersededBefore moment: Int64, limit: Int) throws -> Int {
+        let rows = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT rowid, scope, superseded_by FROM change
+                WHERE superseded_at IS NOT NULL AND superseded_at < ? ORDER BY superseded_at LIMIT ?
+                """,
+            arguments: [moment, limit])
+        // The floor rises before anything goes: a reader that asks for less learns it instead of missing a row (T38).
+        for row in rows {
+            try db.cachedStatement(sql: "UPDATE scope SET sweep_floor = max(sweep_floor, ?) WHERE id = ?")
+                .execute(arguments: [row[2] as Int64, row[1] as Int64])
+        }
+        let delete = try db.cachedStatement(sql: "DELETE FROM change WHERE rowid = ?")
+        for row in rows { try delete.execute(arguments: [row[0] as Int64]) }
+        return rows.count
+    }
+}

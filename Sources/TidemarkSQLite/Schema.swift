@@ -1,0 +1,58 @@
+import Foundation
+import GRDB
+
+/// The log's tables. Plain rowid tables: their appends take a third of the time of WITHOUT ROWID ones.
+enum Schema {
+    /// Brings the file to the present schema and returns its token key.
+    static func prepare(_ pool: DatabasePool) throws -> [UInt8] {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1") { db in
+            for statement in first { try db.execute(sql: statement) }
+            let key = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
+            try db.execute(sql: "INSERT INTO meta VALUES ('token_key', ?)", arguments: [Data(key)])
+        }
+        try migrator.migrate(pool)
+        return try pool.read { db in
+            let key = try Data.fetchOne(db, sql: "SELECT value FROM meta WHERE key = 'token_key'")
+            guard let key, key.count == 32 else {
+                throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "The store has lost its token key.")
+            }
+            return [UInt8](key)
+        }
+    }
+
+    private static let first = [
+        "CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
+        """
+        CREATE TABLE scope (
+            id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, head INTEGER NOT NULL, last_time INTEGER NOT NULL,
+            sweep_floor INTEGER NOT NULL DEFAULT 0, retention_floor INTEGER NOT NULL DEFAULT 0)
+        """,
+        """
+        CREATE TABLE incarnation (
+            scope INTEGER NOT NULL, start INTEGER NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (scope, start, id)
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE change (
+            scope INTEGER NOT NULL, version INTEGER NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
+            kind INTEGER NOT NULL, time INTEGER NOT NULL, superseded_by INTEGER, superseded_at INTEGER,
+            payload BLOB, field_versions BLOB)
+        """,
+        "CREATE UNIQUE INDEX change_version ON change (scope, version)",
+        "CREATE UNIQUE INDEX change_record ON change (scope, entity, record) WHERE superseded_by IS NULL",
+        "CREATE INDEX change_superseded ON change (superseded_at) WHERE superseded_at IS NOT NULL",
+        """
+        CREATE TABLE lane (
+            id INTEGER PRIMARY KEY, scope INTEGER NOT NULL, principal TEXT NOT NULL, client TEXT NOT NULL,
+            lane TEXT NOT NULL, number INTEGER NOT NULL, seen_at INTEGER NOT NULL,
+            UNIQUE (scope, principal, client, lane))
+        """,
+        """
+        CREATE TABLE verdict (
+            lane INTEGER NOT NULL, number INTEGER NOT NULL, digest BLOB NOT NULL, members BLOB NOT NULL,
+            version INTEGER, base_number INTEGER, took_effect INTEGER NOT NULL, PRIMARY KEY (lane, number)
+        ) WITHOUT ROWID
+        """,
+    ]
+}

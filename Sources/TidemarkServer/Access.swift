@@ -1,0 +1,43 @@
+import TidemarkWire
+
+/// What a caller may do in one scope: the answer to the one question that a host's authorisation has to settle.
+public struct Access: Hashable, Sendable {
+    /// How far the permission goes.
+    public enum Level: Hashable, Sendable {
+        /// Not at all; the caller learns nothing, not even whether the scope exists.
+        case none
+        /// Pull.
+        case read
+        /// Pull and push.
+        case readWrite
+    }
+
+    /// How far the permission goes.
+    public var level: Level
+    /// Who is asking, for example a token's `sub`. Operation keys belong to it: nobody replays another's.
+    public var principal: String
+    /// Whether this is one of the operator's own programs, which may write server-authoritative fields (E4).
+    public var isService: Bool
+
+    /// Makes an access from its parts.
+    public init(_ level: Level, principal: String, isService: Bool = false) {
+        self.level = level
+        self.principal = principal
+        self.isService = isService
+    }
+
+    /// No access.
+    public static let none = Access(.none, principal: "")
+    /// Pull only.
+    public static func read(as principal: String) -> Access { Access(.read, principal: principal) }
+    /// Pull and push.
+    public static func readWrite(as principal: String) -> Access { Access(.readWrite, principal: principal) }
+
+    func require(_ needed: Level, in scope: Scope) throws(Problem) {
+        switch (level, needed) {
+        case (.none, _): throw Problem(.scopeForbidden, "The token does not grant scope \(scope).")
+        case (.read, .readWrite): throw Problem(.scopeReadOnly, "The token grants only reading in scope \(scope).")
+        case (.read, _), (.readWrite, _): return
+        }
+    }
+}

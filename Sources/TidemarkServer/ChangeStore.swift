@@ -1,0 +1,209 @@
+public import TidemarkWire
+
+/// Where a server keeps its log: the seam between the engine and a database.
+///
+/// A store gives transactions and rows; every rule is the engine's. Two implementations must behave alike, so the seam
+/// is small and each of its promises is tested by one suite for all stores.
+public protocol ChangeStore: Sendable {
+    /// A random key that was made with the store and lives in it; it marks checkpoints as this store's.
+    var tokenKey: [UInt8] { get }
+
+    /// Runs `body` on a consistent view of one scope. Other scopes and writers are not held up.
+    func read<Result: Sendable>(
+        _ scope: Scope, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
+    ) async throws -> Result
+
+    /// Runs `body` as the only writer of one scope and returns when all that it wrote is durable.
+    ///
+    /// Bodies that arrive together may share one commit; an error thrown by one undoes that one alone.
+    func write<Result: Sendable>(
+        _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
+    ) async throws -> Result
+
+    /// Removes at most `limit` rows that were superseded before a moment (milliseconds since 1970), and raises each
+    /// scope's sweep floor first. Returns how many rows went.
+    func sweep(supersededBefore moment: Int64, limit: Int) async throws -> Int
+}
+
+/// A consistent view of one scope. Valid only inside the closure that it was given to.
+public protocol ScopeReader {
+    /// The scope's head, floors and incarnations; all zero for a scope that nobody wrote to.
+    var state: ScopeState { get }
+
+    /// The newest row of a record, tombstones included; `nil` for one that never was.
+    func newest(entity: String, record: RecordID) throws -> StoredRecord?
+
+    /// Visits rows with a version in (`position`, `horizon`] that are live as of `horizon`, in version order, without
+    /// tombstones at or below `tombstonesAfter`, until `visit` answers `false`.
+    func changes(
+        after position: Version, through horizon: Version, tombstonesAfter: Version,
+        _ visit: (BorrowedChange) -> Bool
+    ) throws
+
+    /// How far a lane has come; zero for one that was never seen.
+    func lane(_ lane: LaneName) throws -> Int64
+
+    /// What was answered to an operation, while it is kept.
+    func verdict(_ lane: LaneName, _ number: Int64) throws -> StoredVerdict?
+}
+
+/// The one writer of a scope, for the length of a transaction.
+public protocol ScopeWriter: ScopeReader {
+    /// Appends a row at `state.head + 1`, marks the record's former row superseded, and returns the version.
+    ///
+    /// The row's time is `moment` (milliseconds since 1970), or one more than the scope's last where that is later.
+    func append(_ row: NewRow, at moment: Int64) throws -> Version
+
+    /// Records that a lane has come to `number`, with what was answered there.
+    func store(_ verdict: StoredVerdict, _ lane: LaneName, _ number: Int64, at moment: Int64) throws
+
+    /// Drops the stored verdicts of a lane up to `number`; the lane's own mark stays.
+    func forgetVerdicts(_ lane: LaneName, through number: Int64) throws
+}
+
+/// What a store knows of a scope apart from its rows.
+public struct ScopeState: Hashable, Sendable {
+    /// The newest version.
+    public var head: Version = 0
+    /// Rows superseded at or below this version are gone.
+    public var sweepFloor: Version = 0
+    /// Tombstones at or below this version are gone.
+    public var retentionFloor: Version = 0
+    /// The openings of the store that wrote in this scope, oldest first: random id, and the head that each found.
+    public var incarnations: [(id: Int64, start: Version)] = []
+
+    /// A scope that nobody wrote to.
+    public init() {}
+
+    /// Compares all members.
+    public static func == (lhs: ScopeState, rhs: ScopeState) -> Bool {
+        lhs.head == rhs.head && lhs.sweepFloor == rhs.sweepFloor && lhs.retentionFloor == rhs.retentionFloor
+            && lhs.incarnations.elementsEqual(rhs.incarnations) { $0 == $1 }
+    }
+
+    /// Hashes the numbers.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(head)
+        hasher.combine(sweepFloor)
+        hasher.combine(retentionFloor)
+    }
+}
+
+/// The newest row of a record.
+public struct StoredRecord: Hashable, Sendable {
+    /// Its version.
+    public var version: Version
+    /// Its fields as canonical JSON; `nil` for a tombstone.
+    public var payload: [UInt8]?
+    /// The engine's note on the versions of single fields, kept as it was given.
+    public var fieldVersions: [UInt8]?
+
+    /// Makes a record from its parts.
+    public init(version: Version, payload: [UInt8]?, fieldVersions: [UInt8]?) {
+        self.version = version
+        self.payload = payload
+        self.fieldVersions = fieldVersions
+    }
+}
+
+/// What kind of row stands in the log.
+public enum RowKind: Int64, Hashable, Sendable, CaseIterable {
+    /// A record's state.
+    case upsert = 0
+    /// A tombstone.
+    case delete = 1
+    /// An entry of an events entity; never superseded.
+    case event = 2
+}
+
+/// A row on its way into the log.
+public struct NewRow: Hashable, Sendable {
+    /// The record's entity.
+    public var entity: String
+    /// The record.
+    public var record: RecordID
+    /// What the row is.
+    public var kind: RowKind
+    /// The fields as canonical JSON; `nil` for a tombstone.
+    public var payload: [UInt8]?
+    /// The engine's note on the versions of single fields.
+    public var fieldVersions: [UInt8]?
+
+    /// Makes a row from its parts.
+    public init(entity: String, record: RecordID, kind: RowKind, payload: [UInt8]?, fieldVersions: [UInt8]? = nil) {
+        self.entity = entity
+        self.record = record
+        self.kind = kind
+        self.payload = payload
+        self.fieldVersions = fieldVersions
+    }
+}
+
+/// A row of the log as a reader sees it in passing: the bytes belong to the store and are gone after the visit.
+public struct BorrowedChange {
+    /// Its version.
+    public var version: Version
+    /// What the row is.
+    public var kind: RowKind
+    /// When it was committed, in milliseconds since 1970.
+    public var time: Int64
+    /// The entity's name.
+    public var entity: UnsafeRawBufferPointer
+    /// The record's id.
+    public var record: UnsafeRawBufferPointer
+    /// The fields as canonical JSON; empty for a tombstone.
+    public var payload: UnsafeRawBufferPointer
+
+    /// Makes a view from its parts.
+    public init(
+        version: Version, kind: RowKind, time: Int64, entity: UnsafeRawBufferPointer, record: UnsafeRawBufferPointer,
+        payload: UnsafeRawBufferPointer
+    ) {
+        self.version = version
+        self.kind = kind
+        self.time = time
+        self.entity = entity
+        self.record = record
+        self.payload = payload
+    }
+}
+
+/// A lane's full name: nobody replays another's.
+public struct LaneName: Hashable, Sendable {
+    /// The token's `sub`.
+    public var principal: String
+    /// The device.
+    public var client: String
+    /// The lane's random id.
+    public var lane: String
+
+    /// Makes a name from its parts.
+    public init(principal: String, client: String, lane: String) {
+        self.principal = principal
+        self.client = client
+        self.lane = lane
+    }
+}
+
+/// What was answered to an operation, kept until the device acknowledges it.
+public struct StoredVerdict: Hashable, Sendable {
+    /// The fingerprint of what was asked.
+    public var digest: [UInt8]
+    /// The answer's members, as they were sent.
+    public var members: [UInt8]
+    /// The version that the operation wrote; `nil` where it wrote none.
+    public var version: Version?
+    /// The earlier operation that this one built on.
+    public var baseNumber: Int64?
+    /// Whether the operation took effect; one that builds on an operation without effect is deferred.
+    public var tookEffect: Bool
+
+    /// Makes a verdict from its parts.
+    public init(digest: [UInt8], members: [UInt8], version: Version?, baseNumber: Int64?, tookEffect: Bool) {
+        self.digest = digest
+        self.members = members
+        self.version = version
+        self.baseNumber = baseNumber
+        self.tookEffect = tookEffect
+    }
+}

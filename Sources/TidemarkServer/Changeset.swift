@@ -1,0 +1,68 @@
+import TidemarkCore
+public import TidemarkWire
+
+/// Edits that the server's own program makes, committed together or not at all.
+public struct Changeset: Sendable {
+    var operations: [Operation] = []
+
+    /// Inserts a record, or sets some fields of it; fields that are not named stay as they are.
+    public mutating func upsert(_ entity: String, id: RecordID, _ fields: [String: Value]) {
+        var operation = Operation(.upsert, entity: entity, id: id)
+        var builder = DataObject.Builder()
+        for (name, value) in fields.sorted(by: { $0.key < $1.key }) { builder.append(name, value) }
+        operation.fields = builder.finish()
+        operations.append(operation)
+    }
+
+    /// Deletes a record; one that is not there stays absent.
+    public mutating func delete(_ entity: String, id: RecordID) {
+        operations.append(Operation(.delete, entity: entity, id: id))
+    }
+}
+
+extension SyncServer {
+    /// Writes through the same door as the devices, as one transaction, and returns the scope's new head.
+    ///
+    /// The caller counts as a service: server-authoritative fields are taken (E4).
+    ///
+    /// - Throws: ``CommitError`` where an entity is unknown to a strict server or a record would be too large; then
+    ///   nothing is written. Errors of the store pass through.
+    @discardableResult
+    public func commit(to scope: Scope, _ build: (inout Changeset) -> Void) async throws -> Version {
+        var changeset = Changeset()
+        build(&changeset)
+        let operations = changeset.operations
+        let moment = configuration.now()
+        return try await store.write(scope) { writer in
+            for operation in operations { try self.commit(operation, writer, at: moment) }
+            return writer.state.head
+        }
+    }
+
+    private func commit(_ operation: Operation, _ writer: any ScopeWriter, at moment: Int64) throws {
+        guard let record = operation.id else { return }
+        guard Identifier.isEntity(operation.entity), let declaration = declaration(of: operation.entity) else {
+            throw CommitError(code: RejectionCode.entityUnknown, detail: "Entity \(operation.entity) is not declared.")
+        }
+        if declaration.kind == .events {
+            _ = try writer.append(
+                NewRow(entity: operation.entity, record: record, kind: .event, payload: operation.fields.bytes),
+                at: moment)
+            return
+        }
+        let (verdict, _) = try RecordWriter(writer: writer, declaration: declaration, limits: limits).apply(
+            operation, to: record, isService: true, seen: [], at: moment)
+        if let refusal = verdict.refusal { throw CommitError(code: refusal.code, detail: refusal.detail) }
+    }
+}
+
+/// Why a changeset of the server's own program was not taken.
+public struct CommitError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// A code of the protocol's rejection list, such as `record_too_large`.
+    public var code: String
+    /// What happened, without row data.
+    public var detail: String
+
+    /// The code and the detail.
+    public var description: String { "\(code): \(detail)" }
+}

@@ -1,0 +1,59 @@
+import TidemarkCore
+package import TidemarkWire
+
+/// Which halves of an exchange a request asks for.
+package enum ExchangeMode: Hashable, Sendable {
+    case pushAndPull
+    case pushOnly
+}
+
+extension SyncServer {
+    /// `POST /sync` and `POST /sync/push`: operations in, a verdict for each, and a page (PROTOCOL.md 4).
+    ///
+    /// - Parameter authorize: what the caller may do in the scope that the body names.
+    package func exchange(
+        _ body: [UInt8], mode: ExchangeMode, authorize: (Scope) async throws -> Access
+    ) async throws -> [UInt8] {
+        let request = try read(body)
+        guard ProtocolVersion.supported.contains(Int(truncatingIfNeeded: request.protocolVersion)) else {
+            throw Problem(.unsupportedProtocol, "Version \(request.protocolVersion) was asked for.")
+        }
+        let access = try await authorize(request.scope)
+        let isPush = !request.operations.isEmpty || mode == .pushOnly
+        try access.require(isPush ? .readWrite : .read, in: request.scope)
+        let limit = try pageLimit(request.limit)
+        try checkCheckpoint(of: request, mode: mode)
+
+        let pushed = try await push(request, access: access)
+        var answer = JSONWriter(capacity: 256)
+        answer.raw("{\"results\":[")
+        answer.raw(pushed.results)
+        answer.raw("]")
+        if mode == .pushAndPull {
+            let page = try await page(
+                of: request.scope, since: request.since, limit: limit, leavingOut: pushed.verbatim)
+            answer.raw(",")
+            answer.raw(page.members)
+        }
+        answer.raw("}")
+        return answer.bytes
+    }
+
+    private func read(_ body: [UInt8]) throws(Problem) -> ExchangeRequest {
+        let limit = limits.operations
+        let result: Result<ExchangeRequest, JSONError> = body.withUnsafeBytes { bytes in
+            Result { () throws(JSONError) in try ExchangeRequest(from: bytes, operationLimit: limit) }
+        }
+        switch result {
+        case .success(let request): return request
+        case .failure(let error): throw Problem(error)
+        }
+    }
+
+    /// A request that will be refused for its checkpoint must not have applied anything, so that is looked at first.
+    /// The store's side of it (epoch, retention) is checked where the operations are applied.
+    private func checkCheckpoint(of request: ExchangeRequest, mode: ExchangeMode) throws(Problem) {
+        guard mode == .pushAndPull, let since = request.since else { return }
+        _ = try Checkpoint(token: since, scope: request.scope, key: store.tokenKey)
+    }
+}

@@ -1,0 +1,196 @@
+import TidemarkCore
+import TidemarkWire
+
+/// What became of a request's operations.
+struct PushResult: Sendable {
+    /// The verdicts as elements of a JSON array.
+    var results: [UInt8] = []
+    /// Versions written exactly as the device asked: it need not be told of them.
+    var verbatim: Set<Version> = []
+}
+
+extension SyncServer {
+    func push(_ request: ExchangeRequest, access: Access) async throws -> PushResult {
+        guard !request.operations.isEmpty || !request.acked.isEmpty else { return PushResult() }
+        let moment = configuration.now()
+        return try await store.write(request.scope) { writer in
+            if let since = request.since {
+                _ = try Checkpoint(token: since, scope: request.scope, key: self.store.tokenKey)
+                    .resumed(in: writer.state.history)
+            }
+            var push = Push(server: self, writer: writer, request: request, access: access, moment: moment)
+            for sealed in request.operations { try push.take(sealed) }
+            try push.acknowledge()
+            return push.result
+        }
+    }
+}
+
+/// The operations of one request, one after the other, inside one transaction.
+private struct Push {
+    let server: SyncServer
+    let writer: any ScopeWriter
+    let request: ExchangeRequest
+    let access: Access
+    let moment: Int64
+    var result = PushResult()
+    private var heights: [String: Int64] = [:]
+
+    init(server: SyncServer, writer: any ScopeWriter, request: ExchangeRequest, access: Access, moment: Int64) {
+        self.server = server
+        self.writer = writer
+        self.request = request
+        self.access = access
+        self.moment = moment
+    }
+
+    private func name(_ lane: String) -> LaneName {
+        LaneName(principal: access.principal, client: request.clientID, lane: lane)
+    }
+
+    mutating func take(_ sealed: ExchangeRequest.SealedOperation) throws {
+        let key = sealed.key
+        let lane = name(key.lane)
+        let height = try heights[key.lane] ?? writer.lane(lane)
+        heights[key.lane] = height
+        let digest = SHA256.digest(sealed.operation.canonicalBytes())
+        if key.number <= height {
+            try replay(key, lane, digest: digest)
+            return
+        }
+        guard key.number == height + 1 else {
+            var problem = Problem(
+                .operationGap, "Operation \(key.number) came, \(height + 1) is the next of its lane.")
+            problem.lane = key.lane
+            problem.expected = height + 1
+            throw problem
+        }
+        let (verdict, isVerbatim) = try apply(sealed.operation, lane: lane)
+        let members = verdict.members()
+        try writer.store(
+            StoredVerdict(
+                digest: digest, members: members, version: verdict.version, baseNumber: sealed.operation.baseNumber,
+                tookEffect: verdict.status == .applied || verdict.status == .merged),
+            lane, key.number, at: moment)
+        heights[key.lane] = key.number
+        if isVerbatim, let version = verdict.version { result.verbatim.insert(version) }
+        append(key, members, isReplayed: false)
+    }
+
+    /// The same key again: the first answer again, however late, and no second effect (B9).
+    private mutating func replay(_ key: OperationKey, _ lane: LaneName, digest: [UInt8]) throws {
+        guard let stored = try writer.verdict(lane, key.number) else {
+            append(key, Verdict(.settled).members(), isReplayed: true)
+            return
+        }
+        guard stored.digest == digest else {
+            let refusal = Verdict.Refusal(
+                code: RejectionCode.operationMismatch, detail: "This key was used before with another payload.",
+                hint: "Seal the edit again under a new number.")
+            append(key, Verdict(.rejected, refusal: refusal).members(), isReplayed: false)
+            return
+        }
+        append(key, stored.members, isReplayed: true)
+    }
+
+    private mutating func append(_ key: OperationKey, _ members: [UInt8], isReplayed: Bool) {
+        var writer = JSONWriter(capacity: members.count + 80)
+        if !result.results.isEmpty { writer.raw(",") }
+        writer.raw("{\"lane\":")
+        writer.string(key.lane)
+        writer.member("number", key.number)
+        writer.raw(",")
+        writer.raw(members)
+        if isReplayed { writer.raw(",\"replayed\":true") }
+        writer.raw("}")
+        result.results += writer.bytes
+    }
+
+    /// Acknowledged verdicts are dropped after the operations, which may still have named them.
+    func acknowledge() throws {
+        for (lane, number) in request.acked.sorted(by: { $0.key < $1.key }) {
+            try writer.forgetVerdicts(name(lane), through: number)
+        }
+    }
+}
+
+// MARK: - One operation
+
+extension Push {
+    private func apply(_ operation: Operation, lane: LaneName) throws -> (Verdict, isVerbatim: Bool) {
+        if operation.kind == .void { return (Verdict(.applied), false) }
+        guard let declaration = server.declaration(of: operation.entity) else {
+            return refused(
+                RejectionCode.entityUnknown, "Entity \(operation.entity) is not declared on this server.",
+                "Declare it in tidemark.yaml, or leave the table out of the device's list.")
+        }
+        if let refusal = refusal(of: operation, declaration) { return (Verdict(.rejected, refusal: refusal), false) }
+        var seen: Set<Version> = []
+        if let base = operation.baseNumber {
+            guard let chain = try versions(ofChain: base, lane) else {
+                var verdict = Verdict(.deferred)
+                verdict.after = base
+                return (verdict, false)
+            }
+            seen = chain
+        }
+        guard let record = operation.id else {
+            return refused(
+                RejectionCode.unsupportedOperation, "This server does not assign ids.", "Make the record's id on the device.")
+        }
+        if declaration.kind == .events { return try appendEvent(operation, record: record) }
+        let applied = try RecordWriter(writer: writer, declaration: declaration, limits: server.limits).apply(
+            operation, to: record, isService: access.isService, seen: seen, at: moment)
+        return (applied.verdict, applied.isVerbatim)
+    }
+
+    private func refusal(of operation: Operation, _ declaration: EntityDeclaration) -> Verdict.Refusal? {
+        if declaration.direction == .pull, !access.isService {
+            return Verdict.Refusal(
+                code: RejectionCode.directionForbidden, detail: "\(declaration.name) travels from the server only.",
+                hint: "Declare the table pull-only on the device too.")
+        }
+        if operation.kind == .patch || operation.group != nil || operation.tempID != nil {
+            return Verdict.Refusal(
+                code: RejectionCode.unsupportedOperation, detail: "This server takes no such operation.",
+                hint: "Send whole fields, single operations and ids made on the device.")
+        }
+        let isEvent = declaration.kind == .events
+        let fits = isEvent ? operation.kind == .event || operation.kind == .upsert && operation.baseVersion == nil
+            : operation.kind != .event
+        return fits ? nil : Verdict.Refusal(
+            code: RejectionCode.kindMismatch,
+            detail: "\(declaration.name) holds \(isEvent ? "events, which are only appended" : "records, not events").",
+            hint: "Check how the entity is declared.")
+    }
+
+    /// The versions that a chain of own operations wrote; `nil` where one of them took no effect.
+    private func versions(ofChain number: Int64, _ lane: LaneName) throws -> Set<Version>? {
+        var versions: Set<Version> = []
+        var next: Int64? = number
+        while let number = next, versions.count <= server.limits.operations {
+            guard let stored = try writer.verdict(lane, number), stored.tookEffect else { return nil }
+            if let version = stored.version { versions.insert(version) }
+            next = stored.baseNumber.flatMap { $0 < number ? $0 : nil }
+        }
+        return versions
+    }
+
+    private func appendEvent(_ operation: Operation, record: RecordID) throws -> (Verdict, isVerbatim: Bool) {
+        if let existing = try writer.newest(entity: operation.entity, record: record) {
+            guard existing.payload == operation.fields.bytes else {
+                return refused(
+                    RejectionCode.kindMismatch, "An event with this id is in the log already, and events never change.",
+                    "Give every event an id of its own.")
+            }
+            return (Verdict(.applied, version: existing.version), false)
+        }
+        let version = try writer.append(
+            NewRow(entity: operation.entity, record: record, kind: .event, payload: operation.fields.bytes), at: moment)
+        return (Verdict(.applied, version: version), true)
+    }
+
+    private func refused(_ code: String, _ detail: String, _ hint: String) -> (Verdict, isVerbatim: Bool) {
+        (Verdict(.rejected, refusal: Verdict.Refusal(code: code, detail: detail, hint: hint)), false)
+    }
+}

@@ -1,0 +1,95 @@
+import TidemarkCore
+package import TidemarkWire
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The server's engine: it takes operations into a log and gives out what changed.
+///
+/// A server has no state of its own beside its store, so any number of them may share one. Making one does nothing;
+/// ``run()`` keeps the log small until its task is cancelled.
+///
+/// ```swift
+/// let sync = SyncServer(store: try SQLiteStore(path: "sync.sqlite"), entities: [.state("todo"), .events("audit")])
+/// try await sync.commit(to: "workspace:123") { changes in
+///     changes.upsert("todo", id: "t1", ["title": "Written on the server"])
+/// }
+/// ```
+public final class SyncServer: Sendable {
+    let store: any ChangeStore
+    /// The limits in force.
+    public let limits: Limits
+    let configuration: Configuration
+    package let declarations: Declarations
+    /// Changes when, and only when, a declaration does; travels on every answer.
+    package let declarationsFingerprint: String
+
+    /// What a host may set.
+    public struct Configuration: Sendable {
+        /// How long a superseded row is kept for readers in mid-walk.
+        public var window: Duration = .seconds(15 * 60)
+        /// How often superseded rows are swept.
+        public var sweepInterval: Duration = .seconds(60)
+        /// Rows that one sweep removes, at most.
+        public var sweepLimit = 10_000
+        /// The clock, in milliseconds since 1970.
+        public var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
+
+        /// The defaults.
+        public init() {}
+    }
+
+    /// Makes an engine over a store.
+    ///
+    /// - Parameters:
+    ///   - store: where the log is kept.
+    ///   - entities: what is known of the entities; others get the defaults.
+    ///   - isStrict: refuse entities that are not declared.
+    ///   - limits: what a request may hold.
+    ///   - configuration: windows and the clock.
+    public init(
+        store: any ChangeStore, entities: [EntityDeclaration] = [], isStrict: Bool = false, limits: Limits = Limits(),
+        configuration: Configuration = Configuration()
+    ) {
+        self.store = store
+        self.limits = limits
+        self.configuration = configuration
+        declarations = Declarations(isStrict: isStrict, entities: entities)
+        declarationsFingerprint = SHA256.digest(declarations.body()).prefix(8)
+            .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+
+    /// Sweeps superseded rows in small steps until the task is cancelled; a failed step is tried again next time.
+    ///
+    /// - Throws: `CancellationError` when cancelled.
+    public func run() async throws {
+        while true {
+            try await Task.sleep(for: configuration.sweepInterval)
+            _ = try? await sweep()
+        }
+    }
+
+    /// Removes what no reader in mid-walk can still need. Returns how many rows went.
+    @discardableResult
+    public func sweep() async throws -> Int {
+        let window = configuration.window.components.seconds * 1000
+        return try await store.sweep(
+            supersededBefore: configuration.now() - window, limit: configuration.sweepLimit)
+    }
+
+    /// The declaration that holds for an entity; `nil` where a strict server does not know it.
+    func declaration(of entity: String) -> EntityDeclaration? {
+        declarations[entity] ?? (declarations.isStrict ? nil : EntityDeclaration(entity))
+    }
+}
+
+extension ScopeState {
+    var history: ScopeHistory {
+        ScopeHistory(
+            head: head, sweepFloor: sweepFloor, retentionFloor: retentionFloor,
+            incarnations: incarnations.map { ScopeHistory.Incarnation(id: $0.id, start: $0.start) })
+    }
+}

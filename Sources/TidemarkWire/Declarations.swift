@@ -1,0 +1,137 @@
+/// What the operator declared about one entity: stated once, on the server, and told to every device.
+public struct EntityDeclaration: Hashable, Sendable {
+    /// Whether a record has one present state, or every entry counts.
+    public enum Kind: String, Hashable, Sendable, CaseIterable {
+        /// Records with a present state; a delta carries only the newest.
+        case state
+        /// Append-only entries; every one is kept.
+        case events
+    }
+
+    /// Which way an entity's changes travel.
+    public enum Direction: String, Hashable, Sendable, CaseIterable {
+        /// To the server and back.
+        case both
+        /// From the server only.
+        case pull
+        /// To the server only.
+        case push
+    }
+
+    /// The entity's name, which is the table's name on the device.
+    public var name: String
+    /// State or events.
+    public var kind: Kind
+    /// How edits that did not know of each other are settled.
+    public var conflict: ConflictPolicy
+    /// Fields that only the server's own programs may write (E4).
+    public var serverFields: [String]
+    /// Which way changes travel.
+    public var direction: Direction
+
+    /// Makes a declaration.
+    public init(
+        _ name: String, kind: Kind = .state, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
+        direction: Direction = .both
+    ) {
+        self.name = name
+        self.kind = kind
+        self.conflict = conflict
+        self.serverFields = serverFields
+        self.direction = direction
+    }
+
+    /// Records with a present state.
+    public static func state(
+        _ name: String, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
+        direction: Direction = .both
+    ) -> EntityDeclaration {
+        EntityDeclaration(name, conflict: conflict, serverFields: serverFields, direction: direction)
+    }
+
+    /// Append-only entries.
+    public static func events(_ name: String, direction: Direction = .both) -> EntityDeclaration {
+        EntityDeclaration(name, kind: .events, direction: direction)
+    }
+}
+
+/// How edits of one record that did not know of each other are settled, on the server.
+public enum ConflictPolicy: String, Hashable, Sendable, CaseIterable {
+    /// Field by field; the same field on both sides goes to the later write. The default.
+    case mergeFields
+    /// The fields sent are taken, in server order.
+    case lastWriteWins
+}
+
+/// All that the operator declared, as `GET /sync/declarations` gives it.
+package struct Declarations: Hashable, Sendable {
+    package var isStrict: Bool
+    package var entities: [EntityDeclaration]
+
+    package init(isStrict: Bool = false, entities: [EntityDeclaration] = []) {
+        self.isStrict = isStrict
+        self.entities = entities.sorted { $0.name < $1.name }
+    }
+
+    package subscript(_ entity: String) -> EntityDeclaration? { entities.first { $0.name == entity } }
+
+    package func body() -> [UInt8] {
+        var writer = JSONWriter(capacity: 256)
+        writer.raw("{\"strict\":")
+        writer.bool(isStrict)
+        writer.raw(",\"entities\":{")
+        for (index, entity) in entities.enumerated() {
+            if index > 0 { writer.raw(",") }
+            writer.string(entity.name)
+            writer.raw(":{\"kind\":")
+            writer.string(entity.kind.rawValue)
+            writer.member("conflict", entity.conflict.rawValue)
+            writer.member("direction", entity.direction.rawValue)
+            writer.raw(",\"serverFields\":[")
+            for (index, field) in entity.serverFields.enumerated() {
+                if index > 0 { writer.raw(",") }
+                writer.string(field)
+            }
+            writer.raw("]}")
+        }
+        writer.raw("}}")
+        return writer.bytes
+    }
+
+    package init(from bytes: UnsafeRawBufferPointer) throws(JSONError) {
+        self.init()
+        var reader = JSONReader(bytes)
+        try reader.enterObject()
+        while let name = try reader.nextMember() {
+            switch reader.string(name) {
+            case "strict": isStrict = try reader.readBool()
+            case "entities":
+                try reader.enterObject()
+                while let entity = try reader.nextMember() {
+                    entities.append(try EntityDeclaration(reader.string(entity), from: &reader))
+                }
+            default: try reader.skip()
+            }
+        }
+        try reader.finish()
+    }
+}
+
+extension EntityDeclaration {
+    /// Unknown members and values of a newer server read as the defaults (A19).
+    fileprivate init(_ name: String, from reader: inout JSONReader) throws(JSONError) {
+        self.init(name)
+        try reader.enterObject()
+        while let member = try reader.nextMember() {
+            switch reader.string(member) {
+            case "kind": kind = Kind(rawValue: try reader.readString()) ?? .state
+            case "conflict": conflict = ConflictPolicy(rawValue: try reader.readString()) ?? .mergeFields
+            case "direction": direction = Direction(rawValue: try reader.readString()) ?? .both
+            case "serverFields":
+                try reader.enterArray()
+                while try reader.nextElement() { serverFields.append(try reader.readString()) }
+            default: try reader.skip()
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+/// One round trip's question: operations up, and the place from which changes are wanted (PROTOCOL.md 4).
+package struct ExchangeRequest: Hashable, Sendable {
+    package var protocolVersion: Int64 = 1
+    package var scope: Scope
+    package var clientID: String
+    package var since: String?
+    package var limit: Int64?
+    /// Per lane, the number up to which verdicts are safely applied on the device.
+    package var acked: [String: Int64] = [:]
+    package var operations: [SealedOperation] = []
+
+    package struct SealedOperation: Hashable, Sendable {
+        package var key: OperationKey
+        package var operation: Operation
+
+        package init(key: OperationKey, operation: Operation) {
+            self.key = key
+            self.operation = operation
+        }
+    }
+
+    package init(scope: Scope, clientID: String) {
+        self.scope = scope
+        self.clientID = clientID
+    }
+}
+
+extension ExchangeRequest {
+    /// Reads a request's body. `operationLimit` is checked while reading, so that a long list is not built first.
+    package init(from bytes: UnsafeRawBufferPointer, operationLimit: Int) throws(JSONError) {
+        var reader = JSONReader(bytes)
+        var scope: Scope?
+        var clientID: String?
+        var request = ExchangeRequest(scope: "-", clientID: "")
+        var seen = MemberNames()
+        try reader.enterObject()
+        while let name = try reader.nextMember() {
+            try seen.insert(name, of: reader)
+            let label = reader.string(name)
+            do throws(JSONError) {
+                switch label {
+                case "scope": scope = Scope(try reader.readIdentifier(Identifier.isScope))
+                case "clientId": clientID = try reader.readIdentifier(Identifier.isClient)
+                case "protocolVersion": request.protocolVersion = try reader.readInteger()
+                case "since": request.since = try reader.readOptionalString()
+                case "limit": request.limit = try reader.readInteger()
+                case "acked": try request.readAcked(from: &reader)
+                case "operations": try request.readOperations(from: &reader, limit: operationLimit)
+                default: try reader.skip()
+                }
+            } catch { throw error.inside(label) }
+        }
+        try reader.finish()
+        guard let scope else { throw JSONError(.missingMember, at: 0).inside("scope") }
+        guard let clientID else { throw JSONError(.missingMember, at: 0).inside("clientId") }
+        request.scope = scope
+        request.clientID = clientID
+        self = request
+    }
+
+    private mutating func readAcked(from reader: inout JSONReader) throws(JSONError) {
+        try reader.enterObject()
+        while let name = try reader.nextMember() {
+            let lane = reader.string(name)
+            guard Identifier.isLane(lane) else { throw JSONError(.invalidIdentifier, at: name.range.lowerBound) }
+            guard acked[lane] == nil else { throw JSONError(.duplicateMember, at: name.range.lowerBound) }
+            guard acked.count < operationLaneLimit else { throw JSONError(.outOfRange, at: name.range.lowerBound) }
+            acked[lane] = try reader.readInteger(in: 0...Int64.max)
+        }
+    }
+
+    private mutating func readOperations(from reader: inout JSONReader, limit: Int) throws(JSONError) {
+        try reader.enterArray()
+        while try reader.nextElement() {
+            guard operations.count < limit else { throw JSONError(.outOfRange, at: reader.index) }
+            do throws(JSONError) {
+                let (key, operation) = try Operation.read(from: &reader)
+                operations.append(SealedOperation(key: key, operation: operation))
+            } catch { throw error.inside(index: operations.count) }
+        }
+    }
+}
+
+/// Lanes that one request may acknowledge: a device opens few in the time between two exchanges.
+private let operationLaneLimit = 1000
+
+extension JSONReader {
+    package mutating func readOptionalString() throws(JSONError) -> String? {
+        guard peek() != UInt8(ascii: "n") else {
+            try readNull()
+            return nil
+        }
+        return try readString()
+    }
+}

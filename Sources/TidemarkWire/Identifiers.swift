@@ -1,0 +1,99 @@
+/// The part of the data that a device follows: the unit of permission, of order and of checkpoints.
+///
+/// A scope name is 1–128 characters of `A–Z a–z 0–9 . _ : @ -`, for example `workspace:123` (PROTOCOL.md 1).
+public struct Scope: Hashable, Sendable, Comparable, CustomStringConvertible {
+    /// The name as it stands on the wire.
+    public let name: String
+
+    /// Makes a scope from its name, or `nil` where the name is not of the form above.
+    public init?(_ name: String) {
+        guard Identifier.isScope(name) else { return nil }
+        self.name = name
+    }
+
+    /// The name, as in ``name``.
+    public var description: String { name }
+
+    /// Orders scopes by the bytes of their names, the order in which a server locks them.
+    public static func < (lhs: Scope, rhs: Scope) -> Bool { lhs.name.utf8.lexicographicallyPrecedes(rhs.name.utf8) }
+}
+
+extension Scope: ExpressibleByStringLiteral {
+    /// Makes a scope from a literal in the source; a malformed one is a programming error and stops the program.
+    public init(stringLiteral name: StringLiteralType) {
+        guard let scope = Scope(name) else { preconditionFailure("'\(name)' is not a scope name") }
+        self = scope
+    }
+}
+
+/// The identity of a record within its entity: 1–128 bytes of UTF-8 without control characters.
+///
+/// Two ids are equal only if their bytes are: `"é"` written in one scalar and in two are two ids, as they are for
+/// SQLite and PostgreSQL, although Swift's `String` calls them equal.
+public struct RecordID: Hashable, Sendable, Comparable, CustomStringConvertible {
+    /// The id as it stands on the wire.
+    public let text: String
+
+    /// Makes a record id, or `nil` where the text is empty, longer than 128 bytes or holds a control character.
+    public init?(_ text: String) {
+        guard Identifier.isRecordID(text) else { return nil }
+        self.text = text
+    }
+
+    /// The id, as in ``text``.
+    public var description: String { text }
+
+    /// Compares bytes, never Unicode equivalence.
+    public static func == (lhs: RecordID, rhs: RecordID) -> Bool { lhs.text.utf8.elementsEqual(rhs.text.utf8) }
+
+    /// Orders by bytes, the order in which every device settles contenders for one unique value.
+    public static func < (lhs: RecordID, rhs: RecordID) -> Bool { lhs.text.utf8.lexicographicallyPrecedes(rhs.text.utf8) }
+
+    /// Hashes bytes, in step with `==`.
+    public func hash(into hasher: inout Hasher) {
+        for byte in text.utf8 { hasher.combine(byte) }
+    }
+}
+
+extension RecordID: ExpressibleByStringLiteral {
+    /// Makes an id from a literal in the source; a malformed one is a programming error and stops the program.
+    public init(stringLiteral text: StringLiteralType) {
+        guard let id = RecordID(text) else { preconditionFailure("'\(text)' is not a record id") }
+        self = id
+    }
+}
+
+/// A change's place in its scope's log: assigned by the server at commit, strictly increasing in commit order.
+public typealias Version = Int64
+
+/// The grammar of every name on the wire (PROTOCOL.md 1); each is checked once, where it enters.
+package enum Identifier {
+    package static let scopeLimit = 128
+    package static let entityLimit = 63
+    package static let recordLimit = 128
+    package static let clientRange = 8...64
+
+    package static func isScope(_ text: String) -> Bool {
+        (1...scopeLimit).contains(text.utf8.count) && text.utf8.allSatisfy { isWord($0) || ".:@-".utf8.contains($0) }
+    }
+
+    package static func isEntity(_ text: String) -> Bool {
+        guard let first = text.utf8.first, text.utf8.count <= entityLimit, !isDigit(first) else { return false }
+        return text.utf8.allSatisfy(isWord)
+    }
+
+    package static func isRecordID(_ text: String) -> Bool {
+        (1...recordLimit).contains(text.utf8.count) && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
+    }
+
+    package static func isClient(_ text: String) -> Bool {
+        clientRange.contains(text.utf8.count) && text.utf8.allSatisfy { isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "-") }
+    }
+
+    /// Lanes are random ids that devices draw; they share the grammar of client ids.
+    package static func isLane(_ text: String) -> Bool { isClient(text) }
+
+    private static func isWord(_ byte: UInt8) -> Bool { isLetter(byte) || isDigit(byte) || byte == UInt8(ascii: "_") }
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+    private static func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) }
+}

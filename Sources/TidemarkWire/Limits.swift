@@ -1,0 +1,28 @@
+/// The named limits of the wire, with the defaults of PROTOCOL.md 1. A server may be configured otherwise.
+public struct Limits: Hashable, Sendable {
+    /// Changes on one page, at most, unless asked otherwise.
+    public var defaultPage = 500
+    /// The largest page that may be asked for.
+    public var maximumPage = 5000
+    /// Operations in one push.
+    public var operations = 1000
+    /// Bytes of a request's body after inflation.
+    public var bodyBytes = 8 << 20
+    /// Bytes of one record's fields.
+    public var recordBytes = 1 << 20
+    /// Bytes at which a page ends early; one change always fits.
+    public var pageBytes = 4 << 20
+
+    /// The defaults.
+    public init() {}
+}
+
+/// The protocol's version and the headers that carry it.
+package enum ProtocolVersion {
+    package static let current = 1
+    package static let supported = [1]
+
+    package static let header = "Tidemark-Protocol"
+    package static let clientHeader = "Tidemark-Client"
+    package static let declarationsHeader = "Tidemark-Declarations"
+}

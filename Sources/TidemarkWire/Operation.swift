@@ -1,0 +1,198 @@
+/// The name of an operation for ever: one lane of one device, and its number there (PROTOCOL.md 4).
+package struct OperationKey: Hashable, Sendable {
+    package var lane: String
+    package var number: Int64
+
+    package init(lane: String, number: Int64) {
+        self.lane = lane
+        self.number = number
+    }
+}
+
+/// One edit of one record, on its way to the server.
+package struct Operation: Hashable, Sendable {
+    package enum Kind: String, Hashable, Sendable, CaseIterable {
+        case upsert, delete, event, patch, void
+    }
+
+    package var kind: Kind
+    package var entity = ""
+    package var id: RecordID?
+    package var tempID: RecordID?
+    /// The version of the row that the edit was made on; `nil` for an insert.
+    package var baseVersion: Version?
+    /// An own operation of the same lane whose verdict was not known yet when this one was sealed.
+    package var baseNumber: Int64?
+    /// Fields whose base is older than `baseVersion`, by canonical name.
+    package var fieldBases: [ArraySlice<UInt8>: Version] = [:]
+    package var fields = DataObject.empty
+    /// When the edit was made, as the device's hybrid logical clock tells.
+    package var editedAt: String?
+    package var epoch: String?
+    package var group: String?
+
+    package init(_ kind: Kind, entity: String = "", id: RecordID? = nil) {
+        self.kind = kind
+        self.entity = entity
+        self.id = id
+    }
+
+    /// The base that counts for one field.
+    package func base(ofField name: ArraySlice<UInt8>) -> Version? { fieldBases[name] ?? baseVersion }
+}
+
+// MARK: - Writing
+
+extension Operation {
+    /// The members that are sealed with the operation, without braces and without its key: what a device stores
+    /// before the first send and never rewrites.
+    package func sealedMembers() -> [UInt8] {
+        var writer = JSONWriter(capacity: fields.bytes.count + 96)
+        writer.raw("\"type\":\"")
+        writer.raw(kind.rawValue.utf8)
+        writer.raw(byte: UInt8(ascii: "\""))
+        if kind == .void { return writer.bytes }
+        writer.member("entity", entity)
+        if let id { writer.member("id", id.text) }
+        if let tempID { writer.member("tempId", tempID.text) }
+        if let baseVersion { writer.member("baseVersion", baseVersion) }
+        if let baseNumber { writer.member("baseNumber", baseNumber) }
+        writeFieldBases(to: &writer)
+        if let editedAt { writer.member("editedAt", editedAt) }
+        if let epoch { writer.member("epoch", epoch) }
+        if let group { writer.member("group", group) }
+        if kind == .upsert || kind == .event {
+            writer.raw(kind == .event ? ",\"data\":" : ",\"fields\":")
+            writer.raw(fields.bytes)
+        }
+        return writer.bytes
+    }
+
+    private func writeFieldBases(to writer: inout JSONWriter) {
+        guard !fieldBases.isEmpty else { return }
+        writer.raw(",\"bases\":{")
+        for (index, base) in fieldBases.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }).enumerated() {
+            writer.raw(index == 0 ? "\"" : ",\"")
+            writer.raw(base.key)
+            writer.raw("\":")
+            writer.integer(base.value)
+        }
+        writer.raw(byte: UInt8(ascii: "}"))
+    }
+
+    /// What makes two sendings of one key the same operation, whatever order a sender wrote the members in.
+    package func canonicalBytes() -> [UInt8] {
+        var sorted = self
+        let order = fields.fields.sorted { fields.name($0).lexicographicallyPrecedes(fields.name($1)) }
+        var builder = DataObject.Builder(capacity: fields.bytes.count)
+        for field in order { builder.append(canonicalName: fields.name(field), canonicalValue: fields.value(field)) }
+        sorted.fields = builder.finish()
+        return sorted.sealedMembers()
+    }
+}
+
+extension JSONWriter {
+    /// Appends `,"name":"value"`.
+    package mutating func member(_ name: StaticString, _ value: String) {
+        memberName(name)
+        string(value)
+    }
+
+    /// Appends `,"name":value`.
+    package mutating func member(_ name: StaticString, _ value: Int64) {
+        memberName(name)
+        integer(value)
+    }
+
+    package mutating func memberName(_ name: StaticString) {
+        raw(",\"")
+        raw(name)
+        raw("\":")
+    }
+}
+
+// MARK: - Reading
+
+extension Operation {
+    /// Reads an operation with its key.
+    package static func read(from reader: inout JSONReader) throws(JSONError) -> (OperationKey, Operation) {
+        let start = reader.index
+        var key = OperationKey(lane: "", number: 0)
+        var kind: Kind?
+        var operation = Operation(.void)
+        var seen = MemberNames()
+        try reader.enterObject()
+        while let name = try reader.nextMember() {
+            try seen.insert(name, of: reader)
+            let label = reader.string(name)
+            do throws(JSONError) {
+                switch label {
+                case "lane": key.lane = try reader.readIdentifier(Identifier.isLane)
+                case "number": key.number = try reader.readInteger(in: 1...Int64.max)
+                case "type": kind = try Self.readKind(from: &reader)
+                default: try operation.readMember(label, from: &reader)
+                }
+            } catch { throw error.inside(label) }
+        }
+        guard let kind else { throw JSONError(.missingMember, at: start).inside("type") }
+        guard !key.lane.isEmpty else { throw JSONError(.missingMember, at: start).inside("lane") }
+        guard key.number > 0 else { throw JSONError(.missingMember, at: start).inside("number") }
+        operation.kind = kind
+        try operation.checkComplete(at: start)
+        return (key, operation)
+    }
+
+    private static func readKind(from reader: inout JSONReader) throws(JSONError) -> Kind {
+        let start = reader.index
+        guard let kind = Kind(rawValue: try reader.readString()) else { throw JSONError(.wrongType, at: start) }
+        return kind
+    }
+
+    private mutating func readMember(_ label: String, from reader: inout JSONReader) throws(JSONError) {
+        switch label {
+        case "entity": entity = try reader.readIdentifier(Identifier.isEntity)
+        case "id": id = RecordID(try reader.readIdentifier(Identifier.isRecordID))
+        case "tempId": tempID = RecordID(try reader.readIdentifier(Identifier.isRecordID))
+        case "baseVersion": baseVersion = try reader.readInteger(in: 0...Int64.max)
+        case "baseNumber": baseNumber = try reader.readInteger(in: 1...Int64.max)
+        case "bases": try readFieldBases(from: &reader)
+        case "fields", "data": fields = try DataObject(from: &reader)
+        case "editedAt": editedAt = try reader.readString()
+        case "epoch": epoch = try reader.readString()
+        case "group": group = try reader.readString()
+        default: try reader.skip()
+        }
+    }
+
+    private mutating func readFieldBases(from reader: inout JSONReader) throws(JSONError) {
+        var seen = MemberNames()
+        try reader.enterObject()
+        while let name = try reader.nextMember() {
+            try seen.insert(name, of: reader)
+            let canonical = DataObject.canonical(reader.string(name))
+            fieldBases[canonical[...]] = try reader.readInteger(in: 0...Int64.max)
+        }
+    }
+
+    private func checkComplete(at start: Int) throws(JSONError) {
+        guard kind != .void else { return }
+        guard !entity.isEmpty else { throw JSONError(.missingMember, at: start).inside("entity") }
+        guard id != nil || tempID != nil else { throw JSONError(.missingMember, at: start).inside("id") }
+    }
+}
+
+extension JSONReader {
+    package mutating func readIdentifier(_ isValid: (String) -> Bool) throws(JSONError) -> String {
+        let start = index
+        let text = try readString()
+        guard isValid(text) else { throw JSONError(.invalidIdentifier, at: start) }
+        return text
+    }
+
+    package mutating func readInteger(in range: ClosedRange<Int64>) throws(JSONError) -> Int64 {
+        let start = index
+        let value = try readInteger()
+        guard range.contains(value) else { throw JSONError(.outOfRange, at: start) }
+        return value
+    }
+}

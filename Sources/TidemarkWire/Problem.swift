@@ -1,0 +1,94 @@
+/// An answer that says no to a request as a whole, as RFC 9457 problem details.
+package struct Problem: Error, Hashable, Sendable {
+    package var code: ProblemCode
+    /// What happened here, without row data, SQL or stack traces.
+    package var detail: String
+    /// `checkpoint_expired`: why.
+    package var reason: Reason?
+    /// `operation_gap`: the lane and the number that the server waits for.
+    package var lane: String?
+    package var expected: Int64?
+    /// Seconds after which another attempt is welcome.
+    package var retryAfter: Int?
+
+    package enum Reason: String, Hashable, Sendable, CaseIterable { case retention, epoch, ahead }
+
+    package init(_ code: ProblemCode, _ detail: String) {
+        self.code = code
+        self.detail = detail
+    }
+
+    package static let contentType = "application/problem+json"
+
+    package func body() -> [UInt8] {
+        var writer = JSONWriter(capacity: 256)
+        writer.raw("{\"type\":\"urn:tidemark:problem:")
+        writer.raw(code.rawValue.utf8)
+        writer.raw(byte: UInt8(ascii: "\""))
+        writer.member("title", code.title)
+        writer.member("status", Int64(code.status))
+        writer.member("detail", detail)
+        writer.member("code", code.rawValue)
+        writer.memberName("retryable")
+        writer.bool(code.isRetryable)
+        writer.member("hint", code.hint)
+        if let reason { writer.member("reason", reason.rawValue) }
+        if let lane { writer.member("lane", lane) }
+        if let expected { writer.member("expected", expected) }
+        if code == .unsupportedProtocol {
+            writer.raw(",\"supported\":[")
+            for (index, version) in ProtocolVersion.supported.enumerated() {
+                if index > 0 { writer.raw(",") }
+                writer.integer(Int64(version))
+            }
+            writer.raw("]")
+        }
+        writer.raw("}")
+        return writer.bytes
+    }
+
+    /// Reads problem details; `nil` where the bytes are something else, such as a proxy's page.
+    package init?(from bytes: UnsafeRawBufferPointer) {
+        guard let problem = try? Self.read(from: bytes) else { return nil }
+        self = problem
+    }
+
+    private static func read(from bytes: UnsafeRawBufferPointer) throws(JSONError) -> Problem? {
+        var reader = JSONReader(bytes)
+        var code: ProblemCode?
+        var problem = Problem(.internalError, "")
+        try reader.enterObject()
+        while let name = try reader.nextMember() {
+            switch reader.string(name) {
+            case "code": code = ProblemCode(rawValue: try reader.readString())
+            case "detail": problem.detail = try reader.readString()
+            case "reason": problem.reason = Reason(rawValue: try reader.readString())
+            case "lane": problem.lane = try reader.readString()
+            case "expected": problem.expected = try reader.readInteger()
+            default: try reader.skip()
+            }
+        }
+        try reader.finish()
+        guard let code else { return nil }
+        problem.code = code
+        return problem
+    }
+}
+
+extension Problem {
+    /// What a broken document means for the request that carried it.
+    package init(_ error: JSONError) {
+        let place = error.path.isEmpty ? "at byte \(error.offset)" : "in `\(error.path)`"
+        switch error.reason {
+        case .invalidIdentifier: self.init(.invalidIdentifier, "\(place.capitalizedFirst): \(error.reason.rawValue).")
+        case .outOfRange where error.path.hasPrefix("operations["), .outOfRange where error.path == "operations":
+            self.init(.requestTooLarge, "\(place.capitalizedFirst): more than a request may hold.")
+        case .outOfRange: self.init(.limitOutOfRange, "\(place.capitalizedFirst): \(error.reason.rawValue).")
+        default: self.init(.malformedRequest, "\(place.capitalizedFirst): \(error.reason.rawValue).")
+        }
+    }
+}
+
+extension String {
+    fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
+}

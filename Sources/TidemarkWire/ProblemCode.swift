@@ -1,0 +1,115 @@
+/// Everything that can be wrong with a request as a whole: a closed list (PROTOCOL.md 1 and 3).
+///
+/// A request that is answered by one of these has applied nothing.
+public enum ProblemCode: String, Hashable, Sendable, CaseIterable {
+    /// The protocol version is not one that the server speaks.
+    case unsupportedProtocol = "unsupported_protocol"
+    /// Not JSON, a member of the wrong type, missing, or given twice.
+    case malformedRequest = "malformed_request"
+    /// A scope, entity, record id, client id or lane that is not of its grammar.
+    case invalidIdentifier = "invalid_identifier"
+    /// A number outside its limits.
+    case limitOutOfRange = "limit_out_of_range"
+    /// A checkpoint that is malformed, altered, or issued for another scope.
+    case invalidCheckpoint = "invalid_checkpoint"
+    /// No token, a bad one or an expired one.
+    case unauthenticated = "unauthenticated"
+    /// The token does not grant the scope, whether it exists or not.
+    case scopeForbidden = "scope_forbidden"
+    /// The token grants reading only.
+    case scopeReadOnly = "scope_read_only"
+    /// There is nothing at this address.
+    case notFound = "not_found"
+    /// The address does not take this method.
+    case methodNotAllowed = "method_not_allowed"
+    /// A lane's numbers skip some that the server has never seen.
+    case operationGap = "operation_gap"
+    /// The checkpoint can no longer be served; the device bootstraps again and keeps its outbox.
+    case checkpointExpired = "checkpoint_expired"
+    /// The body, or what it inflates to, is larger than the server takes.
+    case requestTooLarge = "request_too_large"
+    /// The body is neither plain nor gzip.
+    case unsupportedEncoding = "unsupported_encoding"
+    /// Too many requests.
+    case tooManyRequests = "too_many_requests"
+    /// The server failed; nothing was applied.
+    case internalError = "internal_error"
+    /// The server is starting, stopping or out of room; nothing was applied.
+    case unavailable = "unavailable"
+}
+
+extension ProblemCode {
+    /// The HTTP status that goes with the code.
+    public var status: Int {
+        switch self {
+        case .unsupportedProtocol, .malformedRequest, .invalidIdentifier, .limitOutOfRange, .invalidCheckpoint: 400
+        case .unauthenticated: 401
+        case .scopeForbidden, .scopeReadOnly: 403
+        case .notFound: 404
+        case .methodNotAllowed: 405
+        case .operationGap: 409
+        case .checkpointExpired: 410
+        case .requestTooLarge: 413
+        case .unsupportedEncoding: 415
+        case .tooManyRequests: 429
+        case .internalError: 500
+        case .unavailable: 503
+        }
+    }
+
+    /// A short sentence for people, the same for every occurrence.
+    public var title: String {
+        switch self {
+        case .unsupportedProtocol: "This protocol version is not spoken here"
+        case .malformedRequest: "The request could not be read"
+        case .invalidIdentifier: "A name is not of the allowed form"
+        case .limitOutOfRange: "A number is outside its limits"
+        case .invalidCheckpoint: "The checkpoint is not one of this scope"
+        case .unauthenticated: "A valid token is needed"
+        case .scopeForbidden: "The token does not grant this scope"
+        case .scopeReadOnly: "The token grants reading only"
+        case .notFound: "There is nothing at this address"
+        case .methodNotAllowed: "This address does not take this method"
+        case .operationGap: "Operations are missing from a lane"
+        case .checkpointExpired: "The checkpoint can no longer be served"
+        case .requestTooLarge: "The request is too large"
+        case .unsupportedEncoding: "The body's encoding is not supported"
+        case .tooManyRequests: "Too many requests"
+        case .internalError: "The server failed"
+        case .unavailable: "The server is not available"
+        }
+    }
+
+    /// What the caller can do about it.
+    public var hint: String {
+        switch self {
+        case .unsupportedProtocol: "Send one of the versions listed in `supported`."
+        case .malformedRequest: "Correct the member named in the detail."
+        case .invalidIdentifier: "Names follow the grammar of the protocol's section 1."
+        case .limitOutOfRange: "Stay within the limits named in the detail."
+        case .invalidCheckpoint: "Bootstrap again and keep the outbox."
+        case .unauthenticated: "Fetch a fresh token and try again."
+        case .scopeForbidden: "Ask for a token that grants the scope."
+        case .scopeReadOnly: "Ask for a token that grants `rw`."
+        case .notFound: "Check the address; GET /openapi.json lists them all."
+        case .methodNotAllowed: "Check the method; GET /openapi.json lists them all."
+        case .operationGap: "Send the lane's operations from `expected` on, or seal them again in a new lane."
+        case .checkpointExpired: "Bootstrap again and keep the outbox."
+        case .requestTooLarge: "Send fewer operations at once."
+        case .unsupportedEncoding: "Send the body plain or with Content-Encoding: gzip."
+        case .tooManyRequests, .unavailable: "Try again after the time given in Retry-After."
+        case .internalError: "Try again later; the server's log has the details."
+        }
+    }
+
+    /// Whether the same request may succeed later without anyone changing anything.
+    public var isRetryable: Bool {
+        switch self {
+        case .tooManyRequests, .internalError, .unavailable: true
+        case .unsupportedProtocol, .malformedRequest, .invalidIdentifier, .limitOutOfRange, .invalidCheckpoint,
+            .unauthenticated, .scopeForbidden, .scopeReadOnly, .notFound, .methodNotAllowed, .operationGap,
+            .checkpointExpired, .requestTooLarge, .unsupportedEncoding:
+            false
+        }
+    }
+}

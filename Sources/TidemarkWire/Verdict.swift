@@ -1,0 +1,206 @@
+/// Why the server will never take an operation as it stands: a closed list, open to rules of the operator's own.
+public enum RejectionCode {
+    /// The record was deleted elsewhere, and deletes win.
+    package static let recordDeleted = "record_deleted"
+    /// The key was used before with another payload.
+    package static let operationMismatch = "operation_mismatch"
+    /// The entity is not declared, and the server is strict.
+    package static let entityUnknown = "entity_unknown"
+    /// The entity is pulled only, or pushed only.
+    package static let directionForbidden = "direction_forbidden"
+    /// The record, as it would become, is larger than a record may be.
+    package static let recordTooLarge = "record_too_large"
+    /// An operation of a kind that the entity does not take.
+    package static let kindMismatch = "kind_mismatch"
+    /// The server does not do this yet.
+    package static let unsupportedOperation = "unsupported_operation"
+    /// The device itself could not put the record on the wire.
+    package static let unsendableValue = "unsendable_value"
+}
+
+/// The server's answer to one operation (PROTOCOL.md 4).
+package struct Verdict: Hashable, Sendable {
+    package enum Status: String, Hashable, Sendable, CaseIterable {
+        case applied, merged, conflict, rejected, deferred, settled
+    }
+
+    /// The row that resulted, where it is not just the reader's base with its own fields on top.
+    package struct Record: Hashable, Sendable {
+        package var version: Version
+        /// `nil`: the record is deleted.
+        package var data: DataObject?
+
+        package init(version: Version, data: DataObject?) {
+            self.version = version
+            self.data = data
+        }
+    }
+
+    package struct Refusal: Hashable, Sendable {
+        package var code: String
+        package var detail: String
+        package var hint: String
+
+        package init(code: String, detail: String, hint: String) {
+            self.code = code
+            self.detail = detail
+            self.hint = hint
+        }
+    }
+
+    /// A field that somebody else had changed since the edit's base, and what became of theirs.
+    package struct Overwrite: Hashable, Sendable {
+        package var field: String
+        package var version: Version
+        package var theirs: Value
+
+        package init(field: String, version: Version, theirs: Value) {
+            self.field = field
+            self.version = version
+            self.theirs = theirs
+        }
+    }
+
+    package var status: Status
+    package var version: Version?
+    package var id: RecordID?
+    package var record: Record?
+    package var refusal: Refusal?
+    package var after: Int64?
+    package var overwrites: [Overwrite] = []
+    package var isReplayed = false
+
+    package init(_ status: Status, version: Version? = nil, record: Record? = nil, refusal: Refusal? = nil) {
+        self.status = status
+        self.version = version
+        self.record = record
+        self.refusal = refusal
+    }
+}
+
+// MARK: - Writing
+
+extension Verdict {
+    /// The members without braces and without the key: what a server stores and answers again on a replay.
+    package func members() -> [UInt8] {
+        var writer = JSONWriter(capacity: 64)
+        writer.raw("\"status\":\"")
+        writer.raw(status.rawValue.utf8)
+        writer.raw(byte: UInt8(ascii: "\""))
+        if let version { writer.member("version", version) }
+        if let id { writer.member("id", id.text) }
+        if let after { writer.member("after", after) }
+        if let record {
+            writer.raw(",\"record\":{\"version\":")
+            writer.integer(record.version)
+            if let data = record.data {
+                writer.raw(",\"data\":")
+                writer.raw(data.bytes)
+            } else {
+                writer.raw(",\"deleted\":true")
+            }
+            writer.raw(byte: UInt8(ascii: "}"))
+        }
+        writeOverwrites(to: &writer)
+        if let refusal {
+            writer.raw(",\"error\":{\"code\":")
+            writer.string(refusal.code)
+            writer.member("detail", refusal.detail)
+            writer.member("hint", refusal.hint)
+            writer.raw(byte: UInt8(ascii: "}"))
+        }
+        return writer.bytes
+    }
+
+    private func writeOverwrites(to writer: inout JSONWriter) {
+        guard !overwrites.isEmpty else { return }
+        writer.raw(",\"overwrote\":[")
+        for (index, overwrite) in overwrites.enumerated() {
+            writer.raw(index == 0 ? "{\"field\":" : ",{\"field\":")
+            writer.string(overwrite.field)
+            writer.member("version", overwrite.version)
+            writer.memberName("theirs")
+            writer.value(overwrite.theirs)
+            writer.raw(byte: UInt8(ascii: "}"))
+        }
+        writer.raw(byte: UInt8(ascii: "]"))
+    }
+}
+
+// MARK: - Reading
+
+extension Verdict {
+    package static func read(from reader: inout JSONReader) throws(JSONError) -> (OperationKey, Verdict) {
+        let start = reader.index
+        var key = OperationKey(lane: "", number: 0)
+        var status: Status?
+        var verdict = Verdict(.applied)
+        try reader.enterObject()
+        while let name = try reader.nextMember() {
+            switch reader.string(name) {
+            case "lane": key.lane = try reader.readString()
+            case "number": key.number = try reader.readInteger()
+            case "status": status = Status(rawValue: try reader.readString())
+            case "version": verdict.version = try reader.readInteger()
+            case "id": verdict.id = RecordID(try reader.readString())
+            case "after": verdict.after = try reader.readInteger()
+            case "record": verdict.record = try Record(from: &reader)
+            case "error": verdict.refusal = try Refusal(from: &reader)
+            case "overwrote": verdict.overwrites = try Self.readOverwrites(from: &reader)
+            case "replayed": verdict.isReplayed = try reader.readBool()
+            default: try reader.skip()
+            }
+        }
+        guard let status, !key.lane.isEmpty, key.number > 0 else { throw JSONError(.missingMember, at: start) }
+        verdict.status = status
+        return (key, verdict)
+    }
+
+    private static func readOverwrites(from reader: inout JSONReader) throws(JSONError) -> [Overwrite] {
+        var overwrites: [Overwrite] = []
+        try reader.enterArray()
+        while try reader.nextElement() {
+            var overwrite = Overwrite(field: "", version: 0, theirs: .null)
+            try reader.enterObject()
+            while let name = try reader.nextMember() {
+                switch reader.string(name) {
+                case "field": overwrite.field = try reader.readString()
+                case "version": overwrite.version = try reader.readInteger()
+                case "theirs": overwrite.theirs = try reader.readValue()
+                default: try reader.skip()
+                }
+            }
+            overwrites.append(overwrite)
+        }
+        return overwrites
+    }
+}
+
+extension Verdict.Record {
+    fileprivate init(from reader: inout JSONReader) throws(JSONError) {
+        self.init(version: 0, data: nil)
+        try reader.enterObject()
+        while let name = try reader.nextMember() {
+            switch reader.string(name) {
+            case "version": version = try reader.readInteger()
+            case "data": data = try DataObject(from: &reader)
+            default: try reader.skip()
+            }
+        }
+    }
+}
+
+extension Verdict.Refusal {
+    fileprivate init(from reader: inout JSONReader) throws(JSONError) {
+        self.init(code: "", detail: "", hint: "")
+        try reader.enterObject()
+        while let name = try reader.nextMember() {
+            switch reader.string(name) {
+            case "code": code = try reader.readString()
+            case "detail": detail = try reader.readString()
+            case "hint": hint = try reader.readString()
+            default: try reader.skip()
+            }
+        }
+    }
+}

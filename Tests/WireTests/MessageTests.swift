@@ -1,0 +1,122 @@
+import Testing
+
+@testable import TidemarkWire
+
+@Suite("Messages")
+struct MessageTests {
+    private func request(_ text: String) throws -> ExchangeRequest {
+        try Array(text.utf8).withUnsafeBytes { try ExchangeRequest(from: $0, operationLimit: 3) }
+    }
+
+    private func path(of text: String) -> String? {
+        do {
+            _ = try request(text)
+            return nil
+        } catch {
+            return (error as? JSONError)?.path
+        }
+    }
+
+    @Test("A sealed operation is read back as it was written")
+    func operationRoundTrip() throws {
+        var operation = Operation(.upsert, entity: "task", id: RecordID("t\"1"))
+        operation.baseVersion = 10
+        operation.baseNumber = 4
+        operation.fieldBases = [Array("title".utf8)[...]: 7]
+        operation.epoch = "ab"
+        operation.fields = DataObject(["title": "Buy milk", "done": 0])
+        let text = #"{"lane":"lane-0001","number":42,"# + String(decoding: operation.sealedMembers(), as: UTF8.self) + "}"
+        let (key, again) = try Array(text.utf8).withUnsafeBytes { buffer in
+            var reader = JSONReader(buffer)
+            return try Operation.read(from: &reader)
+        }
+        #expect(key == OperationKey(lane: "lane-0001", number: 42))
+        #expect(again == operation)
+        #expect(again.base(ofField: Array("title".utf8)[...]) == 7)
+        #expect(again.base(ofField: Array("done".utf8)[...]) == 10)
+    }
+
+    @Test("The order of a sender's fields does not make another operation")
+    func canonicalBytes() {
+        var left = Operation(.upsert, entity: "task", id: "t1")
+        var right = left
+        left.fields = DataObject(["a": 1, "b": 2])
+        right.fields = DataObject(["b": 2, "a": 1])
+        #expect(left.canonicalBytes() == right.canonicalBytes())
+        right.fields = DataObject(["b": 2, "a": 2])
+        #expect(left.canonicalBytes() != right.canonicalBytes())
+    }
+
+    @Test("Errors name the member", arguments: [
+        (#"{"clientId":"device-01"}"#, "scope"),
+        (#"{"scope":"s"}"#, "clientId"),
+        (#"{"scope":1,"clientId":"device-01"}"#, "scope"),
+        (#"{"scope":"s","scope":"s","clientId":"device-01"}"#, "scope"),
+        (#"{"scope":"s","clientId":"device-01","limit":"5"}"#, "limit"),
+        (#"{"scope":"s","clientId":"device-01","operations":{}}"#, "operations"),
+        (#"{"scope":"s","clientId":"device-01","operations":[{"lane":"lane-0001","number":1}]}"#, "operations[0].type"),
+        (
+            #"{"scope":"s","clientId":"device-01","operations":[{"lane":"lane-0001","number":1,"type":"upsert","entity":"t","id":"1","fields":{"a":true}}]}"#,
+            "operations[0].fields.a"
+        ),
+        (
+            #"{"scope":"s","clientId":"device-01","operations":[{"lane":"lane-0001","number":1,"type":"upsert","entity":"t","id":"1","fields":{"a":1,"a":1}}]}"#,
+            "operations[0].fields.a"
+        ),
+    ])
+    func errorsNameTheMember(text: String, expected: String) { #expect(path(of: text) == expected) }
+
+    @Test("Unknown members are ignored")
+    func unknownMembers() throws {
+        let request = try request(#"{"scope":"s","clientId":"device-01","new":{"deep":[1]},"since":null}"#)
+        #expect(request.scope == "s")
+        #expect(request.since == nil)
+    }
+
+    @Test("A verdict is read back as it was written")
+    func verdictRoundTrip() throws {
+        var verdict = Verdict(.merged, version: 12)
+        verdict.record = Verdict.Record(version: 12, data: DataObject(["a": 1]))
+        verdict.overwrites = [Verdict.Overwrite(field: "a", version: 9, theirs: "x")]
+        verdict.refusal = Verdict.Refusal(code: "c", detail: "d", hint: "h")
+        let text = #"{"lane":"l","number":3,"# + String(decoding: verdict.members(), as: UTF8.self) + "}"
+        let (key, again) = try Array(text.utf8).withUnsafeBytes { buffer in
+            var reader = JSONReader(buffer)
+            return try Verdict.read(from: &reader)
+        }
+        #expect(key == OperationKey(lane: "l", number: 3))
+        #expect(again == verdict)
+    }
+
+    @Test("A problem is read back as it was written", arguments: ProblemCode.allCases)
+    func problemRoundTrip(code: ProblemCode) {
+        var problem = Problem(code, "What happened.")
+        problem.reason = code == .checkpointExpired ? .epoch : nil
+        problem.expected = code == .operationGap ? 7 : nil
+        let again = problem.body().withUnsafeBytes { Problem(from: $0) }
+        #expect(again == problem)
+    }
+
+    @Test("A proxy's page is no problem document")
+    func foreignBody() {
+        #expect(Array("<html>".utf8).withUnsafeBytes { Problem(from: $0) } == nil)
+        #expect(Array("{}".utf8).withUnsafeBytes { Problem(from: $0) } == nil)
+    }
+
+    @Test("Declarations are read back as they were written")
+    func declarationsRoundTrip() throws {
+        let declarations = Declarations(
+            isStrict: true,
+            entities: [.state("task", conflict: .lastWriteWins, serverFields: ["summary"]), .events("audit")])
+        let again = try declarations.body().withUnsafeBytes { try Declarations(from: $0) }
+        #expect(again == declarations)
+    }
+
+    @Test("Times are written as RFC 3339", arguments: [
+        (0, "1970-01-01T00:00:00.000Z"), (951_827_696_789, "2000-02-29T12:34:56.789Z"),
+        (-1, "1969-12-31T23:59:59.999Z"), (4_102_444_800_000, "2100-01-01T00:00:00.000Z"),
+    ] as [(Int64, String)])
+    func timestamps(milliseconds: Int64, text: String) {
+        #expect(Timestamp.string(milliseconds: milliseconds) == text)
+    }
+}
