@@ -6,8 +6,6 @@ actor CommitQueue {
     /// Writes that share one transaction, at most: the first of them should not wait long for the last.
     private static let batchLimit = 256
 
-    private typealias Job = @Sendable (Database, Int64) throws -> @Sendable (Swift.Result<Void, any Error>) -> Void
-
     private let pool: DatabasePool
     private let incarnation: Int64
     private var jobs: [Job] = []
@@ -21,11 +19,15 @@ actor CommitQueue {
     func run<Result: Sendable>(
         _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result {
-        try await withCheckedThrowingContinuation { continuation in
-            jobs.append { db, incarnation in
-                let result = Self.attempt(db, scope, incarnation, body)
-                return { commit in continuation.resume(with: commit.flatMap { result }) }
-            }
+        let incarnation = incarnation
+        return try await withCheckedThrowingContinuation { continuation in
+            jobs.append(
+                Job { db in
+                    let result = Swift.Result { try Self.attempt(db, scope, incarnation, body) }
+                    return { commit in continuation.resume(with: commit.flatMap { result }) }
+                } fail: { error in
+                    continuation.resume(throwing: error)
+                })
             if !isDraining {
                 isDraining = true
                 Task { await drain() }
@@ -36,53 +38,60 @@ actor CommitQueue {
     /// One job in a savepoint of its own, so that its failure undoes only itself.
     private static func attempt<Result>(
         _ db: Database, _ scope: Scope, _ incarnation: Int64, _ body: (any ScopeWriter) throws -> Result
-    ) -> Swift.Result<Result, any Error> {
-        Swift.Result {
-            var result: Result?
-            try db.inSavepoint {
-                let writer = try SQLiteScopeWriter(db, scope, incarnation: incarnation)
-                result = try body(writer)
-                try writer.finish()
-                return .commit
-            }
-            guard let result else { throw DatabaseError(resultCode: .SQLITE_INTERNAL) }
-            return result
+    ) throws -> Result {
+        var result: Result?
+        try db.inSavepoint {
+            let writer = try SQLiteScopeWriter(db, scope, incarnation: incarnation)
+            result = try body(writer)
+            try writer.finish()
+            return .commit
         }
+        guard let result else { throw DatabaseError(resultCode: .SQLITE_INTERNAL) }
+        return result
     }
 
     private func drain() async {
         while !jobs.isEmpty {
             let batch = Array(jobs.prefix(Self.batchLimit))
             jobs.removeFirst(batch.count)
-            await commit(batch)
+            do {
+                let answers = try await pool.writeWithoutTransaction { db in Job.runAll(batch, db) }
+                for answer in answers { answer() }
+            } catch {
+                // The store is closed: nothing of the batch has begun.
+                for job in batch { job.fail(error) }
+            }
         }
         isDraining = false
     }
+}
 
-    private func commit(_ batch: [Job]) async {
-        let incarnation = incarnation
-        let outcome = await Self.transaction(pool, batch, incarnation)
-        for answer in outcome.answers { answer(outcome.commit) }
-    }
+/// A queued write: how to run it inside a transaction, and how to answer when it never came to that.
+private struct Job: Sendable {
+    typealias Answer = @Sendable (Result<Void, any Error>) -> Void
 
-    private struct Outcome: Sendable {
-        var answers: [@Sendable (Swift.Result<Void, any Error>) -> Void] = []
-        var commit: Swift.Result<Void, any Error> = .success(())
-    }
+    /// Does the work; what comes back is told how the commit went.
+    let run: @Sendable (Database) -> Answer
+    let fail: @Sendable (any Error) -> Void
 
-    private static func transaction(_ pool: DatabasePool, _ batch: [Job], _ incarnation: Int64) async -> Outcome {
-        let collected: Outcome? = try? await pool.writeWithoutTransaction { db in
-            var outcome = Outcome()
-            do {
-                try db.inTransaction(.immediate) {
-                    for job in batch { outcome.answers.append(try job(db, incarnation)) }
-                    return .commit
+    /// Runs a batch in one durable transaction, and returns the answers that may go out now.
+    static func runAll(_ batch: [Job], _ db: Database) -> [@Sendable () -> Void] {
+        var answers: [Answer] = []
+        let commit = Result {
+            try db.inTransaction(.immediate) {
+                for job in batch {
+                    // A full disk makes SQLite undo the whole transaction by itself; nothing may run outside of one.
+                    guard db.isInsideTransaction else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
+                    answers.append(job.run(db))
                 }
-            } catch {
-                outcome.commit = .failure(error)
+                return .commit
             }
-            return outcome
         }
-        return collected ?? Outcome()
+        let unstarted = batch.dropFirst(answers.count).map { job in
+            { @Sendable () -> Void in
+                if case .failure(let error) = commit { job.fail(error) }
+            }
+        }
+        return answers.map { answer in { answer(commit) } } + unstarted
     }
 }

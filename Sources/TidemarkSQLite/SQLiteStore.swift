@@ -39,7 +39,12 @@ public final class SQLiteStore: ChangeStore {
     }
 
     /// Ends all work and closes the file, its WAL folded in.
-    public func close() throws { try pool.close() }
+    public func close() throws {
+        // The last connection to close is a reader, which cannot fold the WAL in; so the writer does it first, and the
+        // one file is the whole store.
+        try pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
+        try pool.close()
+    }
 
     /// Reads in one snapshot of the database.
     public func read<Result: Sendable>(

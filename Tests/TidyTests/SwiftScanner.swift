@@ -83,7 +83,8 @@ struct SwiftScanner {
     }
 
     private mutating func skipString(hashes: Int) {
-        let quotes = isNext("\"\"\"") ? 3 : 1
+        // A literal of several lines has nothing behind its opening quotes; `#""""#` is one line that holds two quotes.
+        let quotes = isNext("\"\"\"\n") ? 3 : 1
         let end = String(repeating: "\"", count: quotes) + String(repeating: "#", count: hashes)
         let escape = "\\" + String(repeating: "#", count: hashes)
         position += quotes

@@ -7,6 +7,7 @@ struct SwiftTextTests {
         arguments: [
             "let a = \"{ try!\"",
             "let a = #\"{ \" try!\"#",
+            "let a = #\"\"\"\"#; let b = #\"\"try! {\"\"#",
             "let a = \"\"\"\n  { \" try!\n  \"\"\"",
             "// { try!",
             "/* { /* try! */ try! */",

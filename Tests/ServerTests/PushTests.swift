@@ -1,0 +1,189 @@
+import Foundation
+import Testing
+
+@testable import TidemarkServer
+@testable import TidemarkWire
+
+@Suite("Push")
+struct PushTests {
+    @Test("Operations get their verdicts in order, with versions that grow by one")
+    func verdicts() async throws {
+        let bench = try Bench()
+        let answer = try await bench.exchange([upsert(1, "a", #"{"x":1}"#), upsert(2, "b", "{}"), delete(3, "a", base: 1)])
+        #expect(answer.statuses == ["applied", "applied", "applied"])
+        #expect(answer.versions == [1, 2, 3])
+        #expect(answer.head == 3)
+    }
+
+    @Test("A replay gets the first answer again and has no second effect")
+    func replay() async throws {
+        let bench = try Bench()
+        let operations = [upsert(1, "a", #"{"x":1}"#), upsert(2, "b", #"{"x":2}"#)]
+        let first = try await bench.exchange(operations)
+        for _ in 0..<3 {
+            let again = try await bench.exchange(operations, since: first.nextSince)
+            #expect(again.statuses == first.statuses)
+            #expect(again.versions == first.versions)
+            #expect(again.results.allSatisfy { $0["replayed"] as? Bool == true })
+            #expect(again.head == 2)
+        }
+    }
+
+    @Test("A replay after a restart of the server is recognised")
+    func replayAfterRestart() async throws {
+        let bench = try Bench()
+        _ = try await bench.exchange([upsert(1, "a", #"{"x":1}"#)])
+        try bench.reopen()
+        let again = try await bench.exchange([upsert(1, "a", #"{"x":1}"#), upsert(2, "a", #"{"x":2}"#, base: 1)])
+        #expect(again.versions == [1, 2])
+    }
+
+    @Test("The same key with another payload is refused and leaves the first alone")
+    func mismatch() async throws {
+        let bench = try Bench()
+        _ = try await bench.exchange([upsert(1, "a", #"{"x":1}"#)])
+        let answer = try await bench.exchange([upsert(1, "a", #"{"x":2}"#)])
+        #expect(answer.statuses == ["rejected"])
+        #expect(answer.errorCode(0) == "operation_mismatch")
+        #expect(try await bench.pullAll().changes.map(\.data) == [["x": 1]])
+        let replay = try await bench.exchange([upsert(1, "a", #"{"x":1}"#)])
+        #expect(replay.statuses == ["applied"])
+    }
+
+    @Test("A gap in a lane is told with the number expected, and nothing is applied")
+    func gap() async throws {
+        let bench = try Bench()
+        let problem = await problem { _ = try await bench.exchange([upsert(1, "a", "{}"), upsert(3, "b", "{}")]) }
+        #expect(problem?.code == .operationGap)
+        #expect(problem?.expected == 2)
+        #expect(problem?.lane == "lane-aaaa")
+        #expect(try await bench.pullAll().changes.isEmpty)
+        let unknown = await ServerTests.problem { _ = try await bench.exchange([upsert(2, "a", "{}")]) }
+        #expect(unknown?.expected == 1)
+    }
+
+    @Test("Acknowledged verdicts go; a replay from below is settled, not applied again")
+    func settled() async throws {
+        let bench = try Bench()
+        _ = try await bench.exchange([upsert(1, "a", #"{"x":1}"#), upsert(2, "b", "{}")])
+        _ = try await bench.exchange(acked: #"{"lane-aaaa":1}"#)
+        let answer = try await bench.exchange([upsert(1, "a", #"{"x":1}"#), upsert(2, "b", "{}")])
+        #expect(answer.statuses == ["settled", "applied"])
+        #expect(answer.head == 2)
+    }
+
+    @Test("Keys belong to the principal and the device: nobody replays another's")
+    func keysAreOwned() async throws {
+        let bench = try Bench()
+        _ = try await bench.exchange([upsert(1, "a", #"{"x":1}"#)])
+        let other = try await bench.exchange([upsert(1, "b", #"{"x":2}"#)], access: .readWrite(as: "eve"))
+        #expect(other.versions == [2])
+        let device = try await bench.exchange([upsert(1, "c", #"{"x":3}"#)], client: "device-bbbb")
+        #expect(device.versions == [3])
+    }
+
+    @Test("A bad operation in any place stops only itself", arguments: 0..<4)
+    func poison(place: Int) async throws {
+        let bench = try Bench(entities: [.state("pulled", direction: .pull)])
+        let operations = (0..<4).map { index in
+            upsert(index + 1, "r\(index)", "{}", entity: index == place ? "pulled" : "task")
+        }
+        let answer = try await bench.exchange(operations)
+        for index in 0..<4 { #expect(answer.statuses[index] == (index == place ? "rejected" : "applied")) }
+        #expect(answer.errorCode(place) == "direction_forbidden")
+        #expect(answer.head == 3)
+    }
+
+    @Test("A rejected operation consumes its number, and what builds on it is deferred")
+    func deferred() async throws {
+        let bench = try Bench()
+        _ = try await bench.exchange([upsert(1, "a", "{}"), delete(2, "a", base: 1)])
+        let answer = try await bench.exchange([
+            upsert(3, "a", #"{"x":1}"#, base: 1), upsert(4, "a", #"{"x":2}"#, base: 1, extra: #","baseNumber":3"#),
+            upsert(5, "b", "{}"),
+        ])
+        #expect(answer.statuses == ["rejected", "deferred", "applied"])
+        #expect(answer.errorCode(0) == "record_deleted")
+        #expect(answer.results[1]["after"] as? Int == 3)
+    }
+
+    @Test("What a chain of own operations wrote counts as seen")
+    func chain() async throws {
+        let bench = try Bench()
+        let answer = try await bench.exchange([
+            upsert(1, "a", #"{"x":1,"y":1}"#), upsert(2, "a", #"{"x":2}"#, base: 0, extra: #","baseNumber":1"#),
+            upsert(3, "a", #"{"y":2}"#, base: 0, extra: #","baseNumber":2"#),
+        ])
+        #expect(answer.statuses == ["applied", "applied", "applied"])
+    }
+
+    @Test("Writes that change nothing make no version")
+    func noOp() async throws {
+        let bench = try Bench()
+        _ = try await bench.exchange([upsert(1, "a", #"{"x":1}"#)])
+        let answer = try await bench.exchange([upsert(2, "a", #"{"x":1}"#, base: 1)])
+        #expect(answer.statuses == ["applied"])
+        #expect(answer.head == 1)
+    }
+
+    @Test("Own rows that were taken as they are do not come back; others do")
+    func verbatim() async throws {
+        let bench = try Bench()
+        let first = try await bench.exchange([upsert(1, "a", #"{"x":1}"#)])
+        #expect(first.changes.isEmpty)
+        _ = try await bench.exchange([upsert(1, "b", #"{"x":2}"#)], client: "device-bbbb")
+        let second = try await bench.exchange([upsert(2, "c", #"{"x":3}"#)], since: first.nextSince)
+        #expect(second.changes.map(\.id) == ["b"])
+        #expect(try await bench.changes(since: second.nextSince).changes.isEmpty)
+    }
+
+    @Test("A strict server refuses what is not declared; events are kept whole")
+    func declarations() async throws {
+        let bench = try Bench(entities: [.events("audit")], isStrict: true)
+        let answer = try await bench.exchange([
+            upsert(1, "a", "{}"), upsert(2, "e1", #"{"n":1}"#, entity: "audit"),
+            upsert(3, "e2", #"{"n":2}"#, entity: "audit"), upsert(4, "e1", #"{"n":9}"#, entity: "audit"),
+            upsert(5, "e1", #"{"n":1}"#, entity: "audit"),
+        ])
+        #expect(answer.statuses == ["rejected", "applied", "applied", "rejected", "applied"])
+        #expect(answer.errorCode(0) == "entity_unknown")
+        #expect(try await bench.pullAll().changes.map(\.type) == ["event", "event"])
+    }
+
+    @Test("A record larger than a record may be is refused by verdict, and blocks nothing")
+    func recordTooLarge() async throws {
+        var limits = Limits()
+        limits.recordBytes = 100
+        let bench = try Bench(limits: limits)
+        let long = String(repeating: "x", count: 60)
+        let answer = try await bench.exchange([
+            upsert(1, "a", #"{"p":"\#(long)"}"#), upsert(2, "a", #"{"q":"\#(long)"}"#, base: 1), upsert(3, "b", "{}"),
+        ])
+        #expect(answer.statuses == ["applied", "rejected", "applied"])
+        #expect(answer.errorCode(1) == "record_too_large")
+    }
+
+    @Test("Reading permission does not push, and a foreign scope says nothing")
+    func permissions() async throws {
+        let bench = try Bench()
+        let readOnly = await problem { _ = try await bench.exchange([upsert(1, "a", "{}")], access: .read(as: "ada")) }
+        #expect(readOnly?.code == .scopeReadOnly)
+        let none = await problem { _ = try await bench.changes(access: .none) }
+        #expect(none?.code == .scopeForbidden)
+        _ = try await bench.exchange([upsert(1, "a", "{}")])
+        let existing = await problem { _ = try await bench.changes(access: .none) }
+        #expect(existing == none)
+    }
+
+    @Test("The server's own program writes through the same door, server fields too")
+    func commit() async throws {
+        let bench = try Bench(entities: [.state("bookmark", serverFields: ["summary"])])
+        _ = try await bench.exchange([upsert(1, "b1", #"{"title":"t","summary":"mine"}"#, entity: "bookmark")])
+        try await bench.server.commit(to: "s") { $0.upsert("bookmark", id: "b1", ["summary": "theirs"]) }
+        let answer = try await bench.exchange([
+            upsert(2, "b1", #"{"title":"u","summary":"mine"}"#, base: 1, entity: "bookmark")
+        ])
+        #expect(answer.statuses == ["merged"])
+        #expect(try await bench.pullAll().changes.last?.data == ["title": "u", "summary": "theirs"])
+    }
+}
