@@ -1,11 +1,5 @@
 package import TidemarkWire
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 /// Where a reader stands in a scope's log (PROTOCOL.md 3): what an opaque `since` says to the server.
 package struct Checkpoint: Hashable, Sendable {
     /// Which opening of the store assigned the versions below; 0 before the first.
@@ -141,20 +135,18 @@ extension Checkpoint {
         var writer = ByteWriter()
         for number in [Self.format, incarnation, position, horizon, complete, origin ?? -1] { writer.integer(number) }
         let body = writer.bytes
-        return Data(body + Self.mark(body, scope: scope, key: key)).base64EncodedString()
-            .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+        return Base64URL.encode(body + Self.mark(body, scope: scope, key: key))
     }
 
     package init(token: String, scope: Scope, key: [UInt8]) throws(Problem) {
         let invalid = Problem(.invalidCheckpoint, "`since` is not a checkpoint of scope \(scope).")
-        var text = token.replacing("-", with: "+").replacing("_", with: "/")
-        text += String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
-        guard token.utf8.count <= 256, let data = Data(base64Encoded: text), data.count > Self.markLength else {
+        guard token.utf8.count <= 256, let bytes = Base64URL.decode(token), bytes.count > Self.markLength else {
             throw invalid
         }
-        let bytes = [UInt8](data)
         let body = bytes.dropLast(Self.markLength)
-        guard Self.isEqual(Self.mark(body, scope: scope, key: key), bytes.suffix(Self.markLength)) else { throw invalid }
+        guard Self.isEqual(Self.mark(body, scope: scope, key: key), bytes.suffix(Self.markLength)) else {
+            throw invalid
+        }
         var reader = ByteReader(body)
         guard reader.integer() == Self.format, let incarnation = reader.integer(), let position = reader.integer(),
             let horizon = reader.integer(), let complete = reader.integer(), let origin = reader.integer(),

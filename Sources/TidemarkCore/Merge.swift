@@ -93,10 +93,12 @@ package enum Merge {
                 continue
             }
         }
-        answer.needsRecord = dropped || data.fields.contains { field in
-            let name = data.name(field)
-            return fields.value(named: name) == nil && !isSeen(name, base: operation.baseVersion)
-        }
+        answer.needsRecord =
+            dropped
+            || data.fields.contains { field in
+                let name = data.name(field)
+                return fields.value(named: name) == nil && !isSeen(name, base: operation.baseVersion)
+            }
         answer.status = answer.needsRecord || !answer.overwrites.isEmpty ? .merged : .applied
         if changed.isEmpty { return .nothing(answer) }
         return .write(data.overlaid(with: fields), written: .only(changed), answer)

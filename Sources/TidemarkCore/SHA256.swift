@@ -8,15 +8,15 @@ package struct SHA256 {
     private var length: UInt64 = 0
     private var schedule = [UInt32](repeating: 0, count: 64)
 
-    package init() { pending.reserveCapacity(128) }
+    package init() {}
 
-    package static func digest(_ bytes: some Sequence<UInt8>) -> [UInt8] {
+    package static func digest(_ bytes: [UInt8]) -> [UInt8] {
         var hash = SHA256()
         hash.update(bytes)
         return hash.finish()
     }
 
-    package static func authenticate(_ bytes: some Sequence<UInt8>, key: [UInt8]) -> [UInt8] {
+    package static func authenticate(_ bytes: [UInt8], key: [UInt8]) -> [UInt8] {
         var block = key.count > 64 ? digest(key) : key
         block.append(contentsOf: repeatElement(0, count: 64 - block.count))
         var inner = SHA256()
@@ -28,30 +28,33 @@ package struct SHA256 {
         return outer.finish()
     }
 
-    package mutating func update(_ bytes: some Sequence<UInt8>) {
-        for byte in bytes {
-            pending.append(byte)
-            length &+= 8
-            if pending.count == 64 { compress() }
-        }
+    package mutating func update(_ bytes: [UInt8]) {
+        length &+= UInt64(bytes.count) &* 8
+        pending += bytes
+        compressWholeBlocks()
     }
 
     package consuming func finish() -> [UInt8] {
-        let bits = length
         pending.append(0x80)
-        if pending.count > 56 {
-            pending.append(contentsOf: repeatElement(0, count: 64 - pending.count))
-            compress()
-        }
-        pending.append(contentsOf: repeatElement(0, count: 56 - pending.count))
-        for shift in stride(from: 56, through: 0, by: -8) { pending.append(UInt8(truncatingIfNeeded: bits >> shift)) }
-        compress()
+        while pending.count % 64 != 56 { pending.append(0) }
+        for shift in stride(from: 56, through: 0, by: -8) { pending.append(UInt8(truncatingIfNeeded: length >> shift)) }
+        compressWholeBlocks()
         return state.flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * $0)) } }
     }
 
-    private mutating func compress() {
+    private mutating func compressWholeBlocks() {
+        var start = 0
+        while pending.count - start >= 64 {
+            expand(at: start)
+            mix()
+            start += 64
+        }
+        pending.removeSubrange(..<start)
+    }
+
+    private mutating func expand(at start: Int) {
         for index in 0..<16 {
-            let base = index * 4
+            let base = start + index * 4
             schedule[index] =
                 UInt32(pending[base]) << 24 | UInt32(pending[base + 1]) << 16 | UInt32(pending[base + 2]) << 8
                 | UInt32(pending[base + 3])
@@ -63,8 +66,6 @@ package struct SHA256 {
             let large = rotate(late, 17) ^ rotate(late, 19) ^ late >> 10
             schedule[index] = schedule[index - 16] &+ small &+ schedule[index - 7] &+ large
         }
-        mix()
-        pending.removeAll(keepingCapacity: true)
     }
 
     private mutating func mix() {

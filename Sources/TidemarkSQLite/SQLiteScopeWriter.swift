@@ -5,7 +5,8 @@ import TidemarkServer
 /// The one writer of a scope inside a transaction: SQLite has one writer at all, so versions are taken in commit order.
 final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
     private let incarnation: Int64
-    private var lanes: [LaneName: Int64] = [:]
+    /// The lanes that moved in this transaction: row id, number and time, written once at its end.
+    private var lanes: [LaneName: (id: Int64, number: Int64, moment: Int64)] = [:]
     private var isChanged = false
 
     init(_ db: Database, _ scope: Scope, incarnation: Int64) throws {
@@ -44,12 +45,14 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         isChanged = true
         guard !state.incarnations.contains(where: { $0.id == incarnation }) else { return }
         try db.execute(
-            sql: "INSERT INTO incarnation (scope, start, id) VALUES (?, ?, ?)", arguments: [id, state.head, incarnation])
+            sql: "INSERT INTO incarnation (scope, start, id) VALUES (?, ?, ?)",
+            arguments: [id, state.head, incarnation])
         state.incarnations.append((incarnation, state.head))
     }
 
     func store(_ verdict: StoredVerdict, _ lane: LaneName, _ number: Int64, at moment: Int64) throws {
-        let laneID = try advance(lane, to: number, at: moment)
+        let laneID = try lanes[lane]?.id ?? laneRow(lane)?.id ?? createLane(lane, at: moment)
+        lanes[lane] = (laneID, number, moment)
         let statement = try db.cachedStatement(
             sql: """
                 INSERT INTO verdict (lane, number, digest, members, version, base_number, took_effect)
@@ -61,20 +64,15 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         ])
     }
 
-    private func advance(_ lane: LaneName, to number: Int64, at moment: Int64) throws -> Int64 {
-        let scopeID = try create()
-        let statement = try db.cachedStatement(
-            sql: """
-                INSERT INTO lane (scope, principal, client, lane, number, seen_at) VALUES (?, ?, ?, ?, ?, ?)
-                ON CONFLICT (scope, principal, client, lane) DO UPDATE
-                SET number = excluded.number, seen_at = excluded.seen_at
-                RETURNING id
-                """)
-        let id = try Int64.fetchOne(
-            statement, arguments: [scopeID, lane.principal, lane.client, lane.lane, number, moment])
-        guard let id else { throw DatabaseError(resultCode: .SQLITE_INTERNAL) }
-        return id
+    private func createLane(_ lane: LaneName, at moment: Int64) throws -> Int64 {
+        try db.execute(
+            sql: "INSERT INTO lane (scope, principal, client, lane, number, seen_at) VALUES (?, ?, ?, ?, 0, ?)",
+            arguments: [try create(), lane.principal, lane.client, lane.lane, moment])
+        return db.lastInsertedRowID
     }
+
+    /// Includes what this transaction has stored.
+    override func lane(_ lane: LaneName) throws -> Int64 { try lanes[lane]?.number ?? super.lane(lane) }
 
     func forgetVerdicts(_ lane: LaneName, through number: Int64) throws {
         guard let laneRow = try laneRow(lane) else { return }
@@ -82,8 +80,10 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         try statement.execute(arguments: [laneRow.id, number])
     }
 
-    /// Writes the scope's row once, however many rows were appended.
+    /// Writes the scope's row and its lanes once, however many rows were appended.
     func finish() throws {
+        let advance = try db.cachedStatement(sql: "UPDATE lane SET number = ?, seen_at = ? WHERE id = ?")
+        for lane in lanes.values { try advance.execute(arguments: [lane.number, lane.moment, lane.id]) }
         guard isChanged, let id else { return }
         let statement = try db.cachedStatement(sql: "UPDATE scope SET head = ?, last_time = ? WHERE id = ?")
         try statement.execute(arguments: [state.head, lastTime, id])

@@ -47,11 +47,13 @@ public struct RecordID: Hashable, Sendable, Comparable, CustomStringConvertible 
     public static func == (lhs: RecordID, rhs: RecordID) -> Bool { lhs.text.utf8.elementsEqual(rhs.text.utf8) }
 
     /// Orders by bytes, the order in which every device settles contenders for one unique value.
-    public static func < (lhs: RecordID, rhs: RecordID) -> Bool { lhs.text.utf8.lexicographicallyPrecedes(rhs.text.utf8) }
+    public static func < (lhs: RecordID, rhs: RecordID) -> Bool {
+        lhs.text.utf8.lexicographicallyPrecedes(rhs.text.utf8)
+    }
 
     /// Hashes bytes, in step with `==`.
     public func hash(into hasher: inout Hasher) {
-        for byte in text.utf8 { hasher.combine(byte) }
+        hasher.combine(Array(text.utf8))
     }
 }
 
@@ -87,7 +89,8 @@ package enum Identifier {
     }
 
     package static func isClient(_ text: String) -> Bool {
-        clientRange.contains(text.utf8.count) && text.utf8.allSatisfy { isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "-") }
+        clientRange.contains(text.utf8.count)
+            && text.utf8.allSatisfy { isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "-") }
     }
 
     /// Lanes are random ids that devices draw; they share the grammar of client ids.

@@ -12,6 +12,12 @@ package struct JSONReader {
 
     package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
+    /// Reads on from a place in the same buffer, so that the places of what is found stay comparable.
+    package init(_ bytes: UnsafeRawBufferPointer, at index: Int) {
+        self.bytes = bytes
+        self.index = index
+    }
+
     /// A string as it stands in the document, between its quotes.
     package struct Text: Hashable, Sendable {
         package var range: Range<Int>
@@ -227,7 +233,8 @@ extension JSONReader {
         for position in (isNegative ? range.lowerBound + 1 : range.lowerBound)..<range.upperBound {
             let digit = Int64(bytes[position] &- 0x30)
             let (tenfold, overflow) = value.multipliedReportingOverflow(by: 10)
-            let (next, carry) = isNegative
+            let (next, carry) =
+                isNegative
                 ? tenfold.subtractingReportingOverflow(digit) : tenfold.addingReportingOverflow(digit)
             guard !overflow, !carry else { throw JSONError(.invalidNumber, at: range.lowerBound) }
             value = next

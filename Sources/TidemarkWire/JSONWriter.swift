@@ -103,7 +103,8 @@ package struct JSONWriter {
         var inExponent = false
         for byte in real.description.utf8 {
             if inExponent, byte == UInt8(ascii: "+") { continue }
-            if inExponent, byte == UInt8(ascii: "0"), !(bytes.last.map { (0x31...0x39).contains($0) || $0 == 0x30 } ?? false)
+            if inExponent, byte == UInt8(ascii: "0"),
+                !(bytes.last.map { (0x31...0x39).contains($0) || $0 == 0x30 } ?? false)
             {
                 continue
             }

@@ -31,7 +31,7 @@ extension Value {
         case .null: hasher.combine(0)
         case .integer(let value): hasher.combine(value)
         case .real(let value): hasher.combine(value.bitPattern)
-        case .text(let value): value.utf8.forEach { hasher.combine($0) }
+        case .text(let value): hasher.combine(Array(value.utf8))
         case .blob(let value): hasher.combine(value)
         }
     }

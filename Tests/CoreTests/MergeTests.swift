@@ -108,7 +108,9 @@ struct MergeTests {
         #expect(answer.overwrites.map(\.field) == ["a"])
     }
 
-    @Test("Server-authoritative fields are never taken from a device, under any policy", arguments: ConflictPolicy.allCases)
+    @Test(
+        "Server-authoritative fields are never taken from a device, under any policy",
+        arguments: ConflictPolicy.allCases)
     func serverFields(policy: ConflictPolicy) {
         let bookmark = EntityDeclaration("bookmark", conflict: policy, serverFields: ["summary"])
         let row = current(DataObject(["title": "x", "summary": "good"]), 9)

@@ -104,7 +104,9 @@ struct PullTests {
         limits.pageBytes = 400
         let bench = try Bench(limits: limits)
         try await bench.server.commit(to: "s") { changes in
-            for index in 1...5 { changes.upsert("t", id: RecordID("r\(index)")!, ["x": .text(String(repeating: "y", count: 500))]) }
+            for index in 1...5 {
+                changes.upsert("t", id: RecordID("r\(index)")!, ["x": .text(String(repeating: "y", count: 500))])
+            }
         }
         #expect(try await bench.changes().changes.count == 1)
         #expect(try await bench.pullAll().changes.count == 5)

@@ -9,7 +9,9 @@ struct PushTests {
     @Test("Operations get their verdicts in order, with versions that grow by one")
     func verdicts() async throws {
         let bench = try Bench()
-        let answer = try await bench.exchange([upsert(1, "a", #"{"x":1}"#), upsert(2, "b", "{}"), delete(3, "a", base: 1)])
+        let answer = try await bench.exchange([
+            upsert(1, "a", #"{"x":1}"#), upsert(2, "b", "{}"), delete(3, "a", base: 1),
+        ])
         #expect(answer.statuses == ["applied", "applied", "applied"])
         #expect(answer.versions == [1, 2, 3])
         #expect(answer.head == 3)

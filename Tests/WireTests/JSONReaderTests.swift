@@ -4,7 +4,7 @@ import Testing
 
 @Suite("JSON is read strictly")
 struct JSONReaderTests {
-    private func skipAll(_ text: String) throws -> Void { try skipAll(Array(text.utf8)) }
+    private func skipAll(_ text: String) throws { try skipAll(Array(text.utf8)) }
 
     private func skipAll(_ bytes: [UInt8]) throws {
         try bytes.withUnsafeBytes { buffer in
@@ -23,23 +23,32 @@ struct JSONReaderTests {
         }
     }
 
-    @Test("Whole documents pass", arguments: [
-        "{}", "[]", "\"\"", "0", "-1", "1.5e-3", "true", "false", "null", " { \"a\" : [ 1 , { } ] } ",
-        "\"\\u00e9\\ud83d\\ude00\\n\"", "\"é😀\"", "-0.0", "1E+2",
-    ])
+    @Test(
+        "Whole documents pass",
+        arguments: [
+            "{}", "[]", "\"\"", "0", "-1", "1.5e-3", "true", "false", "null", " { \"a\" : [ 1 , { } ] } ",
+            "\"\\u00e9\\ud83d\\ude00\\n\"", "\"é😀\"", "-0.0", "1E+2",
+        ])
     func passes(text: String) throws { try skipAll(text) }
 
-    @Test("Broken documents do not", arguments: [
-        "", "{", "[1", "[1,]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{,}", "01", "1.", ".5", "1e", "+1", "--1", "tru",
-        "nul", "\"", "\"\\x\"", "\"\\u12\"", "\"\\ud800\"", "\"\\udc00\"", "1 2", "{} {}", "[1 2]", "NaN", "Infinity",
-        "\"\u{01}\"", "{a:1}", "9223372036854775808", "1e999",
-    ])
+    @Test(
+        "Broken documents do not",
+        arguments: [
+            "", "{", "[1", "[1,]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{,}", "01", "1.", ".5", "1e", "+1", "--1",
+            "tru",
+            "nul", "\"", "\"\\x\"", "\"\\u12\"", "\"\\ud800\"", "\"\\udc00\"", "1 2", "{} {}", "[1 2]", "NaN",
+            "Infinity",
+            "\"\u{01}\"", "{a:1}", "9223372036854775808", "1e999",
+        ])
     func refuses(text: String) { #expect(throws: JSONError.self) { try skipAll(text) } }
 
-    @Test("Bytes that are not UTF-8 are refused", arguments: [
-        [0xff], [0xc0, 0x80], [0xe0, 0x80, 0x80], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xc3], [0xf0, 0x9f, 0x98],
-        [0x80],
-    ] as [[UInt8]])
+    @Test(
+        "Bytes that are not UTF-8 are refused",
+        arguments: [
+            [0xff], [0xc0, 0x80], [0xe0, 0x80, 0x80], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xc3],
+            [0xf0, 0x9f, 0x98],
+            [0x80],
+        ] as [[UInt8]])
     func refusesBrokenUTF8(bytes: [UInt8]) { #expect(reason([0x22] + bytes + [0x22]) == .invalidUTF8) }
 
     @Test("Sixty-four levels pass, sixty-five do not")

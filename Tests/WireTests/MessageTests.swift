@@ -25,7 +25,8 @@ struct MessageTests {
         operation.fieldBases = [Array("title".utf8)[...]: 7]
         operation.epoch = "ab"
         operation.fields = DataObject(["title": "Buy milk", "done": 0])
-        let text = #"{"lane":"lane-0001","number":42,"# + String(decoding: operation.sealedMembers(), as: UTF8.self) + "}"
+        let text =
+            #"{"lane":"lane-0001","number":42,"# + String(decoding: operation.sealedMembers(), as: UTF8.self) + "}"
         let (key, again) = try Array(text.utf8).withUnsafeBytes { buffer in
             var reader = JSONReader(buffer)
             return try Operation.read(from: &reader)
@@ -47,23 +48,28 @@ struct MessageTests {
         #expect(left.canonicalBytes() != right.canonicalBytes())
     }
 
-    @Test("Errors name the member", arguments: [
-        (#"{"clientId":"device-01"}"#, "scope"),
-        (#"{"scope":"s"}"#, "clientId"),
-        (#"{"scope":1,"clientId":"device-01"}"#, "scope"),
-        (#"{"scope":"s","scope":"s","clientId":"device-01"}"#, "scope"),
-        (#"{"scope":"s","clientId":"device-01","limit":"5"}"#, "limit"),
-        (#"{"scope":"s","clientId":"device-01","operations":{}}"#, "operations"),
-        (#"{"scope":"s","clientId":"device-01","operations":[{"lane":"lane-0001","number":1}]}"#, "operations[0].type"),
-        (
-            #"{"scope":"s","clientId":"device-01","operations":[{"lane":"lane-0001","number":1,"type":"upsert","entity":"t","id":"1","fields":{"a":true}}]}"#,
-            "operations[0].fields.a"
-        ),
-        (
-            #"{"scope":"s","clientId":"device-01","operations":[{"lane":"lane-0001","number":1,"type":"upsert","entity":"t","id":"1","fields":{"a":1,"a":1}}]}"#,
-            "operations[0].fields.a"
-        ),
-    ])
+    @Test(
+        "Errors name the member",
+        arguments: [
+            (#"{"clientId":"device-01"}"#, "scope"),
+            (#"{"scope":"s"}"#, "clientId"),
+            (#"{"scope":1,"clientId":"device-01"}"#, "scope"),
+            (#"{"scope":"s","scope":"s","clientId":"device-01"}"#, "scope"),
+            (#"{"scope":"s","clientId":"device-01","limit":"5"}"#, "limit"),
+            (#"{"scope":"s","clientId":"device-01","operations":{}}"#, "operations"),
+            (
+                #"{"scope":"s","clientId":"device-01","operations":[{"lane":"lane-0001","number":1}]}"#,
+                "operations[0].type"
+            ),
+            (
+                #"{"scope":"s","clientId":"device-01","operations":[{"lane":"lane-0001","number":1,"type":"upsert","entity":"t","id":"1","fields":{"a":true}}]}"#,
+                "operations[0].fields.a"
+            ),
+            (
+                #"{"scope":"s","clientId":"device-01","operations":[{"lane":"lane-0001","number":1,"type":"upsert","entity":"t","id":"1","fields":{"a":1,"a":1}}]}"#,
+                "operations[0].fields.a"
+            ),
+        ])
     func errorsNameTheMember(text: String, expected: String) { #expect(path(of: text) == expected) }
 
     @Test("Unknown members are ignored")
@@ -112,10 +118,12 @@ struct MessageTests {
         #expect(again == declarations)
     }
 
-    @Test("Times are written as RFC 3339", arguments: [
-        (0, "1970-01-01T00:00:00.000Z"), (951_827_696_789, "2000-02-29T12:34:56.789Z"),
-        (-1, "1969-12-31T23:59:59.999Z"), (4_102_444_800_000, "2100-01-01T00:00:00.000Z"),
-    ] as [(Int64, String)])
+    @Test(
+        "Times are written as RFC 3339",
+        arguments: [
+            (0, "1970-01-01T00:00:00.000Z"), (951_827_696_789, "2000-02-29T12:34:56.789Z"),
+            (-1, "1969-12-31T23:59:59.999Z"), (4_102_444_800_000, "2100-01-01T00:00:00.000Z"),
+        ] as [(Int64, String)])
     func timestamps(milliseconds: Int64, text: String) {
         #expect(Timestamp.string(milliseconds: milliseconds) == text)
     }

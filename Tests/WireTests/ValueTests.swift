@@ -49,10 +49,13 @@ struct ValueTests {
         }
     }
 
-    @Test("What is no column value is refused", arguments: [
-        "true", "[]", "[1]", "{}", #"{"a":1}"#, #"{"$int":"01"}"#, #"{"$int":1}"#, #"{"$int":"9223372036854775808"}"#,
-        #"{"$real":"nan"}"#, #"{"$blob":"!"}"#, #"{"$what":1}"#, #"{"$int":"1","$int":"1"}"#,
-    ])
+    @Test(
+        "What is no column value is refused",
+        arguments: [
+            "true", "[]", "[1]", "{}", #"{"a":1}"#, #"{"$int":"01"}"#, #"{"$int":1}"#,
+            #"{"$int":"9223372036854775808"}"#,
+            #"{"$real":"nan"}"#, #"{"$blob":"!"}"#, #"{"$what":1}"#, #"{"$int":"1","$int":"1"}"#,
+        ])
     func refuses(text: String) { #expect(throws: JSONError.self) { try decode(text) } }
 
     @Test("Two spellings of one letter are two texts and two record ids")
