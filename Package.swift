@@ -93,10 +93,11 @@ let package = Package(
                 .product(name: "Hummingbird", package: "hummingbird", condition: server),
                 .product(name: "Logging", package: "swift-log", condition: server),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: server),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: server),
                 .product(name: "Yams", package: "Yams", condition: server),
             ]
         ),
-        .target(name: "TidemarkTesting", dependencies: ["Tidemark", "TidemarkServer"]),
+        .target(name: "TidemarkTesting", dependencies: ["Tidemark", "TidemarkServer", "TidemarkWire"]),
 
         .testTarget(name: "WireTests", dependencies: ["TidemarkWire", "TidemarkGzip"]),
         .testTarget(name: "CoreTests", dependencies: ["TidemarkCore"]),
@@ -109,8 +110,15 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "Tidemark", "TidemarkAsyncHTTPClient", "TidemarkHummingbird", "TidemarkSQLite",
-                "TidemarkServer", "TidemarkTesting", "TidemarkCommand",
-                .product(name: "HummingbirdTesting", package: "hummingbird", condition: server),
+                "TidemarkServer", "TidemarkCore", "TidemarkWire", "TidemarkGzip", "TidemarkTesting",
+                "TidemarkCommand",
+                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: server),
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Hummingbird", package: "hummingbird", condition: server),
+                .product(name: "Logging", package: "swift-log", condition: server),
+                .product(name: "NIOCore", package: "swift-nio", condition: server),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: server),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: server),
             ]
         ),
         .testTarget(name: "TidyTests"),

@@ -13,7 +13,8 @@ public struct Backoff: Hashable, Sendable {
     /// `jitter` is a random number that the caller drew; any value will do.
     package func delay(attempt: Int, class failure: FailureClass, jitter: UInt64) -> Int64 {
         let exponent = attempt + failure.backoffHeadStart
-        let (doubled, overflow) = baseMilliseconds.multipliedReportingOverflow(by: 1 << Int64(min(max(exponent, 0), 40)))
+        let (doubled, overflow) = baseMilliseconds.multipliedReportingOverflow(
+            by: 1 << Int64(min(max(exponent, 0), 40)))
         let wait = overflow ? maximumMilliseconds : min(maximumMilliseconds, doubled)
         return wait + Int64(jitter % UInt64(max(jitterMilliseconds, 0) + 1))
     }

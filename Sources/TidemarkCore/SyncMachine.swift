@@ -8,7 +8,7 @@ package struct SyncMachine: Hashable, Sendable {
         case exchanging(attempt: Int)
         /// One answer is with the database. Goes to `exchanging` or `idle`, or where a failure leads.
         case applying(attempt: Int)
-        /// Backing off. Goes to `exchanging` at `until` or when the user asks.
+        /// Backing off, or asked to by the server. Goes to `exchanging` at `until` or when the user asks.
         case waiting(attempt: Int, until: Instant)
         /// The breaker is open. Goes to `exchanging` at `until` or when the user asks.
         case open(until: Instant)
@@ -25,8 +25,8 @@ package struct SyncMachine: Hashable, Sendable {
         case reset
         /// An answer came; it is not applied yet.
         case answered
-        /// The answer is in the database.
-        case applied(hasMore: Bool)
+        /// The answer is in the database. `wait`: what a server that wants less asked for, in milliseconds.
+        case applied(hasMore: Bool, wait: Int64?)
         /// The exchange or the apply failed. `wait`: what the server asked for, in milliseconds.
         case failed(FailureClass, wait: Int64?)
     }
@@ -75,10 +75,9 @@ package struct SyncMachine: Hashable, Sendable {
         case (.exchanging(let attempt), .answered):
             state = .applying(attempt: attempt)
             return [.apply]
-        case (.applying, .applied(let hasMore)):
+        case (.applying, .applied(let hasMore, let wait)):
             breaker.succeeded()
-            guard hasMore || isWanted else { return rest(now: now) }
-            return exchange(attempt: 0, now: now)
+            return applied(isMoreToDo: hasMore || isWanted, wait: wait ?? 0, now: now)
         case (.exchanging(let attempt), .failed(let failure, let wait)),
             (.applying(let attempt), .failed(let failure, let wait)):
             return failed(failure, attempt: attempt, wait: wait, now: now, jitter: jitter)
@@ -110,9 +109,15 @@ package struct SyncMachine: Hashable, Sendable {
         return [.exchange]
     }
 
-    private mutating func rest(now: Instant) -> [Effect] {
-        state = .idle
-        return [.sleep(until: now + settings.tickMilliseconds)]
+    private mutating func applied(isMoreToDo: Bool, wait: Int64, now: Instant) -> [Effect] {
+        guard isMoreToDo else {
+            state = .idle
+            return [.sleep(until: now + max(settings.tickMilliseconds, wait))]
+        }
+        guard wait > 0 else { return exchange(attempt: 0, now: now) }
+        // Nothing failed, so the attempt after this wait is a first one.
+        state = .waiting(attempt: -1, until: now + wait)
+        return [.sleep(until: now + wait)]
     }
 
     private mutating func failed(

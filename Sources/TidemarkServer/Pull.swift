@@ -33,9 +33,10 @@ extension SyncServer {
         let key = store.tokenKey
         return try await store.read(scope) { reader in
             let history = reader.state.history
-            let walk = try since.map { token in
-                try Checkpoint(token: token, scope: scope, key: key).resumed(in: history)
-            } ?? .beginning(of: history)
+            let walk =
+                try since.map { token in
+                    try Checkpoint(token: token, scope: scope, key: key).resumed(in: history)
+                } ?? .beginning(of: history)
             var assembly = PageAssembly(scope: scope, since: since, walk: walk, limit: limit, byteBudget: byteBudget)
             try reader.changes(
                 after: walk.position, through: walk.horizon, tombstonesAfter: walk.tombstonesAfter

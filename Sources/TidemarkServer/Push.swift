@@ -136,7 +136,8 @@ extension Push {
         }
         guard let record = operation.id else {
             return refused(
-                RejectionCode.unsupportedOperation, "This server does not assign ids.", "Make the record's id on the device.")
+                RejectionCode.unsupportedOperation, "This server does not assign ids.",
+                "Make the record's id on the device.")
         }
         if declaration.kind == .events { return try appendEvent(operation, record: record) }
         let applied = try RecordWriter(writer: writer, declaration: declaration, limits: server.limits).apply(
@@ -156,12 +157,17 @@ extension Push {
                 hint: "Send whole fields, single operations and ids made on the device.")
         }
         let isEvent = declaration.kind == .events
-        let fits = isEvent ? operation.kind == .event || operation.kind == .upsert && operation.baseVersion == nil
+        let fits =
+            isEvent
+            ? operation.kind == .event || operation.kind == .upsert && operation.baseVersion == nil
             : operation.kind != .event
-        return fits ? nil : Verdict.Refusal(
-            code: RejectionCode.kindMismatch,
-            detail: "\(declaration.name) holds \(isEvent ? "events, which are only appended" : "records, not events").",
-            hint: "Check how the entity is declared.")
+        return fits
+            ? nil
+            : Verdict.Refusal(
+                code: RejectionCode.kindMismatch,
+                detail:
+                    "\(declaration.name) holds \(isEvent ? "events, which are only appended" : "records, not events").",
+                hint: "Check how the entity is declared.")
     }
 
     /// The versions that a chain of own operations wrote; `nil` where one of them took no effect.

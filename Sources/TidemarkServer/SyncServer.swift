@@ -10,7 +10,8 @@ package import TidemarkWire
 /// The server's engine: it takes operations into a log and gives out what changed.
 ///
 /// A server has no state of its own beside its store, so any number of them may share one. Making one does nothing;
-/// ``run()`` keeps the log small until its task is cancelled.
+/// ``sweepContinuously()`` keeps the log small until its task is cancelled; a Hummingbird application does so by naming
+/// the engine among its services.
 ///
 /// ```swift
 /// let sync = SyncServer(store: try SQLiteStore(path: "sync.sqlite"), entities: [.state("todo"), .events("audit")])
@@ -65,7 +66,7 @@ public final class SyncServer: Sendable {
     /// Sweeps superseded rows in small steps until the task is cancelled; a failed step is tried again next time.
     ///
     /// - Throws: `CancellationError` when cancelled.
-    public func run() async throws {
+    public func sweepContinuously() async throws {
         while true {
             try await Task.sleep(for: configuration.sweepInterval)
             _ = try? await sweep()

@@ -1,0 +1,64 @@
+public import Tidemark
+public import TidemarkServer
+import TidemarkWire
+
+/// Connects a client to a server engine in the same process: the real engine and the real client, with no socket
+/// between them.
+///
+/// ```swift
+/// let server = SyncServer(store: try SQLiteStore(path: "sync.sqlite"))
+/// let transport = InProcessTransport(to: server) { _ in .readWrite(as: "ada") }
+/// ```
+public struct InProcessTransport: Transport {
+    private let server: SyncServer
+    private let authorize: @Sendable (Scope) async throws -> Access
+
+    /// - Parameters:
+    ///   - server: the engine that answers.
+    ///   - authorize: what the client may do in a scope.
+    public init(to server: SyncServer, authorize: @escaping @Sendable (Scope) async throws -> Access) {
+        self.server = server
+        self.authorize = authorize
+    }
+
+    /// Answers as the HTTP floor does, problems included. Throws nothing of its own.
+    public func send(_ request: TransportRequest) async throws -> TransportResponse {
+        do {
+            return response(200, try await answer(request), "application/json", to: request)
+        } catch let problem as Problem {
+            return response(problem.code.status, problem.body(), Problem.contentType, to: request)
+        }
+    }
+
+    private func answer(_ request: TransportRequest) async throws -> [UInt8] {
+        switch (request.method, request.path) {
+        case ("POST", "/sync"): return try await server.exchange(request.body, mode: .pushAndPull, authorize: authorize)
+        case ("POST", "/sync/push"): return try await server.exchange(request.body, mode: .pushOnly, authorize: authorize)
+        case ("GET", "/sync/declarations"): return server.declarations.body()
+        case ("GET", "/sync/changes"):
+            guard let scope = Scope(query("scope", request) ?? "") else {
+                throw Problem(.invalidIdentifier, "`scope` is missing or malformed.")
+            }
+            return try await server.changes(
+                in: scope, since: query("since", request), limit: query("limit", request).flatMap { Int64($0) },
+                access: try await authorize(scope))
+        default: throw Problem(.notFound, "There is nothing at \(request.method) \(request.path).")
+        }
+    }
+
+    private func query(_ name: String, _ request: TransportRequest) -> String? {
+        request.query.first { $0.name == name }?.value
+    }
+
+    private func response(
+        _ status: Int, _ body: [UInt8], _ type: String, to request: TransportRequest
+    ) -> TransportResponse {
+        TransportResponse(
+            status: status,
+            headers: [
+                "Content-Type": type, ProtocolVersion.header: "\(ProtocolVersion.current)",
+                ProtocolVersion.declarationsHeader: server.declarationsFingerprint,
+            ],
+            body: body, bytesSent: request.body.count, bytesReceived: body.count)
+    }
+}
