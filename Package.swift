@@ -107,6 +107,13 @@ let package = Package(
         ),
         .testTarget(name: "ServerTests", dependencies: ["TidemarkServer", "TidemarkSQLite"]),
         .testTarget(
+            name: "ConvergenceTests",
+            dependencies: [
+                "Tidemark", "TidemarkTesting", "TidemarkServer", "TidemarkSQLite", "TidemarkWire",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ]
+        ),
+        .testTarget(
             name: "EndToEndTests",
             dependencies: [
                 "Tidemark", "TidemarkAsyncHTTPClient", "TidemarkHummingbird", "TidemarkSQLite",
@@ -119,6 +126,14 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio", condition: server),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: server),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: server),
+            ]
+        ),
+        .testTarget(
+            name: "DocumentationTests",
+            dependencies: [
+                "Tidemark", "TidemarkHummingbird", "TidemarkSQLite", "TidemarkServer",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Hummingbird", package: "hummingbird", condition: server),
             ]
         ),
         .testTarget(name: "TidyTests"),

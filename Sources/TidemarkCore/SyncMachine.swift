@@ -63,6 +63,14 @@ package struct SyncMachine: Hashable, Sendable {
         breaker = Breaker(settings.breaker)
     }
 
+    /// Whether a request is out or an answer is being applied.
+    package var isBusy: Bool {
+        switch state {
+        case .exchanging, .applying: true
+        case .idle, .waiting, .open, .stopped: false
+        }
+    }
+
     package mutating func handle(_ event: Event, now: Instant, jitter: UInt64) -> [Effect] {
         switch (state, event) {
         case (.idle, .wake), (.idle, .timer): return exchange(attempt: 0, now: now)

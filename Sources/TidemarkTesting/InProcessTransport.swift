@@ -33,7 +33,8 @@ public struct InProcessTransport: Transport {
     private func answer(_ request: TransportRequest) async throws -> [UInt8] {
         switch (request.method, request.path) {
         case ("POST", "/sync"): return try await server.exchange(request.body, mode: .pushAndPull, authorize: authorize)
-        case ("POST", "/sync/push"): return try await server.exchange(request.body, mode: .pushOnly, authorize: authorize)
+        case ("POST", "/sync/push"):
+            return try await server.exchange(request.body, mode: .pushOnly, authorize: authorize)
         case ("GET", "/sync/declarations"): return server.declarations.body()
         case ("GET", "/sync/changes"):
             guard let scope = Scope(query("scope", request) ?? "") else {

@@ -1,0 +1,118 @@
+import TidemarkWire
+
+/// The answer to one exchange, read to its end before anything is applied. The changes stay where they are: they are
+/// bound to statements straight from the bytes.
+struct Answer: Hashable, Sendable {
+    struct Result: Hashable, Sendable {
+        var key: OperationKey
+        var verdict: Verdict
+    }
+
+    struct Page: Hashable, Sendable {
+        var scope: String
+        var since: String?
+        var epoch: String?
+        /// Where the array of changes stands in the body.
+        var changes: Range<Int>
+        var nextSince: String
+        var hasMore: Bool
+        /// The horizon of the walk that the page belongs to.
+        var head: Version
+    }
+
+    var body: [UInt8]
+    var results: [Result] = []
+    /// `nil` in the answer to a push without a pull.
+    var page: Page?
+
+    init(body: [UInt8]) throws(JSONError) {
+        self.body = body
+        let parts = try body.reading { (reader: inout JSONReader) throws(JSONError) -> Parts in try Parts(from: &reader) }
+        results = parts.results
+        guard let changes = parts.changes else { return }
+        guard let scope = parts.scope, let next = parts.nextSince, let hasMore = parts.hasMore, let head = parts.head
+        else { throw JSONError(.missingMember, at: body.count) }
+        page = Page(
+            scope: scope, since: parts.since, epoch: parts.epoch, changes: changes, nextSince: next, hasMore: hasMore,
+            head: head)
+    }
+
+    private struct Parts {
+        var results: [Result] = []
+        var scope: String?
+        var since: String?
+        var epoch: String?
+        var changes: Range<Int>?
+        var nextSince: String?
+        var hasMore: Bool?
+        var head: Version?
+
+        init(from reader: inout JSONReader) throws(JSONError) {
+            try reader.enterObject()
+            while let name = try reader.nextMember() {
+                switch reader.string(name) {
+                case "results":
+                    try reader.enterArray()
+                    while try reader.nextElement() {
+                        let (key, verdict) = try Verdict.read(from: &reader)
+                        results.append(Result(key: key, verdict: verdict))
+                    }
+                case "scope": scope = try reader.readString()
+                case "since": since = try reader.readOptionalString()
+                case "epoch": epoch = try reader.readOptionalString()
+                case "changes":
+                    guard reader.peek() == UInt8(ascii: "[") else { throw JSONError(.wrongType, at: reader.index) }
+                    changes = try reader.skip()
+                case "nextSince": nextSince = try reader.readString()
+                case "hasMore": hasMore = try reader.readBool()
+                case "head": head = try reader.readInteger(in: 0...Int64.max)
+                default: try reader.skip()
+                }
+            }
+            try reader.finish()
+        }
+    }
+}
+
+/// One change of a page, still in the page's bytes.
+struct IncomingChange {
+    enum Kind { case upsert, delete, unknown }
+
+    var kind: Kind = .unknown
+    var entity: JSONReader.Text
+    var id: JSONReader.Text
+    var version: Version
+    var data: Range<Int>?
+
+    /// `nil` for an element that lacks what every change has: a kind of a newer server.
+    static func read(from reader: inout JSONReader) throws(JSONError) -> IncomingChange? {
+        var kind: Kind = .unknown
+        var entity: JSONReader.Text?
+        var id: JSONReader.Text?
+        var version: Version?
+        var data: Range<Int>?
+        try reader.enterObject()
+        while let name = try reader.nextMember() {
+            if reader.matches(name, "type") {
+                let type = try reader.readText()
+                if reader.matches(type, "upsert") || reader.matches(type, "event") {
+                    kind = .upsert
+                } else if reader.matches(type, "delete") {
+                    kind = .delete
+                }
+            } else if reader.matches(name, "entity") {
+                entity = try reader.readText()
+            } else if reader.matches(name, "id") {
+                id = try reader.readText()
+            } else if reader.matches(name, "version") {
+                version = try reader.readInteger()
+            } else if reader.matches(name, "data") {
+                data = try reader.skip()
+            } else {
+                try reader.skip()
+            }
+        }
+        guard let entity, let id, let version else { return nil }
+        return IncomingChange(kind: kind, entity: entity, id: id, version: version, data: data)
+    }
+}

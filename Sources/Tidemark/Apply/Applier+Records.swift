@@ -1,0 +1,207 @@
+import GRDB
+import TidemarkWire
+
+// MARK: - Records with edits
+
+extension Applier {
+    /// A remote change lands under edits made here: the edits stay on screen, drawn over the new row.
+    func rebase(
+        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], _ shadow: Shadow, version: Version, ahead: Version,
+        incoming: [Int: Cell]?
+    ) throws {
+        let shape = table.shape
+        let operation = try Outbox.open(db, entity: shape.name, record: id.text)?.operation()
+        let (current, isParked) = try visible(table, id, key)
+        let edits = Edits(
+            shape: shape, shadow: shadow, operation: operation, current: current, reserved: table.reserved)
+        let base = self.base(of: shadow, ahead: ahead)
+        var truth = shadow
+        if let incoming {
+            truth.noteBases(edits, shape: shape, base: base, except: operation)
+            truth.take(incoming, version: version, shape: shape, current: current)
+        } else if case .fields = edits {
+            truth.delete(base: base)
+        } else if operation?.kind == .upsert {
+            truth.delete(base: base)
+        } else {
+            (truth.state, truth.version) = (.absent, version)
+        }
+        try redraw(table, id, key, truth, operation, edits, current: current, isParked: isParked)
+    }
+
+    func visible(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws -> (cells: [Cell]?, isParked: Bool) {
+        if let row = try table.records.row(db, key) { return (row, false) }
+        let parked = try Parked.cells(db, table.shape, id)
+        return (parked, parked != nil)
+    }
+
+    /// The version that an edit of the shadow's row was made on; 0: on none.
+    func base(of shadow: Shadow, ahead: Version) -> Version {
+        switch shadow.state {
+        case .absent: 0
+        case .known, .deleted: shadow.version ?? (ahead >= 0 ? ahead : record.base)
+        }
+    }
+
+    /// Puts row and shadow to rights after either changed. The shadow stays exactly while something is pending.
+    func redraw(
+        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], _ truth: Shadow, _ operation: Operation?, _ edits: Edits,
+        current: [Cell]?, isParked: Bool
+    ) throws {
+        let new = truth.drawn(with: operation, edits, shape: table.shape, current: current)
+        try put(table, id, key, from: current, isParked: isParked, to: new, version: truth.version)
+        let isPending =
+            switch edits {
+            case .none: operation != nil
+            case .deleted: operation != nil || truth.state == .known
+            case .fields: true
+            }
+        if isPending {
+            try table.records.write(db, key, truth)
+        } else {
+            try table.records.dropShadow(db, key)
+            try Outbox.forgetLocalRefusals(db, entity: table.shape.name, record: id.text)
+        }
+    }
+}
+
+extension Shadow {
+    /// The server deleted the row under an edit: what the edit was made on stays, with its version. A later edit of
+    /// it is still an edit of the deleted row, and never an insert that would bring the record back.
+    fileprivate mutating func delete(base: Version) {
+        guard state == .known else { return }
+        (state, version) = (.deleted, base)
+    }
+
+    /// Edits keep the base they were made on, whatever row comes under them.
+    fileprivate mutating func noteBases(_ edits: Edits, shape: TableShape, base: Version, except operation: Operation?) {
+        switch edits {
+        case .none: return
+        case .deleted: bases[Self.deletionBase] = bases[Self.deletionBase] ?? base
+        case .fields(let fields):
+            let sent = operation.map { Set($0.fields.cells(in: shape).keys) } ?? []
+            for index in fields.keys where !sent.contains(index) {
+                let name = shape.data[index].name
+                bases[name] = bases[name] ?? base
+            }
+        }
+    }
+}
+
+// MARK: - Verdicts
+
+extension Applier {
+    /// Applies a verdict to the one operation that it names; one that is unknown or finished is left alone.
+    func apply(_ key: OperationKey, _ verdict: Verdict) throws {
+        guard let entry = try Outbox.open(db, key: key) else { return }
+        outcome.verdicts += 1
+        let operation = try entry.operation()
+        guard let table = tables[entry.entity], let id = RecordID(entry.record), let recordKey = table.shape.key(of: id)
+        else { return try Outbox.finish(db, entry, verdict, now: now) }
+        let shape = table.shape
+        let (current, isParked) = try visible(table, id, recordKey)
+        let shadow = try table.records.shadow(db, recordKey)
+            ?? Shadow(state: current == nil ? .absent : .known, cells: current ?? shape.data.map(\.defaultCell))
+        let ahead = try Ahead.version(db, scope, shape.name, id.text) ?? -1
+        let base = self.base(of: shadow, ahead: ahead)
+        let known = max(shadow.version ?? -1, ahead, shadow.version == nil && ahead < 0 ? record.complete ?? -1 : -1)
+        // A deferred operation's edits become edits again; of any other, only what was edited since remains.
+        let remaining = Edits(
+            shape: shape, shadow: shadow, operation: verdict.status == .deferred ? nil : operation, current: current,
+            reserved: table.reserved)
+        try Outbox.finish(db, entry, verdict, now: now)
+        var truth = shadow
+        switch verdict.status {
+        case .applied, .merged:
+            if let version = verdict.version, version > known {
+                truth.noteBases(remaining, shape: shape, base: base, except: operation)
+                for index in operation.fields.cells(in: shape).keys { truth.bases[shape.data[index].name] = nil }
+                try take(verdict, version, operation, &truth, table, id, current)
+            }
+        case .rejected, .conflict:
+            outcome.rejected += 1
+            try refuse(verdict, operation, &truth, known: known, base: base, table, id, current)
+        case .deferred:
+            outcome.deferred += 1
+            try reopen(operation, &truth, shape)
+        case .settled: break
+        }
+        try noteOverwrites(verdict, operation, entry)
+        try redraw(table, id, recordKey, truth, nil, remaining, current: current, isParked: isParked)
+    }
+
+    private func take(
+        _ verdict: Verdict, _ version: Version, _ operation: Operation, _ truth: inout Shadow, _ table: ApplyTable,
+        _ id: RecordID, _ current: [Cell]?
+    ) throws {
+        var isDeleted = false
+        if let record = verdict.record {
+            if let data = record.data {
+                truth.take(data.cells(in: table.shape), version: version, shape: table.shape, current: current)
+            } else {
+                isDeleted = true
+            }
+        } else if let cells = truth.overlaid(with: operation, shape: table.shape) {
+            (truth.state, truth.cells, truth.version) = (.known, cells, version)
+        } else {
+            isDeleted = true
+        }
+        if isDeleted { (truth.state, truth.version) = (.absent, version) }
+        if version > rememberVerdictsAbove {
+            try Ahead.note(db, scope, table.shape.name, id.text, version, deleted: isDeleted)
+        }
+    }
+
+    /// The row is the server's again at once; the edit is kept aside with the reason.
+    private func refuse(
+        _ verdict: Verdict, _ operation: Operation, _ truth: inout Shadow, known: Version, base: Version,
+        _ table: ApplyTable, _ id: RecordID, _ current: [Cell]?
+    ) throws {
+        if let record = verdict.record, record.version > known {
+            if let data = record.data {
+                truth.take(data.cells(in: table.shape), version: record.version, shape: table.shape, current: current)
+            } else {
+                truth.delete(base: base)
+            }
+            if record.version > rememberVerdictsAbove {
+                try Ahead.note(db, scope, table.shape.name, id.text, record.version, deleted: record.data == nil)
+            }
+        } else if verdict.record == nil, verdict.refusal?.code == RejectionCode.recordDeleted,
+            truth.version ?? 0 <= operation.baseVersion ?? 0
+        {
+            truth.delete(base: base)
+        }
+        if verdict.refusal?.code == RejectionCode.recordDeleted {
+            for field in operation.fields.fields {
+                try Conflicts.note(
+                    db, scope, operation.entity, id.text, field: operation.fields.nameString(field),
+                    mine: Array(operation.fields.value(field)), theirs: Array("null".utf8),
+                    version: verdict.record?.version, rule: .deleteWins, now: now)
+            }
+        }
+    }
+
+    /// The edit waits for another one: it is sealed again under a new number, with the base it was made on.
+    private func reopen(_ operation: Operation, _ truth: inout Shadow, _ shape: TableShape) throws {
+        try Query(db, "UPDATE tidemark_counter SET n = n + 1").execute()
+        truth.mark = try Query(db, "SELECT n FROM tidemark_counter").first(db) { $0.integer(0) }
+        truth.since = truth.since ?? now
+        guard let base = operation.baseVersion else { return }
+        for index in operation.fields.cells(in: shape).keys {
+            let column = shape.data[index]
+            truth.bases[column.name] = operation.base(ofField: column.canonicalName) ?? base
+        }
+        if operation.kind == .delete { truth.bases[Shadow.deletionBase] = base }
+    }
+
+    private func noteOverwrites(_ verdict: Verdict, _ operation: Operation, _ entry: OutboxEntry) throws {
+        for overwrite in verdict.overwrites {
+            var theirs = JSONWriter()
+            theirs.value(overwrite.theirs)
+            let mine = operation.fields.value(named: DataObject.canonical(overwrite.field)[...]).map(Array.init)
+            try Conflicts.note(
+                db, scope, entry.entity, entry.record, field: overwrite.field, mine: mine ?? Array("null".utf8),
+                theirs: theirs.bytes, version: overwrite.version, rule: .lastWriteWins, now: now)
+        }
+    }
+}

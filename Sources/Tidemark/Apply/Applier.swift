@@ -1,0 +1,204 @@
+import GRDB
+import TidemarkWire
+
+/// Applies one answer inside one transaction: verdicts, then the page, then the checkpoint.
+///
+/// Foreign keys are off and the flag row is up while it works; see `ApplyTransaction`.
+final class Applier {
+    struct Outcome: Hashable, Sendable {
+        var verdicts = 0
+        /// Verdicts that only put an operation off.
+        var deferred = 0
+        /// References of deleted parents that were settled here, as edits.
+        var settled = 0
+        var rejected = 0
+        var received = 0
+        var applied = 0
+        var parked = 0
+        var skipped = 0
+        var hasMore = false
+        /// Whether the page was taken; one that does not start where the checkpoint stands is not.
+        var pageTaken = false
+    }
+
+    let db: Database
+    let scope: Scope
+    let now: Int64
+    var record: ScopeRecord
+    var outcome = Outcome()
+    private(set) var tables: [String: ApplyTable] = [:]
+    /// Versions above this are remembered one by one: a row's, and a verdict's.
+    private(set) var rememberRowsAbove: Version = .max
+    private(set) var rememberVerdictsAbove: Version = 0
+
+    init(_ db: Database, layout: Layout, record: ScopeRecord, serverFields: [String: Set<String>], now: Int64) throws {
+        self.db = db
+        self.now = now
+        self.record = record
+        scope = record.scope
+        for shape in layout.shapes(in: scope) {
+            tables[shape.name] = ApplyTable(shape, reserved: serverFields[shape.name] ?? [])
+        }
+    }
+
+    func apply(_ answer: Answer, since: String?) throws {
+        let page = answer.page.flatMap { record.checkpoint == since ? $0 : nil }
+        let isFirst = page != nil && record.complete == nil && record.checkpoint == nil
+        if isFirst { record.origin = page?.head }
+        if let page {
+            rememberRowsAbove = page.hasMore ? (record.complete == nil ? record.base : -1) : page.head
+            rememberVerdictsAbove = page.hasMore ? record.base : page.head
+        } else {
+            rememberVerdictsAbove = record.base
+        }
+        for result in answer.results { try apply(result.key, result.verdict) }
+        if let page {
+            try apply(page, body: answer.body)
+        } else {
+            try settleContests()
+        }
+        try record.write(db)
+    }
+
+    private func apply(_ page: Answer.Page, body: [UInt8]) throws {
+        let hasAhead = try !Ahead.isEmpty(db, scope)
+        for table in tables.values { try table.begin(db, hasAhead: hasAhead) }
+        try body.withUnsafeBytes { buffer in
+            var reader = JSONReader(UnsafeRawBufferPointer(rebasing: buffer[page.changes]))
+            try reader.enterArray()
+            while try reader.nextElement() {
+                outcome.received += 1
+                guard let change = try IncomingChange.read(from: &reader), let table = table(change, reader),
+                    change.kind != .unknown
+                else {
+                    outcome.skipped += 1
+                    continue
+                }
+                try apply(change, table, reader)
+            }
+            // The statements point into the page's bytes, which end here.
+            for table in tables.values { table.end() }
+        }
+        try settleContests()
+        record.checkpoint = page.nextSince
+        record.epoch = page.epoch ?? record.epoch
+        record.head = max(page.head, record.head ?? 0)
+        record.isWalking = page.hasMore
+        if !page.hasMore { try endWalk(at: page.head) }
+        outcome.hasMore = page.hasMore
+        outcome.pageTaken = true
+    }
+
+    private func endWalk(at head: Version) throws {
+        record.complete = max(head, record.complete ?? 0)
+        record.origin = nil
+        record.lastSync = now
+        try Ahead.drop(db, scope, upTo: head)
+    }
+
+    private var lastTable: ApplyTable?
+
+    private func table(_ change: IncomingChange, _ reader: JSONReader) -> ApplyTable? {
+        let name = reader.bytes[change.entity.range]
+        // Pages come in runs of one entity.
+        if let lastTable, lastTable.name.elementsEqual(name) { return lastTable }
+        lastTable = tables[reader.string(change.entity)]
+        return lastTable
+    }
+
+    // MARK: One change
+
+    private func apply(_ change: IncomingChange, _ table: ApplyTable, _ reader: JSONReader) throws {
+        if table.isPlain, try table.applyPlain(change, reader, db) {
+            if change.version > rememberRowsAbove { try remember(change, table, reader) }
+            outcome.applied += 1
+            return
+        }
+        guard let id = RecordID(reader.string(change.id)), let key = table.shape.key(of: id) else {
+            outcome.skipped += 1
+            return
+        }
+        let known = try Ahead.version(db, scope, table.shape.name, id.text) ?? -1
+        guard change.version > known else { return }
+        if change.version > rememberRowsAbove { try remember(change, table, reader) }
+        let incoming = change.kind == .delete ? nil : try table.cells(change, reader)
+        if incoming == nil { try noteTombstone(table, id, key) }
+        if let shadow = try table.records.shadow(db, key) {
+            guard change.version > shadow.version ?? -1 || shadow.state == .deleted else { return }
+            try rebase(table, id, key, shadow, version: change.version, ahead: known, incoming: incoming)
+        } else {
+            try take(table, id, key, version: change.version, incoming: incoming)
+        }
+        outcome.applied += 1
+    }
+
+    private func remember(_ change: IncomingChange, _ table: ApplyTable, _ reader: JSONReader) throws {
+        try Ahead.note(
+            db, scope, table.shape.name, reader.string(change.id), change.version, deleted: change.kind == .delete)
+    }
+
+    /// A record without edits becomes what the server says.
+    private func take(
+        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], version: Version, incoming: [Int: Cell]?
+    ) throws {
+        let parked = try Parked.cells(db, table.shape, id)
+        let current = try parked ?? table.records.row(db, key)
+        var truth = Shadow(state: current == nil ? .absent : .known, cells: current ?? [])
+        if let incoming { truth.take(incoming, version: version, shape: table.shape, current: current) }
+        try put(
+            table, id, key, from: current, isParked: parked != nil, to: incoming == nil ? nil : truth.cells,
+            version: version)
+    }
+
+    // MARK: Putting rows on screen
+
+    /// Makes the visible row what it should be. A row that the schema refuses is parked; its old image goes.
+    func put(
+        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], from current: [Cell]?, isParked: Bool, to new: [Cell]?,
+        version: Version?
+    ) throws {
+        guard new != current else { return }
+        guard let new else {
+            if isParked { return try Parked.remove(db, table.shape.name, id.text) }
+            do { try table.records.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {
+                // A trigger of the app's own keeps the row; it is shown as parked so that it is not overlooked.
+                try park(table, id, current ?? [], version: version, error)
+            }
+            return
+        }
+        if isParked {
+            return try Parked.put(
+                db, table.shape, record: id.text, scope: scope, version: version, cells: new,
+                reason: "Waiting for its place.", contends: true, fresh: true)
+        }
+        do { try table.records.write(db, key, new) } catch let error as DatabaseError where error.refusesRow {
+            if current != nil {
+                do { try table.records.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
+            }
+            try park(table, id, new, version: version, error)
+        }
+    }
+
+    private func park(
+        _ table: ApplyTable, _ id: RecordID, _ cells: [Cell], version: Version?, _ error: DatabaseError
+    ) throws {
+        table.mayContend = true
+        outcome.parked += 1
+        try Parked.put(
+            db, table.shape, record: id.text, scope: scope, version: version, cells: cells, reason: error.refusal,
+            contends: error.isUniqueViolation, fresh: false)
+    }
+
+    private func settleContests() throws {
+        for table in tables.values {
+            guard try table.mayContend || !Parked.isEmpty(db, table.shape.name) else { continue }
+            let placed = try Contest(db: db, scope: scope, table: table.records).settle()
+            outcome.parked = max(0, outcome.parked - placed)
+        }
+    }
+
+    private func noteTombstone(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
+        guard !table.shape.children.isEmpty else { return }
+        try Settling(db: db, scope: scope).note(table.records, id, key)
+    }
+}

@@ -1,0 +1,155 @@
+import GRDB
+import TidemarkWire
+
+/// One table while a page is applied: its statements, and whether the short way is open.
+final class ApplyTable {
+    let shape: TableShape
+    let records: RecordTable
+    let name: [UInt8]
+    /// Columns that only the server may write.
+    let reserved: Set<Int>
+    /// No record of the table has edits, is parked or is ahead: rows go straight from the page into the table.
+    private(set) var isPlain = false
+    var mayContend = false
+
+    private var upserts: [[Int]: Query] = [:]
+    private var deletion: Query?
+    private var present: [Int] = []
+    private var scalars: [JSONScalar] = []
+
+    init(_ shape: TableShape, reserved: Set<String>) {
+        self.shape = shape
+        records = RecordTable(shape)
+        name = Array(shape.name.utf8)
+        self.reserved = Set(shape.data.indices.filter { reserved.contains(shape.data[$0].name) })
+    }
+
+    func begin(_ db: Database, hasAhead: Bool) throws {
+        isPlain = try !hasAhead && Query(db, records.shadowsExistSQL).first(db, [], { _ in true }) == nil
+            && Parked.isEmpty(db, shape.name)
+    }
+
+    func end() {
+        for query in upserts.values { query.clear() }
+        deletion?.clear()
+        upserts = [:]
+        deletion = nil
+        isPlain = false
+    }
+
+    /// Applies a change without looking at the record first; `false` where it takes the long way.
+    func applyPlain(_ change: IncomingChange, _ reader: JSONReader, _ db: Database) throws -> Bool {
+        // A parent's tombstone is noted, and a key of several columns is unpacked, on the long way.
+        guard shape.key.count == 1, change.kind == .upsert || shape.children.isEmpty else { return false }
+        let query: Query
+        if change.kind == .delete {
+            query = try deletion ?? Query(db, "DELETE FROM \(shape.sql) WHERE \(shape.key[0].sql) = ?1")
+            deletion = query
+            query.reset()
+        } else {
+            try readFields(change, reader)
+            query = try upsertQuery(db)
+            query.reset()
+        }
+        guard bindKey(change.id, reader, query) else { return false }
+        if change.kind == .upsert { bindFields(reader, change.data ?? 0..<0, query) }
+        do { try query.execute() } catch let error as DatabaseError where error.refusesRow {
+            // GRDB forgets a statement that failed; so does this table.
+            end(keepingPlain: true)
+            return false
+        }
+        return true
+    }
+
+    private func end(keepingPlain: Bool) {
+        end()
+        isPlain = keepingPlain
+    }
+
+    /// The row's fields by column, for the long way.
+    func cells(_ change: IncomingChange, _ reader: JSONReader) throws -> [Int: Cell] {
+        try readFields(change, reader)
+        var cells: [Int: Cell] = [:]
+        for (index, scalar) in zip(present, scalars) {
+            switch scalar {
+            case .null: cells[index] = .null
+            case .integer(let value): cells[index] = .integer(value)
+            case .real(let value): cells[index] = .real(value)
+            case .text(let text):
+                cells[index] = .text(text.hasEscapes ? reader.unescaped(text) : Array(reader.bytes[text.range]))
+            case .blob(let bytes): cells[index] = .blob(bytes)
+            }
+        }
+        return cells
+    }
+
+    // MARK: Reading and binding in place
+
+    private func readFields(_ change: IncomingChange, _ reader: JSONReader) throws {
+        present.removeAll(keepingCapacity: true)
+        scalars.removeAll(keepingCapacity: true)
+        guard let range = change.data else { throw JSONError(.missingMember, at: change.id.range.lowerBound) }
+        // Reads on in the same buffer, so that places in it stay comparable.
+        var fields = JSONReader(reader.bytes, at: range.lowerBound)
+        try fields.enterObject()
+        var guess = 0
+        while let name = try fields.nextMember() {
+            let index = column(name, fields, guess)
+            guard let index else {
+                try fields.skip()
+                continue
+            }
+            present.append(index)
+            scalars.append(try fields.readScalar())
+            guess = index + 1
+        }
+    }
+
+    /// Rows of one table name their fields in the same order, so the next column is the first guess.
+    private func column(_ name: JSONReader.Text, _ reader: JSONReader, _ guess: Int) -> Int? {
+        let bytes = reader.bytes[name.range]
+        if guess < shape.data.count, shape.data[guess].canonicalName.elementsEqual(bytes) { return guess }
+        if !name.hasEscapes { return shape.data.firstIndex { $0.canonicalName.elementsEqual(bytes) } }
+        return shape.dataIndex(reader.string(name))
+    }
+
+    private func upsertQuery(_ db: Database) throws -> Query {
+        if let query = upserts[present] { return query }
+        let query = try Query(db, RecordTable.upsert(shape, present))
+        upserts[present] = query
+        return query
+    }
+
+    private func bindKey(_ id: JSONReader.Text, _ reader: JSONReader, _ query: Query) -> Bool {
+        switch shape.key[0].affinity {
+        case .text:
+            guard id.hasEscapes else {
+                query.bind(text: UnsafeRawBufferPointer(rebasing: reader.bytes[id.range]), at: 1, copied: false)
+                return true
+            }
+            query.bind(.text(reader.unescaped(id)), at: 1)
+            return true
+        case .integer:
+            let text = reader.string(id)
+            guard let value = Int64(text), String(value) == text else { return false }
+            query.bind(integer: value, at: 1)
+            return true
+        case .blob, .real, .numeric: return false
+        }
+    }
+
+    private func bindFields(_ reader: JSONReader, _ range: Range<Int>, _ query: Query) {
+        for (offset, scalar) in scalars.enumerated() {
+            let index = offset + 2
+            switch scalar {
+            case .null: query.bindNull(at: index)
+            case .integer(let value): query.bind(integer: value, at: index)
+            case .real(let value): query.bind(real: value, at: index)
+            case .text(let text) where !text.hasEscapes:
+                query.bind(text: UnsafeRawBufferPointer(rebasing: reader.bytes[text.range]), at: index, copied: false)
+            case .text(let text): query.bind(.text(reader.unescaped(text)), at: index)
+            case .blob(let bytes): query.bind(.blob(bytes), at: index)
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import GRDB
+import GRDBSQLite
+import TidemarkWire
+
+/// The one transaction that takes in an answer: verdicts, page and checkpoint commit together or not at all.
+struct ApplyTransaction: Sendable {
+    var answer: Answer
+    var scope: Scope
+    /// The checkpoint that the request named.
+    var since: String?
+    /// What the request told the server of applied verdicts.
+    var acknowledged: [String: Int64]
+    var lane: String
+    var layout: Layout
+    var serverFields: [String: Set<String>]
+    var now: Int64
+
+    /// Runs on the writer, outside any transaction: foreign keys can only be switched there.
+    func run(_ db: Database) throws -> Applier.Outcome {
+        if let page = answer.page { try check(page) }
+        return try withoutForeignKeys(db) {
+            var outcome = Applier.Outcome()
+            try db.inTransaction(.immediate) {
+                outcome = try apply(db)
+                return .commit
+            }
+            return outcome
+        }
+    }
+
+    private func check(_ page: Answer.Page) throws {
+        guard page.scope == scope.name, page.since == since else {
+            throw SyncError(
+                .answerUnusable, "The answer belongs to another request.", hint: "It is asked for again.", scope: scope)
+        }
+    }
+
+    private func apply(_ db: Database) throws -> Applier.Outcome {
+        guard layout.schemaVersion == (try Installation.schemaVersion(db)) else {
+            throw SyncError(
+                .databaseFailed, "The app's schema changed during the exchange.", hint: "It is tried again by itself.",
+                scope: scope)
+        }
+        try Flag.raise(db)
+        let record = try ScopeRecord.read(db, scope)
+        let applier = try Applier(db, layout: layout, record: record, serverFields: serverFields, now: now)
+        try applier.apply(answer, since: since)
+        try Flag.lower(db)
+        var outcome = applier.outcome
+        if outcome.pageTaken, !outcome.hasMore {
+            outcome.settled = try Settling(db: db, scope: scope).settle(layout)
+        }
+        try Outbox.acknowledged(db, acknowledged, scope: scope, currentLane: lane)
+        return outcome
+    }
+
+    /// Children may come before their parents, and the server knows no keys.
+    private func withoutForeignKeys<T>(_ db: Database, _ body: () throws -> T) throws -> T {
+        let wasOn = try Query(db, "PRAGMA foreign_keys").first(db) { $0.integer(0) } == 1
+        guard wasOn else { return try body() }
+        try db.execute(sql: "PRAGMA foreign_keys = OFF")
+        // GRDB refuses statements of a cancelled task, and the app's keys must be guarded again even then.
+        defer { sqlite3_exec(db.sqliteConnection, "PRAGMA foreign_keys = ON", nil, nil, nil) }
+        return try body()
+    }
+}

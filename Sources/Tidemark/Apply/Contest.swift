@@ -1,0 +1,110 @@
+import GRDB
+import TidemarkWire
+
+/// After each page, contenders for a unique value stand as if they had been inserted in the order of their record
+/// ids, so that all devices choose alike and a swap of two unique values goes through.
+struct Contest {
+    let db: Database
+    let scope: Scope
+    let table: RecordTable
+
+    /// Returns how many parked rows found their place.
+    func settle() throws -> Int {
+        let shape = table.shape
+        var placed = 0
+        var last = ""
+        // Losers that are evicted have larger ids than the winner, so they come up later in the same walk.
+        while let record = try next(after: last) {
+            last = record
+            guard let id = RecordID(record), let key = shape.key(of: id),
+                let cells = try Parked.cells(db, shape, id)
+            else { continue }
+            if try place(id, key, cells) {
+                try Parked.remove(db, shape.name, record)
+                placed += 1
+            }
+        }
+        return placed
+    }
+
+    private func next(after record: String) throws -> String? {
+        try Query(
+            db,
+            """
+            SELECT record FROM tidemark_parked WHERE entity = ?1 AND record > ?2 AND (contends OR fresh)
+            ORDER BY record LIMIT 1
+            """
+        ).first(db, [.text(table.shape.name), .text(record)]) { $0.text(0) }
+    }
+
+    private func place(_ id: RecordID, _ key: [Cell], _ cells: [Cell]) throws -> Bool {
+        guard let refusal = try attempt(key, cells) else { return true }
+        var reason = refusal
+        if refusal.isUniqueViolation {
+            let rivals = try self.rivals(key, cells)
+            if !rivals.isEmpty, rivals.allSatisfy({ id < $0.id }) {
+                try db.execute(sql: "SAVEPOINT tidemark_contest")
+                for rival in rivals { try evict(rival, by: id) }
+                if let still = try attempt(key, cells) {
+                    try db.execute(sql: "ROLLBACK TO tidemark_contest")
+                    reason = still
+                } else {
+                    try db.execute(sql: "RELEASE tidemark_contest")
+                    return true
+                }
+                try db.execute(sql: "RELEASE tidemark_contest")
+            }
+        }
+        try Parked.put(
+            db, table.shape, record: id.text, scope: scope, version: nil, cells: cells, reason: reason.refusal,
+            contends: reason.isUniqueViolation, fresh: false)
+        return false
+    }
+
+    private func attempt(_ key: [Cell], _ cells: [Cell]) throws -> DatabaseError? {
+        do {
+            try table.write(db, key, cells)
+            return nil
+        } catch let error as DatabaseError where error.refusesRow {
+            return error
+        }
+    }
+
+    private struct Rival {
+        var id: RecordID
+        var key: [Cell]
+    }
+
+    /// The visible rows that hold one of the unique values.
+    private func rivals(_ key: [Cell], _ cells: [Cell]) throws -> [Rival] {
+        let shape = table.shape
+        var rivals: [Rival] = []
+        for unique in shape.uniques.dropFirst() {
+            let values = unique.parts.map { part -> Cell in
+                if let index = shape.dataIndex(part.column) { return cells[index] }
+                return shape.key.firstIndex { $0.name == part.column }.map { key[$0] } ?? .null
+            }
+            guard !values.contains(.null) else { continue }
+            let keys = shape.key.map(\.sql).joined(separator: ", ")
+            let condition = unique.parts.enumerated().map {
+                "\(quoted($1.column)) = ?\($0 + 1) COLLATE \(quoted($1.collation))"
+            }.joined(separator: " AND ")
+            let found = try Query(db, "SELECT \(keys) FROM \(shape.sql) WHERE \(condition)")
+                .rows(db, values) { $0.cells(0..<shape.key.count) }
+            for rival in found where rival != key && !rivals.contains(where: { $0.key == rival }) {
+                // A row whose key cannot travel has no place in the order; it was here first, so it stays.
+                guard let id = shape.recordID(rival) else { return [] }
+                rivals.append(Rival(id: id, key: rival))
+            }
+        }
+        return rivals
+    }
+
+    private func evict(_ rival: Rival, by winner: RecordID) throws {
+        guard let cells = try table.row(db, rival.key) else { return }
+        try table.deleteRow(db, rival.key)
+        try Parked.put(
+            db, table.shape, record: rival.id.text, scope: scope, version: nil, cells: cells,
+            reason: "Another record holds the same unique value.", contends: true, fresh: true)
+    }
+}

@@ -1,0 +1,73 @@
+import TidemarkWire
+
+/// What was edited here and is not sealed yet: the difference between what is on screen and what would be there
+/// without it.
+enum Edits: Hashable {
+    case none
+    /// The row was deleted.
+    case deleted
+    /// These columns were edited; all of them where the row was made anew.
+    case fields([Int: Cell])
+
+    var isEmpty: Bool { self == .none }
+
+    init(shape: TableShape, shadow: Shadow, operation: Operation?, current: [Cell]?, reserved: Set<Int>) {
+        switch (current, shadow.overlaid(with: operation, shape: shape)) {
+        case (nil, nil): self = .none
+        case (nil, .some): self = .deleted
+        case (.some(let current), let expected):
+            var fields: [Int: Cell] = [:]
+            // Fields that only the server may write never count as edited.
+            for index in current.indices where !reserved.contains(index) && expected?[index] != current[index] {
+                fields[index] = current[index]
+            }
+            self = fields.isEmpty && expected != nil ? .none : .fields(fields)
+        }
+    }
+}
+
+extension Shadow {
+    /// The row as it stands with an operation on its way drawn over it; `nil`: no row.
+    func overlaid(with operation: Operation?, shape: TableShape) -> [Cell]? {
+        guard let operation else { return state == .absent ? nil : cells }
+        guard operation.kind == .upsert else { return nil }
+        var result = state == .absent ? shape.data.map(\.defaultCell) : cells
+        for (index, cell) in operation.fields.cells(in: shape) { result[index] = cell }
+        return result
+    }
+
+    /// What is on screen with operation and edits drawn over the server's row.
+    func drawn(with operation: Operation?, _ edits: Edits, shape: TableShape, current: [Cell]?) -> [Cell]? {
+        switch edits {
+        case .deleted: return nil
+        case .none: return operation == nil && state != .known ? nil : overlaid(with: operation, shape: shape)
+        case .fields(let fields):
+            guard var result = overlaid(with: operation, shape: shape) else { return current }
+            for (index, cell) in fields { result[index] = cell }
+            return result
+        }
+    }
+
+    /// A server row taken into the shadow; columns that it does not hold stay as they are here.
+    mutating func take(_ incoming: [Int: Cell], version: Version, shape: TableShape, current: [Cell]?) {
+        var merged = state == .absent ? current ?? shape.data.map(\.defaultCell) : cells
+        for (index, cell) in incoming { merged[index] = cell }
+        cells = merged
+        state = .known
+        self.version = version
+    }
+}
+
+extension DataObject {
+    /// The fields that this device has columns for; those of a newer schema are passed over.
+    func cells(in shape: TableShape) -> [Int: Cell] {
+        var cells: [Int: Cell] = [:]
+        for field in fields {
+            guard let index = shape.data.firstIndex(where: { $0.canonicalName.elementsEqual(name(field)) }) else { continue }
+            cells[index] = try? Array(value(field)).reading { (reader: inout JSONReader) throws(JSONError) -> Cell in
+                try reader.readCell()
+            }
+        }
+        return cells
+    }
+}

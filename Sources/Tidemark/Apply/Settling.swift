@@ -1,0 +1,101 @@
+import GRDB
+import TidemarkWire
+
+/// References left dangling by a deleted parent are settled by the schema's own ON DELETE action, as edits of this
+/// device, once the walk that brought the tombstone has ended. A parent that is merely absent settles nothing: it may
+/// be parked, refused, in another scope, or still to come.
+struct Settling {
+    let db: Database
+    let scope: Scope
+
+    /// Remembers what a deleted parent's children referred to.
+    func note(_ table: RecordTable, _ id: RecordID, _ key: [Cell]) throws {
+        let shape = table.shape
+        let row = try table.row(db, key)
+        var columns = DataObject.Builder()
+        for (column, cell) in zip(shape.key, key) { columns.append(name: column.wireName) { $0.cell(cell) } }
+        let referred = Set(shape.children.flatMap(\.parentColumns).map { $0.lowercased() })
+        for (column, cell) in zip(shape.data, row ?? [])
+        where referred.contains(column.name.lowercased()) && cell.isSendable {
+            columns.append(name: column.wireName) { $0.cell(cell) }
+        }
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_settle(scope, entity, record, columns) VALUES (?1, ?2, ?3, ?4)
+            ON CONFLICT(scope, entity, record) DO UPDATE SET columns = excluded.columns
+            """
+        ).execute([.text(scope.name), .text(shape.name), .text(id.text), .blob(columns.finish().bytes)])
+    }
+
+    /// Runs with the flag down, so that what it does is captured and travels like any other edit.
+    /// Returns how many parents it looked after.
+    func settle(_ layout: Layout) throws -> Int {
+        let noted = try Query(db, "SELECT entity, record, columns FROM tidemark_settle WHERE scope = ?1")
+            .rows(db, [.text(scope.name)]) { (entity: $0.text(0), record: $0.text(1), columns: $0.blob(2)) }
+        guard !noted.isEmpty else { return 0 }
+        for entry in noted {
+            guard let shape = layout[entry.entity], let id = RecordID(entry.record), let key = shape.key(of: id),
+                try RecordTable(shape).row(db, key) == nil
+            else { continue }
+            var values: [String: Cell] = [:]
+            for (name, value) in try columns(entry.columns) { values[name.lowercased()] = value }
+            try settleChildren(shape.children, values)
+        }
+        try Query(db, "DELETE FROM tidemark_settle WHERE scope = ?1").execute([.text(scope.name)])
+        return noted.count
+    }
+
+    private func columns(_ bytes: [UInt8]) throws -> [(String, Cell)] {
+        try bytes.reading { (reader: inout JSONReader) throws(JSONError) -> [(String, Cell)] in
+            var columns: [(String, Cell)] = []
+            try reader.enterObject()
+            while let name = try reader.nextMember() { columns.append((reader.string(name), try reader.readCell())) }
+            return columns
+        }
+    }
+
+    /// Foreign keys are off here, so a cascade is walked by hand, from each deleted row to its own children.
+    private func settleChildren(_ children: [TableShape.Child], _ parent: [String: Cell]) throws {
+        var waiting = children.map { ($0, parent) }
+        while let (child, values) = waiting.popLast() {
+            let referred = child.parentColumns.compactMap { values[$0.lowercased()] }
+            guard referred.count == child.columns.count, !referred.contains(.null) else { continue }
+            let condition = child.columns.enumerated().map { "\(quoted($1)) = ?\($0 + 1)" }.joined(separator: " AND ")
+            let table = quoted(child.table)
+            switch child.onDelete.uppercased() {
+            case "CASCADE":
+                let grandchildren = try TableShape.references(db, to: child.table)
+                if !grandchildren.isEmpty {
+                    for row in try rows(child.table, condition, referred) { waiting += grandchildren.map { ($0, row) } }
+                }
+                try attempt("DELETE FROM \(table) WHERE \(condition)", referred)
+            case "SET NULL":
+                let sets = child.columns.map { "\(quoted($0)) = NULL" }.joined(separator: ", ")
+                try attempt("UPDATE \(table) SET \(sets) WHERE \(condition)", referred)
+            case "SET DEFAULT":
+                let sets = try child.columns.map { "\(quoted($0)) = \(try fallback(child.table, $0))" }
+                try attempt("UPDATE \(table) SET \(sets.joined(separator: ", ")) WHERE \(condition)", referred)
+            default: continue
+            }
+        }
+    }
+
+    /// Where the app's schema forbids the action, the reference stays dangling, as it does under RESTRICT.
+    private func attempt(_ sql: String, _ cells: [Cell]) throws {
+        do { try Query(db, sql).execute(cells) } catch let error as DatabaseError where error.refusesRow {}
+    }
+
+    private func rows(_ table: String, _ condition: String, _ cells: [Cell]) throws -> [[String: Cell]] {
+        let names = try Query(db, "PRAGMA table_info(\(quoted(table)))").rows(db) { $0.text(1) }
+        let list = names.map(quoted).joined(separator: ", ")
+        return try Query(db, "SELECT \(list) FROM \(quoted(table)) WHERE \(condition)").rows(db, cells) { row in
+            Dictionary(zip(names.map { $0.lowercased() }, row.cells(0..<names.count)), uniquingKeysWith: { $1 })
+        }
+    }
+
+    private func fallback(_ table: String, _ column: String) throws -> String {
+        let columns = try Query(db, "PRAGMA table_info(\(quoted(table)))").rows(db) { ($0.text(1), $0.optionalText(4)) }
+        return columns.first { $0.0 == column }?.1.map { "(\($0))" } ?? "NULL"
+    }
+}

@@ -1,0 +1,123 @@
+/// The pure-SQL triggers that note which records were edited, whoever writes: this connection, another one, another
+/// process or the sqlite3 shell.
+///
+/// A mark says only "look at this record"; what it became is read when it is sealed, so a mark too many costs nothing.
+/// Marks are written with ON CONFLICT clauses, because the OR clause of the app's own statement overrides an OR
+/// clause inside a trigger, but not these.
+struct CaptureTriggers {
+    let shape: TableShape
+
+    static let prefix = "tidemark_capture_"
+
+    /// Trigger name and the statement that makes it.
+    func all() -> [(name: String, sql: String)] {
+        var triggers = [insert(), update(), rekey(), delete()]
+        for (index, unique) in shape.uniques.enumerated() {
+            triggers.append(evictingInsert(unique, index))
+            triggers.append(evictingUpdate(unique, index))
+        }
+        return triggers
+    }
+
+    // MARK: What the triggers watch
+
+    private func insert() -> (String, String) {
+        make("insert", "AFTER INSERT", when: nil, [refuseNullKey, count, noteAbsent("NEW")])
+    }
+
+    private func update() -> (String, String) {
+        make("update", "AFTER UPDATE", when: differs(shape.columns), [refuseNullKey, count, noteOld])
+    }
+
+    /// A new key is a delete under the old one (noted by `update`) and an insert under the new one.
+    private func rekey() -> (String, String) {
+        make("rekey", "AFTER UPDATE", when: differs(shape.key), [count, noteAbsent("NEW")])
+    }
+
+    private func delete() -> (String, String) {
+        make("delete", "AFTER DELETE", when: nil, [count, noteOld])
+    }
+
+    /// A REPLACE evicts rows without firing their delete trigger, so they are noted before it can.
+    private func evictingInsert(_ unique: TableShape.UniqueIndex, _ index: Int) -> (String, String) {
+        let rows = evicted(by: unique)
+        return make(
+            "evict\(index)_insert", "BEFORE INSERT",
+            when: "EXISTS (SELECT 1 FROM \(shape.sql) AS evicted WHERE \(rows))", [count, noteExisting(rows)])
+    }
+
+    private func evictingUpdate(_ unique: TableShape.UniqueIndex, _ index: Int) -> (String, String) {
+        let isOther = "NOT (" + shape.key.map { "evicted.\($0.sql) IS OLD.\($0.sql)" }.joined(separator: " AND ") + ")"
+        let rows = "\(evicted(by: unique)) AND \(isOther)"
+        return make(
+            "evict\(index)_update", "BEFORE UPDATE",
+            when: "EXISTS (SELECT 1 FROM \(shape.sql) AS evicted WHERE \(rows))", [count, noteExisting(rows)])
+    }
+
+    // MARK: Parts
+
+    private func make(_ suffix: String, _ event: String, when: String?, _ body: [String]) -> (String, String) {
+        let name = "\(Self.prefix)\(shape.name)_\(suffix)"
+        let condition = (when.map { "(\($0)) AND " } ?? "") + "NOT EXISTS (SELECT 1 FROM tidemark_applying)"
+        let statements = body.map { "  \($0);\n" }.joined()
+        return (name, "CREATE TRIGGER \(quoted(name)) \(event) ON \(shape.sql) WHEN \(condition)\nBEGIN\n\(statements)END")
+    }
+
+    private var refuseNullKey: String {
+        let isNull = shape.key.map { "NEW.\($0.sql) IS NULL" }.joined(separator: " OR ")
+        return "SELECT RAISE(ABORT, 'tidemark: a synced row needs a value in every column of its key') WHERE \(isNull)"
+    }
+
+    private var count: String { "UPDATE tidemark_counter SET n = n + 1" }
+
+    private var marks: String { "(SELECT n FROM tidemark_counter), \(CaptureTriggers.now), \(CaptureTriggers.now)" }
+
+    /// Milliseconds since 1970; for people only, no rule depends on it.
+    static let now = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+
+    private var keyList: String { shape.key.map(\.sql).joined(separator: ", ") }
+    private var columnList: String { shape.columns.map(\.sql).joined(separator: ", ") }
+    private static let markColumns = "tidemark_state, tidemark_mark, tidemark_since, tidemark_edited"
+
+    /// The first mark keeps its place in the order; the shadow keeps the row from before the first edit.
+    private var keepFirst: String {
+        """
+        ON CONFLICT(\(keyList)) DO UPDATE SET tidemark_mark = coalesce(tidemark_mark, excluded.tidemark_mark), \
+        tidemark_since = coalesce(tidemark_since, excluded.tidemark_since), tidemark_edited = excluded.tidemark_edited
+        """
+    }
+
+    private func noteAbsent(_ row: String) -> String {
+        let key = shape.key.map { "\(row).\($0.sql)" }.joined(separator: ", ")
+        return """
+            INSERT INTO \(shape.shadowSQL)(\(keyList), \(Self.markColumns)) VALUES (\(key), 0, \(marks)) \(keepFirst)
+            """
+    }
+
+    private var noteOld: String {
+        let old = shape.columns.map { "OLD.\($0.sql)" }.joined(separator: ", ")
+        return """
+            INSERT INTO \(shape.shadowSQL)(\(columnList), \(Self.markColumns)) VALUES (\(old), 1, \(marks)) \(keepFirst)
+            """
+    }
+
+    private func noteExisting(_ condition: String) -> String {
+        let existing = shape.columns.map { "evicted.\($0.sql)" }.joined(separator: ", ")
+        return """
+            INSERT INTO \(shape.shadowSQL)(\(columnList), \(Self.markColumns)) \
+            SELECT \(existing), 1, \(marks) FROM \(shape.sql) AS evicted WHERE \(condition) \(keepFirst)
+            """
+    }
+
+    private func evicted(by unique: TableShape.UniqueIndex) -> String {
+        unique.parts.map { "evicted.\(quoted($0.column)) = NEW.\(quoted($0.column)) COLLATE \(quoted($0.collation))" }
+            .joined(separator: " AND ")
+    }
+
+    /// Byte by byte: a column's own collation would hide a change of case, and `1 IS 1.0`.
+    private func differs(_ columns: [TableShape.Column]) -> String {
+        columns.map {
+            "OLD.\($0.sql) IS NOT NEW.\($0.sql) COLLATE BINARY OR typeof(OLD.\($0.sql)) <> typeof(NEW.\($0.sql))"
+        }.joined(separator: " OR ")
+    }
+}

@@ -1,0 +1,106 @@
+import GRDB
+import TidemarkWire
+
+/// Puts the library's tables, the shadows and the capture triggers into the app's file, or brings them up to date
+/// after a migration of the app.
+enum Installation {
+    /// Runs inside a write transaction. `tables` gives each synced table's scope.
+    static func install(_ db: Database, tables: [(name: String, scope: Scope)]) throws -> Layout {
+        try LibrarySchema.install(db)
+        var shapes: [TableShape] = []
+        for table in tables {
+            var shape = try TableShape(db, table: table.name, scope: table.scope)
+            try shape.warnAboutTriggers(db, synced: Set(tables.map(\.name)))
+            try installShadow(db, shape)
+            try installTriggers(db, shape)
+            shapes.append(shape)
+        }
+        let clientID: String
+        if let known = try Meta.get(db, "clientId") {
+            clientID = known
+        } else {
+            clientID = randomClientID()
+            try Meta.set(db, "clientId", clientID)
+        }
+        for scope in Set(tables.map(\.scope)) {
+            try Query(db, "INSERT INTO tidemark_scope(name) VALUES (?1) ON CONFLICT(name) DO NOTHING")
+                .execute([.text(scope.name)])
+        }
+        // A migration may have made room for rows that did not fit before.
+        try db.execute(sql: "UPDATE tidemark_parked SET fresh = 1 WHERE fresh = 0")
+        return Layout(shapes: shapes, clientID: clientID, schemaVersion: try schemaVersion(db))
+    }
+
+    /// SQLite's own counter of schema changes, by which a migration at run time is noticed.
+    static func schemaVersion(_ db: Database) throws -> Int64 {
+        try Query(db, "PRAGMA schema_version").first(db) { $0.integer(0) } ?? 0
+    }
+
+    private static func installShadow(_ db: Database, _ shape: TableShape) throws {
+        guard try db.tableExists(shape.shadowName) else {
+            // Columns without a type have no affinity: what SQL copies in stays as it was, bit for bit.
+            let columns = shape.columns.map { "\($0.sql), " }.joined()
+            let key = shape.key.map(\.sql).joined(separator: ", ")
+            try db.execute(
+                sql: """
+                    CREATE TABLE \(shape.shadowSQL)(
+                      tidemark_row INTEGER PRIMARY KEY, \(columns)tidemark_state INTEGER NOT NULL,
+                      tidemark_version INTEGER, tidemark_bases TEXT, tidemark_mark INTEGER,
+                      tidemark_since INTEGER, tidemark_edited INTEGER, UNIQUE (\(key)));
+                    CREATE INDEX \(quoted(shape.shadowName + "_mark")) ON \(shape.shadowSQL)(tidemark_mark)
+                      WHERE tidemark_mark IS NOT NULL;
+                    """)
+            try markExistingRows(db, shape)
+            return
+        }
+        let known = try Query(db, "PRAGMA table_info(\(shape.shadowSQL))").rows(db) { $0.text(1) }
+        for column in shape.columns where !known.contains(column.name) {
+            try db.execute(sql: "ALTER TABLE \(shape.shadowSQL) ADD COLUMN \(column.sql)")
+            // A new column is unedited in rows that were edited before it came.
+            try db.execute(
+                sql: """
+                    UPDATE \(shape.shadowSQL) AS shadow SET \(column.sql) = (SELECT \(column.sql) FROM \(shape.sql) AS t
+                    WHERE \(shape.key.map { "t.\($0.sql) = shadow.\($0.sql)" }.joined(separator: " AND ")))
+                    WHERE tidemark_state <> 0
+                    """)
+        }
+    }
+
+    /// Rows that are older than the library are on this device only, as far as anybody knows: they are sent too.
+    private static func markExistingRows(_ db: Database, _ shape: TableShape) throws {
+        let key = shape.key.map(\.sql).joined(separator: ", ")
+        let isWhole = shape.key.map { "\($0.sql) IS NOT NULL" }.joined(separator: " AND ")
+        try db.execute(sql: "UPDATE tidemark_counter SET n = n + 1")
+        try db.execute(
+            sql: """
+                INSERT INTO \(shape.shadowSQL)(\(key), tidemark_state, tidemark_mark, tidemark_since, tidemark_edited)
+                SELECT \(key), 0, (SELECT n FROM tidemark_counter), \(CaptureTriggers.now), \(CaptureTriggers.now)
+                FROM \(shape.sql) WHERE \(isWhole)
+                """)
+    }
+
+    private static func installTriggers(_ db: Database, _ shape: TableShape) throws {
+        let installed = try Query(
+            db,
+            "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 AND name LIKE 'tidemark\\_%' ESCAPE '\\'"
+        ).rows(db, [.text(shape.name)]) { ($0.text(0), $0.text(1)) }
+        let wanted = CaptureTriggers(shape: shape).all()
+        for (name, sql) in installed where !wanted.contains(where: { $0.name == name && $0.sql == sql }) {
+            try db.execute(sql: "DROP TRIGGER \(quoted(name))")
+        }
+        for trigger in wanted where !installed.contains(where: { $0.0 == trigger.name && $0.1 == trigger.sql }) {
+            try db.execute(sql: trigger.sql)
+        }
+    }
+}
+
+/// The synced tables as they stand in the file, read once and again after each change of the schema.
+struct Layout: Hashable, Sendable {
+    var shapes: [TableShape]
+    var clientID: String
+    var schemaVersion: Int64
+
+    subscript(_ table: String) -> TableShape? { shapes.first { $0.name == table } }
+    func shapes(in scope: Scope) -> [TableShape] { shapes.filter { $0.scope == scope } }
+    var warnings: [String] { shapes.flatMap(\.warnings) }
+}

@@ -1,0 +1,125 @@
+import GRDB
+import TidemarkWire
+
+/// What the file's own schema says about one synced table.
+struct TableShape: Hashable, Sendable {
+    struct Column: Hashable, Sendable {
+        var name: String
+        var affinity: Affinity
+        /// What a new row gets where nothing is given.
+        var defaultCell: Cell
+        /// The name as the wire spells it, with quotes, and without.
+        var wireName: [UInt8]
+        var sql: String { quoted(name) }
+        var canonicalName: ArraySlice<UInt8> { wireName.dropFirst().dropLast() }
+    }
+
+    struct UniqueIndex: Hashable, Sendable {
+        struct Part: Hashable, Sendable {
+            var column: String
+            var collation: String
+        }
+
+        var name: String
+        var parts: [Part]
+    }
+
+    /// A foreign key of any table in the file that refers to this one.
+    struct Child: Hashable, Sendable {
+        var table: String
+        var columns: [String]
+        var parentColumns: [String]
+        var onDelete: String
+    }
+
+    var name: String
+    var scope: Scope
+    var key: [Column]
+    /// Every stored column that is not part of the key.
+    var data: [Column]
+    /// The key first, then every other unique index that capture can watch.
+    var uniques: [UniqueIndex]
+    var children: [Child]
+    /// Things that capture cannot see, to be shown in the status.
+    var warnings: [String]
+
+    var columns: [Column] { key + data }
+    var sql: String { quoted(name) }
+    var shadowName: String { "tidemark_shadow_\(name)" }
+    var shadowSQL: String { quoted(shadowName) }
+
+    func dataIndex(_ name: String) -> Int? { data.firstIndex { $0.name == name } }
+}
+
+/// SQLite's column affinities, by the rules of its manual ("Datatypes", 3.1).
+enum Affinity: Hashable, Sendable {
+    case integer, text, blob, real, numeric
+
+    init(declaredType: String) {
+        let type = declaredType.uppercased()
+        if type.contains("INT") {
+            self = .integer
+        } else if type.contains("CHAR") || type.contains("CLOB") || type.contains("TEXT") {
+            self = .text
+        } else if type.contains("BLOB") || type.isEmpty {
+            self = .blob
+        } else if type.contains("REAL") || type.contains("FLOA") || type.contains("DOUB") {
+            self = .real
+        } else {
+            self = .numeric
+        }
+    }
+}
+
+/// A name as SQL takes it, whatever is in it.
+func quoted(_ name: String) -> String { "\"" + name.replacing("\"", with: "\"\"") + "\"" }
+
+/// A text as an SQL literal.
+func literal(_ text: String) -> String { "'" + text.replacing("'", with: "''") + "'" }
+
+// MARK: - Record ids (PROTOCOL.md 1)
+
+extension TableShape {
+    /// The record's id on the wire; `nil` where its key cannot travel.
+    func recordID(_ key: [Cell]) -> RecordID? {
+        guard key.allSatisfy({ $0 != .null && $0.isSendable }) else { return nil }
+        if key.count == 1 {
+            switch (self.key[0].affinity, key[0]) {
+            case (.text, .text(let bytes)): return RecordID(String(decoding: bytes, as: UTF8.self))
+            case (.text, _): return nil
+            case (.integer, .integer(let value)): return RecordID(String(value))
+            case (.integer, _): return nil
+            case (.blob, _), (.real, _), (.numeric, _): break
+            }
+        }
+        var writer = JSONWriter(capacity: 32)
+        writer.raw("[")
+        for (index, cell) in key.enumerated() {
+            if index > 0 { writer.raw(",") }
+            writer.cell(cell)
+        }
+        writer.raw("]")
+        return RecordID(String(decoding: writer.bytes, as: UTF8.self))
+    }
+
+    /// The key that an id stands for; `nil` where the id is not one of this table's.
+    func key(of id: RecordID) -> [Cell]? {
+        let bytes = Array(id.text.utf8)
+        if key.count == 1 {
+            switch key[0].affinity {
+            case .text: return [.text(bytes)]
+            case .integer: return Int64(id.text).flatMap { String($0) == id.text ? [.integer($0)] : nil }
+            case .blob, .real, .numeric: break
+            }
+        }
+        let cells = try? bytes.reading { (reader: inout JSONReader) throws(JSONError) -> [Cell] in
+            var cells: [Cell] = []
+            try reader.enterArray()
+            while try reader.nextElement() { cells.append(try reader.readCell()) }
+            try reader.finish()
+            return cells
+        }
+        guard let cells, cells.count == key.count, recordID(cells) == id else { return nil }
+        return cells
+    }
+}

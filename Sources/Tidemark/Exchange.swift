@@ -1,0 +1,79 @@
+import GRDB
+import TidemarkWire
+
+/// One round trip of one scope: what is sent, and what must still hold when the answer comes.
+struct Exchange: Sendable {
+    var scope: Scope
+    var since: String?
+    var acknowledged: [String: Int64]
+    var operationCount: Int
+    var lane: String
+    var layout: Layout
+    var serverFields: [String: Set<String>]
+    var request: TransportRequest
+
+    static func headers(clientID: String) -> [String: String] {
+        [ProtocolVersion.header: String(ProtocolVersion.current), ProtocolVersion.clientHeader: clientID]
+    }
+
+    /// Seals what is pending and writes the request. Runs inside a write transaction, so that what is sent is durable
+    /// before it leaves.
+    init(
+        _ db: Database, scope: Scope, lane: String, layout: Layout, serverFields: [String: Set<String>], pageLimit: Int,
+        operationLimit: Int, now: Int64
+    ) throws {
+        let record = try ScopeRecord.read(db, scope)
+        let sealing = Sealing(
+            db: db, layout: layout, scope: record, serverFields: serverFields, lane: lane, now: now,
+            operationLimit: operationLimit)
+        let entries = try sealing.batch()
+        self.scope = scope
+        self.lane = lane
+        self.layout = layout
+        self.serverFields = serverFields
+        since = record.checkpoint
+        acknowledged = try Outbox.acknowledgements(db, scope: scope)
+        operationCount = entries.count
+        var writer = JSONWriter(capacity: entries.reduce(256) { $0 + $1.members.count + 80 })
+        writer.raw("{\"protocolVersion\":1,\"scope\":")
+        writer.string(scope.name)
+        writer.member("clientId", layout.clientID)
+        if let since { writer.member("since", since) }
+        writer.member("limit", Int64(pageLimit))
+        writer.raw(",\"acked\":{")
+        for (index, lane) in acknowledged.sorted(by: { $0.key < $1.key }).enumerated() {
+            if index > 0 { writer.raw(",") }
+            writer.string(lane.key)
+            writer.raw(":")
+            writer.integer(lane.value)
+        }
+        writer.raw("},\"operations\":[")
+        for (index, entry) in entries.enumerated() {
+            if index > 0 { writer.raw(",") }
+            entry.append(to: &writer)
+        }
+        writer.raw("]}")
+        request = TransportRequest(
+            method: "POST", path: "/sync", headers: Self.headers(clientID: layout.clientID), body: writer.bytes)
+    }
+
+    /// Reads an answer to its end; anything but our own JSON is refused before it comes near the database.
+    func answer(_ response: TransportResponse) throws -> Answer {
+        guard response.status == 200 else { throw Failure(response, scope: scope) }
+        guard response.header("Content-Type")?.lowercased().hasPrefix("application/json") == true else {
+            throw SyncError(
+                .answerUnusable, "Something other than the server answered.",
+                hint: "A network that asks for a login may stand between.", scope: scope)
+        }
+        let answer = try Answer(body: response.body)
+        // Asked with a page's limit, so an answer without one has been cut or belongs to something else.
+        guard answer.page != nil else { throw JSONError(.missingMember, at: response.body.count) }
+        return answer
+    }
+
+    func transaction(_ answer: Answer, now: Int64) -> ApplyTransaction {
+        ApplyTransaction(
+            answer: answer, scope: scope, since: since, acknowledged: acknowledged, lane: lane, layout: layout,
+            serverFields: serverFields, now: now)
+    }
+}

@@ -1,0 +1,62 @@
+import TidemarkCore
+import TidemarkWire
+
+/// A failed exchange: what the machine is told, and what people are told.
+struct Failure: Error {
+    var kind: FailureClass
+    /// What the server asked for, in milliseconds.
+    var wait: Int64?
+    var error: SyncError
+    /// The problem of a 409, which says where a lane broke off.
+    var problem: Problem?
+
+    /// An answer that is not a success.
+    init(_ response: TransportResponse, scope: Scope) {
+        problem = response.body.withUnsafeBytes { Problem(from: $0) }
+        kind = problem?.code == .invalidCheckpoint ? .bootstrap : FailureClass(status: response.status)
+        wait = response.header("Retry-After").flatMap { Int64($0) }.map { max(0, min($0, 24 * 3600)) * 1000 }
+        let detail = problem.map { $0.detail.isEmpty ? $0.code.title : $0.detail } ?? "The answer's status is \(response.status)."
+        error = SyncError(Self.code(kind, response.status), detail, hint: problem?.code.hint ?? "", scope: scope)
+    }
+
+    private static func code(_ kind: FailureClass, _ status: Int) -> SyncError.Code {
+        switch kind {
+        case .transient: 400..<600 ~= status ? .serverUnavailable : .answerUnusable
+        case .server: .serverFailed
+        case .unauthenticated: .unauthenticated
+        case .needsApp: status == 403 ? .scopeForbidden : .requestRefused
+        case .resolve: .operationGap
+        case .bootstrap: .checkpointExpired
+        }
+    }
+
+    /// Anything thrown on the way.
+    init(_ thrown: any Error, scope: Scope) {
+        switch thrown {
+        case let failure as Failure: self = failure
+        case let error as SyncError:
+            kind = error.recovery == .wait ? .transient : error.code == .unauthenticated ? .unauthenticated : .needsApp
+            self.error = error
+            self.error.scope = error.scope ?? scope
+        case let error as JSONError:
+            kind = .transient
+            self.error = SyncError(
+                .answerUnusable, "The answer is not what this server sends: \(error.reason.rawValue).",
+                hint: "It is asked for again.", scope: scope)
+        default:
+            kind = .transient
+            self.error = SyncError(
+                .networkUnavailable, "No answer came from the server.", hint: "It is tried again by itself.",
+                scope: scope)
+        }
+    }
+
+    /// The database's own failures, without the statement and its values.
+    static func database(_ thrown: any Error, scope: Scope) -> Failure {
+        if thrown is SyncError || thrown is Failure || thrown is JSONError { return Failure(thrown, scope: scope) }
+        let error = SyncError(
+            .databaseFailed, "The database did not take the change (\(type(of: thrown))).",
+            hint: "Look at the app's log; it is tried again by itself.", scope: scope)
+        return Failure(error, scope: scope)
+    }
+}

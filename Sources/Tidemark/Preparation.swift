@@ -1,0 +1,75 @@
+import GRDB
+import TidemarkWire
+
+/// What all scopes of an engine share: the tables as they stand in the file, and what the operator declared.
+actor Preparation {
+    let writer: any DatabaseWriter
+    let transport: any Transport
+    private let tables: [SyncedTable]
+    private let resolved: [(name: String, scope: Scope)]
+    private(set) var layout: Layout?
+    private var declarations: Declarations?
+    /// The fingerprint that belongs to `declarations`, and the one heard last.
+    private var known: String?
+    private var heard: String?
+    private var fetching: Task<Declarations, any Error>?
+
+    init(writer: any DatabaseWriter, transport: any Transport, tables: [SyncedTable], scopes: [Scope]) throws {
+        self.writer = writer
+        self.transport = transport
+        self.tables = tables
+        resolved = try SyncedTable.resolve(tables, scopes: scopes)
+    }
+
+    /// Installs capture, or looks whether a migration has changed the schema since.
+    func install() async throws -> Layout {
+        let resolved = resolved
+        let layout = layout
+        let found = try await writer.write { db in
+            if let layout, layout.schemaVersion == (try Installation.schemaVersion(db)) { return layout }
+            return try Installation.install(db, tables: resolved)
+        }
+        self.layout = found
+        return found
+    }
+
+    /// Hears the fingerprint that every answer carries.
+    func heard(fingerprint: String?) { heard = fingerprint ?? heard }
+
+    /// The fields that only the server writes, by table. Asks the server where that is not known or has changed.
+    func serverFields(clientID: String, scope: Scope) async throws -> [String: Set<String>] {
+        if declarations == nil || known != heard {
+            let task = fetching ?? Task { try await self.fetch(clientID: clientID, scope: scope) }
+            fetching = task
+            defer { fetching = nil }
+            declarations = try await task.value
+        }
+        let fields = (declarations?.entities ?? []).map { ($0.name, Set($0.serverFields)) }
+        return Dictionary(fields, uniquingKeysWith: { $1 })
+    }
+
+    private func fetch(clientID: String, scope: Scope) async throws -> Declarations {
+        let response: TransportResponse
+        do {
+            response = try await transport.send(
+                TransportRequest(path: "/sync/declarations", headers: Exchange.headers(clientID: clientID)))
+        } catch { throw Failure(error, scope: scope) }
+        guard response.status == 200 else { throw Failure(response, scope: scope) }
+        let declarations: Declarations
+        do { declarations = try response.body.withUnsafeBytes { try Declarations(from: $0) } } catch {
+            throw Failure(error, scope: scope)
+        }
+        for table in tables {
+            let declared = declarations[table.name]?.conflict ?? .mergeFields
+            guard let expected = table.conflicts, expected != declared else { continue }
+            throw SyncError(
+                .declarationMismatch,
+                "The app expects '\(expected.rawValue)' for '\(table.name)', the server declares '\(declared.rawValue)'.",
+                hint: "Change `conflicts:` in the app or the entity's `conflict` on the server.")
+        }
+        let fingerprint = response.header(ProtocolVersion.declarationsHeader)
+        known = fingerprint
+        heard = fingerprint
+        return declarations
+    }
+}

@@ -1,0 +1,203 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+/// Carries out what one scope's machine decides. It owns the machine, and nothing that the machine could know.
+actor ScopeDriver {
+    let scope: Scope
+    private let preparation: Preparation
+    private let configuration: SyncConfiguration
+    private let changed: @Sendable () async -> Void
+    private var machine: SyncMachine
+    private var sizing: PageSizing
+    private var operationLimit: Int
+    private var lane = randomHex(bytes: 16)
+    private var generator = SystemRandomNumberGenerator()
+    private let clock = ContinuousClock()
+    private let start = ContinuousClock().now
+    private let signal = WakeSignal()
+
+    private(set) var lastError: SyncError?
+    private var counts = SyncReport.Counts()
+    private var current: (exchange: Exchange, answer: Answer, wait: Int64?)?
+    private var problem: Problem?
+    private var nextTimer: Instant?
+
+    init(
+        scope: Scope, preparation: Preparation, configuration: SyncConfiguration,
+        changed: @escaping @Sendable () async -> Void
+    ) {
+        self.scope = scope
+        self.preparation = preparation
+        self.configuration = configuration
+        self.changed = changed
+        machine = SyncMachine(configuration.machine)
+        sizing = PageSizing(configuration.paging)
+        operationLimit = configuration.operationLimit
+    }
+
+    // MARK: Two ways in
+
+    /// Syncs until the task is cancelled.
+    func run() async {
+        var event = SyncMachine.Event.reset
+        while !Task.isCancelled {
+            await drive(event)
+            let wait = nextTimer.map { max(0, $0 - now) } ?? configuration.tick.milliseconds
+            event = await signal.sleep(for: .milliseconds(wait)) ? .wake : .timer
+        }
+    }
+
+    /// Syncs until everything is pushed and pulled, or something stands in the way.
+    func syncNow() async -> (SyncReport.Counts, SyncError?) {
+        await acquire()
+        counts = SyncReport.Counts()
+        await carryOut(machine.handle(.reset, now: now, jitter: generator.next()))
+        let result = (counts, lastError)
+        release()
+        return result
+    }
+
+    /// There is something to send, or a nudge came.
+    func wake() async {
+        _ = machine.isBusy ? machine.handle(.wake, now: now, jitter: 0) : []
+        await signal.raise()
+    }
+
+    /// What to show: the state, and for waits how many milliseconds are left.
+    var activity: (state: SyncMachine.State, remaining: Int64) {
+        switch machine.state {
+        case .waiting(_, let until), .open(let until): (machine.state, max(0, until - now))
+        case .idle, .exchanging, .applying, .stopped: (machine.state, 0)
+        }
+    }
+
+    private func drive(_ event: SyncMachine.Event) async {
+        await acquire()
+        await carryOut(machine.handle(event, now: now, jitter: generator.next()))
+        release()
+    }
+
+    // MARK: Effects
+
+    private func carryOut(_ effects: [SyncMachine.Effect]) async {
+        var effects = effects
+        while !effects.isEmpty {
+            let event: SyncMachine.Event?
+            switch effects.removeFirst() {
+            case .exchange: event = await attempt { try await exchange() }
+            case .apply: event = await attempt { try await apply() }
+            case .repair: event = await attempt { try await repair() }
+            case .sleep(let until):
+                nextTimer = until
+                event = nil
+            }
+            if let event { effects += machine.handle(event, now: now, jitter: generator.next()) }
+            await changed()
+        }
+    }
+
+    private func attempt(_ work: () async throws -> SyncMachine.Event?) async -> SyncMachine.Event? {
+        do { return try await work() } catch {
+            let failure = Failure(error, scope: scope)
+            // A cancelled task has not failed, and says nothing about the server.
+            if !Task.isCancelled { lastError = failure.error }
+            problem = failure.problem ?? problem
+            return .failed(failure.kind, wait: failure.wait)
+        }
+    }
+
+    private func exchange() async throws -> SyncMachine.Event? {
+        nextTimer = nil
+        let layout = try await database { try await self.preparation.install() }
+        let serverFields = try await preparation.serverFields(clientID: layout.clientID, scope: scope)
+        let (scope, lane, limit, operations) = (scope, lane, sizing.limit, operationLimit)
+        let exchange = try await database {
+            try await self.preparation.writer.write { db in
+                try Exchange(
+                    db, scope: scope, lane: lane, layout: layout, serverFields: serverFields, pageLimit: limit,
+                    operationLimit: operations, now: wallClockMilliseconds())
+            }
+        }
+        let sent = clock.now
+        let response: TransportResponse
+        do { response = try await preparation.transport.send(exchange.request) } catch {
+            sizing.failed()
+            throw error
+        }
+        counts.roundTrips += 1
+        counts.bytesSent += response.bytesSent
+        counts.bytesReceived += response.bytesReceived
+        if response.status == 413, exchange.operationCount > 1 {
+            operationLimit = max(1, exchange.operationCount / 2)
+            throw SyncError(.answerUnusable, "The request was too large.", hint: "It is sent in smaller parts.")
+        }
+        let answer = try exchange.answer(response)
+        await preparation.heard(fingerprint: response.header(ProtocolVersion.declarationsHeader))
+        let wait = response.header("Backoff").flatMap { Int64($0) }.map { max(0, min($0, 3600)) * 1000 }
+        current = (exchange, answer, wait)
+        sizing.received(
+            rows: answer.page?.hasMore == true ? limit : 0, bytes: response.body.count,
+            milliseconds: (clock.now - sent).milliseconds)
+        return .answered
+    }
+
+    private func apply() async throws -> SyncMachine.Event? {
+        guard let (exchange, answer, wait) = current else { return .applied(hasMore: false, wait: nil) }
+        current = nil
+        let now = wallClockMilliseconds()
+        let transaction = exchange.transaction(answer, now: now)
+        let prune = now - configuration.finishedRetention.milliseconds
+        let (outcome, isPending) = try await database {
+            try await self.preparation.writer.writeWithoutTransaction { db in
+                let outcome = try transaction.run(db)
+                if outcome.pageTaken, !outcome.hasMore { try Outbox.prune(db, before: prune) }
+                return (outcome, try Pending.exists(db, transaction.layout, transaction.scope))
+            }
+        }
+        counts.pushed += outcome.verdicts
+        counts.received += outcome.received
+        counts.applied += outcome.applied
+        counts.parked += outcome.parked
+        counts.rejected += outcome.rejected
+        lastError = nil
+        problem = nil
+        // What is pending goes on at once where this round got something done; else it waits for the tick.
+        let goesOn = isPending && (outcome.verdicts > outcome.deferred || outcome.settled > 0)
+        return .applied(hasMore: outcome.hasMore || !outcome.pageTaken || goesOn, wait: wait)
+    }
+
+    private func repair() async throws -> SyncMachine.Event? {
+        lane = randomHex(bytes: 16)
+        let (scope, lane, problem) = (scope, lane, problem)
+        try await database {
+            try await self.preparation.writer.write { db in
+                try Outbox.repair(db, scope: scope, from: problem, lane: lane)
+            }
+        }
+        return nil
+    }
+
+    private func database<T: Sendable>(_ work: @Sendable () async throws -> T) async throws -> T {
+        do { return try await work() } catch { throw Failure.database(error, scope: scope) }
+    }
+
+    // MARK: One at a time
+
+    private var isBusy = false
+    private var queue: [CheckedContinuation<Void, Never>] = []
+
+    private func acquire() async {
+        guard isBusy else {
+            isBusy = true
+            return
+        }
+        await withCheckedContinuation { queue.append($0) }
+    }
+
+    private func release() {
+        if queue.isEmpty { isBusy = false } else { queue.removeFirst().resume() }
+    }
+
+    private var now: Instant { Instant(milliseconds: (clock.now - start).milliseconds) }
+}

@@ -1,0 +1,22 @@
+/// Tells several listeners the latest status; one who is slow misses the middle, never the end.
+actor StatusBoard {
+    private var listeners: [Int: AsyncStream<SyncStatus>.Continuation] = [:]
+    private var nextListener = 0
+    private var latest: SyncStatus?
+
+    func add(_ continuation: AsyncStream<SyncStatus>.Continuation) {
+        let number = nextListener
+        nextListener += 1
+        listeners[number] = continuation
+        continuation.onTermination = { _ in Task { await self.remove(number) } }
+        if let latest { continuation.yield(latest) }
+    }
+
+    func publish(_ status: SyncStatus) {
+        guard status != latest else { return }
+        latest = status
+        for listener in listeners.values { listener.yield(status) }
+    }
+
+    private func remove(_ number: Int) { listeners[number] = nil }
+}

@@ -1,0 +1,94 @@
+import GRDB
+
+/// The library's own tables in the app's file. One file, one transaction: data and checkpoint cannot part.
+enum LibrarySchema {
+    /// Raised when the tables below change; an older file is migrated in `install`.
+    static let version: Int64 = 1
+
+    static func isInstalled(_ db: Database) throws -> Bool { try db.tableExists("tidemark_meta") }
+
+    static func install(_ db: Database) throws {
+        if try isInstalled(db) {
+            let found = try Meta.get(db, "schema").flatMap(Int64.init) ?? 0
+            guard found <= version else {
+                throw SyncError(
+                    .schemaUnsupported, "The file was written by a newer version of this library (schema \(found)).",
+                    hint: "Update the app before it opens this file.")
+            }
+            return
+        }
+        try db.execute(sql: tables)
+        try Meta.set(db, "schema", String(version))
+    }
+
+    private static let tables = """
+        CREATE TABLE tidemark_meta(key TEXT NOT NULL PRIMARY KEY, value) WITHOUT ROWID;
+
+        -- One row per scope. complete: the last version at which the rows here were whole. origin: the first horizon
+        -- of a walk from the beginning. head: the server's, as last heard.
+        CREATE TABLE tidemark_scope(
+            name TEXT NOT NULL PRIMARY KEY, checkpoint TEXT, complete INTEGER, origin INTEGER,
+            walking INTEGER NOT NULL DEFAULT 0, epoch TEXT, head INTEGER, last_sync INTEGER) WITHOUT ROWID;
+
+        -- A lane is one opening of this file and one scope. told: how far the server knows that verdicts are applied.
+        CREATE TABLE tidemark_lane(
+            id TEXT NOT NULL PRIMARY KEY, scope TEXT NOT NULL, next_number INTEGER NOT NULL,
+            told INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+
+        -- Numbers the marks, so that edits leave in the order in which they were first made.
+        CREATE TABLE tidemark_counter(n INTEGER NOT NULL);
+        INSERT INTO tidemark_counter(n) VALUES (0);
+
+        -- Holds a row only inside a transaction that applies the server's changes: capture looks away then.
+        CREATE TABLE tidemark_applying(flag INTEGER NOT NULL);
+
+        -- The outbox. members: the sealed operation as on the wire, without its key. lane and number are NULL for one
+        -- that could not be put on the wire.
+        CREATE TABLE tidemark_operation(
+            id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL, lane TEXT, number INTEGER,
+            entity TEXT NOT NULL, record TEXT NOT NULL, kind TEXT NOT NULL, members BLOB NOT NULL,
+            edited_at INTEGER, sealed_at INTEGER NOT NULL, sent_at INTEGER, finished_at INTEGER,
+            status TEXT, version INTEGER, code TEXT, detail TEXT, hint TEXT);
+        CREATE UNIQUE INDEX tidemark_operation_key ON tidemark_operation(lane, number);
+        CREATE INDEX tidemark_operation_open ON tidemark_operation(scope, id) WHERE finished_at IS NULL;
+        CREATE INDEX tidemark_operation_record ON tidemark_operation(entity, record) WHERE finished_at IS NULL;
+        CREATE INDEX tidemark_operation_refused ON tidemark_operation(status, id)
+            WHERE status IN ('rejected', 'conflict');
+        CREATE INDEX tidemark_operation_finished ON tidemark_operation(finished_at) WHERE finished_at IS NOT NULL;
+
+        -- Versions above complete that are known one by one: own verdicts, and rows of an unfinished walk.
+        CREATE TABLE tidemark_ahead(
+            scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL, version INTEGER NOT NULL,
+            deleted INTEGER NOT NULL, PRIMARY KEY (scope, entity, record)) WITHOUT ROWID;
+
+        -- Rows that the app's schema does not take as things stand. fresh: not tried since it last changed.
+        CREATE TABLE tidemark_parked(
+            entity TEXT NOT NULL, record TEXT NOT NULL, scope TEXT NOT NULL, version INTEGER, reason TEXT NOT NULL,
+            contends INTEGER NOT NULL, fresh INTEGER NOT NULL, data BLOB NOT NULL,
+            PRIMARY KEY (entity, record)) WITHOUT ROWID;
+
+        -- Parents deleted in the walk under way, whose children are looked at when it ends.
+        CREATE TABLE tidemark_settle(
+            scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL, columns BLOB NOT NULL,
+            PRIMARY KEY (scope, entity, record)) WITHOUT ROWID;
+
+        -- Edits that lost, or won over somebody else's.
+        CREATE TABLE tidemark_conflict(
+            id INTEGER PRIMARY KEY, scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
+            field TEXT NOT NULL, mine BLOB NOT NULL, theirs BLOB NOT NULL, version INTEGER, rule TEXT NOT NULL,
+            noticed_at INTEGER NOT NULL);
+        """
+}
+
+/// Small facts about this file, by name.
+enum Meta {
+    static func get(_ db: Database, _ key: String) throws -> String? {
+        try Query(db, "SELECT value FROM tidemark_meta WHERE key = ?1").first(db, [.text(key)]) { $0.text(0) }
+    }
+
+    static func set(_ db: Database, _ key: String, _ value: String) throws {
+        try Query(
+            db, "INSERT INTO tidemark_meta(key, value) VALUES (?1, ?2) ON CONFLICT(key) DO UPDATE SET value = excluded.value"
+        ).execute([.text(key), .text(value)])
+    }
+}

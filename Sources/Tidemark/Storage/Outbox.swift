@@ -1,0 +1,183 @@
+import GRDB
+import TidemarkWire
+
+/// An operation as it stands in the outbox: sealed before its first sending and never rewritten.
+struct OutboxEntry: Hashable, Sendable {
+    var id: Int64
+    var key: OperationKey
+    var entity: String
+    var record: String
+    /// The operation's members as on the wire, without its key.
+    var members: [UInt8]
+
+    /// The operation on the wire: its key is spliced in front of what was sealed.
+    func append(to writer: inout JSONWriter) {
+        writer.raw("{\"lane\":")
+        writer.string(key.lane)
+        writer.member("number", key.number)
+        writer.raw(",")
+        writer.raw(members)
+        writer.raw("}")
+    }
+
+    func operation() throws(JSONError) -> Operation {
+        var writer = JSONWriter(capacity: members.count + 64)
+        append(to: &writer)
+        return try writer.bytes.reading { (reader: inout JSONReader) throws(JSONError) -> Operation in
+            try Operation.read(from: &reader).1
+        }
+    }
+}
+
+/// The durable queue of operations. Nothing leaves it but by its own verdict, by exact key.
+enum Outbox {
+    private static let columns = "id, lane, number, entity, record, members"
+
+    private static func entry(_ row: Query) -> OutboxEntry {
+        OutboxEntry(
+            id: row.integer(0), key: OperationKey(lane: row.text(1), number: row.integer(2)), entity: row.text(3),
+            record: row.text(4), members: row.blob(5))
+    }
+
+    /// Operations without a verdict, oldest first.
+    static func open(_ db: Database, scope: Scope, limit: Int) throws -> [OutboxEntry] {
+        try Query(
+            db, "SELECT \(columns) FROM tidemark_operation WHERE scope = ?1 AND finished_at IS NULL ORDER BY id LIMIT ?2"
+        ).rows(db, [.text(scope.name), .integer(Int64(limit))], entry)
+    }
+
+    static func open(_ db: Database, key: OperationKey) throws -> OutboxEntry? {
+        try Query(
+            db, "SELECT \(columns) FROM tidemark_operation WHERE lane = ?1 AND number = ?2 AND finished_at IS NULL"
+        ).first(db, [.text(key.lane), .integer(key.number)], entry)
+    }
+
+    static func open(_ db: Database, entity: String, record: String) throws -> OutboxEntry? {
+        try Query(
+            db,
+            """
+            SELECT \(columns) FROM tidemark_operation
+            WHERE entity = ?1 AND record = ?2 AND finished_at IS NULL ORDER BY id LIMIT 1
+            """
+        ).first(db, [.text(entity), .text(record)], entry)
+    }
+
+    /// Seals an operation under the lane's next number.
+    static func seal(
+        _ db: Database, _ operation: Operation, lane: String, scope: Scope, editedAt: Int64?, now: Int64
+    ) throws {
+        let number = try takeNumber(db, lane: lane, scope: scope)
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_operation(scope, lane, number, entity, record, kind, members, edited_at, sealed_at)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            """
+        ).execute([
+            .text(scope.name), .text(lane), .integer(number), .text(operation.entity),
+            .text(operation.id?.text ?? ""), .text(operation.kind.rawValue), .blob(operation.sealedMembers()),
+            .optional(editedAt), .integer(now),
+        ])
+    }
+
+    private static func takeNumber(_ db: Database, lane: String, scope: Scope) throws -> Int64 {
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_lane(id, scope, next_number) VALUES (?1, ?2, 2)
+            ON CONFLICT(id) DO UPDATE SET next_number = next_number + 1
+            """
+        ).execute([.text(lane), .text(scope.name)])
+        return try Query(db, "SELECT next_number - 1 FROM tidemark_lane WHERE id = ?1")
+            .first(db, [.text(lane)]) { $0.integer(0) } ?? 1
+    }
+
+    /// Keeps an edit that cannot be put on the wire, with the reason, until the app decides or edits the row again.
+    static func refuse(
+        _ db: Database, _ operation: Operation, record: String, scope: Scope, detail: String, hint: String, now: Int64
+    ) throws {
+        try forgetLocalRefusals(db, entity: operation.entity, record: record)
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_operation(
+              scope, entity, record, kind, members, sealed_at, finished_at, status, code, detail, hint)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 'rejected', ?7, ?8, ?9)
+            """
+        ).execute([
+            .text(scope.name), .text(operation.entity), .text(record), .text(operation.kind.rawValue),
+            .blob(operation.sealedMembers()), .integer(now), .text(RejectionCode.unsendableValue), .text(detail),
+            .text(hint),
+        ])
+    }
+
+    static func forgetLocalRefusals(_ db: Database, entity: String, record: String) throws {
+        try Query(
+            db, "DELETE FROM tidemark_operation WHERE status = 'rejected' AND lane IS NULL AND entity = ?1 AND record = ?2"
+        ).execute([.text(entity), .text(record)])
+    }
+
+    static func finish(_ db: Database, _ entry: OutboxEntry, _ verdict: Verdict, now: Int64) throws {
+        try Query(
+            db,
+            """
+            UPDATE tidemark_operation
+            SET finished_at = ?2, status = ?3, version = ?4, code = ?5, detail = ?6, hint = ?7 WHERE id = ?1
+            """
+        ).execute([
+            .integer(entry.id), .integer(now), .text(verdict.status.rawValue), .optional(verdict.version),
+            .optional(verdict.refusal?.code ?? (verdict.status == .conflict ? "conflict" : nil)),
+            .optional(verdict.refusal?.detail), .optional(verdict.refusal?.hint),
+        ])
+    }
+
+    /// After a gap: operations that the server has never seen go, unchanged and in order, into a new lane. What it
+    /// has seen keeps its key, so that it is answered from memory and not done twice.
+    static func repair(_ db: Database, scope: Scope, from problem: Problem?, lane: String) throws {
+        let entries = try open(db, scope: scope, limit: .max)
+        guard let broken = problem?.lane ?? entries.first?.key.lane else { return }
+        for entry in entries where entry.key.lane == broken && entry.key.number >= problem?.expected ?? 1 {
+            let number = try takeNumber(db, lane: lane, scope: scope)
+            try Query(db, "UPDATE tidemark_operation SET lane = ?2, number = ?3 WHERE id = ?1")
+                .execute([.integer(entry.id), .text(lane), .integer(number)])
+        }
+    }
+
+    /// Drops what was finished a while ago. What the server refused stays until the app decides.
+    static func prune(_ db: Database, before: Int64) throws {
+        try Query(
+            db,
+            """
+            DELETE FROM tidemark_operation
+            WHERE finished_at < ?1 AND status NOT IN ('rejected', 'conflict')
+            """
+        ).execute([.integer(before)])
+    }
+}
+
+// MARK: - What the server may forget
+
+extension Outbox {
+    /// Per lane, the number up to which every verdict is applied, where the server does not know it yet.
+    static func acknowledgements(_ db: Database, scope: Scope) throws -> [String: Int64] {
+        let lanes = try Query(
+            db,
+            """
+            SELECT id, coalesce((SELECT min(number) - 1 FROM tidemark_operation WHERE lane = id AND finished_at IS NULL),
+              next_number - 1) AS settled FROM tidemark_lane WHERE scope = ?1 AND settled > told LIMIT 100
+            """
+        ).rows(db, [.text(scope.name)]) { ($0.text(0), $0.integer(1)) }
+        return Dictionary(lanes, uniquingKeysWith: max)
+    }
+
+    /// The server has had these; a lane with nothing left to tell is done with, unless it is the one in use.
+    static func acknowledged(_ db: Database, _ told: [String: Int64], scope: Scope, currentLane: String) throws {
+        for (lane, number) in told {
+            try Query(db, "UPDATE tidemark_lane SET told = max(told, ?2) WHERE id = ?1")
+                .execute([.text(lane), .integer(number)])
+        }
+        guard !told.isEmpty else { return }
+        try Query(db, "DELETE FROM tidemark_lane WHERE scope = ?1 AND id <> ?2 AND told = next_number - 1")
+            .execute([.text(scope.name), .text(currentLane)])
+    }
+}

@@ -1,0 +1,43 @@
+import GRDB
+import TidemarkWire
+
+/// What waits in the file, counted for the status and for waking up.
+enum Pending {
+    /// How far the marks are numbered: one cheap read tells whether anybody wrote.
+    static func counter(_ db: Database) throws -> Int64 {
+        try Query(db, "SELECT n FROM tidemark_counter").first(db) { $0.integer(0) } ?? 0
+    }
+
+    static func exists(_ db: Database, _ layout: Layout, _ scope: Scope) throws -> Bool {
+        for shape in layout.shapes(in: scope) {
+            let found = try Query(db, "SELECT 1 FROM \(shape.shadowSQL) WHERE tidemark_mark IS NOT NULL LIMIT 1")
+                .first(db) { _ in true }
+            if found != nil { return true }
+        }
+        return try Query(db, "SELECT 1 FROM tidemark_operation WHERE scope = ?1 AND finished_at IS NULL LIMIT 1")
+            .first(db, [.text(scope.name)]) { _ in true } != nil
+    }
+
+    /// Records with marks, and when the oldest mark was made, by what stands in the file: no layout is needed, so
+    /// that a command line can look at any app's file.
+    static func marks(_ db: Database) throws -> (count: Int, since: Int64?) {
+        let shadows = try Query(
+            db,
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'tidemark\\_shadow\\_%' ESCAPE '\\'"
+        ).rows(db) { $0.text(0) }
+        var total = 0
+        var oldest: Int64?
+        for shadow in shadows {
+            let (count, since) = try Query(
+                db, "SELECT count(*), min(tidemark_since) FROM \(quoted(shadow)) WHERE tidemark_mark IS NOT NULL"
+            ).first(db) { ($0.integer(0), $0.optionalInteger(1)) } ?? (0, nil)
+            total += Int(count)
+            oldest = [oldest, since].compactMap { $0 }.min()
+        }
+        return (total, oldest)
+    }
+
+    static func count(_ db: Database, _ sql: String) throws -> Int {
+        Int(try Query(db, sql).first(db) { $0.integer(0) } ?? 0)
+    }
+}

@@ -1,0 +1,81 @@
+import GRDB
+import TidemarkWire
+
+/// How far one scope has come.
+struct ScopeRecord: Hashable, Sendable {
+    var scope: Scope
+    var checkpoint: String?
+    /// The last version at which the rows here were whole.
+    var complete: Version?
+    /// The first horizon of a walk from the beginning: the base of the rows that came in it.
+    var origin: Version?
+    /// Whether a walk has begun and not ended.
+    var isWalking = false
+    var epoch: String?
+    var head: Version?
+    var lastSync: Int64?
+
+    /// The version that clean rows are known to be at, where nothing else is remembered of them.
+    var base: Version { complete ?? origin ?? 0 }
+
+    static func read(_ db: Database, _ scope: Scope) throws -> ScopeRecord {
+        try Query(
+            db, "SELECT checkpoint, complete, origin, walking, epoch, head, last_sync FROM tidemark_scope WHERE name = ?1"
+        ).first(db, [.text(scope.name)]) { row in
+            ScopeRecord(
+                scope: scope, checkpoint: row.optionalText(0), complete: row.optionalInteger(1),
+                origin: row.optionalInteger(2), isWalking: row.integer(3) != 0, epoch: row.optionalText(4),
+                head: row.optionalInteger(5), lastSync: row.optionalInteger(6))
+        } ?? ScopeRecord(scope: scope)
+    }
+
+    func write(_ db: Database) throws {
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_scope(name, checkpoint, complete, origin, walking, epoch, head, last_sync)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            ON CONFLICT(name) DO UPDATE SET checkpoint = excluded.checkpoint, complete = excluded.complete,
+              origin = excluded.origin, walking = excluded.walking, epoch = excluded.epoch, head = excluded.head,
+              last_sync = excluded.last_sync
+            """
+        ).execute([
+            .text(scope.name), .optional(checkpoint), .optional(complete), .optional(origin),
+            .integer(isWalking ? 1 : 0), .optional(epoch), .optional(head), .optional(lastSync),
+        ])
+    }
+}
+
+/// Versions above `complete` that are known one by one.
+enum Ahead {
+    static func version(_ db: Database, _ scope: Scope, _ entity: String, _ record: String) throws -> Version? {
+        try Query(db, "SELECT version FROM tidemark_ahead WHERE scope = ?1 AND entity = ?2 AND record = ?3")
+            .first(db, [.text(scope.name), .text(entity), .text(record)]) { $0.integer(0) }
+    }
+
+    static func note(
+        _ db: Database, _ scope: Scope, _ entity: String, _ record: String, _ version: Version, deleted: Bool
+    ) throws {
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_ahead(scope, entity, record, version, deleted) VALUES (?1, ?2, ?3, ?4, ?5)
+            ON CONFLICT(scope, entity, record) DO UPDATE SET version = excluded.version, deleted = excluded.deleted
+            WHERE excluded.version > version
+            """
+        ).execute([
+            .text(scope.name), .text(entity), .text(record), .integer(version), .integer(deleted ? 1 : 0),
+        ])
+    }
+
+    static func isEmpty(_ db: Database, _ scope: Scope) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_ahead WHERE scope = ?1 LIMIT 1")
+            .first(db, [.text(scope.name)]) { _ in true } == nil
+    }
+
+    /// A finished walk covers everything up to `complete`.
+    static func drop(_ db: Database, _ scope: Scope, upTo complete: Version) throws {
+        try Query(db, "DELETE FROM tidemark_ahead WHERE scope = ?1 AND version <= ?2")
+            .execute([.text(scope.name), .integer(complete)])
+    }
+}

@@ -1,0 +1,195 @@
+import GRDB
+import TidemarkWire
+
+/// Turns marks into operations: durably, before anything is sent.
+struct Sealing {
+    let db: Database
+    let layout: Layout
+    let scope: ScopeRecord
+    let serverFields: [String: Set<String>]
+    let lane: String
+    let now: Int64
+    /// What one request carries at most.
+    var operationLimit = 1000
+    var byteLimit = 4 << 20
+    var recordByteLimit = Limits().recordBytes
+
+    private struct Marked {
+        var table: Int
+        var row: Int64
+    }
+
+    /// The operations to send: those without a verdict first, under their own keys, then what is newly sealed.
+    func batch() throws -> [OutboxEntry] {
+        var entries = try open()
+        let budget = operationLimit - entries.count
+        let sealedBytes = entries.reduce(0) { $0 + $1.members.count }
+        if budget > 0, sealedBytes < byteLimit {
+            try seal(limit: budget, bytes: byteLimit - sealedBytes)
+            entries = try open()
+        }
+        // One lane's numbers must not skip, so the batch is cut, never thinned.
+        var bytes = 0
+        let count = entries.firstIndex { entry in
+            bytes += entry.members.count + 80
+            return bytes > byteLimit + recordByteLimit
+        }
+        return Array(entries.prefix(max(count ?? entries.count, 1)))
+    }
+
+    private func open() throws -> [OutboxEntry] {
+        try Outbox.open(db, scope: scope.scope, limit: operationLimit)
+    }
+
+    private func seal(limit: Int, bytes: Int) throws {
+        let tables = layout.shapes(in: scope.scope).map(RecordTable.init)
+        var left = limit
+        var room = bytes
+        for marked in try self.marked(tables, limit: limit) {
+            guard left > 0, room > 0 else { return }
+            let table = tables[marked.table]
+            let key = try key(table.shape, row: marked.row)
+            guard let id = table.shape.recordID(key) else {
+                try quarantine(table, key, id: nil, why: "Its key cannot be a record id.")
+                continue
+            }
+            // Nothing overtakes a record whose last edit is still without a verdict.
+            guard try Outbox.open(db, entity: table.shape.name, record: id.text) == nil else { return }
+            guard let size = try seal(table, key, id) else { continue }
+            left -= 1
+            room -= size
+        }
+    }
+
+    private func marked(_ tables: [RecordTable], limit: Int) throws -> [Marked] {
+        guard !tables.isEmpty else { return [] }
+        let parts = tables.enumerated().map { index, table in
+            """
+            SELECT * FROM (SELECT tidemark_mark AS mark, \(index) AS part, tidemark_row AS place
+            FROM \(table.shape.shadowSQL) WHERE tidemark_mark IS NOT NULL ORDER BY tidemark_mark LIMIT \(limit))
+            """
+        }
+        let sql = parts.joined(separator: " UNION ALL ") + " ORDER BY mark, part, place LIMIT \(limit)"
+        return try Query(db, sql).rows(db) { Marked(table: Int($0.integer(1)), row: $0.integer(2)) }
+    }
+
+    private func key(_ shape: TableShape, row: Int64) throws -> [Cell] {
+        let columns = shape.key.map(\.sql).joined(separator: ", ")
+        return try Query(db, "SELECT \(columns) FROM \(shape.shadowSQL) WHERE tidemark_row = ?1")
+            .first(db, [.integer(row)]) { $0.cells(0..<shape.key.count) } ?? []
+    }
+
+    /// Seals one record's edits; `nil` where there is nothing to send.
+    private func seal(_ table: RecordTable, _ key: [Cell], _ id: RecordID) throws -> Int? {
+        let shape = table.shape
+        guard var shadow = try table.shadow(db, key) else { return nil }
+        let current = try table.row(db, key) ?? Parked.cells(db, shape, id)
+        let reserved = serverFields[shape.name] ?? []
+        if let current { try restoreReserved(reserved, table, key, current, shadow) }
+        guard var operation = edit(shape, id, shadow, current, reserved) else {
+            try table.dropShadow(db, key)
+            try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text)
+            return nil
+        }
+        operation.epoch = scope.epoch
+        if let current, operation.kind == .upsert,
+            let column = zip(shape.data, current).first(where: { !$0.1.isSendable && !reserved.contains($0.0.name) })
+        {
+            try quarantine(table, key, id: id, why: "Field '\(column.0.name)' holds text that is not UTF-8.")
+            return nil
+        }
+        guard operation.fields.bytes.count <= recordByteLimit else {
+            try quarantine(table, key, id: id, why: "The record is larger than \(recordByteLimit) bytes.")
+            return nil
+        }
+        try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text)
+        try Outbox.seal(db, operation, lane: lane, scope: scope.scope, editedAt: shadow.since, now: now)
+        shadow.mark = nil
+        shadow.since = nil
+        try table.write(db, key, shadow)
+        return operation.fields.bytes.count + 120
+    }
+
+    /// What was done to the record, or `nil` where it is as it was.
+    private func edit(
+        _ shape: TableShape, _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?, _ reserved: Set<String>
+    ) -> Operation? {
+        let base = shadow.version ?? aheadVersion(shape, id) ?? scope.base
+        guard let current else {
+            guard shadow.state == .known else { return nil }
+            var operation = Operation(.delete, entity: shape.name, id: id)
+            operation.baseVersion = shadow.bases[Shadow.deletionBase] ?? base
+            return operation
+        }
+        var operation = Operation(.upsert, entity: shape.name, id: id)
+        var fields = DataObject.Builder(capacity: 256)
+        for (index, column) in shape.data.enumerated() where !reserved.contains(column.name) {
+            if shadow.state != .absent, shadow.cells[index] == current[index] { continue }
+            guard current[index].isSendable else { return operation }
+            fields.append(name: column.wireName) { $0.cell(current[index]) }
+            if shadow.state != .absent, let older = shadow.bases[column.name], older < base {
+                operation.fieldBases[column.canonicalName] = older
+            }
+        }
+        guard shadow.state == .absent || !fields.isEmpty else { return nil }
+        operation.fields = fields.finish()
+        if shadow.state != .absent { operation.baseVersion = base }
+        return operation
+    }
+
+    private func aheadVersion(_ shape: TableShape, _ id: RecordID) -> Version? {
+        // A missing entry and an unreadable one mean the same here: the older base, which is the safe one.
+        (try? Ahead.version(db, scope.scope, shape.name, id.text)) ?? nil
+    }
+
+    /// Fields that only the server may write go back to what they were, uncaptured: they are never sent.
+    private func restoreReserved(
+        _ reserved: Set<String>, _ table: RecordTable, _ key: [Cell], _ current: [Cell], _ shadow: Shadow
+    ) throws {
+        guard !reserved.isEmpty, shadow.state == .known, try table.row(db, key) != nil else { return }
+        var restored = current
+        for (index, column) in table.shape.data.enumerated() where reserved.contains(column.name) {
+            restored[index] = shadow.cells[index]
+        }
+        guard restored != current else { return }
+        try Flag.whileApplying(db) { try table.write(db, key, restored) }
+    }
+
+    /// Sets an edit aside that cannot travel. The row stays as it is on this device; nothing waits for it.
+    private func quarantine(_ table: RecordTable, _ key: [Cell], id: RecordID?, why: String) throws {
+        guard var shadow = try table.shadow(db, key) else { return }
+        shadow.mark = nil
+        shadow.since = nil
+        try table.write(db, key, shadow)
+        let current = try table.row(db, key)
+        var operation = Operation(current == nil ? .delete : .upsert, entity: table.shape.name, id: id)
+        var fields = DataObject.Builder(capacity: 64)
+        var bytes = 0
+        for (column, cell) in zip(table.shape.data, current ?? []) where cell.isSendable {
+            var writer = JSONWriter()
+            writer.cell(cell)
+            bytes += writer.bytes.count
+            guard bytes <= recordByteLimit else { continue }
+            fields.append(name: column.wireName) { $0.raw(writer.bytes) }
+        }
+        operation.fields = fields.finish()
+        let name = id?.text ?? key.map { "\($0.value)" }.joined(separator: ",")
+        try Outbox.refuse(
+            db, operation, record: name, scope: scope.scope, detail: why,
+            hint: "Change the row so that it can be sent; it is tried again then.", now: now)
+    }
+}
+
+/// The row that makes capture look away. It exists only inside a transaction, so nobody else ever sees it.
+enum Flag {
+    static func raise(_ db: Database) throws { try Query(db, "INSERT INTO tidemark_applying(flag) VALUES (1)").execute() }
+    static func lower(_ db: Database) throws { try Query(db, "DELETE FROM tidemark_applying").execute() }
+
+    static func whileApplying(_ db: Database, _ body: () throws -> Void) throws {
+        try raise(db)
+        // Inside one transaction: where the body fails for good, the flag is rolled back with everything else.
+        let result = Result { try body() }
+        try lower(db)
+        try result.get()
+    }
+}

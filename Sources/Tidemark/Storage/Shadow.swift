@@ -1,0 +1,133 @@
+import GRDB
+import TidemarkWire
+
+/// The last server row known of a record that has edits under way (its columns stand in the shadow table as they were
+/// before the first edit).
+struct Shadow: Hashable {
+    enum State: Int64 {
+        /// The server has no such row, as far as is known.
+        case absent = 0
+        /// `cells` is the server's row.
+        case known = 1
+        /// Deleted on the server under an edit made here; `cells` is what the edit was made on.
+        case deleted = 2
+    }
+
+    var state: State
+    var cells: [Cell]
+    /// The row's version where it is remembered; else the row stands at or below the scope's `complete`.
+    var version: Version?
+    /// Fields whose edit was made on an older row than this one; the empty name stands for a delete.
+    var bases: [String: Version] = [:]
+    /// The place among the marks; `nil` where nothing is new since the last sealing.
+    var mark: Int64?
+    var since: Int64?
+    var edited: Int64?
+
+    static let deletionBase = ""
+}
+
+/// The statements of one synced table and its shadow.
+struct RecordTable {
+    let shape: TableShape
+    private let rowSelect: String
+    private let rowDelete: String
+    private let rowUpsert: String
+    private let shadowSelect: String
+    private let shadowUpsert: String
+    private let shadowDelete: String
+
+    init(_ shape: TableShape) {
+        self.shape = shape
+        let keys = shape.key.map(\.sql)
+        let isKey = keys.enumerated().map { "\($1) = ?\($0 + 1)" }.joined(separator: " AND ")
+        let keyList = keys.joined(separator: ", ")
+        let dataList = shape.data.map { ", \($0.sql)" }.joined()
+        // One constant column keeps the list from being empty in a table that is all key.
+        rowSelect = "SELECT 1\(dataList) FROM \(shape.sql) WHERE \(isKey)"
+        rowDelete = "DELETE FROM \(shape.sql) WHERE \(isKey)"
+        rowUpsert = Self.upsert(shape, Array(shape.data.indices))
+        let extra = "tidemark_state, tidemark_version, tidemark_bases, tidemark_mark, tidemark_since, tidemark_edited"
+        shadowSelect = "SELECT \(extra)\(dataList) FROM \(shape.shadowSQL) WHERE \(isKey)"
+        shadowDelete = "DELETE FROM \(shape.shadowSQL) WHERE \(isKey)"
+        let marks = (1...(keys.count + 6 + shape.data.count)).map { "?\($0)" }.joined(separator: ", ")
+        let names = extra.split(separator: ",").map { $0.trimmingPrefix(" ") } + shape.data.map { $0.sql[...] }
+        let sets = names.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+        shadowUpsert = """
+            INSERT INTO \(shape.shadowSQL)(\(keyList), \(extra)\(dataList)) VALUES (\(marks)) \
+            ON CONFLICT(\(keyList)) DO UPDATE SET \(sets)
+            """
+    }
+
+    /// Writes the given data columns of a row, whether it exists or not. OR ABORT overrides conflict clauses in the
+    /// app's schema: a REPLACE there would evict another row unseen.
+    static func upsert(_ shape: TableShape, _ indexes: [Int]) -> String {
+        let keys = shape.key.map(\.sql)
+        let columns = indexes.map { shape.data[$0].sql }
+        let marks = (1...(keys.count + columns.count)).map { "?\($0)" }.joined(separator: ", ")
+        let sets = columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+        return """
+            INSERT OR ABORT INTO \(shape.sql)(\((keys + columns).joined(separator: ", "))) VALUES (\(marks)) \
+            ON CONFLICT(\(keys.joined(separator: ", "))) DO \(columns.isEmpty ? "NOTHING" : "UPDATE SET \(sets)")
+            """
+    }
+
+    // MARK: The app's table
+
+    func row(_ db: Database, _ key: [Cell]) throws -> [Cell]? {
+        try Query(db, rowSelect).first(db, key) { $0.cells(1..<(shape.data.count + 1)) }
+    }
+
+    func deleteRow(_ db: Database, _ key: [Cell]) throws { try Query(db, rowDelete).execute(key) }
+
+    func write(_ db: Database, _ key: [Cell], _ cells: [Cell]) throws { try Query(db, rowUpsert).execute(key + cells) }
+
+    // MARK: The shadow
+
+    var shadowsExistSQL: String { "SELECT 1 FROM \(shape.shadowSQL) LIMIT 1" }
+
+    func shadow(_ db: Database, _ key: [Cell]) throws -> Shadow? {
+        try Query(db, shadowSelect).first(db, key) { row in
+            Shadow(
+                state: Shadow.State(rawValue: row.integer(0)) ?? .absent,
+                cells: row.cells(6..<(6 + shape.data.count)), version: row.optionalInteger(1),
+                bases: Self.readBases(row.blob(2)), mark: row.optionalInteger(3), since: row.optionalInteger(4),
+                edited: row.optionalInteger(5))
+        }
+    }
+
+    func write(_ db: Database, _ key: [Cell], _ shadow: Shadow) throws {
+        let extra: [Cell] = [
+            .integer(shadow.state.rawValue), .optional(shadow.version),
+            shadow.bases.isEmpty ? .null : .text(Self.basesJSON(shadow.bases)), .optional(shadow.mark),
+            .optional(shadow.since), .optional(shadow.edited),
+        ]
+        try Query(db, shadowUpsert).execute(key + extra + shadow.cells)
+    }
+
+    func dropShadow(_ db: Database, _ key: [Cell]) throws { try Query(db, shadowDelete).execute(key) }
+
+    private static func readBases(_ bytes: [UInt8]) -> [String: Version] {
+        guard !bytes.isEmpty else { return [:] }
+        let bases = try? bytes.reading { (reader: inout JSONReader) throws(JSONError) -> [String: Version] in
+            var bases: [String: Version] = [:]
+            try reader.enterObject()
+            while let name = try reader.nextMember() { bases[reader.string(name)] = try reader.readInteger() }
+            return bases
+        }
+        return bases ?? [:]
+    }
+
+    private static func basesJSON(_ bases: [String: Version]) -> [UInt8] {
+        var writer = JSONWriter(capacity: 32)
+        writer.raw("{")
+        for (index, base) in bases.sorted(by: { $0.key < $1.key }).enumerated() {
+            if index > 0 { writer.raw(",") }
+            writer.string(base.key)
+            writer.raw(":")
+            writer.integer(base.value)
+        }
+        writer.raw("}")
+        return writer.bytes
+    }
+}

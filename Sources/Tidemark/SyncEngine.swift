@@ -1,0 +1,200 @@
+public import GRDB
+public import TidemarkWire
+
+/// Keeps tables of the app's own database in sync with a server and with the user's other devices.
+///
+/// The app reads and writes as ever; every edit, whoever makes it, is captured in its own transaction, sent when the
+/// network allows, and what changed elsewhere is brought back.
+///
+/// ```swift
+/// let sync = try SyncEngine(
+///     for: database, tables: [.table(Project.self), .table(Todo.self)], scopes: ["workspace:123"],
+///     transport: HTTPTransport(serverURL) { try await session.accessToken() })
+/// let running = Task { try await sync.run() }
+/// ```
+public actor SyncEngine {
+    private let writer: any DatabaseWriter
+    private let configuration: SyncConfiguration
+    private let preparation: Preparation
+    private let scopes: [Scope]
+    private let board = StatusBoard()
+    private var drivers: [ScopeDriver] = []
+    private var isRunning = false
+
+    /// Makes an engine. Nothing happens yet: no file is touched, no request is sent.
+    ///
+    /// - Parameters:
+    ///   - writer: the app's own `DatabasePool` or `DatabaseQueue`.
+    ///   - tables: the tables to keep in sync; their names are the entities' names on the wire.
+    ///   - scopes: the parts of the data that this device follows.
+    ///   - transport: what carries requests, such as ``HTTPTransport``.
+    /// - Throws: ``SyncError`` where tables and scopes do not fit together.
+    public init(
+        for writer: any DatabaseWriter, tables: [SyncedTable], scopes: [Scope], transport: any Transport,
+        configuration: SyncConfiguration = SyncConfiguration()
+    ) throws {
+        self.writer = writer
+        self.configuration = configuration
+        self.scopes = scopes
+        preparation = try Preparation(writer: writer, transport: transport, tables: tables, scopes: scopes)
+    }
+
+    // MARK: Syncing
+
+    /// Puts the capture triggers into the file, or brings them up to date after a migration. ``run()`` and
+    /// ``syncNow()`` do it by themselves; call it where edits must be captured before either.
+    ///
+    /// Rows that are in the tables when capture is first installed count as made on this device, and are sent.
+    /// - Throws: ``SyncError`` where a table cannot be synced as it is declared.
+    public func install() async throws {
+        let layout = try await preparation.install()
+        if drivers.isEmpty {
+            drivers = scopes.map { scope in
+                ScopeDriver(scope: scope, preparation: preparation, configuration: configuration) { [weak self] in
+                    await self?.publishStatus()
+                }
+            }
+        }
+        warnings = layout.warnings
+    }
+
+    private var warnings: [String] = []
+
+    /// Syncs until the task is cancelled: at once, whenever something is written, and at every tick. Failures wait and
+    /// are tried again by themselves; watch ``statusUpdates`` for those that need the app.
+    ///
+    /// - Throws: ``SyncError`` where the tables cannot be synced, or the engine runs already.
+    public func run() async throws {
+        guard !isRunning else {
+            throw SyncError(.configurationInvalid, "The engine runs already.", hint: "Keep one task that runs it.")
+        }
+        isRunning = true
+        defer { isRunning = false }
+        try await install()
+        let written = WakeSignal()
+        let observation = DatabaseRegionObservation(tracking: Table("tidemark_counter"))
+            .start(in: writer, onError: { _ in }, onChange: { _ in Task { await written.raise() } })
+        defer { observation.cancel() }
+        await withTaskGroup(of: Void.self) { group in
+            for driver in drivers { group.addTask { await driver.run() } }
+            group.addTask { await self.watch(written) }
+        }
+    }
+
+    /// Pushes everything pending and pulls until every scope is up to date, whatever waits are running.
+    ///
+    /// All scopes are worked through, in parallel, even where one fails.
+    /// - Throws: the ``SyncError`` of the first scope that failed.
+    @discardableResult
+    public func syncNow() async throws -> SyncReport {
+        let clock = ContinuousClock()
+        let start = clock.now
+        try await install()
+        var report = SyncReport()
+        var errors: [Scope: SyncError] = [:]
+        await withTaskGroup(of: (Scope, SyncReport.Counts, SyncError?).self) { group in
+            for driver in drivers {
+                group.addTask {
+                    let (counts, error) = await driver.syncNow()
+                    return (driver.scope, counts, error)
+                }
+            }
+            for await (scope, counts, error) in group {
+                report.scopes[scope] = counts
+                report.total += counts
+                errors[scope] = error
+            }
+        }
+        try Task.checkCancellation()
+        if let error = scopes.lazy.compactMap({ errors[$0] }).first { throw error }
+        report.duration = clock.now - start
+        return report
+    }
+
+    /// Says that there may be news, as a push notification or a nudge does: every scope is pulled soon.
+    public func wake() async {
+        for driver in drivers { await driver.wake() }
+    }
+
+    /// Looks for edits: this connection's are announced, those of other connections and processes are polled for.
+    private func watch(_ written: WakeSignal) async {
+        var last: Int64?
+        while !Task.isCancelled {
+            _ = await written.sleep(for: configuration.pollInterval)
+            guard let layout = await preparation.layout else { continue }
+            let scopes = scopes
+            let found = try? await writer.read { db in
+                (try Pending.counter(db), try scopes.filter { try Pending.exists(db, layout, $0) })
+            }
+            guard let (counter, pending) = found, counter != last else { continue }
+            last = counter
+            for driver in drivers where pending.contains(driver.scope) { await driver.wake() }
+            await publishStatus()
+        }
+    }
+
+    // MARK: Status
+
+    /// The status as it changes, beginning with the present one. Each call starts a stream of its own.
+    public nonisolated var statusUpdates: AsyncStream<SyncStatus> {
+        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+            Task {
+                await self.publishStatus()
+                await self.board.add(continuation)
+            }
+        }
+    }
+
+    /// How things stand. Reads the file only; no request is sent, and nothing needs to be installed.
+    public func status() async throws -> SyncStatus {
+        let scopes = scopes
+        var status = try await writer.read { db in try SyncStatus(db, scopes: scopes) }
+        status.warnings = warnings
+        for driver in drivers {
+            let (state, remaining) = await driver.activity
+            status.note(driver.scope, state, remaining: remaining, error: await driver.lastError)
+        }
+        status.summarize()
+        return status
+    }
+
+    private func publishStatus() async {
+        // A file that cannot be read now is read again at the next change.
+        if let status = try? await status() { await board.publish(status) }
+    }
+
+    // MARK: Records
+
+    /// How the record stands between this device and the server. `id` is the id on the wire: a text key as it is, an
+    /// integer key in decimal, any other as the canonical JSON array of its values.
+    public func state(of table: String, id: String) async throws -> RecordState {
+        try await install()
+        guard let shape = await preparation.layout?[table], let record = RecordID(id) else { return .clean }
+        return try await writer.read { db in try RecordState(db, shape, record) }
+    }
+
+    /// The edits that were refused and are kept, oldest first.
+    public func rejectedOperations() async throws -> [RejectedOperation] {
+        try await writer.read { db in try RejectedOperation.all(db) }
+    }
+
+    /// Lets go of a refused edit. One that never left this device is undone: the row becomes the server's again.
+    public func discard(_ operation: RejectedOperation) async throws {
+        try await install()
+        guard let layout = await preparation.layout else { return }
+        try await writer.write { db in try operation.discard(db, layout) }
+        await publishStatus()
+    }
+
+    /// Edits that met somebody else's, oldest first.
+    public func conflicts() async throws -> [Conflict] {
+        try await writer.read { db in try LibrarySchema.isInstalled(db) ? try Conflicts.all(db) : [] }
+    }
+
+    /// Takes a conflict off the list, once the user has seen it.
+    public func dismiss(_ conflict: Conflict) async throws {
+        try await writer.write { db in
+            try Query(db, "DELETE FROM tidemark_conflict WHERE id = ?1").execute([.integer(conflict.id)])
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+extension SyncStatus {
+    /// What the file says; activities are the drivers' to tell.
+    init(_ db: Database, scopes: [Scope]) throws {
+        guard try LibrarySchema.isInstalled(db) else {
+            for scope in scopes { self.scopes[scope] = ScopeStatus() }
+            return
+        }
+        let marks = try Pending.marks(db)
+        pending = marks.count
+        let oldest = try Query(db, "SELECT min(coalesce(edited_at, sealed_at)) FROM tidemark_operation WHERE finished_at IS NULL")
+            .first(db) { $0.optionalInteger(0) } ?? nil
+        pendingSince = [marks.since, oldest].compactMap { $0 }.min().map(Self.date)
+        sent = try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE finished_at IS NULL")
+        rejected = try Pending.count(
+            db, "SELECT count(*) FROM tidemark_operation WHERE status IN ('rejected', 'conflict')")
+        parked = try Pending.count(db, "SELECT count(*) FROM tidemark_parked")
+        for scope in scopes {
+            let record = try ScopeRecord.read(db, scope)
+            var status = ScopeStatus()
+            status.complete = record.complete
+            status.head = record.head
+            status.lastSync = record.lastSync.map(Self.date)
+            self.scopes[scope] = status
+        }
+    }
+
+    mutating func note(_ scope: Scope, _ state: SyncMachine.State, remaining: Int64, error: SyncError?) {
+        scopes[scope]?.lastError = error
+        scopes[scope]?.activity =
+            switch state {
+            case .idle: .idle
+            case .exchanging, .applying: .syncing
+            case .waiting, .open: .waiting(until: Date(timeIntervalSinceNow: Double(remaining) / 1000))
+            case .stopped: error.map(Activity.stopped) ?? .idle
+            }
+    }
+
+    /// What needs the app comes first, then work, then waits.
+    mutating func summarize() {
+        let ordered = scopes.sorted { $0.key < $1.key }.map(\.value)
+        lastError = ordered.compactMap(\.lastError).first
+        lastSync = ordered.allSatisfy { $0.lastSync != nil } ? ordered.compactMap(\.lastSync).min() : nil
+        let activities = ordered.map(\.activity)
+        activity = activities.max { $0.urgency < $1.urgency } ?? .idle
+    }
+
+    private static func date(_ milliseconds: Int64) -> Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
+}
+
+extension SyncStatus.Activity {
+    fileprivate var urgency: Int {
+        switch self {
+        case .stopped: 3
+        case .syncing: 2
+        case .waiting: 1
+        case .idle: 0
+        }
+    }
+}

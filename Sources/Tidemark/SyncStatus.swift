@@ -1,0 +1,54 @@
+public import Foundation
+public import TidemarkWire
+
+/// What a screen shows about syncing.
+public struct SyncStatus: Hashable, Sendable {
+    /// What the engine is doing.
+    public enum Activity: Hashable, Sendable {
+        /// At rest.
+        case idle
+        /// Talking to the server.
+        case syncing
+        /// Offline or asked to wait; the next attempt comes then.
+        case waiting(until: Date)
+        /// The app must act.
+        case stopped(SyncError)
+    }
+
+    /// How one scope stands.
+    public struct ScopeStatus: Hashable, Sendable {
+        /// What the engine is doing in it.
+        public var activity: Activity = .idle
+        /// The last version at which the rows here were whole.
+        public var complete: Version?
+        /// The server's last version, as last heard.
+        public var head: Version?
+        /// When the scope was last in sync.
+        public var lastSync: Date?
+        /// The last failure, until the next success.
+        public var lastError: SyncError?
+        /// Versions not yet here: the checkpoint's lag.
+        public var lag: Version? { head.map { $0 - (complete ?? 0) } }
+    }
+
+    /// The busiest of all scopes' activities, or the one that needs the app.
+    public var activity: Activity = .idle
+    /// Records with edits that are not sealed for sending yet.
+    public var pending = 0
+    /// When the oldest edit without a verdict was made.
+    public var pendingSince: Date?
+    /// Operations sealed for sending, without a verdict.
+    public var sent = 0
+    /// Operations refused and kept; see ``SyncEngine/rejectedOperations()``.
+    public var rejected = 0
+    /// Rows that this device's schema does not take as things stand.
+    public var parked = 0
+    /// When all scopes were last in sync.
+    public var lastSync: Date?
+    /// The last failure, until the next success.
+    public var lastError: SyncError?
+    /// Each scope.
+    public var scopes: [Scope: ScopeStatus] = [:]
+    /// What the schema hides from capture, or does while changes are applied; for developers.
+    public var warnings: [String] = []
+}

@@ -1,0 +1,70 @@
+public import GRDB
+public import TidemarkWire
+
+/// A table that is kept in sync, and how.
+///
+/// ```swift
+/// [.table(Project.self), .table(Todo.self, conflicts: .mergeFields), .table("tag", scope: .constant("user:42"))]
+/// ```
+public struct SyncedTable: Hashable, Sendable {
+    /// Which scope a table's rows belong to.
+    public struct ScopeRule: Hashable, Sendable {
+        var scope: Scope
+
+        /// All rows belong to this scope.
+        public static func constant(_ scope: Scope) -> ScopeRule { ScopeRule(scope: scope) }
+    }
+
+    /// The table's name, which is the entity's name on the wire.
+    public var name: String
+    /// Where its rows belong; `nil`: to the engine's only scope.
+    public var scope: ScopeRule?
+    /// The conflict policy that the app counts on; it is compared with what the server declares.
+    public var conflicts: ConflictPolicy?
+
+    /// A table by its name.
+    public static func table(
+        _ name: String, scope: ScopeRule? = nil, conflicts: ConflictPolicy? = nil
+    ) -> SyncedTable {
+        SyncedTable(name: name, scope: scope, conflicts: conflicts)
+    }
+
+    /// The table of a GRDB record type, so that a typo does not compile.
+    public static func table<Record: TableRecord>(
+        _ record: Record.Type, scope: ScopeRule? = nil, conflicts: ConflictPolicy? = nil
+    ) -> SyncedTable {
+        SyncedTable(name: record.databaseTableName, scope: scope, conflicts: conflicts)
+    }
+
+    /// Each table with its scope, or an error that says what does not fit together.
+    static func resolve(_ tables: [SyncedTable], scopes: [Scope]) throws -> [(name: String, scope: Scope)] {
+        guard !tables.isEmpty, !scopes.isEmpty else {
+            throw SyncError(
+                .configurationInvalid, "Nothing to sync.", hint: "Name at least one table and one scope.")
+        }
+        guard Set(tables.map { $0.name.lowercased() }).count == tables.count, Set(scopes).count == scopes.count else {
+            throw SyncError(.configurationInvalid, "A table or scope is named twice.", hint: "Name each once.")
+        }
+        return try tables.map { table in
+            guard Identifier.isEntity(table.name) else {
+                throw SyncError(
+                    .tableUnsupported, "'\(table.name)' is not a table name that can be synced.",
+                    hint: "Use letters, digits and '_', at most 63, not beginning with a digit.")
+            }
+            if let rule = table.scope {
+                guard scopes.contains(rule.scope) else {
+                    throw SyncError(
+                        .configurationInvalid, "Table '\(table.name)' is in scope \(rule.scope), which is not synced.",
+                        hint: "Add the scope to the engine's scopes.")
+                }
+                return (table.name, rule.scope)
+            }
+            guard scopes.count == 1 else {
+                throw SyncError(
+                    .configurationInvalid, "It is not clear which scope table '\(table.name)' belongs to.",
+                    hint: "Give it `scope: .constant(…)`: the engine has several scopes.")
+            }
+            return (table.name, scopes[0])
+        }
+    }
+}

@@ -1,0 +1,62 @@
+public import Foundation
+import TidemarkGzip
+
+/// Carries requests over HTTP with the system's URL loading, compressed both ways.
+///
+/// ```swift
+/// HTTPTransport(URL(string: "https://api.example.com")!) { try await session.accessToken() }
+/// ```
+public struct HTTPTransport: Transport {
+    /// The largest answer that is taken, inflated.
+    public var answerLimit = 64 << 20
+
+    private let root: URL
+    private let token: @Sendable () async throws -> String
+    private let session: HTTPSession
+
+    /// - Parameters:
+    ///   - root: the server's root URL, without `/sync`.
+    ///   - timeout: how long to wait for the next byte.
+    ///   - token: asked before every request; return the current access token.
+    public init(
+        _ root: URL, timeout: Duration = .seconds(30), token: @escaping @Sendable () async throws -> String
+    ) {
+        self.root = root
+        self.token = token
+        session = HTTPSession(timeout: timeout)
+    }
+
+    /// Sends one request. Throws where no answer came, or one larger than ``answerLimit``.
+    public func send(_ request: TransportRequest) async throws -> TransportResponse {
+        var headers = request.headers.map { ($0.key, $0.value) }
+        headers.append(("Authorization", "Bearer \(try await token())"))
+        headers.append(("Accept-Encoding", "gzip"))
+        headers.append(("Accept", "application/json, application/problem+json"))
+        var body = request.body
+        if !body.isEmpty { headers.append(("Content-Type", "application/json")) }
+        if body.count > Gzip.threshold {
+            body = Gzip.compress(body)
+            headers.append(("Content-Encoding", "gzip"))
+        }
+        let answer = try await session.send(request.method, try url(for: request), headers: headers, body: body)
+        guard answer.body.count <= answerLimit else { throw URLError(.dataLengthExceedsMaximum) }
+        // URL loading inflates by itself on most systems; no JSON text begins with gzip's two magic bytes.
+        let isCompressed = answer.body.starts(with: [0x1f, 0x8b])
+        let inflated = isCompressed ? try Gzip.decompress(answer.body, limit: answerLimit) : answer.body
+        let received = answer.headers["content-length"].flatMap { Int($0) } ?? answer.body.count
+        return TransportResponse(
+            status: answer.status, headers: answer.headers, body: inflated, bytesSent: body.count,
+            bytesReceived: received)
+    }
+
+    private func url(for request: TransportRequest) throws -> URL {
+        guard var parts = URLComponents(url: root, resolvingAgainstBaseURL: false) else { throw URLError(.badURL) }
+        let base = parts.path.hasSuffix("/") ? String(parts.path.dropLast()) : parts.path
+        parts.path = base + request.path
+        if !request.query.isEmpty {
+            parts.queryItems = request.query.map { URLQueryItem(name: $0.name, value: $0.value) }
+        }
+        guard let url = parts.url else { throw URLError(.badURL) }
+        return url
+    }
+}

@@ -1,0 +1,76 @@
+/// What carries requests to the server and answers back. The engine knows no more of the network than this.
+///
+/// ``HTTPTransport`` is the one for apps; tests and daemons bring their own.
+public protocol Transport: Sendable {
+    /// Sends one request and returns the answer, whatever its status. Throws only where no answer came. Called from
+    /// several tasks at once; a cancelled task should stop waiting.
+    func send(_ request: TransportRequest) async throws -> TransportResponse
+}
+
+/// One request to the server.
+public struct TransportRequest: Hashable, Sendable {
+    /// `GET` or `POST`.
+    public var method: String
+    /// The path under the server's root URL, such as `/sync`.
+    public var path: String
+    /// Query items, not yet percent-encoded.
+    public var query: [QueryItem]
+    /// Headers besides authorization and encodings, which are the transport's own.
+    public var headers: [String: String]
+    /// The body, not compressed.
+    public var body: [UInt8]
+
+    /// A name and its value in a URL's query.
+    public struct QueryItem: Hashable, Sendable {
+        /// The name.
+        public var name: String
+        /// The value.
+        public var value: String
+
+        /// Makes a query item.
+        public init(_ name: String, _ value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// Makes a request.
+    public init(
+        method: String = "GET", path: String, query: [QueryItem] = [], headers: [String: String] = [:],
+        body: [UInt8] = []
+    ) {
+        self.method = method
+        self.path = path
+        self.query = query
+        self.headers = headers
+        self.body = body
+    }
+}
+
+/// The server's answer to one request.
+public struct TransportResponse: Hashable, Sendable {
+    /// The HTTP status.
+    public var status: Int
+    /// Headers, by lower-case name.
+    public private(set) var headers: [String: String]
+    /// The body, inflated.
+    public var body: [UInt8]
+    /// Bytes of the request's body as they went over the wire.
+    public var bytesSent: Int
+    /// Bytes of the answer's body as they came over the wire.
+    public var bytesReceived: Int
+
+    /// Makes an answer; byte counts default to the sizes given.
+    public init(
+        status: Int, headers: [String: String] = [:], body: [UInt8] = [], bytesSent: Int = 0, bytesReceived: Int? = nil
+    ) {
+        self.status = status
+        self.headers = Dictionary(headers.map { ($0.key.lowercased(), $0.value) }, uniquingKeysWith: { $1 })
+        self.body = body
+        self.bytesSent = bytesSent
+        self.bytesReceived = bytesReceived ?? body.count
+    }
+
+    /// A header's value, whatever the case of its name.
+    public func header(_ name: String) -> String? { headers[name.lowercased()] }
+}

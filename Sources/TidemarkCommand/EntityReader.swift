@@ -1,0 +1,55 @@
+#if Server
+    import TidemarkServer
+    import TidemarkWire
+
+    /// Reads the `entities` of `tidemark.yaml`.
+    enum EntityReader {
+        private static let allowed = ["kind", "conflict", "serverFields", "direction"]
+        private static let later = ["priority", "ids", "patch"]
+        /// Policies of the protocol that this server does not carry out yet.
+        private static let laterPolicies = ["lastEditWins", "manual"]
+
+        static func entities(_ node: CheckedNode) throws -> [EntityDeclaration] {
+            try node.members().map { name, key, value in
+                guard Identifier.isEntity(name) else {
+                    throw key.failure(
+                        "`\(name)` is not an entity's name",
+                        hint: "letters, digits and _, at most \(Identifier.entityLimit), no digit first")
+                }
+                return try entity(name, value)
+            }
+        }
+
+        private static func entity(_ name: String, _ node: CheckedNode) throws -> EntityDeclaration {
+            for (key, place, _) in try node.members() where later.contains(key) {
+                throw place.failure(
+                    "`\(key)` is not supported by this version of the server",
+                    hint: "leave it out; allowed here: \(allowed.joined(separator: ", "))")
+            }
+            let members = try node.mapping(allowed: allowed)
+            var declaration = EntityDeclaration(name)
+            declaration.kind = try members["kind"]?.choice(of: EntityDeclaration.Kind.self) ?? .state
+            declaration.direction = try members["direction"]?.choice(of: EntityDeclaration.Direction.self) ?? .both
+            if let conflict = members["conflict"] { declaration.conflict = try policy(conflict) }
+            declaration.serverFields = try members["serverFields"]?.strings() ?? []
+            guard declaration.kind == .events else { return declaration }
+            for key in ["conflict", "serverFields"] {
+                guard let place = members[key] else { continue }
+                throw place.failure(
+                    "`\(key)` says nothing about events, which are only appended",
+                    hint: "leave it out, or declare \(name) as `kind: state`")
+            }
+            return declaration
+        }
+
+        private static func policy(_ node: CheckedNode) throws -> ConflictPolicy {
+            let text = try node.string()
+            if laterPolicies.contains(text) {
+                let known = ConflictPolicy.allCases.map(\.rawValue).joined(separator: ", ")
+                throw node.failure(
+                    "`conflict: \(text)` is not supported by this version of the server", hint: "use one of \(known)")
+            }
+            return try node.choice(of: ConflictPolicy.self)
+        }
+    }
+#endif

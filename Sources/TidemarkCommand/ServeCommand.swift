@@ -1,0 +1,112 @@
+#if Server
+    import ArgumentParser
+    import Foundation
+    import Hummingbird
+    import Logging
+    import ServiceLifecycle
+    import TidemarkHummingbird
+    import TidemarkSQLite
+    import TidemarkServer
+    import UnixSignals
+
+    /// Options that say where the store and the secret are, for every command that needs the secret.
+    struct SecretOptions: ParsableArguments {
+        @Option(help: ArgumentHelp("Where the log is kept: sqlite:PATH.", valueName: "store"))
+        var store: String?
+
+        @Option(help: ArgumentHelp("Declarations and settings, as YAML.", valueName: "file"))
+        var config: String?
+
+        @Option(help: ArgumentHelp("A file with the signing secret, at least 32 bytes.", valueName: "file"))
+        var secretFile: String?
+
+        var flags: [Settings.Key: String?] { [.store: store, .config: config, .secretFile: secretFile] }
+    }
+
+    struct ServeCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "serve",
+            abstract: "Run the sync server.",
+            discussion: """
+                Settings come from flags, then from the environment (TIDEMARK_LISTEN, TIDEMARK_STORE,
+                TIDEMARK_SECRET_FILE, TIDEMARK_CONFIG, TIDEMARK_LOG_LEVEL), then from the YAML file. The signing secret
+                is TIDEMARK_SECRET or a key file. Without one the server listens on this machine only, with a secret
+                that it makes and keeps beside the store.
+
+                Once connections are accepted, one line goes to standard output: `listening on http://HOST:PORT`.
+                SIGTERM and SIGINT finish the requests under way and end the server.
+
+                EXAMPLES
+                  tidemark serve --store sqlite:sync.sqlite
+                  tidemark serve --listen 127.0.0.1:0 --store sqlite:sync.sqlite --config tidemark.yaml
+                  TIDEMARK_SECRET=$(cat key) tidemark serve --listen 0.0.0.0:8080 --store sqlite:/var/lib/t/sync.sqlite
+                """)
+
+        @Option(help: ArgumentHelp("HOST:PORT; port 0 takes a free one.", valueName: "address"))
+        var listen: String?
+
+        @OptionGroup var secret: SecretOptions
+
+        @Option(help: ArgumentHelp("trace, debug, info, notice, warning or error.", valueName: "level"))
+        var logLevel: String?
+
+        func run() async throws {
+            var flags = secret.flags
+            flags[.listen] = .some(listen)
+            flags[.logLevel] = .some(logLevel)
+            let settings = try Settings(flags: flags)
+            let address = try ListenAddress(settings[.listen] ?? ListenAddress.standard)
+            let store = try StoreAddress(settings[.store])
+            let logger = try Self.logger(settings)
+            try store.checkFolder()
+            let key = try Secret.resolve(settings, store: store, isLoopback: address.isLoopback)
+            let log = try Self.open(store)
+            defer { try? log.close() }
+            let file = settings.file
+            let server = SyncServer(
+                store: log, entities: file.entities, isStrict: file.isStrict, limits: file.limits)
+            let app = try await ServerApplication(
+                server: server, verifier: TokenVerifier(secret: key), limits: file.serverLimits, logger: logger
+            ).application(address: .hostname(address.host, port: address.port)) { port in
+                Console.line("listening on \(address.url(port: port))")
+            }
+            try await Self.serve(app, address: address, limits: file.serverLimits, logger: logger)
+        }
+
+        private static func logger(_ settings: Settings) throws -> Logger {
+            let name = settings[.logLevel] ?? Logger.Level.notice.rawValue
+            guard let level = Logger.Level(rawValue: name) else {
+                let names = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
+                throw Failure("'\(name)' is not a log level", hint: "use one of \(names)")
+            }
+            var logger = Logger(label: "tidemark") { StreamLogHandler.standardError(label: $0) }
+            logger.logLevel = level
+            return logger
+        }
+
+        private static func open(_ store: StoreAddress) throws -> SQLiteStore {
+            do {
+                return try SQLiteStore(path: store.path)
+            } catch {
+                throw Failure(
+                    "the store \(store.path) cannot be opened: \(error)",
+                    hint: "check that the file is a Tidemark store and may be written")
+            }
+        }
+
+        private static func serve(
+            _ app: some Service, address: ListenAddress, limits: ServerLimits, logger: Logger
+        ) async throws {
+            var configuration = ServiceGroupConfiguration(
+                services: [app], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+            configuration.maximumGracefulShutdownDuration = limits.shutdownTimeout
+            do {
+                try await ServiceGroup(configuration: configuration).run()
+            } catch {
+                throw Failure(
+                    "cannot listen on \(address): \(error)",
+                    hint: "another program may be using the port; --listen takes another, and port 0 a free one")
+            }
+        }
+    }
+#endif

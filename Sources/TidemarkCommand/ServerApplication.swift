@@ -1,0 +1,33 @@
+#if Server
+    import Hummingbird
+    import Logging
+    import TidemarkHummingbird
+    import TidemarkServer
+
+    /// The server that `tidemark serve` runs: sync under `/sync`, health under `/health`, nothing else.
+    struct ServerApplication {
+        let server: SyncServer
+        let verifier: TokenVerifier
+        var limits = ServerLimits()
+        var logger: Logger
+
+        func application(
+            address: BindAddress, onListening: @escaping @Sendable (_ port: Int) -> Void = { _ in }
+        ) -> some ApplicationProtocol {
+            Application(
+                router: router, server: limits.http1(),
+                configuration: limits.configuration(address: address, logger: logger), services: [server],
+                onServerRunning: { channel in onListening(channel.localAddress?.port ?? 0) }, logger: logger)
+        }
+
+        private var router: Router<SyncRequestContext> {
+            let router = Router(context: SyncRequestContext.self)
+            router.add(middleware: LogRequestsMiddleware(.info))
+            router.add(middleware: SyncMiddleware(for: server))
+            router.addRoutes(server.healthRoutes())
+            router.group("sync").add(middleware: TokenMiddleware(verifier)).addRoutes(
+                server.routes { scope, _, context in context.claims?.access(to: scope) ?? .none })
+            return router
+        }
+    }
+#endif

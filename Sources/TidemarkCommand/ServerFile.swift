@@ -1,0 +1,109 @@
+#if Server
+    import Foundation
+    import TidemarkHummingbird
+    import TidemarkServer
+    import Yams
+
+    /// `tidemark.yaml` (PROTOCOL.md 10): what the operator declares. Every line is checked; one mistake stops the start.
+    struct ServerFile {
+        var isStrict = false
+        var retention: Duration?
+        var entities: [EntityDeclaration] = []
+        var limits = Limits()
+        var serverLimits = ServerLimits()
+        /// Settings that a flag or the environment may override.
+        var settings: [Settings.Key: String] = [:]
+
+        /// An absent file.
+        init() {}
+
+        init(path: String) throws {
+            guard let data = FileManager.default.contents(atPath: path) else {
+                throw Failure("the configuration file \(path) cannot be read", hint: "check the path")
+            }
+            guard let text = String(validating: data, as: UTF8.self) else {
+                throw Failure("the configuration file \(path) is not UTF-8")
+            }
+            try self.init(text: text, path: path)
+        }
+
+        /// - Throws: ``Failure`` that begins with `path:line:column`.
+        init(text: String, path: String) throws {
+            guard let root = try Self.compose(text, path: path) else { return }
+            let top = try CheckedNode(root, path: path, name: "the file").mapping(
+                allowed: [
+                    "strict", "retention", "listen", "store", "secretFile", "logLevel", "limits", "entities",
+                ],
+                explaining: [
+                    "secret": "the secret comes from TIDEMARK_SECRET or from `secretFile`, never from this file"
+                ])
+            isStrict = try top["strict"]?.bool() ?? false
+            retention = try top["retention"]?.duration()
+            for key in [Settings.Key.listen, .store, .secretFile, .logLevel] {
+                settings[key] = try top[key.rawValue]?.string()
+            }
+            if let node = top["listen"], let listen = settings[.listen] {
+                do throws(Failure) { _ = try ListenAddress(listen) } catch { throw node.failure(error.what, hint: error.hint) }
+            }
+            if let node = top["limits"] { try readLimits(node) }
+            entities = try top["entities"].map { try EntityReader.entities($0) } ?? []
+        }
+
+        private static func compose(_ text: String, path: String) throws -> Node? {
+            do {
+                return try Yams.compose(yaml: text)
+            } catch let error as YamlError {
+                throw Self.failure(of: error, path: path)
+            }
+        }
+
+        private static func failure(of error: YamlError, path: String) -> Failure {
+            switch error {
+            case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
+                .composer(_, let problem, let mark, _):
+                return Failure("\(path):\(mark.line):\(mark.column): \(problem)", hint: "correct the YAML there")
+            case .duplicatedKeysInMapping(let names, let context):
+                return Failure(
+                    "\(path):\(context.mark.line):\(context.mark.column): `\(names.first ?? "")` is given twice",
+                    hint: "keep one of them")
+            case .reader(let problem, _, _, _): return Failure("\(path):1:1: \(problem)")
+            case .no, .memory, .writer, .emitter, .representer, .dataCouldNotBeDecoded:
+                return Failure("\(path):1:1: not a YAML document")
+            }
+        }
+
+        private mutating func readLimits(_ node: CheckedNode) throws {
+            let members = try node.mapping(allowed: [
+                "page", "maximumPage", "operations", "bodyBytes", "recordBytes", "pageBytes", "connections",
+                "idleTimeout", "requestTimeout", "shutdownTimeout",
+            ])
+            let counts: [(String, WritableKeyPath<Limits, Int>, ClosedRange<Int>)] = [
+                ("maximumPage", \.maximumPage, 1...100_000), ("page", \.defaultPage, 1...100_000),
+                ("operations", \.operations, 1...100_000), ("bodyBytes", \.bodyBytes, 1024...1 << 30),
+                ("recordBytes", \.recordBytes, 1024...1 << 28), ("pageBytes", \.pageBytes, 1024...1 << 30),
+            ]
+            for (name, path, range) in counts {
+                if let value = try members[name]?.integer(in: range) { limits[keyPath: path] = value }
+            }
+            if let value = try members["connections"]?.integer(in: 1...1_000_000) { serverLimits.connections = value }
+            let times: [(String, WritableKeyPath<ServerLimits, Duration>)] = [
+                ("idleTimeout", \.idleTimeout), ("requestTimeout", \.requestTimeout),
+                ("shutdownTimeout", \.shutdownTimeout),
+            ]
+            for (name, path) in times {
+                if let value = try members[name]?.duration() { serverLimits[keyPath: path] = value }
+            }
+            serverLimits.drainedBytes = max(serverLimits.drainedBytes, limits.bodyBytes * 2)
+            if limits.defaultPage > limits.maximumPage {
+                throw (members["page"] ?? node).failure(
+                    "the usual page of \(limits.defaultPage) is larger than the largest, \(limits.maximumPage)",
+                    hint: "lower `page` or raise `maximumPage`")
+            }
+            if limits.recordBytes > limits.bodyBytes {
+                throw (members["recordBytes"] ?? members["bodyBytes"] ?? node).failure(
+                    "a record of \(limits.recordBytes) bytes does not fit into a request of \(limits.bodyBytes)",
+                    hint: "lower `recordBytes` or raise `bodyBytes`")
+            }
+        }
+    }
+#endif

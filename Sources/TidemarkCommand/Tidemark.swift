@@ -1,0 +1,59 @@
+#if Server
+    import ArgumentParser
+
+    /// `tidemark`: the server, its tokens, and sync for any SQLite file.
+    @main
+    struct TidemarkTool: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "tidemark",
+            abstract: "Offline-first delta sync for SQLite files, and the server that it meets at.",
+            discussion: """
+                Start with `tidemark demo`: a server, two devices, a crash and a merge, in a minute.
+
+                Exit codes: 0 done · 1 failed · 3 done, but something waits for a decision (rejected operations, not in
+                sync) · 64 not understood.
+                """,
+            version: "0.1.0",
+            subcommands: commands)
+
+        private static let commands: [any ParsableCommand.Type] = [
+            ServeCommand.self, TokenCommand.self,
+        ]
+
+        static func main() async {
+            do {
+                var command = try parseAsRoot()
+                if var command = command as? any AsyncParsableCommand {
+                    try await command.run()
+                } else {
+                    try command.run()
+                }
+            } catch let failure as Failure {
+                failure.report()
+                exit(withError: ExitCode.failure)
+            } catch {
+                // What ArgumentParser throws (usage, help, exit codes) it also knows how to show.
+                if error is CleanExit || error is ExitCode || exitCode(for: error) != .failure { exit(withError: error) }
+                Failure("\(error)").report()
+                exit(withError: ExitCode.failure)
+            }
+        }
+    }
+#else
+    import Foundation
+
+    /// The package was built without its `Server` trait, and so without everything that a command line needs.
+    @main
+    struct TidemarkTool {
+        static func main() {
+            FileHandle.standardError.write(
+                Data(
+                    """
+                    error: this `tidemark` was built without the Server trait
+                    hint: build it with `swift build --traits Server --product tidemark`
+
+                    """.utf8))
+            exit(1)
+        }
+    }
+#endif

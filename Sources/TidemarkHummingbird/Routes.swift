@@ -1,0 +1,88 @@
+#if Server
+    public import Hummingbird
+    import Logging
+    public import TidemarkServer
+    import TidemarkWire
+
+    extension SyncServer {
+        /// The sync protocol's routes, to be mounted in any Hummingbird router.
+        ///
+        /// ```swift
+        /// router.addRoutes(
+        ///     sync.routes { scope, _, context in try context.requireUser().access(to: scope) },
+        ///     atPath: "/sync")
+        /// ```
+        ///
+        /// - Parameter authorize: the one question that the host answers: what may this caller do in this scope? It is
+        ///   asked on every request and page. Throw `HTTPError(.unauthorized)` where the caller is not known; it may
+        ///   run at any time, on any thread, many times at once.
+        /// - Returns: `GET changes`, `GET declarations`, `POST` at the root, and `POST push`.
+        public func routes<Context: RequestContext>(
+            context: Context.Type = Context.self,
+            authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access
+        ) -> RouteCollection<Context> {
+            let routes = RouteCollection(context: Context.self)
+            routes.add(middleware: SyncMiddleware(for: self))
+            routes.on("changes", only: .get) { request, context in
+                let query = try SyncQuery(of: request)
+                let access = try await authorize(query.scope, request, context)
+                let body = try await self.changes(
+                    in: query.scope, since: query.since, limit: query.limit, access: access)
+                return .json(body, to: request)
+            }
+            routes.on("declarations", only: .get) { request, _ in .json(self.declarations.body(), to: request) }
+            for (path, mode) in [("", ExchangeMode.pushAndPull), ("push", .pushOnly)] {
+                routes.on(RouterPath(path), only: .post) { request, context in
+                    let body = try await request.syncBody(limit: self.limits.bodyBytes)
+                    let answer = try await self.exchange(body, mode: mode) { scope in
+                        try await authorize(scope, request, context)
+                    }
+                    return .json(answer, to: request)
+                }
+            }
+            return routes
+        }
+
+        /// `GET /health`: whether the process runs (`live`) and whether its store answers (`ready`).
+        public func healthRoutes<Context: RequestContext>(
+            context: Context.Type = Context.self
+        ) -> RouteCollection<Context> {
+            let routes = RouteCollection(context: Context.self)
+            routes.add(middleware: SyncMiddleware(for: self))
+            routes.on("health", only: .get) { request, context in
+                do {
+                    _ = try await self.changes(in: "health", since: nil, limit: 1, access: .read(as: "health"))
+                    return .json(Array(#"{"live":true,"ready":true}"#.utf8), to: request)
+                } catch {
+                    context.logger.error("The store does not answer.", metadata: ["error": "\(error)"])
+                    let body = Array(#"{"live":true,"ready":false}"#.utf8)
+                    return .json(body, status: .serviceUnavailable, to: request)
+                }
+            }
+            return routes
+        }
+    }
+
+    extension RouteCollection {
+        private static var methods: [HTTPRequest.Method] {
+            [.get, .head, .post, .put, .patch, .delete, .options, .trace, .connect]
+        }
+
+        /// One address, one method; the others are told so instead of being told that there is nothing.
+        func on(
+            _ path: RouterPath, only method: HTTPRequest.Method,
+            use handler: @escaping @Sendable (Request, Context) async throws -> Response
+        ) {
+            _ = on(path, method: method, responder: CallbackResponder(callback: handler))
+            for other in Self.methods where other != method {
+                let refusal = CallbackResponder<Context> { request, _ in
+                    var response = Response(
+                        problem: Problem(.methodNotAllowed, "\(request.method.rawValue) is not taken here."))
+                    response.headers[.allow] = method.rawValue
+                    return response
+                }
+                _ = on(path, method: other, responder: refusal)
+            }
+        }
+    }
+#endif

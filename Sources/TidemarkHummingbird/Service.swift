@@ -1,0 +1,16 @@
+#if Server
+    public import ServiceLifecycle
+    public import TidemarkServer
+
+    /// A host lists the engine among its services: `Application(router: router, services: [sync])`.
+    extension SyncServer: Service {
+        /// Keeps the log small until the host shuts down or cancels.
+        public func run() async throws {
+            do {
+                try await cancelWhenGracefulShutdown { try await self.sweepContinuously() }
+            } catch is CancellationError {
+                // This is how sweeping ends; to a service group any error would be a failure.
+            }
+        }
+    }
+#endif

@@ -1,0 +1,80 @@
+#if Server
+    import HTTPTypes
+    public import Hummingbird
+    import Logging
+    import NIOCore
+    public import TidemarkServer
+    import TidemarkWire
+
+    /// What every answer has in common: the protocol's headers, and problem details for whatever goes wrong.
+    ///
+    /// ``TidemarkServer/SyncServer/routes(context:authorize:)`` brings it along. A server that does nothing but sync adds
+    /// it to its router too, so that unknown addresses are answered in the same form; twice does no harm.
+    public struct SyncMiddleware<Context: RequestContext>: RouterMiddleware {
+        private let fingerprint: String
+
+        /// Makes the middleware for one engine.
+        public init(for server: SyncServer) { fingerprint = server.declarationsFingerprint }
+
+        /// Answers, whatever happens; nothing is thrown.
+        public func handle(
+            _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+        ) async throws -> Response {
+            var response: Response
+            do {
+                try checkProtocol(of: request)
+                response = try await next(request, context)
+            } catch {
+                response = Response(problem: problem(for: error, request, context))
+            }
+            response.headers[.tidemarkProtocol] = String(ProtocolVersion.current)
+            response.headers[.tidemarkDeclarations] = fingerprint
+            if response.headers[.cacheControl] == nil { response.headers[.cacheControl] = "no-store" }
+            return response
+        }
+
+        private func checkProtocol(of request: Request) throws(Problem) {
+            guard let asked = request.headers[.tidemarkProtocol] else { return }
+            guard let version = Int(asked), ProtocolVersion.supported.contains(version) else {
+                throw Problem(.unsupportedProtocol, "The request's \(ProtocolVersion.header) is not spoken here.")
+            }
+        }
+
+        /// What goes out says what the caller can do; what went wrong inside goes into the log only.
+        private func problem(for error: any Error, _ request: Request, _ context: Context) -> Problem {
+            if let problem = error as? Problem { return problem }
+            if let error = error as? any HTTPResponseError, let problem = Problem(status: error.status, request) {
+                return problem
+            }
+            context.logger.error(
+                "A request failed.",
+                metadata: ["method": "\(request.method)", "path": "\(request.uri.path)", "error": "\(error)"])
+            return Problem(.internalError, "The request could not be carried out.")
+        }
+    }
+
+    extension Problem {
+        /// What a host's own errors, and the router's, mean in the protocol's terms.
+        fileprivate init?(status: HTTPResponse.Status, _ request: Request) {
+            switch status.code {
+            case 400, 422: self.init(.malformedRequest, "The request was not understood.")
+            case 401: self.init(.unauthenticated, "No valid token came with the request.")
+            case 403: self.init(.scopeForbidden, "The caller may not do this.")
+            case 404: self.init(.notFound, "There is nothing at this address.")
+            case 405: self.init(.methodNotAllowed, "\(request.method.rawValue) is not taken here.")
+            case 408: self.init(.unavailable, "The request took too long to arrive.")
+            case 413: self.init(.requestTooLarge, "The body is larger than the server takes.")
+            case 415: self.init(.unsupportedEncoding, "The body is of a kind that the server does not take.")
+            case 429: self.init(.tooManyRequests, "Too many requests.")
+            case 503: self.init(.unavailable, "The server is not available.")
+            default: return nil
+            }
+        }
+    }
+
+    extension HTTPField.Name {
+        // A name that does not parse would be this file's mistake; `accept` keeps it from stopping a server.
+        static let tidemarkProtocol = Self(ProtocolVersion.header) ?? .accept
+        static let tidemarkDeclarations = Self(ProtocolVersion.declarationsHeader) ?? .accept
+    }
+#endif

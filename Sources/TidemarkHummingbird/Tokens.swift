@@ -1,0 +1,164 @@
+#if Server
+    public import Foundation
+    import JWTKit
+    public import TidemarkServer
+    import TidemarkWire
+
+    /// What a token says: who it is, until when, and what may be done in which scopes (PROTOCOL.md 1).
+    public struct TokenClaims: Hashable, Sendable {
+        /// How far a grant goes.
+        public enum Grant: String, Hashable, Sendable, CaseIterable, Codable {
+            /// Pull.
+            case read = "r"
+            /// Pull and push.
+            case readWrite = "rw"
+        }
+
+        /// Who the token speaks for (`sub`).
+        public var subject: String
+        /// When it ends (`exp`).
+        public var expires: Date
+        /// Grants by scope pattern: a scope's exact name, or a beginning followed by `*`.
+        public var scopes: [String: Grant]
+        /// Whether it is one of the operator's own programs (`"role": "service"`).
+        public var isService: Bool
+
+        /// Makes claims from their parts.
+        public init(subject: String, expires: Date, scopes: [String: Grant], isService: Bool = false) {
+            self.subject = subject
+            self.expires = expires
+            self.scopes = scopes
+            self.isService = isService
+        }
+
+        /// What the token grants in a scope: the widest of the patterns that match it.
+        public func access(to scope: Scope) -> Access {
+            let grants = scopes.filter { Self.matches($0.key, scope) }.values
+            let level: Access.Level = grants.contains(.readWrite) ? .readWrite : grants.isEmpty ? .none : .read
+            return Access(level, principal: subject, isService: isService)
+        }
+
+        /// Whether a pattern is a scope's name, or the beginning of one followed by `*`.
+        public static func isPattern(_ text: String) -> Bool {
+            guard text.utf8.last == UInt8(ascii: "*") else { return Scope(text) != nil }
+            return text.utf8.count == 1 || Scope(String(text.dropLast())) != nil
+        }
+
+        private static func matches(_ pattern: String, _ scope: Scope) -> Bool {
+            guard pattern.utf8.last == UInt8(ascii: "*") else { return pattern.utf8.elementsEqual(scope.name.utf8) }
+            return scope.name.utf8.starts(with: pattern.utf8.dropLast())
+        }
+    }
+
+    /// Why a secret cannot sign tokens.
+    public enum TokenSecretError: Error, Hashable, Sendable {
+        /// It has fewer bytes than the mark that it makes; a key of that size can be guessed.
+        case tooShort(bytes: Int, needed: Int)
+    }
+
+    /// Signs tokens, with HS256.
+    ///
+    /// ```swift
+    /// let claims = TokenClaims(subject: "ada", expires: .now + 3600, scopes: ["workspace:*": .readWrite])
+    /// let token = try await TokenSigner(secret: secret).token(claims)
+    /// ```
+    public struct TokenSigner: Sendable {
+        private let keys: JWTKeyCollection
+
+        /// Makes a signer from a secret of at least 32 bytes.
+        ///
+        /// - Throws: ``TokenSecretError``.
+        public init(secret: [UInt8]) async throws { keys = try await JWTKeyCollection(secret: secret) }
+
+        /// The claims as a signed token.
+        ///
+        /// - Throws: JWTKit's error where the claims cannot be encoded.
+        public func token(_ claims: TokenClaims) async throws -> String {
+            try await keys.sign(TokenPayload(claims))
+        }
+    }
+
+    /// Checks tokens: one algorithm, HS256, one key, and a time.
+    public struct TokenVerifier: Sendable {
+        private static let algorithm = "HS256"
+        private let keys: JWTKeyCollection
+        private let now: @Sendable () -> Date
+
+        /// Makes a verifier from a secret of at least 32 bytes, and the clock that expiry is held against.
+        ///
+        /// - Throws: ``TokenSecretError``.
+        public init(secret: [UInt8], now: @escaping @Sendable () -> Date = { Date.now }) async throws {
+            keys = try await JWTKeyCollection(secret: secret)
+            self.now = now
+        }
+
+        /// The claims of a token, or `nil` for one that is malformed, altered, expired or signed otherwise.
+        public func claims(of token: String) async -> TokenClaims? {
+            guard hasExpectedAlgorithm(token), let payload = try? await keys.verify(token, as: TokenPayload.self) else {
+                return nil
+            }
+            let moment = now().timeIntervalSince1970
+            guard payload.exp > moment, payload.nbf ?? moment <= moment, !payload.sub.isEmpty else { return nil }
+            return TokenClaims(
+                subject: payload.sub, expires: Date(timeIntervalSince1970: payload.exp), scopes: payload.scopes,
+                isService: payload.role == "service")
+        }
+
+        /// The header may not choose how the token is checked: anything but the one algorithm is refused (RFC 8725).
+        private func hasExpectedAlgorithm(_ token: String) -> Bool {
+            let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+            guard parts.count == 3 else { return false }
+            let text = parts[0].replacing("-", with: "+").replacing("_", with: "/")
+            let padding = String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
+            guard let header = Data(base64Encoded: text + padding) else { return false }
+            return [UInt8](header).withUnsafeBytes { (try? Self.algorithm(in: $0)) == Self.algorithm }
+        }
+
+        private static func algorithm(in header: UnsafeRawBufferPointer) throws(JSONError) -> String? {
+            var reader = JSONReader(header)
+            var seen = MemberNames()
+            var algorithm: String?
+            try reader.enterObject()
+            while let name = try reader.nextMember() {
+                try seen.insert(name, of: reader)
+                switch reader.string(name) {
+                case "alg": algorithm = try reader.readString()
+                case "crit": return nil
+                default: try reader.skip()
+                }
+            }
+            try reader.finish()
+            return algorithm
+        }
+    }
+
+    extension JWTKeyCollection {
+        private static let secretBytes = 32
+
+        fileprivate init(secret: [UInt8]) async throws(TokenSecretError) {
+            guard secret.count >= Self.secretBytes else {
+                throw .tooShort(bytes: secret.count, needed: Self.secretBytes)
+            }
+            self.init()
+            add(hmac: HMACKey(from: secret), digestAlgorithm: .sha256)
+        }
+    }
+
+    private struct TokenPayload: JWTPayload {
+        var sub: String
+        var exp: Double
+        var nbf: Double?
+        var scopes: [String: TokenClaims.Grant]
+        var role: String?
+
+        init(_ claims: TokenClaims) {
+            sub = claims.subject
+            exp = claims.expires.timeIntervalSince1970.rounded(.down)
+            scopes = claims.scopes
+            role = claims.isService ? "service" : nil
+        }
+
+        /// The signature is JWTKit's to check; times are held against the verifier's own clock.
+        func verify(using algorithm: some JWTAlgorithm) throws {}
+    }
+#endif

@@ -1,0 +1,188 @@
+import Foundation
+import GRDB
+import Testing
+
+@testable import Tidemark
+
+@Suite("Capture: whoever writes, and however, the record is noted")
+struct CaptureTests {
+    @Test("a second connection's write is captured")
+    func secondConnection() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        let other = try DatabaseQueue(path: device.path)
+        try await other.write { db in try db.execute(sql: "INSERT INTO note (id, title) VALUES ('n1', 'x')") }
+        #expect(try await device.marked("note") == ["n1"])
+    }
+
+    @Test("the sqlite3 shell's write is captured")
+    func shell() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["sqlite3", device.path, "INSERT INTO note (id, title) VALUES ('n1', 'x')"]
+        try process.run()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0)
+        #expect(try await device.marked("note") == ["n1"])
+    }
+
+    @Test("a REPLACE that evicts another row by a unique value marks that row as deleted")
+    func evictingInsert() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql("INSERT INTO note (id, slug) VALUES ('n1', 's')")
+        try await device.sync()
+        try await device.sql("INSERT OR REPLACE INTO note (id, slug) VALUES ('n2', 's')")
+        #expect(try await device.marked("note") == ["n1", "n2"])
+        _ = try await device.seal()
+        let sealed = try await device.sealed()
+        #expect(sealed.count == 2)
+        #expect(sealed[0].contains(#""type":"delete","entity":"note","id":"n1""#))
+        #expect(sealed[1].contains(#""type":"upsert","entity":"note","id":"n2""#))
+    }
+
+    @Test("an UPDATE OR REPLACE that evicts another row marks that row")
+    func evictingUpdate() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql("INSERT INTO note (id, slug) VALUES ('n1', 's'), ('n2', 't')")
+        try await device.sync()
+        try await device.sql("UPDATE OR REPLACE note SET slug = 's' WHERE id = 'n2'")
+        #expect(try await device.marked("note") == ["n1", "n2"])
+    }
+
+    @Test("a REPLACE of a row by its own key is an update of the columns that differ")
+    func replaceByKey() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql("INSERT INTO note (id, title, body) VALUES ('n1', 'a', 'b')")
+        try await device.sync()
+        try await device.sql("INSERT OR REPLACE INTO note (id, title, body) VALUES ('n1', 'a', 'c')")
+        _ = try await device.seal()
+        #expect(try await device.sealed().first?.hasSuffix(#""fields":{"body":"c"}"#) == true)
+    }
+
+    @Test("an upsert that updates sends the changed column; one that does nothing sends nothing")
+    func upsert() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql("INSERT INTO note (id, title) VALUES ('n1', 'a'), ('n2', 'b')")
+        try await device.sync()
+        try await device.sql(
+            """
+            INSERT INTO note (id, title) VALUES ('n1', 'z') ON CONFLICT (id) DO UPDATE SET title = excluded.title;
+            INSERT INTO note (id, title) VALUES ('n2', 'z') ON CONFLICT (id) DO NOTHING;
+            """)
+        _ = try await device.seal()
+        let sealed = try await device.sealed()
+        #expect(sealed.count == 1)
+        #expect(sealed.first?.hasSuffix(#""fields":{"title":"z"}"#) == true)
+        #expect(try await device.count("tidemark_shadow_note WHERE id = 'n2'") == 0)
+    }
+
+    @Test("cascades of foreign keys are captured")
+    func cascade() async throws {
+        let device = try await Device(
+            """
+            CREATE TABLE parent (id TEXT PRIMARY KEY);
+            CREATE TABLE child (id TEXT PRIMARY KEY, parent TEXT REFERENCES parent(id) ON DELETE CASCADE);
+            """, tables: ["parent", "child"])
+        try await device.sql("INSERT INTO parent VALUES ('p'); INSERT INTO child VALUES ('c', 'p')")
+        try await device.sync()
+        try await device.sql("DELETE FROM parent")
+        #expect(try await device.marked("child") == ["c"])
+    }
+
+    @Test("a new key is a delete under the old one and an insert under the new one")
+    func rekey() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql("INSERT INTO note (id, title) VALUES ('n1', 'a')")
+        try await device.sync()
+        try await device.sql("UPDATE note SET id = 'n2'")
+        _ = try await device.seal()
+        let sealed = try await device.sealed()
+        #expect(sealed.contains { $0.contains(#""type":"delete","entity":"note","id":"n1""#) })
+        #expect(sealed.contains { $0.contains(#""type":"upsert","entity":"note","id":"n2""#) })
+    }
+
+    @Test("DELETE without WHERE marks every row")
+    func truncation() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql("INSERT INTO note (id) VALUES ('n1'), ('n2'), ('n3')")
+        try await device.sync()
+        try await device.sql("DELETE FROM note")
+        #expect(try await device.marked("note").count == 3)
+    }
+
+    @Test("what a savepoint rolled back leaves no mark")
+    func savepoint() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql("SAVEPOINT s; INSERT INTO note (id) VALUES ('n1'); ROLLBACK TO s; RELEASE s")
+        #expect(try await device.count("tidemark_shadow_note") == 0)
+    }
+
+    @Test("an update to the same values leaves nothing")
+    func noOp() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql("INSERT INTO note (id, title, rank) VALUES ('n1', 'a', 1)")
+        try await device.sync()
+        try await device.sql("UPDATE note SET title = 'a', rank = 1")
+        #expect(try await device.count("tidemark_shadow_note") == 0)
+    }
+
+    @Test("a change of case is captured although the column's collation does not see it")
+    func collation() async throws {
+        let device = try await Device(
+            "CREATE TABLE tag (id TEXT PRIMARY KEY, name TEXT COLLATE NOCASE UNIQUE)", tables: ["tag"])
+        try await device.sql("INSERT INTO tag VALUES ('t', 'home')")
+        try await device.sync()
+        try await device.sql("UPDATE tag SET name = 'Home'")
+        _ = try await device.seal()
+        #expect(try await device.sealed().first?.hasSuffix(#""fields":{"name":"Home"}"#) == true)
+    }
+
+    @Test("an edit that is undone before it is sealed leaves nothing")
+    func undone() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql("INSERT INTO note (id, title) VALUES ('n1', 'a')")
+        try await device.sync()
+        try await device.sql("UPDATE note SET title = 'b'; UPDATE note SET title = 'a'")
+        #expect(try await device.seal().isEmpty)
+        #expect(try await device.count("tidemark_shadow_note") == 0)
+    }
+
+    @Test("a row without a value in its key is refused where it is written")
+    func nullKey() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        await #expect(throws: DatabaseError.self) { try await device.sql("INSERT INTO note (title) VALUES ('x')") }
+    }
+
+    @Test("rows from before the library are sent too")
+    func existingRows() async throws {
+        let device = try await Device(
+            noteSchema + "INSERT INTO note (id, title) VALUES ('n1', 'old')", tables: ["note"])
+        #expect(try await device.marked("note") == ["n1"])
+    }
+
+    @Test("a column that a migration adds is captured from the next installation on")
+    func migration() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql("INSERT INTO note (id, title) VALUES ('n1', 'a')")
+        try await device.sync()
+        try await device.sql("UPDATE note SET title = 'b'")
+        try await device.sql("ALTER TABLE note ADD COLUMN color TEXT DEFAULT 'red'")
+        try await device.engine().install()
+        try await device.sql("UPDATE note SET color = 'blue'")
+        _ = try await device.seal()
+        #expect(try await device.sealed().first?.hasSuffix(#""fields":{"title":"b","color":"blue"}"#) == true)
+    }
+
+    @Test(
+        "a table that cannot be synced is refused with the reason",
+        arguments: [
+            "CREATE TABLE bad (a TEXT)", "CREATE TABLE bad (a TEXT COLLATE NOCASE PRIMARY KEY)",
+            "CREATE VIRTUAL TABLE bad USING fts5(a)", "CREATE TABLE bad (a TEXT PRIMARY KEY, tidemark_x)",
+            "CREATE TABLE Bad (a TEXT PRIMARY KEY)",
+        ])
+    func refused(schema: String) async throws {
+        let error = await #expect(throws: SyncError.self) { _ = try await Device(schema, tables: ["bad"]) }
+        #expect(error?.code == .tableUnsupported)
+        #expect(error?.recovery == .needsApp)
+    }
+}

@@ -1,0 +1,157 @@
+import Foundation
+import GRDB
+import Synchronization
+import TidemarkServer
+import TidemarkSQLite
+import TidemarkTesting
+import TidemarkWire
+
+@testable import Tidemark
+
+/// A directory that goes away with the test.
+final class TestDirectory: Sendable {
+    let url = FileManager.default.temporaryDirectory.appending(path: "tidemark-client-\(UUID().uuidString)")
+
+    init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+}
+
+/// The wire of a test: each request goes to the next scripted step, or else to the server behind.
+actor Wire: Transport {
+    typealias Step = @Sendable (TransportRequest, any Transport) async throws -> TransportResponse
+
+    private let inner: any Transport
+    private var steps: [Step] = []
+    private(set) var requests: [TransportRequest] = []
+
+    struct Lost: Error {}
+
+    init(to inner: any Transport) { self.inner = inner }
+
+    func next(_ step: @escaping Step) { steps.append(step) }
+
+    /// The exchanges' bodies as text.
+    var bodies: [String] { requests.filter { $0.path == "/sync" }.map { String(decoding: $0.body, as: UTF8.self) } }
+
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+        requests.append(request)
+        guard request.path == "/sync", !steps.isEmpty else { return try await inner.send(request) }
+        return try await steps.removeFirst()(request, inner)
+    }
+}
+
+/// One device: a real file with its own schema, captured and connected.
+final class Device: Sendable {
+    let directory: TestDirectory
+    let path: String
+    let writer: any DatabaseWriter
+    let wire: Wire
+    let tables: [SyncedTable]
+    static let scope: Scope = "w:1"
+
+    init(
+        _ schema: String, tables: [String], server: SyncServer? = nil, in directory: TestDirectory? = nil,
+        name: String = "device", usesPool: Bool = false
+    ) async throws {
+        let directory = try directory ?? TestDirectory()
+        self.directory = directory
+        path = directory.url.appending(path: "\(name).sqlite").path
+        writer = usesPool ? try DatabasePool(path: path) : try DatabaseQueue(path: path)
+        let server = try server ?? Self.server(in: directory, name: "server-of-\(name)")
+        wire = Wire(to: InProcessTransport(to: server) { _ in .readWrite(as: "ada") })
+        self.tables = tables.map { .table($0) }
+        try await writer.write { db in try db.execute(sql: schema) }
+        try await engine().install()
+    }
+
+    static func server(
+        in directory: TestDirectory, name: String = "server", entities: [EntityDeclaration] = []
+    ) throws -> SyncServer {
+        SyncServer(
+            store: try SQLiteStore(path: directory.url.appending(path: "\(name).sqlite").path), entities: entities)
+    }
+
+    func engine(_ configuration: SyncConfiguration = SyncConfiguration()) throws -> SyncEngine {
+        try SyncEngine(
+            for: writer, tables: tables, scopes: [Self.scope], transport: wire, configuration: configuration)
+    }
+
+    func sync() async throws { try await engine().syncNow() }
+
+    func sql(_ sql: String) async throws { try await writer.write { db in try db.execute(sql: sql) } }
+
+    /// Rows as text, each value as SQLite quotes it.
+    func rows(_ sql: String) async throws -> [String] {
+        try await writer.read { db in
+            try Row.fetchAll(db, sql: sql).map { row in
+                row.databaseValues.map { $0.isNull ? "NULL" : $0.description }.joined(separator: "|")
+            }
+        }
+    }
+
+    func count(_ sql: String) async throws -> Int {
+        try await writer.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM \(sql)") ?? 0 }
+    }
+
+    /// Keys of marked records, in the order of their marks.
+    func marked(_ table: String, key: String = "id") async throws -> [String] {
+        try await rows(
+            "SELECT \(key) FROM tidemark_shadow_\(table) WHERE tidemark_mark IS NOT NULL ORDER BY tidemark_mark, \(key)"
+        ).map { $0.replacing("\"", with: "") }
+    }
+
+    /// The members of the operations in the outbox that have no verdict.
+    func sealed() async throws -> [String] {
+        try await writer.read { db in
+            try String.fetchAll(
+                db, sql: "SELECT CAST(members AS TEXT) FROM tidemark_operation WHERE finished_at IS NULL ORDER BY id")
+        }
+    }
+
+    /// Seals what is marked, as an exchange does before it sends.
+    func seal(lane: String = "lane-0001") async throws -> [OutboxEntry] {
+        let (tables, scope) = (tables.map { ($0.name, Self.scope) }, Self.scope)
+        return try await writer.write { db in
+            let layout = try Installation.install(db, tables: tables)
+            return try Sealing(
+                db: db, layout: layout, scope: try ScopeRecord.read(db, scope), serverFields: [:], lane: lane, now: 1
+            ).batch()
+        }
+    }
+
+    /// Applies an answer written by hand.
+    @discardableResult
+    func apply(_ json: String, since: String? = nil) async throws -> Applier.Outcome {
+        let (tables, scope) = (tables.map { ($0.name, Self.scope) }, Self.scope)
+        let layout = try await writer.write { db in try Installation.install(db, tables: tables) }
+        let transaction = ApplyTransaction(
+            answer: try Answer(body: Array(json.utf8)), scope: scope, since: since, acknowledged: [:], lane: "lane-0001",
+            layout: layout, serverFields: [:], now: 2)
+        return try await writer.writeWithoutTransaction { db in try transaction.run(db) }
+    }
+
+    /// A page of changes as the server writes it.
+    static func page(
+        _ changes: [String], since: String? = nil, next: String = "T1", head: Int = 100, hasMore: Bool = false,
+        results: [String] = []
+    ) -> String {
+        """
+        {"results":[\(results.joined(separator: ","))],"scope":"w:1","since":\(since.map { "\"\($0)\"" } ?? "null"),
+        "epoch":"e1","changes":[\(changes.joined(separator: ","))],"nextSince":"\(next)","hasMore":\(hasMore),
+        "head":\(head)}
+        """
+    }
+
+    static func upsert(_ entity: String, _ id: String, _ version: Int, _ data: String) -> String {
+        #"{"type":"upsert","entity":"\#(entity)","id":"\#(id)","version":\#(version),"data":\#(data)}"#
+    }
+
+    static func delete(_ entity: String, _ id: String, _ version: Int) -> String {
+        #"{"type":"delete","entity":"\#(entity)","id":"\#(id)","version":\#(version)}"#
+    }
+}
+
+let noteSchema = """
+    CREATE TABLE note (id TEXT PRIMARY KEY, title TEXT, body TEXT, rank INTEGER, slug TEXT UNIQUE);
+    """

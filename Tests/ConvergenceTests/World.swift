@@ -1,0 +1,140 @@
+import Foundation
+import GRDB
+import Tidemark
+import TidemarkSQLite
+import TidemarkServer
+import TidemarkTesting
+
+/// A generator whose whole future is its seed.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed &* 0x9e37_79b9_7f4a_7c15 &+ 0x1234_5678_9abc_def1 }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+
+    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
+}
+
+/// A wire that loses requests, loses answers, repeats requests and cuts answers, by seed.
+actor FaultyTransport: Transport {
+    private let inner: any Transport
+    private var generator: SeededGenerator
+    private(set) var isFaulty = true
+
+    struct Lost: Error {}
+
+    init(_ inner: any Transport, seed: UInt64) {
+        self.inner = inner
+        generator = SeededGenerator(seed: seed)
+    }
+
+    func heal() { isFaulty = false }
+
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+        guard isFaulty else { return try await inner.send(request) }
+        if generator.chance(15) { throw Lost() }
+        if generator.chance(15) { _ = try await inner.send(request) }
+        var response = try await inner.send(request)
+        if generator.chance(15) { throw Lost() }
+        if generator.chance(10), !response.body.isEmpty {
+            response.body = Array(response.body.prefix(Int.random(in: 0..<response.body.count, using: &generator)))
+        }
+        return response
+    }
+}
+
+/// One device: a real SQLite file with its own schema, and its engine.
+final class Device: Sendable {
+    let name: String
+    let queue: DatabaseQueue
+    let transport: FaultyTransport
+    private let path: String
+
+    init(_ name: String, in directory: URL, server: SyncServer, seed: UInt64) throws {
+        self.name = name
+        path = directory.appending(path: "\(name).sqlite").path
+        queue = try DatabaseQueue(path: path)
+        try queue.write { db in try db.execute(sql: Self.schema) }
+        transport = FaultyTransport(InProcessTransport(to: server) { _ in .readWrite(as: "ada") }, seed: seed)
+    }
+
+    private static let schema = """
+        CREATE TABLE project (id TEXT PRIMARY KEY, name TEXT NOT NULL, slug TEXT UNIQUE);
+        CREATE TABLE task (
+            id INTEGER PRIMARY KEY, project TEXT REFERENCES project(id) ON DELETE CASCADE, title TEXT, weight REAL,
+            note BLOB, done INTEGER NOT NULL DEFAULT 0);
+        """
+
+    /// An engine per opening: each call stands for a new start of the app.
+    func engine(page: Int) throws -> SyncEngine {
+        var configuration = SyncConfiguration()
+        configuration.pageRange = page...page
+        configuration.firstPage = page
+        configuration.operationLimit = 1 + page * 2
+        return try SyncEngine(
+            for: queue, tables: [.table("project"), .table("task")], scopes: ["w:1"], transport: transport,
+            configuration: configuration)
+    }
+
+    /// Every row of a table, with the storage class of each value.
+    func rows(_ table: String) throws -> [String] {
+        try queue.read { db in
+            let columns = try db.columns(in: table).map { "quote(\($0.name))" }.joined(separator: " || ',' || ")
+            return try String.fetchAll(db, sql: "SELECT \(columns) FROM \(table) ORDER BY id")
+        }
+    }
+
+    func count(_ sql: String) throws -> Int { try queue.read { try Int.fetchOne($0, sql: sql) ?? 0 } }
+}
+
+/// Random edits, as an app makes them.
+extension Device {
+    func edit(_ generator: inout SeededGenerator, serial: Int) throws {
+        let project = "p\(Int.random(in: 0..<5, using: &generator))"
+        let task = Int.random(in: 0..<8, using: &generator)
+        let choice = Int.random(in: 0..<12, using: &generator)
+        let text = "\(name)-\(serial)"
+        try queue.write { db in
+            do {
+                switch choice {
+                case 0:
+                    try db.execute(
+                        sql: "INSERT INTO project VALUES (?, ?, ?)", arguments: [project, text, "s\(serial % 4)"])
+                case 1:
+                    try db.execute(
+                        sql: "INSERT OR REPLACE INTO project VALUES (?, ?, ?)",
+                        arguments: [project, text, "s\(serial % 4)"])
+                case 2: try db.execute(sql: "UPDATE project SET name = ? WHERE id = ?", arguments: [text, project])
+                case 3:
+                    try db.execute(
+                        sql: "UPDATE OR REPLACE project SET slug = ? WHERE id = ?",
+                        arguments: ["s\(serial % 4)", project])
+                case 4: try db.execute(sql: "DELETE FROM project WHERE id = ?", arguments: [project])
+                case 5, 6:
+                    try db.execute(
+                        sql: """
+                            INSERT INTO task (id, project, title) VALUES (?, (SELECT id FROM project WHERE id = ?), ?)
+                            ON CONFLICT (id) DO UPDATE SET title = excluded.title
+                            """,
+                        arguments: [task, project, text])
+                case 7: try db.execute(sql: "UPDATE task SET title = ? WHERE id = ?", arguments: [text, task])
+                case 8: try db.execute(sql: "UPDATE task SET done = 1 - done WHERE id = ?", arguments: [task])
+                case 9:
+                    try db.execute(
+                        sql: "UPDATE task SET weight = ?, note = ? WHERE id = ?",
+                        arguments: [Double(serial) / 3, Data([UInt8(serial & 255), 0]), task])
+                case 10: try db.execute(sql: "DELETE FROM task WHERE id = ?", arguments: [task])
+                default:
+                    try db.execute(sql: "UPDATE OR IGNORE task SET id = ? WHERE id = ?", arguments: [task + 1, task])
+                }
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {}
+        }
+    }
+}

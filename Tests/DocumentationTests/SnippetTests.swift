@@ -1,0 +1,56 @@
+import Foundation
+import Testing
+
+@Suite("The README's code is the code that was compiled")
+struct SnippetTests {
+    private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
+    private static let root = folder.deletingLastPathComponent().deletingLastPathComponent()
+
+    @Test(
+        "Each snippet stands in the README word for word",
+        arguments: [
+            ("client", "ClientQuickStart.swift"), ("server", "ServerQuickStart.swift"),
+            ("commit", "ServerQuickStart.swift"),
+        ])
+    func snippet(name: String, file: String) throws {
+        let readme = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
+        let source = try String(contentsOf: Self.folder.appending(path: file), encoding: .utf8)
+        let compiled = try #require(Snippet.compiled(name, in: source))
+        let shown = try #require(Snippet.shown(name, in: readme))
+        #expect(shown == compiled)
+    }
+
+    @Test("A README with one letter changed is noticed")
+    func plantedFault() throws {
+        let source = "    // snippet: a\n    let x = 1\n\n      f(x)\n    // end snippet\n"
+        let good = "<!-- snippet: a -->\n```swift\nlet x = 1\n\n  f(x)\n```\n"
+        #expect(Snippet.shown("a", in: good) == Snippet.compiled("a", in: source))
+        let bad = good.replacing("f(x)", with: "f(y)")
+        #expect(Snippet.shown("a", in: bad) != Snippet.compiled("a", in: source))
+        #expect(Snippet.shown("b", in: good) == nil)
+    }
+}
+
+/// Finds a snippet in a document and in a source file, and takes its indentation off.
+enum Snippet {
+    static func shown(_ name: String, in document: String) -> [String]? {
+        lines(of: document, from: "<!-- snippet: \(name) -->", to: "```").map { Array($0.dropFirst()) }
+    }
+
+    static func compiled(_ name: String, in source: String) -> [String]? {
+        guard let lines = lines(of: source, from: "// snippet: \(name)", to: "// end snippet") else { return nil }
+        let margin = lines.filter { !$0.isEmpty }.map { $0.prefix { $0 == " " }.count }.min() ?? 0
+        return lines.map { String($0.dropFirst(margin)) }
+    }
+
+    private static func lines(of text: String, from first: String, to last: String) -> [String]? {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        guard let start = lines.firstIndex(where: { $0.trimmingCharacters(in: .whitespaces) == first }) else {
+            return nil
+        }
+        let rest = lines[(start + 1)...]
+        guard let end = rest.dropFirst().firstIndex(where: { $0.trimmingCharacters(in: .whitespaces) == last })
+        else { return nil }
+        return Array(rest[..<end])
+    }
+}

@@ -1,0 +1,119 @@
+#if Server
+    import Foundation
+    import TidemarkHummingbird
+    import TidemarkServer
+    import Testing
+
+    @testable import TidemarkCommand
+
+    /// `tidemark.yaml` and the rest of what can be set: a mistake stops the start, and says where it is.
+    @Suite struct ConfigurationTests {
+        private func file(_ text: String) throws -> ServerFile { try ServerFile(text: text, path: "tidemark.yaml") }
+
+        private func complaint(_ text: String) -> String {
+            do {
+                _ = try file(text)
+                return "none"
+            } catch { return "\(error)" }
+        }
+
+        @Test func everything() throws {
+            let file = try file(
+                """
+                strict: true
+                retention: 30d
+                listen: 127.0.0.1:9090
+                store: sqlite:/var/lib/tidemark/sync.sqlite
+                secretFile: /etc/tidemark.key
+                limits: {page: 100, maximumPage: 1000, operations: 50, bodyBytes: 1048576, recordBytes: 65536,
+                         idleTimeout: 30s, connections: 64}
+                entities:
+                  task: {kind: state, conflict: mergeFields}
+                  profile: {direction: pull, conflict: lastWriteWins}
+                  bookmark: {serverFields: [summary, tags]}
+                  audit: {kind: events}
+                """)
+            #expect(file.isStrict)
+            #expect(file.retention == .seconds(30 * 86_400))
+            #expect(file.settings[.listen] == "127.0.0.1:9090")
+            #expect(file.settings[.secretFile] == "/etc/tidemark.key")
+            #expect(file.limits.operations == 50)
+            #expect(file.serverLimits.idleTimeout == .seconds(30))
+            #expect(
+                file.entities == [
+                    .state("task"), .state("profile", conflict: .lastWriteWins, direction: .pull),
+                    .state("bookmark", serverFields: ["summary", "tags"]), .events("audit"),
+                ])
+        }
+
+        @Test func anEmptyFileIsTheDefaults() throws {
+            #expect(try file("").entities.isEmpty)
+            #expect(try file("# nothing yet\n").limits == Limits())
+        }
+
+        @Test(arguments: [
+            ("strict: maybe", "1:9", "true or false"),
+            ("stict: true", "1:1", "allowed here: strict"),
+            ("strict: true\nstrict: false", "1:1", "given twice"),
+            ("secret: abc", "1:1", "TIDEMARK_SECRET"),
+            ("retention: soon", "1:12", "30d"),
+            ("listen: here", "1:9", "HOST:PORT"),
+            ("limits:\n  page: 0", "2:9", "from 1 to"),
+            ("limits:\n  pages: 1", "2:3", "allowed here: page"),
+            ("limits: {page: 10, maximumPage: 5}", "1:16", "larger than the largest"),
+            ("limits: {recordBytes: 2048, bodyBytes: 1024}", "1:23", "does not fit"),
+            ("entities: [task]", "1:11", "mapping"),
+            ("entities:\n  1task: {}", "2:3", "not an entity's name"),
+            ("entities:\n  task: {kind: thing}", "2:16", "allowed here: state, events"),
+            ("entities:\n  task: {kind: state, kind: events}", "2:10", "given twice"),
+            ("entities:\n  task:\n    kind: state\n    colour: red", "4:5", "allowed here: kind"),
+            ("entities:\n  task: {conflict: manual}", "2:20", "not supported by this version"),
+            ("entities:\n  task: {conflict: lastEditWins}", "2:20", "not supported by this version"),
+            ("entities:\n  task: {conflict: best}", "2:20", "mergeFields, lastWriteWins"),
+            ("entities:\n  task: {priority: 1}", "2:10", "not supported by this version"),
+            ("entities:\n  task: {ids: server}", "2:10", "not supported by this version"),
+            ("entities:\n  task: {patch: [body]}", "2:10", "not supported by this version"),
+            ("entities:\n  log: {kind: events, serverFields: [a]}", "2:37", "only appended"),
+            ("entities:\n  log: {kind: events, conflict: mergeFields}", "2:33", "only appended"),
+            ("entities:\n  task: {direction: up}", "2:21", "both, pull, push"),
+            ("entities:\n  task: {serverFields: summary}", "2:24", "list"),
+            ("entities: {task: {kind: state}", "2:1", "expected"),
+        ])
+        func mistakes(text: String, place: String, remark: String) {
+            let complaint = complaint(text)
+            #expect(complaint.hasPrefix("error: tidemark.yaml:\(place): "), "\(complaint)")
+            #expect(complaint.contains(remark), "\(complaint)")
+        }
+
+        @Test func flagsBeatTheEnvironmentAndThatBeatsTheFile() throws {
+            let folder = try TemporaryFolder()
+            let path = folder.path("tidemark.yaml")
+            try "listen: 127.0.0.1:1\nstore: sqlite:file\nlogLevel: debug\n".write(
+                toFile: path, atomically: true, encoding: .utf8)
+            let settings = try Settings(
+                flags: [.listen: "127.0.0.1:3", .store: nil],
+                environment: [
+                    "TIDEMARK_LISTEN": "127.0.0.1:2", "TIDEMARK_STORE": "sqlite:environment", "TIDEMARK_CONFIG": path,
+                    "TIDEMARK_SECRET_FILE": "/key",
+                ])
+            #expect(settings[.listen] == "127.0.0.1:3")
+            #expect(settings[.store] == "sqlite:environment")
+            #expect(settings[.logLevel] == "debug")
+            #expect(settings[.secretFile] == "/key")
+        }
+
+        @Test(arguments: [
+            ("127.0.0.1:0", true), ("127.8.8.8:80", true), ("localhost:80", true), ("[::1]:80", true),
+            ("0.0.0.0:80", false), ("[::]:80", false), ("example.org:80", false), ("127.0.0.1.evil.org:80", false),
+            ("127.evil:80", false),
+        ])
+        func loopback(address: String, isLoopback: Bool) throws {
+            #expect(try ListenAddress(address).isLoopback == isLoopback)
+        }
+
+        @Test(arguments: ["", "8080", "host", "host:", ":80", "::1:80", "host:99999", "host:-1"])
+        func badAddresses(address: String) {
+            #expect(throws: Failure.self) { try ListenAddress(address) }
+        }
+    }
+#endif

@@ -1,0 +1,127 @@
+#if Server
+    import Foundation
+    import TidemarkHummingbird
+    import Testing
+
+    #if canImport(Glibc)
+        import Glibc
+    #endif
+
+    /// Callers that are slow, silent or many: each meets a limit that was set on purpose.
+    @Suite(.serialized) struct LimitTests {
+        let folder: TemporaryFolder
+        init() throws { folder = try TemporaryFolder() }
+
+        private func quick() -> ServerLimits {
+            var limits = ServerLimits()
+            limits.idleTimeout = .milliseconds(400)
+            limits.requestTimeout = .milliseconds(400)
+            limits.connections = 2
+            return limits
+        }
+
+        /// Sends `start`, then `more` every 100 ms, and tells how long the server bore it.
+        private func endured(_ start: String, then more: String) async throws -> Duration {
+            try await LiveServer.run(in: folder, serverLimits: quick()) { server in
+                let socket = try Socket(port: server.port)
+                let begin = ContinuousClock.now
+                socket.write(start)
+                for _ in 0..<50 {
+                    try await Task.sleep(for: .milliseconds(100))
+                    if !more.isEmpty { socket.write(more) }
+                    if socket.isClosed { break }
+                }
+                return ContinuousClock.now - begin
+            }
+        }
+
+        @Test func silence() async throws { #expect(try await endured("", then: "") < .seconds(3)) }
+
+        @Test func slowHeaders() async throws {
+            #expect(try await endured("GET /health HTTP/1.1\r\nHost: x\r\n", then: "X-A: b\r\n") < .seconds(3))
+        }
+
+        @Test func slowBody() async throws {
+            let token = try await LiveServer.token()
+            let head =
+                "POST /sync HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(token)\r\n"
+                + "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
+            #expect(try await endured(head, then: " ") < .seconds(3))
+        }
+
+        /// A body that was refused by its first byte may not trickle on for ever either.
+        @Test func slowRefusedBody() async throws {
+            let head = "POST /sync HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+            #expect(try await endured(head, then: "1\r\n \r\n") < .seconds(3))
+        }
+
+        @Test func tooManyHeaders() async throws {
+            try await LiveServer.run(in: folder) { server in
+                let many = (0..<200).map { "X-\($0): y\r\n" }.joined()
+                let socket = try Socket(port: server.port)
+                socket.write("GET /health HTTP/1.1\r\nHost: x\r\n\(many)\r\n")
+                #expect(socket.read().hasPrefix("HTTP/1.1 400"))
+            }
+        }
+
+        @Test func connections() async throws {
+            var limits = ServerLimits()
+            limits.connections = 2
+            try await LiveServer.run(in: folder, serverLimits: limits) { server in
+                let request = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+                var open = try (0..<2).map { _ in try Socket(port: server.port) }
+                for socket in open {
+                    socket.write(request)
+                    #expect(socket.read().hasPrefix("HTTP/1.1 200"))
+                }
+                let third = try Socket(port: server.port)
+                third.write(request)
+                #expect(third.read(within: 1).isEmpty, "it waits in the queue")
+                open.removeFirst()
+                #expect(third.read().hasPrefix("HTTP/1.1 200"))
+                withExtendedLifetime(open) {}
+            }
+        }
+    }
+
+    /// A bare TCP connection to this machine.
+    final class Socket: Sendable {
+        private let descriptor: Int32
+
+        init(port: Int) throws {
+            descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = UInt16(port).bigEndian
+            address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+            let size = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let status = withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, size) }
+            }
+            guard status == 0 else { throw POSIXError(.ECONNREFUSED) }
+        }
+
+        deinit { close(descriptor) }
+
+        func write(_ text: String) {
+            _ = text.withCString { send(descriptor, $0, strlen($0), Int32(MSG_NOSIGNAL)) }
+        }
+
+        /// Whether the other side has ended the connection, as far as this one can tell without waiting.
+        var isClosed: Bool {
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            var count = 0
+            repeat { count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT)) } while count > 0
+            return count == 0 || errno != EAGAIN
+        }
+
+        /// What comes within a few seconds, up to a few kilobytes.
+        func read(within seconds: Int = 5) -> String {
+            var time = timeval(tv_sec: seconds, tv_usec: 0)
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+        }
+    }
+#endif
