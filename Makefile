@@ -8,7 +8,7 @@ export TIDEMARK_STRICT
 export SWIFT_BUILD_FLAGS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test check docs demo format clean
+.PHONY: help setup build test check docs demo bench format clean
 
 help: ## Lists the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,11 @@ demo: setup ## Builds the `tidemark` command for release and runs its demo
 	TIDEMARK_STRICT=0 swift build --configuration release --traits Server --product tidemark \
 		--scratch-path .build-release $(SWIFT_BUILD_FLAGS)
 	.build-release/release/tidemark demo
+
+bench: setup ## Measures capture, transfer and the cost curve (ROWS=100000)
+	TIDEMARK_STRICT=0 swift build --configuration release --product TidemarkBenchmarks \
+		--scratch-path .build-bench $(SWIFT_BUILD_FLAGS)
+	.build-bench/release/TidemarkBenchmarks $(ROWS)
 
 format: ## Formats the Swift files in place
 	@Scripts/check --format

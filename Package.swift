@@ -58,6 +58,7 @@ let package = Package(
                 "Tidemark", "TidemarkGzip",
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: server),
                 .product(name: "NIOCore", package: "swift-nio", condition: server),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: server),
             ]
         ),
 
@@ -98,6 +99,15 @@ let package = Package(
             ]
         ),
         .target(name: "TidemarkTesting", dependencies: ["Tidemark", "TidemarkServer", "TidemarkWire"]),
+
+        .executableTarget(
+            name: "TidemarkBenchmarks",
+            dependencies: [
+                "Tidemark", "TidemarkServer", "TidemarkSQLite", "TidemarkTesting",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            path: "Benchmarks"
+        ),
 
         .testTarget(name: "WireTests", dependencies: ["TidemarkWire", "TidemarkGzip"]),
         .testTarget(name: "CoreTests", dependencies: ["TidemarkCore"]),

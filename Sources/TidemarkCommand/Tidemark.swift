@@ -17,8 +17,11 @@
             subcommands: commands)
 
         private static let commands: [any ParsableCommand.Type] = [
-            ServeCommand.self, TokenCommand.self,
+            ServeCommand.self, TokenCommand.self, SyncCommand.self, StatusCommand.self,
         ]
+
+        /// Done, but something waits for a decision.
+        static let undecided: Int32 = 3
 
         static func main() async {
             do {

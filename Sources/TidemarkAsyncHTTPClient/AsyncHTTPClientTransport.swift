@@ -1,0 +1,86 @@
+#if Server
+    public import AsyncHTTPClient
+    public import Foundation
+    import NIOCore
+    import NIOHTTP1
+    public import Tidemark
+    import TidemarkGzip
+
+    /// Carries requests with AsyncHTTPClient: for daemons and command lines, where connections are kept and the bytes
+    /// on the wire are counted as they are.
+    ///
+    /// ```swift
+    /// AsyncHTTPClientTransport(URL(string: "https://api.example.com")!) { try await session.accessToken() }
+    /// ```
+    public struct AsyncHTTPClientTransport: Transport {
+        /// One for all transports that bring none of their own. Bodies are inflated here and not there, so that the
+        /// limit counts what comes out, and a refused connection is reported at once: when to try again is the
+        /// engine's to say.
+        private static let shared: HTTPClient = {
+            var configuration = HTTPClient.Configuration(decompression: .disabled)
+            configuration.connectionPool.retryConnectionEstablishment = false
+            return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        }()
+
+        /// The largest answer that is taken, inflated.
+        public var answerLimit = 64 << 20
+
+        private let root: URL
+        private let client: HTTPClient
+        private let timeout: TimeAmount
+        private let token: @Sendable () async throws -> String
+
+        /// - Parameters:
+        ///   - root: the server's root URL, without `/sync`.
+        ///   - client: the program's own client; without one, a client that all such transports share.
+        ///   - timeout: how long to wait for the answer to begin.
+        ///   - token: asked before every request; return the current access token.
+        public init(
+            _ root: URL, client: HTTPClient? = nil, timeout: Duration = .seconds(30),
+            token: @escaping @Sendable () async throws -> String
+        ) {
+            self.root = root
+            self.client = client ?? Self.shared
+            self.timeout = TimeAmount(timeout)
+            self.token = token
+        }
+
+        /// Sends one request. Throws where no answer came, or one larger than ``answerLimit``.
+        public func send(_ request: TransportRequest) async throws -> TransportResponse {
+            var outgoing = HTTPClientRequest(url: try url(for: request))
+            outgoing.method = HTTPMethod(rawValue: request.method)
+            for (name, value) in request.headers { outgoing.headers.replaceOrAdd(name: name, value: value) }
+            outgoing.headers.replaceOrAdd(name: "Authorization", value: "Bearer \(try await token())")
+            outgoing.headers.replaceOrAdd(name: "Accept-Encoding", value: "gzip")
+            outgoing.headers.replaceOrAdd(name: "Accept", value: "application/json, application/problem+json")
+            var body = request.body
+            if !body.isEmpty { outgoing.headers.replaceOrAdd(name: "Content-Type", value: "application/json") }
+            if body.count >= Gzip.threshold {
+                body = Gzip.compress(body)
+                outgoing.headers.replaceOrAdd(name: "Content-Encoding", value: "gzip")
+            }
+            if !body.isEmpty { outgoing.body = .bytes(ByteBuffer(bytes: body)) }
+
+            let answer = try await client.execute(outgoing, timeout: timeout)
+            let wire = Array(try await answer.body.collect(upTo: answerLimit).readableBytesView)
+            // A client that inflates by itself leaves the header; no JSON text begins with gzip's two magic bytes.
+            let isCompressed = wire.starts(with: [0x1f, 0x8b])
+            let headers = Dictionary(answer.headers.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
+            return TransportResponse(
+                status: Int(answer.status.code), headers: headers,
+                body: isCompressed ? try Gzip.decompress(wire, limit: answerLimit) : wire, bytesSent: body.count,
+                bytesReceived: wire.count)
+        }
+
+        private func url(for request: TransportRequest) throws -> String {
+            guard var parts = URLComponents(url: root, resolvingAgainstBaseURL: false) else { throw URLError(.badURL) }
+            let base = parts.path.hasSuffix("/") ? String(parts.path.dropLast()) : parts.path
+            parts.path = base + request.path
+            if !request.query.isEmpty {
+                parts.queryItems = request.query.map { URLQueryItem(name: $0.name, value: $0.value) }
+            }
+            guard let url = parts.url else { throw URLError(.badURL) }
+            return url.absoluteString
+        }
+    }
+#endif

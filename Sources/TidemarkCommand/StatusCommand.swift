@@ -1,0 +1,140 @@
+#if Server
+    import ArgumentParser
+    import Foundation
+    import GRDB
+    import Tidemark
+    import TidemarkServer
+
+    struct StatusCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "status",
+            abstract: "Say how a synced SQLite file stands, without asking the network.",
+            discussion: """
+                What waits to be sent and since when, what the server refused and why, which rows this file's schema
+                does not take, which edits met somebody else's, how far each scope has come, and which of the file's own
+                triggers would also fire for changes from the server. Exit code 3: something waits.
+
+                EXAMPLES
+                  tidemark status app.sqlite
+                  tidemark status app.sqlite --json
+                """)
+
+        @Argument(help: ArgumentHelp("The SQLite file.", valueName: "file"))
+        var file: String
+
+        @Flag(help: "Report as JSON.")
+        var json = false
+
+        func run() async throws {
+            let report: FileReport
+            do { report = try await FileReport(DeviceFile(file)) } catch let error as SyncError { throw Failure(error) }
+            if json { Console.line(try JSON.text(report)) } else { report.lines.forEach(Console.line) }
+            if !report.isSettled { throw ExitCode(TidemarkTool.undecided) }
+        }
+    }
+
+    /// All that a file says about its own syncing.
+    struct FileReport: Codable, Hashable {
+        struct Refusal: Codable, Hashable {
+            var table, record, code, detail, hint: String
+            var isDelete: Bool
+        }
+
+        struct Aside: Codable, Hashable { var table, record, reason: String }
+
+        struct Meeting: Codable, Hashable { var table, record, field, mine, theirs, rule: String }
+
+        struct ScopeReport: Codable, Hashable {
+            var scope: String
+            var complete, head: Int64?
+            var lastSync: Date?
+        }
+
+        var tables: [String] = []
+        var pending = 0
+        var pendingSince: Date?
+        var sent = 0
+        var rejected: [Refusal] = []
+        var parked: [Aside] = []
+        var conflicts: [Meeting] = []
+        var scopes: [ScopeReport] = []
+        var warnings: [String] = []
+
+        init(_ device: DeviceFile) async throws {
+            tables = try device.syncedTables()
+            let scopes = try device.scopes()
+            guard let scope = scopes.first, !tables.isEmpty else { return }
+            // Capture is brought up to date on the way; that is also what finds the triggers to be named.
+            let engine = try SyncEngine(
+                for: device.database, tables: tables.map { .table($0, scope: .constant(scope)) }, scopes: scopes,
+                transport: NoTransport())
+            try await engine.install()
+            let status = try await engine.status()
+            pending = status.pending
+            pendingSince = status.pendingSince
+            sent = status.sent
+            warnings = status.warnings
+            self.scopes = status.scopes.sorted { $0.key < $1.key }.map { scope, status in
+                ScopeReport(
+                    scope: scope.name, complete: status.complete, head: status.head, lastSync: status.lastSync)
+            }
+            rejected = try await engine.rejectedOperations().map { operation in
+                Refusal(
+                    table: operation.entity, record: operation.record, code: operation.code,
+                    detail: operation.detail, hint: operation.hint, isDelete: operation.isDelete)
+            }
+            conflicts = try await engine.conflicts().map { conflict in
+                Meeting(
+                    table: conflict.entity, record: conflict.record, field: conflict.field,
+                    mine: conflict.mine.shown, theirs: conflict.theirs.shown, rule: conflict.rule.rawValue)
+            }
+            parked = try await device.database.read { db in
+                try Row.fetchAll(db, sql: "SELECT entity, record, reason FROM tidemark_parked ORDER BY 1, 2")
+                    .map { Aside(table: $0[0], record: $0[1], reason: $0[2]) }
+            }
+        }
+
+        var isSettled: Bool { pending + sent == 0 && rejected.isEmpty && parked.isEmpty }
+
+        var lines: [String] {
+            guard !tables.isEmpty else { return ["not synced yet: `tidemark sync` begins it"] }
+            var lines = ["tables: \(tables.joined(separator: ", "))"]
+            for scope in scopes {
+                let position = scope.complete.map { "whole as of version \($0)" } ?? "nothing has come yet"
+                let last = scope.lastSync.map { ", last in sync \($0.formatted(.iso8601))" } ?? ""
+                lines.append("scope \(scope.scope): \(position)\(last)")
+            }
+            let since = pendingSince.map { ", the oldest of \($0.formatted(.iso8601))" } ?? ""
+            lines.append("to send: \(pending) edited records, \(sent) sent without a verdict\(since)")
+            for refusal in rejected {
+                lines.append("refused: \(refusal.table) \(refusal.record): \(refusal.detail) (\(refusal.code))")
+                if !refusal.hint.isEmpty { lines.append("  hint: \(refusal.hint)") }
+            }
+            for row in parked { lines.append("kept aside: \(row.table) \(row.record): \(row.reason)") }
+            for conflict in conflicts {
+                lines.append(
+                    "conflict: \(conflict.table) \(conflict.record).\(conflict.field):"
+                        + " \(conflict.mine) here, \(conflict.theirs) elsewhere (\(conflict.rule))")
+            }
+            return lines + warnings.map { "warning: \($0)" }
+        }
+    }
+
+    /// Nothing leaves the machine while a status is read.
+    private struct NoTransport: Transport {
+        func send(_ request: TransportRequest) async throws -> TransportResponse { throw URLError(.notConnectedToInternet) }
+    }
+
+    extension Value {
+        /// The value as a person reads it, on one line and not too long.
+        var shown: String {
+            switch self {
+            case .null: "NULL"
+            case .integer(let value): "\(value)"
+            case .real(let value): "\(value)"
+            case .text(let value): "'\(value.prefix(60).replacing("\n", with: " "))'"
+            case .blob(let value): "\(value.count) bytes"
+            }
+        }
+    }
+#endif

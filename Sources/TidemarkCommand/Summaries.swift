@@ -1,0 +1,98 @@
+#if Server
+    import Foundation
+    import Tidemark
+
+    /// What one sync did, for people and for programs.
+    struct SyncSummary: Codable, Hashable {
+        var pushed, received, applied, parked, rejected, roundTrips, bytesSent, bytesReceived: Int
+        var seconds: Double
+        /// What is left in the file after it: edits without a verdict, refused edits, rows kept aside.
+        var waiting, rejectedInAll, parkedInAll: Int
+        var warnings: [String]
+
+        init(_ report: SyncReport, _ status: SyncStatus) {
+            pushed = report.pushed
+            received = report.received
+            applied = report.applied
+            parked = report.parked
+            rejected = report.rejected
+            roundTrips = report.roundTrips
+            bytesSent = report.bytesSent
+            bytesReceived = report.bytesReceived
+            seconds = (report.duration / .milliseconds(1)).rounded() / 1000
+            waiting = status.pending + status.sent
+            rejectedInAll = status.rejected
+            parkedInAll = status.parked
+            warnings = status.warnings
+        }
+
+        var isInSync: Bool { waiting == 0 && rejectedInAll == 0 && parkedInAll == 0 }
+
+        var lines: [String] {
+            var lines = [
+                "sent \(pushed), received \(received), applied \(applied)"
+                    + " · \(bytesSent.asBytes) up, \(bytesReceived.asBytes) down"
+                    + " · \(roundTrips) round \(roundTrips == 1 ? "trip" : "trips") · \(seconds.asSeconds)"
+            ]
+            if waiting > 0 { lines.append("waiting: \(waiting) edits have no verdict yet") }
+            if rejectedInAll > 0 { lines.append("refused: \(rejectedInAll); `tidemark status` says why") }
+            if parkedInAll > 0 { lines.append("kept aside: \(parkedInAll) rows; `tidemark status` says why") }
+            return lines + warnings.map { "warning: \($0)" }
+        }
+
+        func json() throws -> String { try JSON.text(self) }
+    }
+
+    /// How a file stands, in one line.
+    struct StatusSummary: Codable, Hashable {
+        var activity: String
+        var pending, sent, rejected, parked: Int
+        var error: String?
+
+        init(_ status: SyncStatus) {
+            switch status.activity {
+            case .idle: activity = "idle"
+            case .syncing: activity = "syncing"
+            case .waiting: activity = "waiting"
+            case .stopped: activity = "stopped"
+            }
+            pending = status.pending
+            sent = status.sent
+            rejected = status.rejected
+            parked = status.parked
+            error = status.lastError?.description
+        }
+
+        var line: String {
+            var line = "\(activity): \(pending) edits to send, \(sent) without a verdict"
+            if rejected > 0 { line += ", \(rejected) refused" }
+            if parked > 0 { line += ", \(parked) kept aside" }
+            return line + (error.map { " · \($0)" } ?? "")
+        }
+
+        func json() throws -> String { try JSON.text(self) }
+    }
+
+    enum JSON {
+        static func text(_ value: some Encodable) throws -> String {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            encoder.dateEncodingStrategy = .iso8601
+            return String(decoding: try encoder.encode(value), as: UTF8.self)
+        }
+    }
+
+    extension Int {
+        /// `512 B`, `13.4 kB`, `2.1 MB`.
+        var asBytes: String {
+            let value = Double(self)
+            if value < 1000 { return "\(self) B" }
+            return value < 1_000_000 ? "\((value / 100).rounded() / 10) kB" : "\((value / 100_000).rounded() / 10) MB"
+        }
+    }
+
+    extension Double {
+        /// `0.35 s`, `12.1 s`.
+        var asSeconds: String { self < 10 ? "\((self * 100).rounded() / 100) s" : "\((self * 10).rounded() / 10) s" }
+    }
+#endif

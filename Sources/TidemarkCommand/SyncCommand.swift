@@ -1,0 +1,112 @@
+#if Server
+    import ArgumentParser
+    import Foundation
+    import Tidemark
+    import TidemarkAsyncHTTPClient
+    import TidemarkServer
+    import UnixSignals
+
+    struct SyncCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "sync",
+            abstract: "Sync any SQLite file with a server.",
+            discussion: """
+                The file keeps its own schema. The first run puts capture triggers and a few tidemark_* tables into it;
+                from then on every edit, by whatever program, is sent, and what changed elsewhere comes back. Rows that
+                are there already are sent too. Later runs remember tables and scope.
+
+                EXAMPLES
+                  export TIDEMARK_TOKEN=$(tidemark token --store sqlite:sync.sqlite --sub ada --scope 'workspace:*=rw')
+                  tidemark sync app.sqlite --server http://127.0.0.1:8080 --scope workspace:1 --table task --table project
+                  tidemark sync app.sqlite --server http://127.0.0.1:8080 --watch
+                """)
+
+        @Argument(help: ArgumentHelp("The SQLite file.", valueName: "file"))
+        var file: String
+
+        @Option(help: ArgumentHelp("The server's URL.", valueName: "url"))
+        var server: String
+
+        @Option(help: ArgumentHelp("The scope that the rows belong to.", valueName: "name"))
+        var scope: String?
+
+        @Option(name: .customLong("table"), help: ArgumentHelp("A table to sync; may be repeated.", valueName: "name"))
+        var tables: [String] = []
+
+        @Option(help: ArgumentHelp("The access token; better in TIDEMARK_TOKEN, which nobody sees.", valueName: "jwt"))
+        var token: String?
+
+        @Option(help: ArgumentHelp("Rows on the first page; it adapts from there.", valueName: "rows"))
+        var page: Int?
+
+        @Flag(help: "Keep syncing until interrupted.")
+        var watch = false
+
+        @Flag(help: "Report as JSON.")
+        var json = false
+
+        func validate() throws {
+            if let page, !(1...5000).contains(page) { throw ValidationError("--page is from 1 to 5000.") }
+        }
+
+        func run() async throws {
+            let device = try DeviceFile(file)
+            let scope = try device.scope(named: scope)
+            let tables = try device.tables(named: tables)
+            let transport = try makeTransport()
+            var configuration = SyncConfiguration()
+            if let page {
+                configuration.firstPage = page
+                configuration.pageRange = min(page, configuration.pageRange.lowerBound)...max(page, 5000)
+            }
+            do {
+                let engine = try SyncEngine(
+                    for: device.database, tables: tables, scopes: [scope], transport: transport,
+                    configuration: configuration)
+                try await watch ? follow(engine) : once(engine)
+            } catch let error as SyncError { throw Failure(error) }
+        }
+
+        private func makeTransport() throws -> AsyncHTTPClientTransport {
+            guard let url = URL(string: server), ["http", "https"].contains(url.scheme?.lowercased() ?? ""),
+                url.host() != nil
+            else {
+                throw Failure("'\(server)' is not a server's URL", hint: "write --server http://127.0.0.1:8080")
+            }
+            guard let token = token ?? ProcessInfo.processInfo.environment["TIDEMARK_TOKEN"], !token.isEmpty else {
+                throw Failure("no token is set", hint: "set TIDEMARK_TOKEN; `tidemark token` prints one")
+            }
+            return AsyncHTTPClientTransport(url) { token }
+        }
+
+        private func once(_ engine: SyncEngine) async throws {
+            let report = try await engine.syncNow()
+            let status = try await engine.status()
+            let summary = SyncSummary(report, status)
+            if json { Console.line(try summary.json()) } else { summary.lines.forEach(Console.line) }
+            if !summary.isInSync { throw ExitCode(TidemarkTool.undecided) }
+        }
+
+        /// Goes on until a signal comes; each change of the status is a line.
+        private func follow(_ engine: SyncEngine) async throws {
+            let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                tasks.addTask { try await engine.run() }
+                tasks.addTask {
+                    var last = ""
+                    for await status in engine.statusUpdates {
+                        let line = try json ? StatusSummary(status).json() : StatusSummary(status).line
+                        if line != last { Console.line(line) }
+                        last = line
+                    }
+                }
+                tasks.addTask { for await _ in signals { return } }
+                try await tasks.next()
+                tasks.cancelAll()
+                while let result = await tasks.nextResult() {
+                    if case .failure(let error) = result, !(error is CancellationError) { throw error }
+                }
+            }
+        }
+    }
+#endif

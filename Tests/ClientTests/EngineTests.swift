@@ -1,0 +1,215 @@
+import Foundation
+import GRDB
+import Testing
+import TidemarkServer
+import TidemarkTesting
+import TidemarkWire
+
+@testable import Tidemark
+
+@Suite("Engine: one exchange after another, whatever the network does")
+struct EngineTests {
+    private func problem(_ code: ProblemCode, _ detail: String = "d") -> Wire.Step {
+        let body = Problem(code, detail).body()
+        return { _, _ in
+            TransportResponse(status: code.status, headers: ["Content-Type": Problem.contentType], body: body)
+        }
+    }
+
+    @Test("making an engine touches neither file nor network")
+    func inert() async throws {
+        let device = try await Device("CREATE TABLE other (id TEXT PRIMARY KEY)", tables: ["other"])
+        let queue = try DatabaseQueue()
+        let engine = try SyncEngine(for: queue, tables: [.table("note")], scopes: ["w:1"], transport: device.wire)
+        #expect(try await engine.status().activity == .idle)
+        #expect(try await queue.read { try $0.tableExists("tidemark_meta") } == false)
+        #expect(await device.wire.requests.isEmpty)
+    }
+
+    @Test("an answer that is lost is asked for again under the same keys, and nothing happens twice")
+    func lostAnswer() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql("INSERT INTO note (id, title) VALUES ('n1', 'a')")
+        await device.wire.next { request, inner in
+            _ = try await inner.send(request)
+            throw Wire.Lost()
+        }
+        let engine = try device.engine()
+        let error = await #expect(throws: SyncError.self) { try await engine.syncNow() }
+        #expect(error?.code == .networkUnavailable)
+        #expect(error?.recovery == .wait)
+        #expect(try await engine.status().sent == 1)
+        #expect(try await engine.state(of: "note", id: "n1") == .sent)
+        #expect(try await engine.syncNow().pushed == 1)
+        #expect(try await engine.state(of: "note", id: "n1") == .clean)
+        let operations = await device.wire.bodies.map { $0.split(separator: "\"operations\"").last }
+        #expect(operations[0] == operations[1])
+        #expect(try await device.rows("SELECT complete FROM tidemark_scope") == ["1"])
+    }
+
+    @Test("a login page in place of the answer changes nothing")
+    func captivePortal() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        await device.wire.next { _, _ in
+            TransportResponse(status: 200, headers: ["content-type": "text/html"], body: Array("<html>".utf8))
+        }
+        let engine = try device.engine()
+        let error = await #expect(throws: SyncError.self) { try await engine.syncNow() }
+        #expect(error?.code == .answerUnusable)
+        try await engine.syncNow()
+    }
+
+    @Test("an expired token stops the scope until the next attempt, and wipes nothing")
+    func unauthenticated() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql("INSERT INTO note (id) VALUES ('n1')")
+        await device.wire.next(problem(.unauthenticated))
+        let engine = try device.engine()
+        let error = await #expect(throws: SyncError.self) { try await engine.syncNow() }
+        #expect(error?.recovery == .needsApp)
+        guard case .stopped(let shown) = try await engine.status().activity else {
+            Issue.record("the status does not say that the app must act")
+            return
+        }
+        #expect(shown.code == .unauthenticated)
+        #expect(try await engine.syncNow().pushed == 1)
+        #expect(try await engine.status().activity == .idle)
+    }
+
+    @Test("after a gap the unseen operations go, unchanged and in order, into a new lane")
+    func gap() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql("INSERT INTO note (id, title) VALUES ('n1', 'a')")
+        _ = try await device.seal(lane: "lane-0001")
+        try await device.sql("UPDATE tidemark_operation SET number = 5")
+        try await device.sql("INSERT INTO note (id, title) VALUES ('n2', 'b')")
+        try await device.engine().syncNow()
+        let bodies = await device.wire.bodies
+        #expect(bodies.count == 2)
+        #expect(bodies[0].contains(#""lane":"lane-0001","number":5"#))
+        #expect(!bodies[1].contains("\"number\":5"))
+        #expect(try await device.count("tidemark_operation WHERE finished_at IS NULL") == 0)
+    }
+
+    @Test("a checkpoint that has expired stops the scope and keeps the outbox")
+    func expired() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql("INSERT INTO note (id) VALUES ('n1')")
+        await device.wire.next(problem(.checkpointExpired))
+        let engine = try device.engine()
+        let error = await #expect(throws: SyncError.self) { try await engine.syncNow() }
+        #expect(error?.code == .checkpointExpired)
+        #expect(try await engine.status().sent == 1)
+    }
+
+    @Test("an operation that the server refuses is kept with its reason and holds nobody up")
+    func rejected() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory, entities: [.state("locked", direction: .pull)])
+        let schema = noteSchema + "CREATE TABLE locked (id TEXT PRIMARY KEY, title TEXT)"
+        let device = try await Device(schema, tables: ["note", "locked"], server: server, in: directory)
+        try await device.sql("INSERT INTO locked VALUES ('l', 'x'); INSERT INTO note (id) VALUES ('n1')")
+        let engine = try device.engine()
+        let report = try await engine.syncNow()
+        #expect(report.pushed == 2)
+        #expect(report.rejected == 1)
+        // The row is the server's again, and what was written is kept aside.
+        #expect(try await device.count("locked") == 0)
+        let rejected = try await engine.rejectedOperations()
+        #expect(rejected.map(\.code) == ["direction_forbidden"])
+        #expect(rejected.first?.fields == ["title": "x"])
+        #expect(try await engine.status().rejected == 1)
+    }
+
+    @Test("a policy that the app counts on and the server does not declare is told, and needs the app")
+    func declarations() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory, entities: [.state("note", conflict: .lastWriteWins)])
+        let device = try await Device(noteSchema, tables: ["note"], server: server, in: directory)
+        let engine = try SyncEngine(
+            for: device.writer, tables: [.table("note", conflicts: .mergeFields)], scopes: ["w:1"],
+            transport: device.wire)
+        let error = await #expect(throws: SyncError.self) { try await engine.syncNow() }
+        #expect(error?.code == .declarationMismatch)
+        #expect(error?.recovery == .needsApp)
+    }
+
+    @Test("one scope's failure leaves the others up to date")
+    func scopes() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let schema = noteSchema + "CREATE TABLE mine (id TEXT PRIMARY KEY, title TEXT)"
+        let device = try await Device(schema, tables: ["note"], server: server, in: directory)
+        let transport = InProcessTransport(to: server) { scope in
+            guard scope == "w:2" else { throw Problem(.scopeForbidden, "Not yours.") }
+            return .readWrite(as: "ada")
+        }
+        let engine = try SyncEngine(
+            for: device.writer,
+            tables: [.table("note", scope: .constant("w:1")), .table("mine", scope: .constant("w:2"))],
+            scopes: ["w:1", "w:2"], transport: transport)
+        try await engine.install()
+        try await device.sql("INSERT INTO mine VALUES ('m', 'x'); INSERT INTO note (id) VALUES ('n1')")
+        let error = await #expect(throws: SyncError.self) { try await engine.syncNow() }
+        #expect(error?.code == .scopeForbidden)
+        #expect(error?.scope == "w:1")
+        #expect(try await engine.state(of: "mine", id: "m") == .clean)
+        #expect(try await engine.state(of: "note", id: "n1") == .sent)
+        #expect(try await engine.status().scopes["w:2"]?.lag == 0)
+    }
+
+    @Test("tables and scopes that do not fit together are refused")
+    func configuration() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        for (tables, scopes) in [
+            ([.table("note")], ["w:1", "w:2"] as [Scope]), ([.table("note", scope: .constant("w:3"))], ["w:1"]),
+            ([], ["w:1"]), ([.table("note"), .table("NOTE")], ["w:1"]),
+        ] as [([SyncedTable], [Scope])] {
+            let error = #expect(throws: SyncError.self) {
+                try SyncEngine(for: device.writer, tables: tables, scopes: scopes, transport: device.wire)
+            }
+            #expect(error?.code == .configurationInvalid)
+        }
+    }
+
+    @Test("a running engine sends what any connection writes, without being asked", .timeLimit(.minutes(1)))
+    func running() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        var configuration = SyncConfiguration()
+        configuration.pollInterval = .milliseconds(50)
+        let engine = try device.engine(configuration)
+        let running = Task { try await engine.run() }
+        try await device.sql("INSERT INTO note (id) VALUES ('n1')")
+        let other = try DatabaseQueue(path: device.path, configuration: Self.patient)
+        try await other.write { db in try db.execute(sql: "INSERT INTO note (id) VALUES ('n2')") }
+        for await status in engine.statusUpdates where status.pending == 0 && status.sent == 0 {
+            if status.scopes["w:1"]?.complete == 2 { break }
+        }
+        running.cancel()
+        try await running.value
+        #expect(try await device.count("tidemark_operation WHERE status = 'applied'") == 2)
+    }
+
+    @Test("a running engine comes back by itself once the network does", .timeLimit(.minutes(1)))
+    func recovering() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        var configuration = SyncConfiguration()
+        configuration.backoff.baseMilliseconds = 10
+        configuration.backoff.jitterMilliseconds = 5
+        configuration.breakerCoolDown = .milliseconds(50)
+        for _ in 0..<8 { await device.wire.next { _, _ in throw Wire.Lost() } }
+        try await device.sql("INSERT INTO note (id) VALUES ('n1')")
+        let engine = try device.engine(configuration)
+        let running = Task { try await engine.run() }
+        for await status in engine.statusUpdates where status.scopes["w:1"]?.complete == 1 { break }
+        running.cancel()
+        try await running.value
+        #expect(try await engine.status().lastError == nil)
+    }
+
+    private static let patient: Configuration = {
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(5)
+        return configuration
+    }()
+}

@@ -1,0 +1,108 @@
+import Testing
+
+@testable import TidemarkCore
+
+@Suite("Sync machine")
+struct SyncMachineTests {
+    private let start = Instant(milliseconds: 1_000)
+
+    /// A machine behind a reference, so that an expectation can ask it.
+    private final class Driver {
+        var machine = SyncMachine()
+        var state: SyncMachine.State { machine.state }
+
+        func handle(_ event: SyncMachine.Event, now: Instant, jitter: UInt64) -> [SyncMachine.Effect] {
+            machine.handle(event, now: now, jitter: jitter)
+        }
+    }
+
+    private func machine(_ events: SyncMachine.Event...) -> Driver {
+        let driver = Driver()
+        for event in events { _ = driver.handle(event, now: start, jitter: 0) }
+        return driver
+    }
+
+    @Test("one round: wake, answer, apply, rest until the tick")
+    func round() {
+        let machine = machine()
+        #expect(machine.handle(.wake, now: start, jitter: 0) == [.exchange])
+        #expect(machine.handle(.answered, now: start, jitter: 0) == [.apply])
+        #expect(machine.handle(.applied(hasMore: true, wait: nil), now: start, jitter: 0) == [.exchange])
+        _ = machine.handle(.answered, now: start, jitter: 0)
+        #expect(machine.handle(.applied(hasMore: false, wait: nil), now: start, jitter: 0) == [.sleep(until: start + 30_000)])
+        #expect(machine.handle(.timer, now: start + 30_000, jitter: 0) == [.exchange])
+    }
+
+    @Test("a wake in mid-exchange is not lost")
+    func wanted() {
+        let machine = machine(.wake, .wake, .answered)
+        #expect(machine.handle(.applied(hasMore: false, wait: nil), now: start, jitter: 0) == [.exchange])
+    }
+
+    @Test("a failure waits, longer each time, and never longer than the foreground's limit")
+    func waits() {
+        let machine = machine(.wake)
+        #expect(machine.handle(.failed(.transient, wait: nil), now: start, jitter: 0) == [.sleep(until: start + 1_000)])
+        #expect(machine.handle(.timer, now: start + 500, jitter: 0) == [.sleep(until: start + 1_000)])
+        #expect(machine.handle(.timer, now: start + 1_000, jitter: 0) == [.exchange])
+        let again = machine.handle(.failed(.transient, wait: nil), now: start + 1_000, jitter: 0)
+        #expect(again == [.sleep(until: start + 3_000)])
+        #expect(machine.handle(.wake, now: start + 1_001, jitter: 0).isEmpty)
+        #expect(machine.handle(.reset, now: start + 1_001, jitter: 0) == [.exchange])
+    }
+
+    @Test("what the server asks for is waited for")
+    func retryAfter() {
+        let machine = machine(.wake)
+        #expect(machine.handle(.failed(.transient, wait: 90_000), now: start, jitter: 0) == [.sleep(until: start + 90_000)])
+        let busy = self.machine(.wake, .answered)
+        #expect(busy.handle(.applied(hasMore: true, wait: 5_000), now: start, jitter: 0) == [.sleep(until: start + 5_000)])
+        #expect(busy.handle(.timer, now: start + 5_000, jitter: 0) == [.exchange])
+        #expect(busy.state == .exchanging(attempt: 0))
+    }
+
+    @Test("a gap is repaired at once, but not twice in a row")
+    func repair() {
+        let machine = machine(.wake)
+        #expect(machine.handle(.failed(.resolve, wait: nil), now: start, jitter: 0) == [.repair, .exchange])
+        let again = machine.handle(.failed(.resolve, wait: nil), now: start, jitter: 0)
+        #expect(again.first == .repair)
+        #expect(!again.contains(.exchange))
+    }
+
+    @Test("what needs the app stops until the user asks; a bad token is tried again at the tick")
+    func stops() {
+        let machine = machine(.wake, .failed(.needsApp, wait: nil))
+        #expect(machine.handle(.timer, now: start, jitter: 0).isEmpty)
+        #expect(machine.handle(.wake, now: start, jitter: 0).isEmpty)
+        #expect(machine.handle(.reset, now: start, jitter: 0) == [.exchange])
+        let expired = self.machine(.wake, .failed(.unauthenticated, wait: nil))
+        #expect(expired.handle(.wake, now: start, jitter: 0).isEmpty)
+        #expect(expired.handle(.timer, now: start, jitter: 0) == [.exchange])
+    }
+
+    @Test("every state that can be reached leads on: to an exchange, by the timer or by the user")
+    func everyStateLeadsOn() {
+        let events: [SyncMachine.Event] =
+            [.wake, .timer, .reset, .answered, .applied(hasMore: true, wait: nil), .applied(hasMore: false, wait: 3)]
+            + FailureClass.allCases.map { .failed($0, wait: nil) }
+        var seen: Set<SyncMachine> = []
+        var waiting = [(SyncMachine(), start)]
+        while let (machine, now) = waiting.popLast() {
+            guard seen.count < 5_000, seen.insert(machine).inserted else { continue }
+            if !machine.isBusy {
+                var asked = machine
+                let effects = asked.handle(.reset, now: now, jitter: 0)
+                #expect(effects == [.exchange], "\(machine.state)")
+            }
+            for event in events {
+                var next = machine
+                let effects = next.handle(event, now: now, jitter: 0)
+                // A machine that is at rest and not stopped for good has said when it wants to be called.
+                if effects.isEmpty { #expect(next.isBusy || next.state == machine.state, "\(machine.state) \(event)") }
+                waiting.append((next, now + 20_000))
+            }
+        }
+        #expect(seen.count > 50)
+    }
+}
