@@ -28,6 +28,9 @@ package struct Checkpoint: Hashable, Sendable {
             origin: scope.head)
     }
 
+    /// The incarnation's name on the wire.
+    package var epoch: String { String(UInt64(bitPattern: incarnation), radix: 16) }
+
     package var isWalking: Bool { position < horizon }
 
     /// Tombstones at or below this version are of no use to the reader.
@@ -128,42 +131,22 @@ extension Checkpoint {
 
 extension Checkpoint {
     private static let format: Int64 = 1
-    private static let markLength = 16
 
-    /// An opaque text: the numbers above and a mark that binds them to the scope and to the server's key.
+    /// An opaque text: the numbers above, bound to the scope and to the server's key.
     package func token(scope: Scope, key: [UInt8]) -> String {
         var writer = ByteWriter()
         for number in [Self.format, incarnation, position, horizon, complete, origin ?? -1] { writer.integer(number) }
-        let body = writer.bytes
-        return Base64URL.encode(body + Self.mark(body, scope: scope, key: key))
+        return SealedToken.seal(writer.bytes, .checkpoint, scope: scope, key: key)
     }
 
     package init(token: String, scope: Scope, key: [UInt8]) throws(Problem) {
-        let invalid = Problem(.invalidCheckpoint, "`since` is not a checkpoint of scope \(scope).")
-        guard token.utf8.count <= 256, let bytes = Base64URL.decode(token), bytes.count > Self.markLength else {
-            throw invalid
-        }
-        let body = bytes.dropLast(Self.markLength)
-        guard Self.isEqual(Self.mark(body, scope: scope, key: key), bytes.suffix(Self.markLength)) else {
-            throw invalid
-        }
-        var reader = ByteReader(body)
-        guard reader.integer() == Self.format, let incarnation = reader.integer(), let position = reader.integer(),
+        guard var reader = SealedToken.open(token, .checkpoint, scope: scope, key: key),
+            reader.integer() == Self.format, let incarnation = reader.integer(), let position = reader.integer(),
             let horizon = reader.integer(), let complete = reader.integer(), let origin = reader.integer(),
             reader.isAtEnd, 0 <= position, position <= horizon, 0 <= complete, complete <= horizon
-        else { throw invalid }
+        else { throw Problem(.invalidCheckpoint, "`since` is not a checkpoint of scope \(scope).") }
         self.init(
             incarnation: incarnation, position: position, horizon: horizon, complete: complete,
             origin: origin < 0 ? nil : origin)
-    }
-
-    private static func mark(_ body: some Sequence<UInt8>, scope: Scope, key: [UInt8]) -> [UInt8] {
-        let bound = Array("checkpoint\0\(scope.name)\0".utf8) + body
-        return Array(SHA256.authenticate(bound, key: key).prefix(markLength))
-    }
-
-    /// Looks at every byte, so that the time taken says nothing about where a forgery went wrong.
-    private static func isEqual(_ left: [UInt8], _ right: ArraySlice<UInt8>) -> Bool {
-        left.count == right.count && zip(left, right).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
     }
 }

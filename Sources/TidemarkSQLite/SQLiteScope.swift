@@ -40,7 +40,7 @@ class SQLiteScope: ScopeReader {
         let statement = try db.cachedStatement(
             sql: """
                 SELECT version, payload, field_versions FROM change
-                WHERE scope = ? AND entity = ? AND record = ? AND superseded_by IS NULL
+                WHERE scope = ? AND entity = ? AND record = ? ORDER BY version DESC LIMIT 1
                 """)
         guard let row = try Row.fetchOne(statement, arguments: [id, entity, record.text]) else { return nil }
         return StoredRecord(
@@ -60,7 +60,37 @@ class SQLiteScope: ScopeReader {
                   AND (superseded_by IS NULL OR superseded_by > ?3) AND (kind <> 1 OR version > ?4)
                 ORDER BY version
                 """)
-        let cursor = try Row.fetchCursor(statement, arguments: [id, position, horizon, tombstonesAfter])
+        try visitRows(statement, [id, position, horizon, tombstonesAfter], visit)
+    }
+
+    func entities() throws -> [String] {
+        guard let id else { return [] }
+        // Hops from one entity to the next along the index instead of looking at every row.
+        let next = try db.cachedStatement(sql: "SELECT min(entity) FROM change WHERE scope = ? AND entity > ?")
+        var names: [String] = []
+        while let name = try String.fetchOne(next, arguments: [id, names.last ?? ""]) { names.append(name) }
+        return names
+    }
+
+    func records(
+        of entity: String, above base: Version, at horizon: Version?, after record: RecordID?,
+        _ visit: (BorrowedChange) -> Bool
+    ) throws {
+        guard let id else { return }
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT version, kind, time, entity, record, payload FROM change
+                WHERE scope = ?1 AND entity = ?2 AND record > ?3 AND version > ?4 AND version <= ?5
+                  AND (superseded_by IS NULL OR superseded_by > ?5) AND (kind <> 1 OR ?4 > 0)
+                ORDER BY record
+                """)
+        try visitRows(statement, [id, entity, record?.text ?? "", base, horizon ?? Int64.max], visit)
+    }
+
+    private func visitRows(
+        _ statement: Statement, _ arguments: StatementArguments, _ visit: (BorrowedChange) -> Bool
+    ) throws {
+        let cursor = try Row.fetchCursor(statement, arguments: arguments)
         // The columns are read where SQLite holds them: a row goes from its page into the answer in one copy.
         let raw = statement.sqliteStatement
         while try cursor.next() != nil {

@@ -40,7 +40,7 @@ enum Schema {
             payload BLOB, field_versions BLOB)
         """,
         "CREATE UNIQUE INDEX change_version ON change (scope, version)",
-        "CREATE UNIQUE INDEX change_record ON change (scope, entity, record) WHERE superseded_by IS NULL",
+        "CREATE UNIQUE INDEX change_record ON change (scope, entity, record, version)",
         "CREATE INDEX change_superseded ON change (superseded_at) WHERE superseded_at IS NOT NULL",
         """
         CREATE TABLE lane (

@@ -40,6 +40,17 @@ public protocol ScopeReader {
         _ visit: (BorrowedChange) -> Bool
     ) throws
 
+    /// The names of all entities that the scope holds rows of, in any order.
+    func entities() throws -> [String]
+
+    /// Visits an entity's rows with a version above `base` that are live as of `horizon` (`nil`: that are newest), in
+    /// the byte order of their records and behind `record`, until `visit` answers `false`. Tombstones are left out
+    /// where `base` is 0.
+    func records(
+        of entity: String, above base: Version, at horizon: Version?, after record: RecordID?,
+        _ visit: (BorrowedChange) -> Bool
+    ) throws
+
     /// How far a lane has come; zero for one that was never seen.
     func lane(_ lane: LaneName) throws -> Int64
 

@@ -33,7 +33,7 @@ extension SyncServer {
             let page = try await page(
                 of: request.scope, since: request.since, limit: limit, leavingOut: pushed.verbatim)
             answer.raw(",")
-            answer.raw(page.members)
+            answer.raw(page)
         }
         answer.raw("}")
         return answer.bytes

@@ -28,12 +28,15 @@ public struct EntityDeclaration: Hashable, Sendable {
     public var serverFields: [String]
     /// Which way changes travel.
     public var direction: Direction
+    /// The class in which its records come first or last in a snapshot; lower classes come earlier (A18).
+    public var priority: Int
 
     /// Makes a declaration.
     public init(
         _ name: String, kind: Kind = .state, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
-        direction: Direction = .both
+        direction: Direction = .both, priority: Int = 1
     ) {
+        self.priority = priority
         self.name = name
         self.kind = kind
         self.conflict = conflict
@@ -44,9 +47,10 @@ public struct EntityDeclaration: Hashable, Sendable {
     /// Records with a present state.
     public static func state(
         _ name: String, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
-        direction: Direction = .both
+        direction: Direction = .both, priority: Int = 1
     ) -> EntityDeclaration {
-        EntityDeclaration(name, conflict: conflict, serverFields: serverFields, direction: direction)
+        EntityDeclaration(
+            name, conflict: conflict, serverFields: serverFields, direction: direction, priority: priority)
     }
 
     /// Append-only entries.
@@ -87,6 +91,7 @@ package struct Declarations: Hashable, Sendable {
             writer.string(entity.kind.rawValue)
             writer.member("conflict", entity.conflict.rawValue)
             writer.member("direction", entity.direction.rawValue)
+            writer.member("priority", Int64(entity.priority))
             writer.raw(",\"serverFields\":[")
             for (index, field) in entity.serverFields.enumerated() {
                 if index > 0 { writer.raw(",") }
@@ -127,6 +132,7 @@ extension EntityDeclaration {
             case "kind": kind = Kind(rawValue: try reader.readString()) ?? .state
             case "conflict": conflict = ConflictPolicy(rawValue: try reader.readString()) ?? .mergeFields
             case "direction": direction = Direction(rawValue: try reader.readString()) ?? .both
+            case "priority": priority = Int(truncatingIfNeeded: try reader.readInteger())
             case "serverFields":
                 try reader.enterArray()
                 while try reader.nextElement() { serverFields.append(try reader.readString()) }

@@ -1,0 +1,70 @@
+package import TidemarkWire
+
+/// A walk in key order, fixed at one version (PROTOCOL.md 3): a snapshot, or a delta whose critical entities come first.
+package struct Pin: Hashable, Sendable {
+    package var incarnation: Int64
+    /// The version as of which rows are shown.
+    package var horizon: Version
+    /// What the reader has already: 0 for a snapshot.
+    package var base: Version
+    /// The order of entities that the walk began with; under another one its cursors mean nothing.
+    package var order: Int64
+
+    package init(incarnation: Int64, horizon: Version, base: Version, order: Int64) {
+        self.incarnation = incarnation
+        self.horizon = horizon
+        self.base = base
+        self.order = order
+    }
+
+    /// The checkpoint of the boundary, which the reader stores when the walk has ended.
+    package var checkpoint: Checkpoint {
+        Checkpoint(incarnation: incarnation, position: horizon, horizon: horizon, complete: horizon, origin: nil)
+    }
+
+    package func token(scope: Scope, key: [UInt8]) -> String {
+        var writer = ByteWriter()
+        for number in [incarnation, horizon, base, order] { writer.integer(number) }
+        return SealedToken.seal(writer.bytes, .snapshot, scope: scope, key: key)
+    }
+
+    package init?(token: String, scope: Scope, key: [UInt8]) {
+        guard var reader = SealedToken.open(token, .snapshot, scope: scope, key: key),
+            let incarnation = reader.integer(), let horizon = reader.integer(), let base = reader.integer(),
+            let order = reader.integer(), reader.isAtEnd, 0 <= base, base <= horizon
+        else { return nil }
+        self.init(incarnation: incarnation, horizon: horizon, base: base, order: order)
+    }
+
+    /// Whether the scope's history still holds what the walk was fixed at.
+    package func isServable(in scope: ScopeHistory) -> Bool {
+        (try? checkpoint.resumed(in: scope)) != nil
+    }
+}
+
+/// A place in a walk in key order: behind this record.
+package struct Cursor: Hashable, Sendable {
+    package var entity: String
+    package var record: RecordID
+
+    package init(entity: String, record: RecordID) {
+        self.entity = entity
+        self.record = record
+    }
+
+    package func token(in pin: Pin, scope: Scope, key: [UInt8]) -> String {
+        var writer = ByteWriter()
+        writer.integer(pin.horizon)
+        writer.run(entity.utf8)
+        writer.run(record.text.utf8)
+        return SealedToken.seal(writer.bytes, .cursor, scope: scope, key: key)
+    }
+
+    package init?(token: String, in pin: Pin, scope: Scope, key: [UInt8]) {
+        guard var reader = SealedToken.open(token, .cursor, scope: scope, key: key), reader.integer() == pin.horizon,
+            let entity = reader.run(), let text = reader.run(), reader.isAtEnd,
+            let record = RecordID(String(decoding: text, as: UTF8.self))
+        else { return nil }
+        self.init(entity: String(decoding: entity, as: UTF8.self), record: record)
+    }
+}

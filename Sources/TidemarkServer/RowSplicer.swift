@@ -1,0 +1,46 @@
+import TidemarkWire
+
+/// Splices stored rows into a page: a row's fields are copied as they are, never parsed. A page ends early rather than
+/// pass its byte budget, and its first change always fits.
+struct RowSplicer {
+    var writer: JSONWriter
+    private(set) var isFull = false
+    private var taken = 0
+    private var written = 0
+    private let limit: Int
+    private let byteBudget: Int
+
+    init(limit: Int, byteBudget: Int) {
+        self.limit = limit
+        self.byteBudget = byteBudget
+        writer = JSONWriter(capacity: min(byteBudget, limit * 320))
+    }
+
+    /// Counts a change in, or finds the page full.
+    mutating func hasRoom(for change: BorrowedChange) -> Bool {
+        isFull = taken == limit || (taken > 0 && writer.bytes.count + change.payload.count > byteBudget)
+        if !isFull { taken += 1 }
+        return !isFull
+    }
+
+    mutating func append(_ change: BorrowedChange) {
+        if written > 0 { writer.raw(",") }
+        written += 1
+        switch change.kind {
+        case .upsert: writer.raw("{\"type\":\"upsert\",\"entity\":\"")
+        case .delete: writer.raw("{\"type\":\"delete\",\"entity\":\"")
+        case .event: writer.raw("{\"type\":\"event\",\"entity\":\"")
+        }
+        writer.raw(change.entity)
+        writer.raw("\",\"id\":")
+        writer.string(utf8: change.record)
+        writer.member("version", change.version)
+        if change.kind == .delete { writer.memberName("deletedAt") } else { writer.memberName("updatedAt") }
+        Timestamp.write(milliseconds: change.time, to: &writer)
+        if change.kind != .delete {
+            writer.raw(",\"data\":")
+            writer.raw(change.payload)
+        }
+        writer.raw("}")
+    }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import Testing
+
+@testable import TidemarkServer
+@testable import TidemarkWire
+
+@Suite("Snapshot")
+struct SnapshotTests {
+    private func page(
+        _ bench: Bench, token: String? = nil, cursor: String? = nil, since: String? = nil, limit: Int64 = 2
+    ) async throws -> (answer: Answer, token: String?, cursor: String?, consistent: Bool, bytes: [UInt8]) {
+        let page = try await bench.server.snapshot(
+            of: "s", token: token, cursor: cursor, since: since, limit: limit, access: .read(as: "ada"))
+        let object = try JSONSerialization.jsonObject(with: Data(page.body)) as? [String: Any] ?? [:]
+        return (
+            try Answer(page.body), object["snapshotToken"] as? String, object["pageCursor"] as? String,
+            object["consistent"] as? Bool ?? false, page.body
+        )
+    }
+
+    private func walk(
+        _ bench: Bench, since: String? = nil, limit: Int64 = 2, meanwhile: () async throws -> Void = {}
+    ) async throws -> (changes: [Answer.Change], next: String?, consistent: Bool) {
+        var page = try await page(bench, since: since, limit: limit)
+        var changes = page.answer.changes
+        var isConsistent = page.consistent
+        while page.answer.hasMore {
+            try await meanwhile()
+            page = try await self.page(bench, token: page.token, cursor: page.cursor, limit: limit)
+            changes += page.answer.changes
+            isConsistent = isConsistent && page.consistent
+        }
+        return (changes, page.answer.nextSince, isConsistent)
+    }
+
+    private func filled(_ entities: [EntityDeclaration] = []) async throws -> Bench {
+        let bench = try Bench(entities: entities)
+        try await bench.server.commit(to: "s") { changes in
+            for name in ["b", "d", "a", "c"] {
+                changes.upsert("task", id: RecordID(name)!, ["n": 1])
+                changes.upsert("profile", id: RecordID(name)!, ["n": 1])
+            }
+            changes.delete("task", id: "d")
+        }
+        return bench
+    }
+
+    @Test(
+        "Live records come by priority, then entity and id; deleted ones do not", arguments: [1, 2, 3, 100] as [Int64])
+    func order(limit: Int64) async throws {
+        let bench = try await filled([.state("task"), .state("profile", priority: 0)])
+        let walk = try await walk(bench, limit: limit)
+        #expect(
+            walk.changes.map { $0.entity + $0.id }
+                == ["profilea", "profileb", "profilec", "profiled", "taska", "taskb", "taskc"])
+        #expect(walk.next != nil)
+    }
+
+    @Test("Writes made meanwhile never show in it and are in the delta that follows")
+    func pinned() async throws {
+        let bench = try await filled()
+        var round: Int64 = 1
+        let walk = try await walk(bench) {
+            round += 1
+            let value = round
+            try await bench.server.commit(to: "s") { changes in
+                changes.upsert("task", id: "c", ["n": .integer(value)])
+                changes.upsert("task", id: "new", ["n": .integer(value)])
+                changes.delete("task", id: "a")
+            }
+        }
+        #expect(walk.consistent)
+        #expect(walk.changes.filter { $0.entity == "task" }.map(\.id) == ["a", "b", "c"])
+        #expect(walk.changes.allSatisfy { $0.data == ["n": 1] })
+        let delta = try await bench.pullAll(since: walk.next)
+        #expect(Set(delta.changes.map { "\($0.type) \($0.id)" }) == ["upsert c", "upsert new", "delete a"])
+    }
+
+    @Test("A page's address gives the same bytes while the window holds it")
+    func immutable() async throws {
+        let bench = try await filled()
+        let first = try await page(bench)
+        let second = try await page(bench, token: first.token, cursor: first.cursor)
+        try await bench.server.commit(to: "s") { $0.upsert("task", id: "c", ["n": 9]) }
+        #expect(try await page(bench, token: first.token, cursor: first.cursor).bytes == second.bytes)
+    }
+
+    @Test("A walk that outlived the window goes on with rows as they are, and says so; the delta makes it whole")
+    func outlived() async throws {
+        let bench = try await filled()
+        let first = try await page(bench)
+        bench.clock += 3_600_000
+        try await bench.server.commit(to: "s") { $0.upsert("task", id: "c", ["n": 9]) }
+        bench.clock += 3_600_000
+        #expect(try await bench.server.sweep() > 0)
+        let rest = try await page(bench, token: first.token, cursor: first.cursor, limit: 100)
+        #expect(!rest.consistent)
+        #expect(rest.answer.changes.last?.data == ["n": 9])
+        let delta = try await bench.pullAll(since: rest.answer.nextSince)
+        #expect(delta.changes.map(\.id) == ["c"])
+    }
+
+    @Test("A delta in the same order holds what changed, deletions too")
+    func prioritisedDelta() async throws {
+        let bench = try await filled([.state("profile", priority: 0)])
+        let since = try await bench.pullAll().nextSince
+        try await bench.server.commit(to: "s") { changes in
+            changes.upsert("task", id: "a", ["n": 2])
+            changes.delete("task", id: "b")
+            changes.upsert("profile", id: "z", ["n": 2])
+        }
+        let walk = try await walk(bench, since: since, limit: 1)
+        #expect(
+            walk.changes.map { "\($0.type) \($0.entity) \($0.id)" } == [
+                "upsert profile z", "upsert task a", "delete task b",
+            ])
+        #expect(try await bench.pullAll(since: walk.next).changes.isEmpty)
+    }
+
+    @Test("Tokens of another scope, altered ones and foreign cursors are refused")
+    func foreign() async throws {
+        let bench = try await filled()
+        let first = try await page(bench)
+        let altered = await problem { _ = try await page(bench, token: first.token.map { $0 + "A" }) }
+        #expect(altered?.code == .invalidCheckpoint)
+        try await bench.server.commit(to: "s") { $0.upsert("task", id: "q", [:]) }
+        let other = try await page(bench)
+        let mixed = await problem { _ = try await page(bench, token: other.token, cursor: first.cursor) }
+        #expect(mixed?.code == .invalidCheckpoint)
+        let checkpoint = try await bench.pullAll().nextSince
+        #expect(await problem { _ = try await page(bench, token: checkpoint) }?.code == .invalidCheckpoint)
+    }
+}
