@@ -88,6 +88,7 @@ let package = Package(
             name: "TidemarkCommand",
             dependencies: [
                 "Tidemark", "TidemarkAsyncHTTPClient", "TidemarkServer", "TidemarkSQLite", "TidemarkHummingbird",
+                "TidemarkWire",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
                 .product(name: "Configuration", package: "swift-configuration", condition: server),

@@ -22,6 +22,11 @@ struct Exchange: Sendable {
         _ db: Database, scope: Scope, lane: String, layout: Layout, serverFields: [String: Set<String>], pageLimit: Int,
         operationLimit: Int, now: Int64
     ) throws {
+        guard layout.schemaVersion == (try Installation.schemaVersion(db)) else {
+            throw SyncError(
+                .databaseFailed, "The app's schema changed just now.", hint: "It is tried again by itself.",
+                scope: scope)
+        }
         let record = try ScopeRecord.read(db, scope)
         let sealing = Sealing(
             db: db, layout: layout, scope: record, serverFields: serverFields, lane: lane, now: now,

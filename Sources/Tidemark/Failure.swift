@@ -15,7 +15,8 @@ struct Failure: Error {
         problem = response.body.withUnsafeBytes { Problem(from: $0) }
         kind = problem?.code == .invalidCheckpoint ? .bootstrap : FailureClass(status: response.status)
         wait = response.header("Retry-After").flatMap { Int64($0) }.map { max(0, min($0, 24 * 3600)) * 1000 }
-        let detail = problem.map { $0.detail.isEmpty ? $0.code.title : $0.detail } ?? "The answer's status is \(response.status)."
+        let told = problem.map { $0.detail.isEmpty ? $0.code.title : $0.detail }
+        let detail = told ?? "The answer's status is \(response.status)."
         error = SyncError(Self.code(kind, response.status), detail, hint: problem?.code.hint ?? "", scope: scope)
     }
 

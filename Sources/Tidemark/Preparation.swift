@@ -24,12 +24,11 @@ actor Preparation {
     /// Installs capture, or looks whether a migration has changed the schema since.
     func install() async throws -> Layout {
         let resolved = resolved
-        let layout = layout
-        let found = try await writer.write { db in
-            if let layout, layout.schemaVersion == (try Installation.schemaVersion(db)) { return layout }
-            return try Installation.install(db, tables: resolved)
+        if let layout, layout.schemaVersion == (try await writer.read { try Installation.schemaVersion($0) }) {
+            return layout
         }
-        self.layout = found
+        let found = try await writer.write { db in try Installation.install(db, tables: resolved) }
+        layout = found
         return found
     }
 
@@ -64,7 +63,8 @@ actor Preparation {
             guard let expected = table.conflicts, expected != declared else { continue }
             throw SyncError(
                 .declarationMismatch,
-                "The app expects '\(expected.rawValue)' for '\(table.name)', the server declares '\(declared.rawValue)'.",
+                "The app expects '\(expected.rawValue)' for '\(table.name)', "
+                    + "the server declares '\(declared.rawValue)'.",
                 hint: "Change `conflicts:` in the app or the entity's `conflict` on the server.")
         }
         let fingerprint = response.header(ProtocolVersion.declarationsHeader)

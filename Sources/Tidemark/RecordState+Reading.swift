@@ -63,8 +63,9 @@ extension RejectedOperation {
     }
 
     func discard(_ db: Database, _ layout: Layout) throws {
-        let isLocal = try Query(db, "SELECT lane IS NULL FROM tidemark_operation WHERE id = ?1 AND finished_at IS NOT NULL")
-            .first(db, [.integer(id)]) { $0.integer(0) == 1 }
+        let isLocal = try Query(
+            db, "SELECT lane IS NULL FROM tidemark_operation WHERE id = ?1 AND finished_at IS NOT NULL"
+        ).first(db, [.integer(id)]) { $0.integer(0) == 1 }
         guard let isLocal else { return }
         try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1").execute([.integer(id)])
         guard isLocal, let shape = layout[entity], let recordID = RecordID(record), let key = shape.key(of: recordID)

@@ -4,6 +4,9 @@ actor StatusBoard {
     private var nextListener = 0
     private var latest: SyncStatus?
 
+    /// Whether anybody wants to know; else the status need not be read.
+    var isWatched: Bool { !listeners.isEmpty }
+
     func add(_ continuation: AsyncStream<SyncStatus>.Continuation) {
         let number = nextListener
         nextListener += 1
@@ -18,5 +21,9 @@ actor StatusBoard {
         for listener in listeners.values { listener.yield(status) }
     }
 
-    private func remove(_ number: Int) { listeners[number] = nil }
+    private func remove(_ number: Int) {
+        listeners[number] = nil
+        // While nobody listens nothing is read, and what was heard last grows old.
+        if listeners.isEmpty { latest = nil }
+    }
 }

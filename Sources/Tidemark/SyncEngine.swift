@@ -47,7 +47,10 @@ public actor SyncEngine {
     /// Rows that are in the tables when capture is first installed count as made on this device, and are sent.
     /// - Throws: ``SyncError`` where a table cannot be synced as it is declared.
     public func install() async throws {
-        let layout = try await preparation.install()
+        let layout: Layout
+        do { layout = try await preparation.install() } catch let error as DatabaseError {
+            throw Failure.database(error, scope: scopes[0]).error
+        }
         if drivers.isEmpty {
             drivers = scopes.map { scope in
                 ScopeDriver(scope: scope, preparation: preparation, configuration: configuration) { [weak self] in
@@ -60,6 +63,15 @@ public actor SyncEngine {
 
     private var warnings: [String] = []
 
+    /// Another process may hold the file just now; that must not end a task that runs for the app's whole life.
+    private func installPatiently() async throws {
+        while true {
+            do { return try await install() } catch let error as SyncError where error.recovery == .wait {
+                try await Task.sleep(for: configuration.pollInterval)
+            }
+        }
+    }
+
     /// Syncs until the task is cancelled: at once, whenever something is written, and at every tick. Failures wait and
     /// are tried again by themselves; watch ``statusUpdates`` for those that need the app.
     ///
@@ -70,7 +82,7 @@ public actor SyncEngine {
         }
         isRunning = true
         defer { isRunning = false }
-        try await install()
+        try await installPatiently()
         let written = WakeSignal()
         let observation = DatabaseRegionObservation(tracking: Table("tidemark_counter"))
             .start(in: writer, onError: { _ in }, onChange: { _ in Task { await written.raise() } })
@@ -139,8 +151,8 @@ public actor SyncEngine {
     public nonisolated var statusUpdates: AsyncStream<SyncStatus> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             Task {
-                await self.publishStatus()
                 await self.board.add(continuation)
+                await self.publishStatus()
             }
         }
     }
@@ -158,9 +170,20 @@ public actor SyncEngine {
         return status
     }
 
+    private var isPublishing = false
+    private var isOutdated = false
+
+    /// One at a time, so that an older reading never comes last.
     private func publishStatus() async {
-        // A file that cannot be read now is read again at the next change.
-        if let status = try? await status() { await board.publish(status) }
+        isOutdated = true
+        guard !isPublishing else { return }
+        isPublishing = true
+        defer { isPublishing = false }
+        while isOutdated {
+            isOutdated = false
+            // A file that cannot be read now is read again at the next change.
+            if await board.isWatched, let status = try? await status() { await board.publish(status) }
+        }
     }
 
     // MARK: Records

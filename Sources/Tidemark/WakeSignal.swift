@@ -2,6 +2,8 @@
 actor WakeSignal {
     private var isRaised = false
     private var sleeper: CheckedContinuation<Void, Never>?
+    /// Which sleep is going on, so that the timer of an earlier one does not end it.
+    private var sleepNumber = 0
 
     /// Wakes the sleeper, or makes its next sleep end at once.
     func raise() {
@@ -13,9 +15,11 @@ actor WakeSignal {
     /// Returns whether somebody called, rather than the time having passed or the task having been cancelled.
     func sleep(for duration: Duration) async -> Bool {
         if !isRaised {
+            sleepNumber += 1
+            let number = sleepNumber
             let timer = Task {
                 try? await Task.sleep(for: duration)
-                self.expire()
+                self.expire(number)
             }
             await withTaskCancellationHandler {
                 await withCheckedContinuation { sleeper = $0 }
@@ -28,7 +32,8 @@ actor WakeSignal {
         return isRaised
     }
 
-    private func expire() {
+    private func expire(_ number: Int) {
+        guard number == sleepNumber else { return }
         sleeper?.resume()
         sleeper = nil
     }

@@ -20,7 +20,8 @@ struct ApplyTests {
         #expect(try await device.apply(first).pageTaken == false)
         #expect(try await device.apply(second, since: "T1").pageTaken == false)
         #expect(try await device.rows("SELECT title FROM note") == ["\"b\""])
-        await #expect(throws: SyncError.self) { try await device.apply(second.replacing("w:1", with: "w:2"), since: "T1") }
+        let foreign = second.replacing("w:1", with: "w:2")
+        await #expect(throws: SyncError.self) { try await device.apply(foreign, since: "T1") }
         await #expect(throws: SyncError.self) { try await device.apply(second, since: "T2") }
     }
 
@@ -33,7 +34,8 @@ struct ApplyTests {
         }
         // Broken inside a row: found only while rows are being written, and everything is taken back.
         await #expect(throws: (any Error).self) {
-            try await device.apply(Device.page([note("n1", 1, "a"), Device.upsert("note", "n2", 2, #"{"title":true}"#)]))
+            try await device.apply(
+                Device.page([note("n1", 1, "a"), Device.upsert("note", "n2", 2, #"{"title":true}"#)]))
         }
         #expect(try await device.count("note") == 0)
         #expect(try await device.rows("SELECT checkpoint FROM tidemark_scope") == ["NULL"])
@@ -105,7 +107,10 @@ struct ApplyTests {
         let entries = try await device.seal()
         // The base is the row that was edited, so that the server sees an edit of a deleted record.
         #expect(try await device.sealed().first?.contains(#""baseVersion":1,"#) == true)
-        let verdict = #"{"lane":"lane-0001","number":1,"status":"rejected","error":{"code":"record_deleted","detail":"d","hint":"h"}}"#
+        let verdict = """
+            {"lane":"lane-0001","number":1,"status":"rejected",
+            "error":{"code":"record_deleted","detail":"d","hint":"h"}}
+            """
         try await device.apply(Device.page([], since: "T2", next: "T3", head: 5, results: [verdict]), since: "T2")
         #expect(entries.count == 1)
         #expect(try await device.count("note") == 0)
@@ -163,7 +168,8 @@ struct ApplyTests {
     func foreignKeys() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         try await device.apply(Device.page([note("n1", 1, "a")]))
-        _ = try? await device.apply(Device.page([Device.upsert("note", "n2", 2, #"{"title":true}"#)], since: "T1"), since: "T1")
+        let broken = Device.page([Device.upsert("note", "n2", 2, #"{"title":true}"#)], since: "T1")
+        _ = try? await device.apply(broken, since: "T1")
         #expect(try await device.rows("PRAGMA foreign_keys") == ["1"])
     }
 }

@@ -126,8 +126,8 @@ final class Device: Sendable {
         let (tables, scope) = (tables.map { ($0.name, Self.scope) }, Self.scope)
         let layout = try await writer.write { db in try Installation.install(db, tables: tables) }
         let transaction = ApplyTransaction(
-            answer: try Answer(body: Array(json.utf8)), scope: scope, since: since, acknowledged: [:], lane: "lane-0001",
-            layout: layout, serverFields: [:], now: 2)
+            answer: try Answer(body: Array(json.utf8)), scope: scope, since: since, acknowledged: [:],
+            lane: "lane-0001", layout: layout, serverFields: [:], now: 2)
         return try await writer.writeWithoutTransaction { db in try transaction.run(db) }
     }
 

@@ -190,6 +190,26 @@ struct EngineTests {
         #expect(try await device.count("tidemark_operation WHERE status = 'applied'") == 2)
     }
 
+    @Test("a file that another process holds when the engine starts delays it, no more", .timeLimit(.minutes(1)))
+    func busyStart() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        var configuration = SyncConfiguration()
+        configuration.pollInterval = .milliseconds(20)
+        try await device.sql("INSERT INTO note (id) VALUES ('n1')")
+        let engine = try device.engine(configuration)
+        let other = try DatabaseQueue(path: device.path)
+        let running = try await other.writeWithoutTransaction { db in
+            try db.execute(sql: "BEGIN EXCLUSIVE")
+            let running = Task { try await engine.run() }
+            Thread.sleep(forTimeInterval: 0.2)
+            try db.execute(sql: "COMMIT")
+            return running
+        }
+        for await status in engine.statusUpdates where status.scopes["w:1"]?.complete == 1 { break }
+        running.cancel()
+        try await running.value
+    }
+
     @Test("a running engine comes back by itself once the network does", .timeLimit(.minutes(1)))
     func recovering() async throws {
         let device = try await Device(noteSchema, tables: ["note"])

@@ -90,7 +90,8 @@ struct ParkingTests {
         try await device.apply(
             Device.page([
                 Device.upsert("parent", "p", 1, "{}"), Device.upsert("child", "c1", 2, #"{"parent":"p"}"#),
-                Device.upsert("child", "c2", 3, #"{"friend":"p"}"#), Device.upsert("child", "c3", 4, #"{"parent":"q"}"#),
+                Device.upsert("child", "c2", 3, #"{"friend":"p"}"#),
+                Device.upsert("child", "c3", 4, #"{"parent":"q"}"#),
                 Device.upsert("grandchild", "g", 5, "{}"),
             ]))
         try await device.sql("INSERT INTO grandchild VALUES ('g', 'c1')")

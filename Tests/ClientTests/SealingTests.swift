@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Testing
+import TidemarkServer
 import TidemarkWire
 
 @testable import Tidemark
@@ -12,8 +13,10 @@ struct SealingTests {
         let directory = try TestDirectory()
         let server = try Device.server(in: directory)
         let schema = "CREATE TABLE v (id TEXT PRIMARY KEY, a, b REAL, c TEXT, d INTEGER, e BLOB)"
-        let here = try await Device(schema, tables: ["v"], server: server, in: directory, name: "a", usesPool: usesPool)
-        let there = try await Device(schema, tables: ["v"], server: server, in: directory, name: "b", usesPool: usesPool)
+        let here = try await Device(
+            schema, tables: ["v"], server: server, in: directory, name: "a", usesPool: usesPool)
+        let there = try await Device(
+            schema, tables: ["v"], server: server, in: directory, name: "b", usesPool: usesPool)
         try await here.sql(
             """
             INSERT INTO v VALUES
@@ -26,7 +29,9 @@ struct SealingTests {
             """)
         try await here.sync()
         try await there.sync()
-        let all = "SELECT id, typeof(a), quote(a), hex(a), typeof(b), b, hex(c), typeof(d), quote(d), typeof(e), hex(e) FROM v"
+        let all = """
+            SELECT id, typeof(a), quote(a), hex(a), typeof(b), b, hex(c), typeof(d), quote(d), typeof(e), hex(e) FROM v
+            """
         let sent = try await here.rows(all)
         #expect(try await there.rows(all) == sent)
         #expect(sent.count == 6)
@@ -76,7 +81,7 @@ struct SealingTests {
             return answer
         }
         try await device.sync()
-        #expect(try await device.rows("SELECT title FROM note") == ["b"])
+        #expect(try await device.rows("SELECT title FROM note") == ["\"b\""])
         let bodies = await device.wire.bodies
         #expect(bodies.count == 2)
         #expect(bodies.last?.contains(#""number":2,"#) == true)
@@ -88,7 +93,10 @@ struct SealingTests {
     func unsendable() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         try await device.sql(
-            "INSERT INTO note (id, title) VALUES ('bad', CAST(x'ff' AS TEXT)), ('good', 'a'), ('big', printf('%.*c', 1100000, 'x'))")
+            """
+            INSERT INTO note (id, title)
+            VALUES ('bad', CAST(x'ff' AS TEXT)), ('good', 'a'), ('big', printf('%.*c', 1100000, 'x'))
+            """)
         let engine = try device.engine()
         let report = try await engine.syncNow()
         #expect(report.pushed == 1)
@@ -140,7 +148,9 @@ struct SealingTests {
         let directory = try TestDirectory()
         let server = try Device.server(in: directory, entities: [.state("note", serverFields: ["body"])])
         let device = try await Device(noteSchema, tables: ["note"], server: server, in: directory)
-        _ = try await server.commit(to: "w:1") { $0.upsert("note", id: "n1", ["title": "a", "body": "from the server"]) }
+        _ = try await server.commit(to: "w:1") {
+            $0.upsert("note", id: "n1", ["title": "a", "body": "from the server"])
+        }
         try await device.sync()
         try await device.sql("UPDATE note SET title = 'b', body = 'mine'")
         try await device.sync()

@@ -61,7 +61,7 @@ struct ConvergenceTests {
             for device in devices.dropFirst() { #expect(try device.rows(table) == first, "seed \(seed) \(table)") }
             let served = try await ids(of: table, on: server)
             for device in devices {
-                let here = try device.queue.read { db in
+                let here = try await device.queue.read { db in
                     try String.fetchSet(
                         db,
                         sql: """

@@ -27,7 +27,9 @@ struct Answer: Hashable, Sendable {
 
     init(body: [UInt8]) throws(JSONError) {
         self.body = body
-        let parts = try body.reading { (reader: inout JSONReader) throws(JSONError) -> Parts in try Parts(from: &reader) }
+        let parts = try body.reading { (reader: inout JSONReader) throws(JSONError) -> Parts in
+            try Parts(from: &reader)
+        }
         results = parts.results
         guard let changes = parts.changes else { return }
         guard let scope = parts.scope, let next = parts.nextSince, let hasMore = parts.hasMore, let head = parts.head

@@ -30,7 +30,11 @@ extension Applier {
     }
 
     func visible(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws -> (cells: [Cell]?, isParked: Bool) {
-        if let row = try table.records.row(db, key) { return (row, false) }
+        if let row = try table.records.row(db, key) {
+            // Made here anew while its namesake was parked: what is on screen is what counts.
+            try Parked.remove(db, table.shape.name, id.text)
+            return (row, false)
+        }
         let parked = try Parked.cells(db, table.shape, id)
         return (parked, parked != nil)
     }
@@ -74,7 +78,9 @@ extension Shadow {
     }
 
     /// Edits keep the base they were made on, whatever row comes under them.
-    fileprivate mutating func noteBases(_ edits: Edits, shape: TableShape, base: Version, except operation: Operation?) {
+    fileprivate mutating func noteBases(
+        _ edits: Edits, shape: TableShape, base: Version, except operation: Operation?
+    ) {
         switch edits {
         case .none: return
         case .deleted: bases[Self.deletionBase] = bases[Self.deletionBase] ?? base

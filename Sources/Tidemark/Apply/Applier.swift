@@ -141,12 +141,11 @@ final class Applier {
     private func take(
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], version: Version, incoming: [Int: Cell]?
     ) throws {
-        let parked = try Parked.cells(db, table.shape, id)
-        let current = try parked ?? table.records.row(db, key)
+        let (current, isParked) = try visible(table, id, key)
         var truth = Shadow(state: current == nil ? .absent : .known, cells: current ?? [])
         if let incoming { truth.take(incoming, version: version, shape: table.shape, current: current) }
         try put(
-            table, id, key, from: current, isParked: parked != nil, to: incoming == nil ? nil : truth.cells,
+            table, id, key, from: current, isParked: isParked, to: incoming == nil ? nil : truth.cells,
             version: version)
     }
 

@@ -13,6 +13,7 @@ final class ApplyTable {
     var mayContend = false
 
     private var upserts: [[Int]: Query] = [:]
+    private var last: (columns: [Int], query: Query)?
     private var deletion: Query?
     private var present: [Int] = []
     private var scalars: [JSONScalar] = []
@@ -33,6 +34,7 @@ final class ApplyTable {
         for query in upserts.values { query.clear() }
         deletion?.clear()
         upserts = [:]
+        last = nil
         deletion = nil
         isPlain = false
     }
@@ -114,9 +116,11 @@ final class ApplyTable {
     }
 
     private func upsertQuery(_ db: Database) throws -> Query {
-        if let query = upserts[present] { return query }
-        let query = try Query(db, RecordTable.upsert(shape, present))
+        // Rows of one table mostly hold the same columns.
+        if let last, last.columns == present { return last.query }
+        let query = try upserts[present] ?? Query(db, RecordTable.upsert(shape, present))
         upserts[present] = query
+        last = (present, query)
         return query
     }
 

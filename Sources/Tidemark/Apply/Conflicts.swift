@@ -58,7 +58,10 @@ enum Conflicts {
     static func all(_ db: Database) throws -> [Conflict] {
         try Query(
             db,
-            "SELECT id, scope, entity, record, field, mine, theirs, version, rule, noticed_at FROM tidemark_conflict ORDER BY id"
+            """
+            SELECT id, scope, entity, record, field, mine, theirs, version, rule, noticed_at
+            FROM tidemark_conflict ORDER BY id
+            """
         ).rows(db) { row -> Conflict? in
             guard let scope = Scope(row.text(1)), let rule = Conflict.Rule(rawValue: row.text(8)) else { return nil }
             return Conflict(
@@ -69,6 +72,9 @@ enum Conflicts {
     }
 
     private static func value(_ bytes: [UInt8]) -> Value {
-        (try? bytes.reading { (reader: inout JSONReader) throws(JSONError) -> Value in try reader.readValue() }) ?? .null
+        let value = try? bytes.reading { (reader: inout JSONReader) throws(JSONError) -> Value in
+            try reader.readValue()
+        }
+        return value ?? .null
     }
 }

@@ -19,6 +19,11 @@ struct Contest {
             guard let id = RecordID(record), let key = shape.key(of: id),
                 let cells = try Parked.cells(db, shape, id)
             else { continue }
+            // The app made the record anew meanwhile: its row is newer than the parked one.
+            guard try table.row(db, key) == nil else {
+                try Parked.remove(db, shape.name, record)
+                continue
+            }
             if try place(id, key, cells) {
                 try Parked.remove(db, shape.name, record)
                 placed += 1

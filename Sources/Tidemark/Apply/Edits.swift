@@ -63,7 +63,8 @@ extension DataObject {
     func cells(in shape: TableShape) -> [Int: Cell] {
         var cells: [Int: Cell] = [:]
         for field in fields {
-            guard let index = shape.data.firstIndex(where: { $0.canonicalName.elementsEqual(name(field)) }) else { continue }
+            let label = name(field)
+            guard let index = shape.data.firstIndex(where: { $0.canonicalName.elementsEqual(label) }) else { continue }
             cells[index] = try? Array(value(field)).reading { (reader: inout JSONReader) throws(JSONError) -> Cell in
                 try reader.readCell()
             }

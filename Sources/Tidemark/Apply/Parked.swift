@@ -12,7 +12,8 @@ enum Parked {
     }
 
     static func isEmpty(_ db: Database, _ entity: String) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_parked WHERE entity = ?1 LIMIT 1").first(db, [.text(entity)]) { _ in true } == nil
+        try Query(db, "SELECT 1 FROM tidemark_parked WHERE entity = ?1 LIMIT 1")
+            .first(db, [.text(entity)]) { _ in true } == nil
     }
 
     static func put(
@@ -34,7 +35,8 @@ enum Parked {
     }
 
     static func remove(_ db: Database, _ entity: String, _ record: String) throws {
-        try Query(db, "DELETE FROM tidemark_parked WHERE entity = ?1 AND record = ?2").execute([.text(entity), .text(record)])
+        try Query(db, "DELETE FROM tidemark_parked WHERE entity = ?1 AND record = ?2")
+            .execute([.text(entity), .text(record)])
     }
 
     private static func encode(_ cells: [Cell], _ shape: TableShape) -> [UInt8] {
@@ -42,7 +44,8 @@ enum Parked {
         for (column, cell) in zip(shape.data, cells) {
             data.append(name: column.wireName) { writer in
                 // Text that is no UTF-8 can only come from this device; its bytes are what matters.
-                if case .text(let bytes) = cell, !cell.isSendable { writer.cell(.blob(bytes)) } else { writer.cell(cell) }
+                guard case .text(let bytes) = cell, !cell.isSendable else { return writer.cell(cell) }
+                writer.cell(.blob(bytes))
             }
         }
         return data.finish().bytes
@@ -65,7 +68,8 @@ extension DatabaseError {
     }
 
     var isUniqueViolation: Bool {
-        [.SQLITE_CONSTRAINT_UNIQUE, .SQLITE_CONSTRAINT_PRIMARYKEY, .SQLITE_CONSTRAINT_ROWID].contains(extendedResultCode)
+        [.SQLITE_CONSTRAINT_UNIQUE, .SQLITE_CONSTRAINT_PRIMARYKEY, .SQLITE_CONSTRAINT_ROWID]
+            .contains(extendedResultCode)
     }
 
     /// The refusal in words that hold no row data.

@@ -60,7 +60,8 @@ struct CaptureTriggers {
         let name = "\(Self.prefix)\(shape.name)_\(suffix)"
         let condition = (when.map { "(\($0)) AND " } ?? "") + "NOT EXISTS (SELECT 1 FROM tidemark_applying)"
         let statements = body.map { "  \($0);\n" }.joined()
-        return (name, "CREATE TRIGGER \(quoted(name)) \(event) ON \(shape.sql) WHEN \(condition)\nBEGIN\n\(statements)END")
+        let head = "CREATE TRIGGER \(quoted(name)) \(event) ON \(shape.sql) WHEN \(condition)"
+        return (name, "\(head)\nBEGIN\n\(statements)END")
     }
 
     private var refuseNullKey: String {

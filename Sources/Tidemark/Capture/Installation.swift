@@ -82,7 +82,10 @@ enum Installation {
     private static func installTriggers(_ db: Database, _ shape: TableShape) throws {
         let installed = try Query(
             db,
-            "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 AND name LIKE 'tidemark\\_%' ESCAPE '\\'"
+            """
+            SELECT name, sql FROM sqlite_master
+            WHERE type = 'trigger' AND tbl_name = ?1 AND name LIKE 'tidemark\\_%' ESCAPE '\\'
+            """
         ).rows(db, [.text(shape.name)]) { ($0.text(0), $0.text(1)) }
         let wanted = CaptureTriggers(shape: shape).all()
         for (name, sql) in installed where !wanted.contains(where: { $0.name == name && $0.sql == sql }) {

@@ -33,8 +33,9 @@ extension TableShape {
                 .tableUnsupported, "'\(table)' is not a table name that can be synced.",
                 hint: "Use letters, digits and '_', at most 63, not beginning with a digit or 'tidemark_'.")
         }
-        let found = try Query(db, "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name = ?1 COLLATE NOCASE")
-            .first(db, [.text(table)]) { ($0.text(0), $0.text(1)) }
+        let found = try Query(
+            db, "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
+        ).first(db, [.text(table)]) { ($0.text(0), $0.text(1)) }
         guard let (name, sql) = found else {
             throw SyncError(
                 .tableUnsupported, "There is no table '\(table)'.", hint: "Run the app's migrations before syncing.")
@@ -53,7 +54,10 @@ extension TableShape {
 
     private static func columns(_ db: Database, _ table: String) throws -> [(column: Column, keyPosition: Int64)] {
         let rows = try Query(db, "PRAGMA table_xinfo(\(quoted(table)))").rows(db) { row in
-            (name: row.text(1), type: row.text(2), fallback: row.optionalText(4), key: row.integer(5), hidden: row.integer(6))
+            (
+                name: row.text(1), type: row.text(2), fallback: row.optionalText(4), key: row.integer(5),
+                hidden: row.integer(6)
+            )
         }
         // Generated columns (hidden 2 and 3) are computed on each device again.
         return try rows.filter { $0.hidden == 0 }.map { row in
@@ -94,7 +98,8 @@ extension TableShape {
             // Without an expression's part the trigger marks a few rows too many, which costs nothing.
             if watched.isEmpty {
                 warnings.append(
-                    "Unique index '\(index.name)' of '\(name)' has only expressions: a REPLACE that evicts by it is not seen.")
+                    "Unique index '\(index.name)' of '\(name)' has only expressions: "
+                        + "a REPLACE that evicts by it is not seen.")
             } else {
                 uniques.append(UniqueIndex(name: index.name, parts: watched))
             }
@@ -119,7 +124,8 @@ extension TableShape {
                 (id: row.integer(0), parent: row.text(2), from: row.text(3), to: row.text(4), onDelete: row.text(6))
             }
             for part in parts where part.parent.lowercased() == parent.lowercased() {
-                var child = byID[part.id] ?? Child(table: table, columns: [], parentColumns: [], onDelete: part.onDelete)
+                var child =
+                    byID[part.id] ?? Child(table: table, columns: [], parentColumns: [], onDelete: part.onDelete)
                 // A reference without column names means the parent's key.
                 let implied = key.indices.contains(child.columns.count) ? key[child.columns.count] : ""
                 child.columns.append(part.from)

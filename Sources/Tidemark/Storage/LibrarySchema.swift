@@ -88,7 +88,11 @@ enum Meta {
 
     static func set(_ db: Database, _ key: String, _ value: String) throws {
         try Query(
-            db, "INSERT INTO tidemark_meta(key, value) VALUES (?1, ?2) ON CONFLICT(key) DO UPDATE SET value = excluded.value"
+            db,
+            """
+            INSERT INTO tidemark_meta(key, value) VALUES (?1, ?2)
+            ON CONFLICT(key) DO UPDATE SET value = excluded.value
+            """
         ).execute([.text(key), .text(value)])
     }
 }

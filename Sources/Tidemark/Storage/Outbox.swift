@@ -42,7 +42,11 @@ enum Outbox {
     /// Operations without a verdict, oldest first.
     static func open(_ db: Database, scope: Scope, limit: Int) throws -> [OutboxEntry] {
         try Query(
-            db, "SELECT \(columns) FROM tidemark_operation WHERE scope = ?1 AND finished_at IS NULL ORDER BY id LIMIT ?2"
+            db,
+            """
+            SELECT \(columns) FROM tidemark_operation
+            WHERE scope = ?1 AND finished_at IS NULL ORDER BY id LIMIT ?2
+            """
         ).rows(db, [.text(scope.name), .integer(Int64(limit))], entry)
     }
 
@@ -113,7 +117,11 @@ enum Outbox {
 
     static func forgetLocalRefusals(_ db: Database, entity: String, record: String) throws {
         try Query(
-            db, "DELETE FROM tidemark_operation WHERE status = 'rejected' AND lane IS NULL AND entity = ?1 AND record = ?2"
+            db,
+            """
+            DELETE FROM tidemark_operation
+            WHERE status = 'rejected' AND lane IS NULL AND entity = ?1 AND record = ?2
+            """
         ).execute([.text(entity), .text(record)])
     }
 
@@ -163,7 +171,8 @@ extension Outbox {
         let lanes = try Query(
             db,
             """
-            SELECT id, coalesce((SELECT min(number) - 1 FROM tidemark_operation WHERE lane = id AND finished_at IS NULL),
+            SELECT id, coalesce(
+              (SELECT min(number) - 1 FROM tidemark_operation WHERE lane = tidemark_lane.id AND finished_at IS NULL),
               next_number - 1) AS settled FROM tidemark_lane WHERE scope = ?1 AND settled > told LIMIT 100
             """
         ).rows(db, [.text(scope.name)]) { ($0.text(0), $0.integer(1)) }

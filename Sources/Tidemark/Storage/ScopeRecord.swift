@@ -20,7 +20,11 @@ struct ScopeRecord: Hashable, Sendable {
 
     static func read(_ db: Database, _ scope: Scope) throws -> ScopeRecord {
         try Query(
-            db, "SELECT checkpoint, complete, origin, walking, epoch, head, last_sync FROM tidemark_scope WHERE name = ?1"
+            db,
+            """
+            SELECT checkpoint, complete, origin, walking, epoch, head, last_sync
+            FROM tidemark_scope WHERE name = ?1
+            """
         ).first(db, [.text(scope.name)]) { row in
             ScopeRecord(
                 scope: scope, checkpoint: row.optionalText(0), complete: row.optionalInteger(1),
