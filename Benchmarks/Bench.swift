@@ -119,7 +119,8 @@ struct Bench {
                 for round in 0..<5 {
                     try await pools[0].write { db in
                         try db.execute(
-                            sql: "UPDATE task SET title = ? WHERE rowid % ? = 0", arguments: ["round \(round)", size / 20])
+                            sql: "UPDATE task SET title = ? WHERE rowid % ? = 0",
+                            arguments: ["round \(round)", size / 20])
                     }
                     times.append(
                         try await seconds {

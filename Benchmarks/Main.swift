@@ -5,7 +5,7 @@ import TidemarkSQLite
 import TidemarkServer
 import TidemarkTesting
 
-/// Measures what the README says, side by side in one run: `make bench`, or with a number of rows `make bench ROWS=10000`.
+/// Measures what the README says, side by side in one run: `make bench`, with fewer rows `make bench ROWS=10000`.
 ///
 /// Each figure is the median of three rounds. Machines differ; the ratios are what to compare.
 @main

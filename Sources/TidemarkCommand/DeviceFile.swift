@@ -73,7 +73,8 @@
                 let names = known.map(\.name).joined(separator: ", ")
                 throw Failure(
                     known.isEmpty ? "\(path) has not been synced yet" : "\(path) holds several scopes",
-                    hint: "name one with --scope" + (known.isEmpty ? ", for example --scope workspace:1" : ": \(names)"))
+                    hint: "name one with --scope" + (known.isEmpty ? ", for example --scope workspace:1" : ": \(names)")
+                )
             }
             return scope
         }
@@ -86,8 +87,9 @@
     extension Failure {
         /// What the client says, in the words of a command line.
         init(_ error: SyncError) {
-            self.init(
-                "\(error.detail) (\(error.code.rawValue))", hint: error.hint.isEmpty ? nil : error.hint)
+            let isOffline = error.code == .networkUnavailable
+            let hint = isOffline ? "check that the server runs and that --server names it" : error.hint
+            self.init("\(error.detail) (\(error.code.rawValue))", hint: hint.isEmpty ? nil : hint)
         }
     }
 #endif

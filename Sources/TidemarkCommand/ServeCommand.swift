@@ -63,6 +63,7 @@
             let log = try Self.open(store)
             defer { try? log.close() }
             let file = settings.file
+            if file.retention != nil { logger.warning("`retention` is not carried out yet: everything is kept.") }
             let server = SyncServer(
                 store: log, entities: file.entities, isStrict: file.isStrict, limits: file.limits)
             let app = try await ServerApplication(

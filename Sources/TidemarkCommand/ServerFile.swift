@@ -4,7 +4,7 @@
     import TidemarkServer
     import Yams
 
-    /// `tidemark.yaml` (PROTOCOL.md 10): what the operator declares. Every line is checked; one mistake stops the start.
+    /// `tidemark.yaml` (PROTOCOL.md 10): what the operator declares. Every line is checked; a mistake stops the start.
     struct ServerFile {
         var isStrict = false
         var retention: Duration?
@@ -43,7 +43,9 @@
                 settings[key] = try top[key.rawValue]?.string()
             }
             if let node = top["listen"], let listen = settings[.listen] {
-                do throws(Failure) { _ = try ListenAddress(listen) } catch { throw node.failure(error.what, hint: error.hint) }
+                do throws(Failure) { _ = try ListenAddress(listen) } catch {
+                    throw node.failure(error.what, hint: error.hint)
+                }
             }
             if let node = top["limits"] { try readLimits(node) }
             entities = try top["entities"].map { try EntityReader.entities($0) } ?? []

@@ -122,7 +122,9 @@
 
     /// Nothing leaves the machine while a status is read.
     private struct NoTransport: Transport {
-        func send(_ request: TransportRequest) async throws -> TransportResponse { throw URLError(.notConnectedToInternet) }
+        func send(_ request: TransportRequest) async throws -> TransportResponse {
+            throw URLError(.notConnectedToInternet)
+        }
     }
 
     extension Value {

@@ -17,7 +17,8 @@
 
                 EXAMPLES
                   export TIDEMARK_TOKEN=$(tidemark token --store sqlite:sync.sqlite --sub ada --scope 'workspace:*=rw')
-                  tidemark sync app.sqlite --server http://127.0.0.1:8080 --scope workspace:1 --table task --table project
+                  tidemark sync app.sqlite --server http://127.0.0.1:8080 --scope workspace:1 \\
+                    --table task --table project
                   tidemark sync app.sqlite --server http://127.0.0.1:8080 --watch
                 """)
 

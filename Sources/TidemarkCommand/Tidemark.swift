@@ -10,14 +10,17 @@
             discussion: """
                 Start with `tidemark demo`: a server, two devices, a crash and a merge, in a minute.
 
-                Exit codes: 0 done · 1 failed · 3 done, but something waits for a decision (rejected operations, not in
-                sync) · 64 not understood.
+                Exit codes:
+                  0   done
+                  1   failed
+                  3   done, but something waits: refused edits, rows kept aside, not in sync
+                  64  not understood
                 """,
             version: "0.1.0",
             subcommands: commands)
 
         private static let commands: [any ParsableCommand.Type] = [
-            ServeCommand.self, TokenCommand.self, SyncCommand.self, StatusCommand.self,
+            ServeCommand.self, TokenCommand.self, SyncCommand.self, StatusCommand.self, DemoCommand.self,
         ]
 
         /// Done, but something waits for a decision.
@@ -36,7 +39,9 @@
                 exit(withError: ExitCode.failure)
             } catch {
                 // What ArgumentParser throws (usage, help, exit codes) it also knows how to show.
-                if error is CleanExit || error is ExitCode || exitCode(for: error) != .failure { exit(withError: error) }
+                if error is CleanExit || error is ExitCode || exitCode(for: error) != .failure {
+                    exit(withError: error)
+                }
                 Failure("\(error)").report()
                 exit(withError: ExitCode.failure)
             }

@@ -1,6 +1,6 @@
 package import TidemarkWire
 
-/// A walk in key order, fixed at one version (PROTOCOL.md 3): a snapshot, or a delta whose critical entities come first.
+/// A walk in key order, fixed at one version (PROTOCOL.md 3): a snapshot, or a delta with critical entities first.
 package struct Pin: Hashable, Sendable {
     package var incarnation: Int64
     /// The version as of which rows are shown.

@@ -28,7 +28,9 @@ extension SyncServer {
     /// - Throws: ``CommitError`` where an entity is unknown to a strict server or a record would be too large; then
     ///   nothing is written. Errors of the store pass through.
     @discardableResult
-    public func commit(to scope: Scope, _ build: (inout Changeset) -> Void) async throws -> Version {
+    public nonisolated(nonsending) func commit(
+        to scope: Scope, _ build: (inout Changeset) -> Void
+    ) async throws -> Version {
         var changeset = Changeset()
         build(&changeset)
         let operations = changeset.operations

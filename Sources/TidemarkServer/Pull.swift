@@ -41,9 +41,11 @@ extension SyncServer {
             try reader.changes(
                 after: walk.position, through: walk.horizon, tombstonesAfter: walk.tombstonesAfter
             ) { change in
-                guard rows.hasRoom(for: change) else { return false }
+                if !own.contains(change.version) {
+                    guard rows.hasRoom(for: change) else { return false }
+                    rows.append(change)
+                }
                 position = change.version
-                if !own.contains(change.version) { rows.append(change) }
                 return true
             }
             let next = walk.advanced(to: rows.isFull ? position : nil)

@@ -14,7 +14,8 @@ struct ApplyTests {
     func replay() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         let first = Device.page([note("n1", 1, "a")], next: "T1", head: 1)
-        let second = Device.page([note("n1", 2, "b"), Device.delete("note", "n2", 3)], since: "T1", next: "T2", head: 3)
+        let second = Device.page(
+            [note("n1", 2, "b"), Device.delete("note", "n2", 3)], since: "T1", next: "T2", head: 3)
         try await device.apply(first)
         try await device.apply(second, since: "T1")
         #expect(try await device.apply(first).pageTaken == false)

@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
 import Synchronization
-import TidemarkServer
 import TidemarkSQLite
+import TidemarkServer
 import TidemarkTesting
 import TidemarkWire
 

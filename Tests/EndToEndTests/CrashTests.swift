@@ -5,7 +5,7 @@
 
     @testable import TidemarkCommand
 
-    /// Real processes that are killed at any moment: what was acknowledged is there, and nothing is there twice (I1, I8).
+    /// Real processes that are killed at any moment: what was acknowledged is there, and nothing twice (I1, I8).
     @Suite(.serialized) struct CrashTests {
         let folder: TemporaryFolder
         init() throws { folder = try TemporaryFolder() }

@@ -69,8 +69,8 @@
             try await check { caller in
                 for body in [
                     #"{"scope":"a b","clientId":"device-01"}"#, #"{"scope":"w","clientId":"short"}"#,
-                    #"{"scope":"w","clientId":"device-01","operations":[{"lane":"lane-0001","number":1,"type":"delete","#
-                        + #""entity":"1x","id":"t"}]}"#,
+                    #"{"scope":"w","clientId":"device-01","operations":[{"lane":"lane-0001","number":1,"#
+                        + #""type":"delete","entity":"1x","id":"t"}]}"#,
                 ] {
                     let answer = try await caller.post("/sync", body)
                     #expect((answer.status, answer.code) == (400, .invalidIdentifier), "\(answer.text)")

@@ -139,6 +139,15 @@ struct PushTests {
         #expect(try await bench.changes(since: second.nextSince).changes.isEmpty)
     }
 
+    @Test("Own rows take no room on the page: a push larger than a page still ends its walk")
+    func ownRowsTakeNoRoom() async throws {
+        let bench = try Bench()
+        let operations = (1...9).map { upsert($0, "r\($0)", "{}") }
+        let answer = try await bench.exchange(operations, limit: 3)
+        #expect(!answer.hasMore)
+        #expect(try await bench.changes(since: answer.nextSince).changes.isEmpty)
+    }
+
     @Test("A strict server refuses what is not declared; events are kept whole")
     func declarations() async throws {
         let bench = try Bench(entities: [.events("audit")], isStrict: true)

@@ -40,7 +40,7 @@ enum ImportRule {
         ]
         // The roof stands on everything.
         table["TidemarkCommand"] = table.values.reduce(Set(table.keys)) { $0.union($1) }
-            .union(["ArgumentParser", "Configuration", "Yams", "Dispatch", "Glibc", "Darwin"])
+            .union(["ArgumentParser", "Configuration", "UnixSignals", "Yams", "Dispatch", "Glibc", "Darwin"])
         return table
     }()
 

@@ -62,11 +62,11 @@ struct MessageTests {
                 "operations[0].type"
             ),
             (
-                #"{"scope":"s","clientId":"device-01","operations":[{"lane":"lane-0001","number":1,"type":"upsert","entity":"t","id":"1","fields":{"a":true}}]}"#,
+                requestWith(#""type":"upsert","entity":"t","id":"1","fields":{"a":true}"#),
                 "operations[0].fields.a"
             ),
             (
-                #"{"scope":"s","clientId":"device-01","operations":[{"lane":"lane-0001","number":1,"type":"upsert","entity":"t","id":"1","fields":{"a":1,"a":1}}]}"#,
+                requestWith(#""type":"upsert","entity":"t","id":"1","fields":{"a":1,"a":1}"#),
                 "operations[0].fields.a"
             ),
         ])
@@ -127,4 +127,9 @@ struct MessageTests {
     func timestamps(milliseconds: Int64, text: String) {
         #expect(Timestamp.string(milliseconds: milliseconds) == text)
     }
+}
+
+/// A request with one operation that has these members beside its key.
+private func requestWith(_ members: String) -> String {
+    #"{"scope":"s","clientId":"device-01","operations":[{"lane":"lane-0001","number":1,\#(members)}]}"#
 }

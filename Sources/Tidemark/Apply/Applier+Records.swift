@@ -101,12 +101,14 @@ extension Applier {
     func apply(_ key: OperationKey, _ verdict: Verdict) throws {
         guard let entry = try Outbox.open(db, key: key) else { return }
         outcome.verdicts += 1
+        if try applyPlain(verdict, entry) { return }
         let operation = try entry.operation()
         guard let table = tables[entry.entity], let id = RecordID(entry.record), let recordKey = table.shape.key(of: id)
         else { return try Outbox.finish(db, entry, verdict, now: now) }
         let shape = table.shape
         let (current, isParked) = try visible(table, id, recordKey)
-        let shadow = try table.records.shadow(db, recordKey)
+        let shadow =
+            try table.records.shadow(db, recordKey)
             ?? Shadow(state: current == nil ? .absent : .known, cells: current ?? shape.data.map(\.defaultCell))
         let ahead = try Ahead.version(db, scope, shape.name, id.text) ?? -1
         let base = self.base(of: shadow, ahead: ahead)
@@ -134,6 +136,22 @@ extension Applier {
         }
         try noteOverwrites(verdict, operation, entry)
         try redraw(table, id, recordKey, truth, nil, remaining, current: current, isParked: isParked)
+    }
+
+    /// The usual verdict: taken as it was sent, on a record that nobody has touched since. What is on screen is what
+    /// the server has now, so the shadow just goes. `false` where there is more to it.
+    private func applyPlain(_ verdict: Verdict, _ entry: OutboxEntry) throws -> Bool {
+        guard verdict.status == .applied, verdict.record == nil, verdict.overwrites.isEmpty, !hadAhead,
+            let version = verdict.version, version > record.complete ?? -1, let table = tables[entry.entity],
+            let id = RecordID(entry.record), let key = table.shape.key(of: id),
+            try table.records.isSettled(db, key)
+        else { return false }
+        try Outbox.finish(db, entry, verdict, now: now)
+        if version > rememberVerdictsAbove {
+            try Ahead.note(db, scope, entry.entity, entry.record, version, deleted: entry.isDelete)
+        }
+        try table.records.dropShadow(db, key)
+        return true
     }
 
     private func take(

@@ -30,6 +30,8 @@ final class Applier {
     /// Versions above this are remembered one by one: a row's, and a verdict's.
     private(set) var rememberRowsAbove: Version = .max
     private(set) var rememberVerdictsAbove: Version = 0
+    /// Whether versions above `complete` were remembered before this answer.
+    private(set) var hadAhead = false
 
     init(_ db: Database, layout: Layout, record: ScopeRecord, serverFields: [String: Set<String>], now: Int64) throws {
         self.db = db
@@ -51,6 +53,7 @@ final class Applier {
         } else {
             rememberVerdictsAbove = record.base
         }
+        hadAhead = try !Ahead.isEmpty(db, scope)
         for result in answer.results { try apply(result.key, result.verdict) }
         if let page {
             try apply(page, body: answer.body)

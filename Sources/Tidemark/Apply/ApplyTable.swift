@@ -26,7 +26,8 @@ final class ApplyTable {
     }
 
     func begin(_ db: Database, hasAhead: Bool) throws {
-        isPlain = try !hasAhead && Query(db, records.shadowsExistSQL).first(db, [], { _ in true }) == nil
+        isPlain =
+            try !hasAhead && Query(db, records.shadowsExistSQL).first(db, [], { _ in true }) == nil
             && Parked.isEmpty(db, shape.name)
     }
 

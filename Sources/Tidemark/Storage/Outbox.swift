@@ -7,6 +7,7 @@ struct OutboxEntry: Hashable, Sendable {
     var key: OperationKey
     var entity: String
     var record: String
+    var isDelete: Bool
     /// The operation's members as on the wire, without its key.
     var members: [UInt8]
 
@@ -31,12 +32,12 @@ struct OutboxEntry: Hashable, Sendable {
 
 /// The durable queue of operations. Nothing leaves it but by its own verdict, by exact key.
 enum Outbox {
-    private static let columns = "id, lane, number, entity, record, members"
+    private static let columns = "id, lane, number, entity, record, kind = 'delete', members"
 
     private static func entry(_ row: Query) -> OutboxEntry {
         OutboxEntry(
             id: row.integer(0), key: OperationKey(lane: row.text(1), number: row.integer(2)), entity: row.text(3),
-            record: row.text(4), members: row.blob(5))
+            record: row.text(4), isDelete: row.integer(5) != 0, members: row.blob(6))
     }
 
     /// Operations without a verdict, oldest first.
@@ -66,11 +67,10 @@ enum Outbox {
         ).first(db, [.text(entity), .text(record)], entry)
     }
 
-    /// Seals an operation under the lane's next number.
+    /// Seals an operation under a number that its lane has given out.
     static func seal(
-        _ db: Database, _ operation: Operation, lane: String, scope: Scope, editedAt: Int64?, now: Int64
+        _ db: Database, _ operation: Operation, key: OperationKey, scope: Scope, editedAt: Int64?, now: Int64
     ) throws {
-        let number = try takeNumber(db, lane: lane, scope: scope)
         try Query(
             db,
             """
@@ -78,22 +78,10 @@ enum Outbox {
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
             """
         ).execute([
-            .text(scope.name), .text(lane), .integer(number), .text(operation.entity),
+            .text(scope.name), .text(key.lane), .integer(key.number), .text(operation.entity),
             .text(operation.id?.text ?? ""), .text(operation.kind.rawValue), .blob(operation.sealedMembers()),
             .optional(editedAt), .integer(now),
         ])
-    }
-
-    private static func takeNumber(_ db: Database, lane: String, scope: Scope) throws -> Int64 {
-        try Query(
-            db,
-            """
-            INSERT INTO tidemark_lane(id, scope, next_number) VALUES (?1, ?2, 2)
-            ON CONFLICT(id) DO UPDATE SET next_number = next_number + 1
-            """
-        ).execute([.text(lane), .text(scope.name)])
-        return try Query(db, "SELECT next_number - 1 FROM tidemark_lane WHERE id = ?1")
-            .first(db, [.text(lane)]) { $0.integer(0) } ?? 1
     }
 
     /// Keeps an edit that cannot be put on the wire, with the reason, until the app decides or edits the row again.
@@ -113,6 +101,11 @@ enum Outbox {
             .blob(operation.sealedMembers()), .integer(now), .text(RejectionCode.unsendableValue), .text(detail),
             .text(hint),
         ])
+    }
+
+    static func hasLocalRefusals(_ db: Database) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_operation WHERE status = 'rejected' AND lane IS NULL LIMIT 1")
+            .first(db) { _ in true } ?? false
     }
 
     static func forgetLocalRefusals(_ db: Database, entity: String, record: String) throws {
@@ -144,11 +137,12 @@ enum Outbox {
     static func repair(_ db: Database, scope: Scope, from problem: Problem?, lane: String) throws {
         let entries = try open(db, scope: scope, limit: .max)
         guard let broken = problem?.lane ?? entries.first?.key.lane else { return }
+        var numbers = try LaneNumbers(db, lane: lane)
         for entry in entries where entry.key.lane == broken && entry.key.number >= problem?.expected ?? 1 {
-            let number = try takeNumber(db, lane: lane, scope: scope)
             try Query(db, "UPDATE tidemark_operation SET lane = ?2, number = ?3 WHERE id = ?1")
-                .execute([.integer(entry.id), .text(lane), .integer(number)])
+                .execute([.integer(entry.id), .text(lane), .integer(numbers.take().number)])
         }
+        try numbers.store(db, scope: scope)
     }
 
     /// Drops what was finished a while ago. What the server refused stays until the app decides.
@@ -160,6 +154,37 @@ enum Outbox {
             WHERE finished_at < ?1 AND status NOT IN ('rejected', 'conflict')
             """
         ).execute([.integer(before)])
+    }
+}
+
+/// The numbers of one lane, taken one by one and written once for a whole batch, in the transaction that uses them.
+struct LaneNumbers {
+    private let lane: String
+    private let first: Int64
+    private var next: Int64
+
+    init(_ db: Database, lane: String) throws {
+        self.lane = lane
+        first =
+            try Query(db, "SELECT next_number FROM tidemark_lane WHERE id = ?1")
+            .first(db, [.text(lane)]) { $0.integer(0) } ?? 1
+        next = first
+    }
+
+    mutating func take() -> OperationKey {
+        defer { next += 1 }
+        return OperationKey(lane: lane, number: next)
+    }
+
+    func store(_ db: Database, scope: Scope) throws {
+        guard next > first else { return }
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_lane(id, scope, next_number) VALUES (?1, ?2, ?3)
+            ON CONFLICT(id) DO UPDATE SET next_number = excluded.next_number
+            """
+        ).execute([.text(lane), .text(scope.name), .integer(next)])
     }
 }
 

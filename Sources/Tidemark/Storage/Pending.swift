@@ -28,9 +28,10 @@ enum Pending {
         var total = 0
         var oldest: Int64?
         for shadow in shadows {
-            let (count, since) = try Query(
-                db, "SELECT count(*), min(tidemark_since) FROM \(quoted(shadow)) WHERE tidemark_mark IS NOT NULL"
-            ).first(db) { ($0.integer(0), $0.optionalInteger(1)) } ?? (0, nil)
+            let (count, since) =
+                try Query(
+                    db, "SELECT count(*), min(tidemark_since) FROM \(quoted(shadow)) WHERE tidemark_mark IS NOT NULL"
+                ).first(db) { ($0.integer(0), $0.optionalInteger(1)) } ?? (0, nil)
             total += Int(count)
             oldest = [oldest, since].compactMap { $0 }.min()
         }

@@ -14,6 +14,14 @@ struct Sealing {
     var byteLimit = 4 << 20
     var recordByteLimit = Limits().recordBytes
 
+    /// What holds for all records of a batch, looked up once instead of for each.
+    private struct Batch {
+        var numbers: LaneNumbers
+        let hasOpen: Bool
+        let hasRefusals: Bool
+        let hasAhead: Bool
+    }
+
     private struct Marked {
         var table: Int
         var row: Int64
@@ -25,7 +33,11 @@ struct Sealing {
         let budget = operationLimit - entries.count
         let sealedBytes = entries.reduce(0) { $0 + $1.members.count }
         if budget > 0, sealedBytes < byteLimit {
-            try seal(limit: budget, bytes: byteLimit - sealedBytes)
+            var batch = Batch(
+                numbers: try LaneNumbers(db, lane: lane), hasOpen: !entries.isEmpty,
+                hasRefusals: try Outbox.hasLocalRefusals(db), hasAhead: try !Ahead.isEmpty(db, scope.scope))
+            try seal(&batch, limit: budget, bytes: byteLimit - sealedBytes)
+            try batch.numbers.store(db, scope: scope.scope)
             entries = try open()
         }
         // One lane's numbers must not skip, so the batch is cut, never thinned.
@@ -41,7 +53,7 @@ struct Sealing {
         try Outbox.open(db, scope: scope.scope, limit: operationLimit)
     }
 
-    private func seal(limit: Int, bytes: Int) throws {
+    private func seal(_ batch: inout Batch, limit: Int, bytes: Int) throws {
         let tables = layout.shapes(in: scope.scope).map(RecordTable.init)
         var left = limit
         var room = bytes
@@ -54,8 +66,8 @@ struct Sealing {
                 continue
             }
             // Nothing overtakes a record whose last edit is still without a verdict.
-            guard try Outbox.open(db, entity: table.shape.name, record: id.text) == nil else { return }
-            guard let size = try seal(table, key, id) else { continue }
+            if batch.hasOpen, try Outbox.open(db, entity: table.shape.name, record: id.text) != nil { return }
+            guard let size = try seal(&batch, table, key, id) else { continue }
             left -= 1
             room -= size
         }
@@ -80,15 +92,17 @@ struct Sealing {
     }
 
     /// Seals one record's edits; `nil` where there is nothing to send.
-    private func seal(_ table: RecordTable, _ key: [Cell], _ id: RecordID) throws -> Int? {
+    private func seal(_ batch: inout Batch, _ table: RecordTable, _ key: [Cell], _ id: RecordID) throws -> Int? {
         let shape = table.shape
-        guard var shadow = try table.shadow(db, key) else { return nil }
+        guard let shadow = try table.shadow(db, key) else { return nil }
         let current = try table.row(db, key) ?? Parked.cells(db, shape, id)
         let reserved = serverFields[shape.name] ?? []
         if let current { try restoreReserved(reserved, table, key, current, shadow) }
-        guard var operation = edit(shape, id, shadow, current, reserved) else {
+        if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
+        let ahead = batch.hasAhead ? try Ahead.version(db, scope.scope, shape.name, id.text) : nil
+        guard var operation = edit(shape, id, shadow, current, reserved, base: shadow.version ?? ahead ?? scope.base)
+        else {
             try table.dropShadow(db, key)
-            try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text)
             return nil
         }
         operation.epoch = scope.epoch
@@ -102,19 +116,17 @@ struct Sealing {
             try quarantine(table, key, id: id, why: "The record is larger than \(recordByteLimit) bytes.")
             return nil
         }
-        try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text)
-        try Outbox.seal(db, operation, lane: lane, scope: scope.scope, editedAt: shadow.since, now: now)
-        shadow.mark = nil
-        shadow.since = nil
-        try table.write(db, key, shadow)
+        try Outbox.seal(
+            db, operation, key: batch.numbers.take(), scope: scope.scope, editedAt: shadow.since, now: now)
+        try table.unmark(db, key)
         return operation.fields.bytes.count + 120
     }
 
     /// What was done to the record, or `nil` where it is as it was.
     private func edit(
-        _ shape: TableShape, _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?, _ reserved: Set<String>
+        _ shape: TableShape, _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?, _ reserved: Set<String>,
+        base: Version
     ) -> Operation? {
-        let base = shadow.version ?? aheadVersion(shape, id) ?? scope.base
         guard let current else {
             guard shadow.state == .known else { return nil }
             var operation = Operation(.delete, entity: shape.name, id: id)
@@ -137,11 +149,6 @@ struct Sealing {
         return operation
     }
 
-    private func aheadVersion(_ shape: TableShape, _ id: RecordID) -> Version? {
-        // A missing entry and an unreadable one mean the same here: the older base, which is the safe one.
-        (try? Ahead.version(db, scope.scope, shape.name, id.text)) ?? nil
-    }
-
     /// Fields that only the server may write go back to what they were, uncaptured: they are never sent.
     private func restoreReserved(
         _ reserved: Set<String>, _ table: RecordTable, _ key: [Cell], _ current: [Cell], _ shadow: Shadow
@@ -157,10 +164,7 @@ struct Sealing {
 
     /// Sets an edit aside that cannot travel. The row stays as it is on this device; nothing waits for it.
     private func quarantine(_ table: RecordTable, _ key: [Cell], id: RecordID?, why: String) throws {
-        guard var shadow = try table.shadow(db, key) else { return }
-        shadow.mark = nil
-        shadow.since = nil
-        try table.write(db, key, shadow)
+        try table.unmark(db, key)
         let current = try table.row(db, key)
         var operation = Operation(current == nil ? .delete : .upsert, entity: table.shape.name, id: id)
         var fields = DataObject.Builder(capacity: 64)

@@ -36,6 +36,8 @@ struct RecordTable {
     private let shadowSelect: String
     private let shadowUpsert: String
     private let shadowDelete: String
+    private let shadowUnmark: String
+    private let shadowSettled: String
 
     init(_ shape: TableShape) {
         self.shape = shape
@@ -49,6 +51,14 @@ struct RecordTable {
         rowUpsert = Self.upsert(shape, Array(shape.data.indices))
         let extra = "tidemark_state, tidemark_version, tidemark_bases, tidemark_mark, tidemark_since, tidemark_edited"
         shadowSelect = "SELECT \(extra)\(dataList) FROM \(shape.shadowSQL) WHERE \(isKey)"
+        shadowUnmark = """
+            UPDATE \(shape.shadowSQL) SET tidemark_mark = NULL, tidemark_since = NULL WHERE \(isKey)
+            """
+        shadowSettled = """
+            SELECT 1 FROM \(shape.shadowSQL) WHERE \(isKey)
+            AND tidemark_mark IS NULL AND tidemark_version IS NULL
+            AND tidemark_state <> \(Shadow.State.deleted.rawValue)
+            """
         shadowDelete = "DELETE FROM \(shape.shadowSQL) WHERE \(isKey)"
         let marks = (1...(keys.count + 6 + shape.data.count)).map { "?\($0)" }.joined(separator: ", ")
         let names = extra.split(separator: ",").map { $0.trimmingPrefix(" ") } + shape.data.map { $0.sql[...] }
@@ -103,6 +113,14 @@ struct RecordTable {
             .optional(shadow.since), .optional(shadow.edited),
         ]
         try Query(db, shadowUpsert).execute(key + extra + shadow.cells)
+    }
+
+    /// What was marked is sealed, or set aside.
+    func unmark(_ db: Database, _ key: [Cell]) throws { try Query(db, shadowUnmark).execute(key) }
+
+    /// Whether nothing was edited since the last sealing, and no row of the server's came under the edit.
+    func isSettled(_ db: Database, _ key: [Cell]) throws -> Bool {
+        try Query(db, shadowSettled).first(db, key) { _ in true } ?? false
     }
 
     func dropShadow(_ db: Database, _ key: [Cell]) throws { try Query(db, shadowDelete).execute(key) }

@@ -1,0 +1,25 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "hello-server",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        // Outside this repository: .package(url: "…", from: "0.1.0", traits: ["Server"])
+        .package(name: "tidemark", path: "../..", traits: ["Server"]),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.26.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.0"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "HelloServer",
+            dependencies: [
+                .product(name: "TidemarkServer", package: "tidemark"),
+                .product(name: "TidemarkSQLite", package: "tidemark"),
+                .product(name: "TidemarkHummingbird", package: "tidemark"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "JWTKit", package: "jwt-kit"),
+            ]
+        )
+    ]
+)

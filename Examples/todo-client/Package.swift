@@ -1,0 +1,21 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "todo-client",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        // Outside this repository: .package(url: "…", from: "0.1.0"). An app needs no trait, and gets GRDB only.
+        .package(name: "tidemark", path: "../.."),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "TodoClient",
+            dependencies: [
+                .product(name: "Tidemark", package: "tidemark"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ]
+        )
+    ]
+)
