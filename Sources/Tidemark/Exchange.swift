@@ -7,6 +7,11 @@ struct Exchange: Sendable {
     var since: String?
     var acknowledged: [String: Int64]
     var operationCount: Int
+    /// The operation that is sent alone, and its size.
+    var onlyKey: OperationKey?
+    var onlyBytes: Int
+    /// Marks behind those that turned out to be no edits, where nothing is sent.
+    var marksLeft: Int
     var lane: String
     var layout: Layout
     var serverFields: [String: Set<String>]
@@ -28,6 +33,9 @@ struct Exchange: Sendable {
                 scope: scope)
         }
         let record = try ScopeRecord.read(db, scope)
+        // A lane that is not in the file is drawn anew: another engine on this file may have told the server all about
+        // it and taken it off the list, and its numbers must never be used again.
+        let lane = try Outbox.hasLane(db, lane) ? lane : randomHex(bytes: 16)
         let sealing = Sealing(
             db: db, layout: layout, scope: record, serverFields: serverFields, lane: lane, now: now,
             operationLimit: operationLimit)
@@ -39,6 +47,9 @@ struct Exchange: Sendable {
         since = record.checkpoint
         acknowledged = try Outbox.acknowledgements(db, scope: scope)
         operationCount = entries.count
+        onlyKey = entries.count == 1 ? entries.first?.key : nil
+        onlyBytes = entries.count == 1 ? entries[0].members.count : 0
+        marksLeft = entries.isEmpty ? try Pending.marks(db, layout, scope) : 0
         var writer = JSONWriter(capacity: entries.reduce(256) { $0 + $1.members.count + 80 })
         writer.raw("{\"protocolVersion\":1,\"scope\":")
         writer.string(scope.name)
@@ -74,6 +85,24 @@ struct Exchange: Sendable {
         // Asked with a page's limit, so an answer without one has been cut or belongs to something else.
         guard answer.page != nil else { throw JSONError(.missingMember, at: response.body.count) }
         return answer
+    }
+
+    /// What this device answers itself to an operation that no request can carry.
+    func refusal(of key: OperationKey, bytes: Int, now: Int64) throws -> ApplyTransaction {
+        let refusal = Verdict.Refusal(
+            code: RejectionCode.recordTooLarge, detail: "The edit takes \(bytes) bytes, more than the server accepts.",
+            hint: "Keep large content apart from the record.")
+        var writer = JSONWriter(capacity: 256)
+        writer.raw("{\"results\":[{\"lane\":")
+        writer.string(key.lane)
+        writer.member("number", key.number)
+        writer.raw(",")
+        writer.raw(Verdict(.rejected, refusal: refusal).members())
+        writer.raw("}]}")
+        var transaction = transaction(try Answer(body: writer.bytes), now: now)
+        // The server has not taken this request, and so has not heard what it acknowledged.
+        transaction.acknowledged = [:]
+        return transaction
     }
 
     func transaction(_ answer: Answer, now: Int64) -> ApplyTransaction {

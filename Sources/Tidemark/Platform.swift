@@ -1,5 +1,6 @@
 // Everything that differs between Apple's platforms and Linux stands here.
 import Foundation
+
 #if canImport(FoundationNetworking)
     import FoundationNetworking
 #endif

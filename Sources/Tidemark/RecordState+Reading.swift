@@ -72,8 +72,11 @@ extension RejectedOperation {
         else { return }
         let table = RecordTable(shape)
         guard let shadow = try table.shadow(db, key), shadow.mark == nil else { return }
-        try Flag.whileApplying(db) {
-            if shadow.state == .known { try table.write(db, key, shadow.cells) } else { try table.deleteRow(db, key) }
+        if shadow.state == .known {
+            try Flag.whileApplying(db) { try table.write(db, key, shadow.cells) }
+        } else {
+            // Captured: rows that go with this one by the schema's own ON DELETE are edits like any other.
+            try table.deleteRow(db, key)
         }
         try table.dropShadow(db, key)
     }

@@ -19,6 +19,8 @@ actor ScopeDriver {
 
     private(set) var lastError: SyncError?
     private var counts = SyncReport.Counts()
+    /// Why nothing is pushed: the token grants only reading. Pulls go on.
+    private var refusal: SyncError?
     private var current: (exchange: Exchange, answer: Answer, wait: Int64?)?
     private var problem: Problem?
     private var nextTimer: Instant?
@@ -52,6 +54,7 @@ actor ScopeDriver {
     func syncNow() async -> (SyncReport.Counts, SyncError?) {
         await acquire()
         counts = SyncReport.Counts()
+        refusal = nil
         await carryOut(machine.handle(.reset, now: now, jitter: generator.next()))
         let result = (counts, lastError)
         release()
@@ -74,6 +77,8 @@ actor ScopeDriver {
 
     private func drive(_ event: SyncMachine.Event) async {
         await acquire()
+        // A new edit, or the app's start, is an occasion to ask again.
+        if event != .timer { refusal = nil }
         await carryOut(machine.handle(event, now: now, jitter: generator.next()))
         release()
     }
@@ -111,14 +116,9 @@ actor ScopeDriver {
         nextTimer = nil
         let layout = try await database { try await self.preparation.install() }
         let serverFields = try await preparation.serverFields(clientID: layout.clientID, scope: scope)
-        let (scope, lane, limit, operations) = (scope, lane, sizing.limit, operationLimit)
-        let exchange = try await database {
-            try await self.preparation.writer.write { db in
-                try Exchange(
-                    db, scope: scope, lane: lane, layout: layout, serverFields: serverFields, pageLimit: limit,
-                    operationLimit: operations, now: wallClockMilliseconds())
-            }
-        }
+        let exchange = try await prepare(layout, serverFields)
+        lane = exchange.lane
+        let limit = sizing.limit
         let sent = clock.now
         let response: TransportResponse
         do { response = try await preparation.transport.send(exchange.request) } catch {
@@ -128,9 +128,13 @@ actor ScopeDriver {
         counts.roundTrips += 1
         counts.bytesSent += response.bytesSent
         counts.bytesReceived += response.bytesReceived
-        if response.status == 413, exchange.operationCount > 1 {
-            operationLimit = max(1, exchange.operationCount / 2)
-            throw SyncError(.answerUnusable, "The request was too large.", hint: "It is sent in smaller parts.")
+        if response.status != 200 {
+            let failure = Failure(response, scope: scope)
+            if exchange.operationCount > 0, failure.problem?.code == .scopeReadOnly {
+                refusal = failure.error
+                return try await self.exchange()
+            }
+            try await adapt(exchange, failure, status: response.status)
         }
         let answer = try exchange.answer(response)
         await preparation.heard(fingerprint: response.header(ProtocolVersion.declarationsHeader))
@@ -141,6 +145,47 @@ actor ScopeDriver {
             milliseconds: (clock.now - sent).milliseconds)
         return .answered
     }
+
+    /// Seals in steps: marks that turn out to be no edits make room for those behind them.
+    private func prepare(_ layout: Layout, _ serverFields: [String: Set<String>]) async throws -> Exchange {
+        let (scope, lane, limit) = (scope, lane, sizing.limit)
+        let operations = refusal == nil ? operationLimit : 0
+        var marksLeft = Int.max
+        while true {
+            let exchange = try await database {
+                try await self.preparation.writer.write { db in
+                    try Exchange(
+                        db, scope: scope, lane: lane, layout: layout, serverFields: serverFields, pageLimit: limit,
+                        operationLimit: operations, now: wallClockMilliseconds())
+                }
+            }
+            guard operations > 0, exchange.marksLeft > 0, exchange.marksLeft < marksLeft else { return exchange }
+            marksLeft = exchange.marksLeft
+        }
+    }
+
+    /// A server, or a proxy before it, that takes less than this device sends at once.
+    private func adapt(_ exchange: Exchange, _ failure: Failure, status: Int) async throws {
+        if failure.problem?.code == .limitOutOfRange, sizing.refused() {
+            throw SyncError(.answerUnusable, "The page was too large.", hint: "Smaller ones are asked for.")
+        }
+        guard status == 413 else { return }
+        if exchange.operationCount > 1 {
+            operationLimit = max(1, exchange.operationCount / 2)
+            throw SyncError(.answerUnusable, "The request was too large.", hint: "It is sent in smaller parts.")
+        }
+        // Alone and still too large: it would stop everything behind it for ever. A small one is not at fault.
+        guard let key = exchange.onlyKey, exchange.onlyBytes >= Self.leastTooLarge else { return }
+        let verdict = try exchange.refusal(of: key, bytes: exchange.onlyBytes, now: wallClockMilliseconds())
+        let outcome = try await database {
+            try await self.preparation.writer.writeWithoutTransaction { db in try verdict.run(db) }
+        }
+        counts.rejected += outcome.rejected
+        throw SyncError(.answerUnusable, "One edit was too large.", hint: "It is set aside; the others go on.")
+    }
+
+    /// No server takes less than this in one request.
+    private static let leastTooLarge = 64 << 10
 
     private func apply() async throws -> SyncMachine.Event? {
         guard let (exchange, answer, wait) = current else { return .applied(hasMore: false, wait: nil) }
@@ -160,7 +205,7 @@ actor ScopeDriver {
         counts.applied += outcome.applied
         counts.parked += outcome.parked
         counts.rejected += outcome.rejected
-        lastError = nil
+        lastError = refusal
         problem = nil
         // What is pending goes on at once where this round got something done; else it waits for the tick.
         let goesOn = isPending && (outcome.verdicts > outcome.deferred || outcome.settled > 0)

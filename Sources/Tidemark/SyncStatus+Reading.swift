@@ -12,9 +12,10 @@ extension SyncStatus {
         }
         let marks = try Pending.marks(db)
         pending = marks.count
-        let oldest = try Query(
-            db, "SELECT min(coalesce(edited_at, sealed_at)) FROM tidemark_operation WHERE finished_at IS NULL"
-        ).first(db) { $0.optionalInteger(0) } ?? nil
+        let oldest =
+            try Query(
+                db, "SELECT min(coalesce(edited_at, sealed_at)) FROM tidemark_operation WHERE finished_at IS NULL"
+            ).first(db) { $0.optionalInteger(0) } ?? nil
         pendingSince = [marks.since, oldest].compactMap { $0 }.min().map(Self.date)
         sent = try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE finished_at IS NULL")
         rejected = try Pending.count(

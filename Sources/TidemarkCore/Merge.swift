@@ -36,6 +36,8 @@ package enum Merge {
         /// Whether the resulting row has to travel back, because the reader could not work it out.
         package var needsRecord = false
         package var overwrites: [Verdict.Overwrite] = []
+        /// A delete: the version that it was made on, where others had written since.
+        package var unseenSince: Version?
     }
 
     /// - Parameters:
@@ -45,7 +47,7 @@ package enum Merge {
         _ operation: Operation, on current: Current?, declaration: EntityDeclaration, seen: Set<Version> = [],
         mayWriteServerFields: Bool
     ) -> Outcome {
-        if operation.kind == .delete { return delete(current) }
+        if operation.kind == .delete { return delete(operation, current, seen: seen) }
         let reserved = mayWriteServerFields ? [] : declaration.serverFields.map(DataObject.canonical)
         let fields = operation.fields.filter { field in !reserved.contains { $0[...] == operation.fields.name(field) } }
         let dropped = fields.fields.count < operation.fields.fields.count
@@ -55,9 +57,14 @@ package enum Merge {
         return onLive(operation, fields: fields, dropped: dropped, current: current, data: data, seen: seen)
     }
 
-    private static func delete(_ current: Current?) -> Outcome {
-        guard current?.data != nil else { return .nothing(Answer()) }
-        return .write(nil, written: .all, Answer())
+    /// Deletes win. Where one covers edits that it did not see, the tombstone says so: their authors are told.
+    private static func delete(_ operation: Operation, _ current: Current?, seen: Set<Version>) -> Outcome {
+        guard let current, current.data != nil else { return .nothing(Answer()) }
+        var answer = Answer()
+        if let base = operation.baseVersion, current.version > base, !seen.contains(current.version) {
+            answer.unseenSince = base
+        }
+        return .write(nil, written: .all, answer)
     }
 
     /// Without a base an upsert makes the record anew; with one, somebody deleted it meanwhile, and deletes win.

@@ -12,7 +12,7 @@ package struct PageSizing: Hashable, Sendable {
     }
 
     package private(set) var limit: Int
-    private let settings: Settings
+    private var settings: Settings
 
     package init(_ settings: Settings = Settings()) {
         self.settings = settings
@@ -26,6 +26,14 @@ package struct PageSizing: Hashable, Sendable {
         } else if rows >= limit, milliseconds < settings.targetMilliseconds / 2, bytes < settings.targetBytes / 2 {
             limit = min(settings.range.upperBound, limit + max(settings.range.lowerBound, limit / 2))
         }
+    }
+
+    /// The server gives no page of this size: half of it is the largest from now on. `false` where none is smaller.
+    package mutating func refused() -> Bool {
+        guard limit > 1 else { return false }
+        limit /= 2
+        settings.range = min(settings.range.lowerBound, limit)...limit
+        return true
     }
 
     /// A page that never arrived may have been too large.

@@ -39,7 +39,7 @@ class SQLiteScope: ScopeReader {
         guard let id else { return nil }
         let statement = try db.cachedStatement(
             sql: """
-                SELECT version, payload, field_versions FROM change
+                SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions FROM change
                 WHERE scope = ? AND entity = ? AND record = ? ORDER BY version DESC LIMIT 1
                 """)
         guard let row = try Row.fetchOne(statement, arguments: [id, entity, record.text]) else { return nil }

@@ -135,7 +135,8 @@ public struct NewRow: Hashable, Sendable {
     public var record: RecordID
     /// What the row is.
     public var kind: RowKind
-    /// The fields as canonical JSON; `nil` for a tombstone.
+    /// The fields as canonical JSON. For a tombstone `nil`, or digits: the version that it was made on, where others
+    /// had written since.
     public var payload: [UInt8]?
     /// The engine's note on the versions of single fields.
     public var fieldVersions: [UInt8]?
@@ -162,7 +163,7 @@ public struct BorrowedChange {
     public var entity: UnsafeRawBufferPointer
     /// The record's id.
     public var record: UnsafeRawBufferPointer
-    /// The fields as canonical JSON; empty for a tombstone.
+    /// The row's payload, empty where it has none.
     public var payload: UnsafeRawBufferPointer
 
     /// Makes a view from its parts.

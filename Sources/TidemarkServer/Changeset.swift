@@ -25,8 +25,8 @@ extension SyncServer {
     ///
     /// The caller counts as a service: server-authoritative fields are taken (E4).
     ///
-    /// - Throws: ``CommitError`` where an entity is unknown to a strict server or a record would be too large; then
-    ///   nothing is written. Errors of the store pass through.
+    /// - Throws: ``CommitError`` where an entity is unknown to a strict server, a record would be too large or an event is
+    ///   changed; then nothing is written. Errors of the store pass through.
     @discardableResult
     public nonisolated(nonsending) func commit(
         to scope: Scope, _ build: (inout Changeset) -> Void
@@ -47,6 +47,15 @@ extension SyncServer {
             throw CommitError(code: RejectionCode.entityUnknown, detail: "Entity \(operation.entity) is not declared.")
         }
         if declaration.kind == .events {
+            guard operation.kind == .upsert, try writer.newest(entity: operation.entity, record: record) == nil else {
+                throw CommitError(
+                    code: RejectionCode.kindMismatch,
+                    detail: "\(operation.entity) holds events, which are only appended, each under an id of its own.")
+            }
+            guard operation.fields.bytes.count <= limits.recordBytes else {
+                throw CommitError(
+                    code: RejectionCode.recordTooLarge, detail: "An event may take \(limits.recordBytes) bytes.")
+            }
             _ = try writer.append(
                 NewRow(entity: operation.entity, record: record, kind: .event, payload: operation.fields.bytes),
                 at: moment)

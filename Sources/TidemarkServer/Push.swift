@@ -191,6 +191,11 @@ extension Push {
             }
             return (Verdict(.applied, version: existing.version), false)
         }
+        guard operation.fields.bytes.count <= server.limits.recordBytes else {
+            return refused(
+                RejectionCode.recordTooLarge, "An event may take \(server.limits.recordBytes) bytes.",
+                "Keep large content apart from the event.")
+        }
         let version = try writer.append(
             NewRow(entity: operation.entity, record: record, kind: .event, payload: operation.fields.bytes), at: moment)
         return (Verdict(.applied, version: version), true)

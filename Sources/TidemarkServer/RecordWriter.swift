@@ -22,7 +22,8 @@ struct RecordWriter {
             return (verdict(answer, version: version, data: current?.data), false)
         case .write(let data, let writes, let answer):
             if let data, data.bytes.count > limits.recordBytes { return (tooLarge(data), false) }
-            let version = try append(data, writes, operation.entity, record, current: current, at: moment)
+            let version = try append(
+                data, writes, operation.entity, record, current: current, unseenSince: answer.unseenSince, at: moment)
             return (verdict(answer, version: version, data: data), !answer.needsRecord)
         }
     }
@@ -36,7 +37,7 @@ struct RecordWriter {
 
     private func append(
         _ data: DataObject?, _ writes: Merge.Writes, _ entity: String, _ record: RecordID, current: Merge.Current?,
-        at moment: Int64
+        unseenSince: Version?, at moment: Int64
     ) throws -> Version {
         let version = writer.state.head + 1
         var fieldVersions: [UInt8]?
@@ -47,8 +48,8 @@ struct RecordWriter {
         }
         return try writer.append(
             NewRow(
-                entity: entity, record: record, kind: data == nil ? .delete : .upsert, payload: data?.bytes,
-                fieldVersions: fieldVersions),
+                entity: entity, record: record, kind: data == nil ? .delete : .upsert,
+                payload: data?.bytes ?? unseenSince.map { Array(String($0).utf8) }, fieldVersions: fieldVersions),
             at: moment)
     }
 

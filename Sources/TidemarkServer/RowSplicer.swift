@@ -40,6 +40,9 @@ struct RowSplicer {
         if change.kind != .delete {
             writer.raw(",\"data\":")
             writer.raw(change.payload)
+        } else if !change.payload.isEmpty {
+            writer.raw(",\"base\":")
+            writer.raw(change.payload)
         }
         writer.raw("}")
     }

@@ -97,6 +97,28 @@ struct ApplyTests {
         #expect(try await engine.rejectedOperations().isEmpty)
     }
 
+    @Test("an edit that the server took and a delete then covered unseen is listed as lost")
+    func deleteOverTakenEdit() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let here = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "a")
+        let there = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "b")
+        try await here.sql("INSERT INTO note (id, title) VALUES ('n1', 'a'), ('n2', 'a')")
+        try await here.sync()
+        try await there.sync()
+        try await here.sql("UPDATE note SET title = 'edited' WHERE id = 'n1'")
+        try await here.sync()
+        try await there.sql("DELETE FROM note")
+        try await there.sync()
+        let engine = try here.engine()
+        try await engine.syncNow()
+        #expect(try await here.count("note") == 0)
+        let conflicts = try await engine.conflicts()
+        #expect(conflicts.map(\.record) == ["n1"])
+        #expect(conflicts.first?.mine == "edited")
+        #expect(conflicts.first?.rule == .deleteWins)
+    }
+
     @Test("a tombstone that lands under an edit leaves the row on screen until the edit has its verdict")
     func tombstoneUnderEdit() async throws {
         let device = try await Device(noteSchema, tables: ["note"])

@@ -29,7 +29,7 @@ struct ConvergenceTests {
         }
         let page = [1, 2, 3, 50][Int(seed % 4)]
         var engines = try devices.map { try $0.engine(page: page) }
-        for (device, engine) in zip(devices, engines) { try await engine.install() }
+        for engine in engines { try await engine.install() }
 
         for step in 0..<80 {
             let index = Int.random(in: 0..<devices.count, using: &generator)

@@ -92,7 +92,9 @@ struct MergeTests {
         #expect(record == Verdict.Record(version: 7, data: nil))
         var delete = Operation(.delete, entity: "task", id: "t1")
         delete.baseVersion = 3
-        #expect(decide(delete, current(DataObject(["a": 1]), 9)) == .write(nil, written: .all, Merge.Answer()))
+        let unseen = Merge.Answer(unseenSince: 3)
+        #expect(decide(delete, current(DataObject(["a": 1]), 9)) == .write(nil, written: .all, unseen))
+        #expect(decide(delete, current(DataObject(["a": 1]), 3)) == .write(nil, written: .all, Merge.Answer()))
         #expect(decide(delete, current(nil, 9)) == .nothing(Merge.Answer()))
         #expect(decide(delete, nil) == .nothing(Merge.Answer()))
         guard case .refuse = decide(upsert(DataObject(["a": 1]), base: 5), nil) else { return #expect(Bool(false)) }

@@ -20,25 +20,25 @@
             return limits
         }
 
-        /// Sends `start`, then `more` every 100 ms, and tells how long the server bore it.
-        private func endured(_ start: String, then more: String) async throws -> Duration {
+        /// Sends `start`, then `more` every 100 ms, and tells whether the server put an end to it. A server without
+        /// limits would bear it for ever; a busy machine may take some time.
+        private func isEnded(_ start: String, then more: String) async throws -> Bool {
             try await LiveServer.run(in: folder, serverLimits: quick()) { server in
                 let socket = try Socket(port: server.port)
-                let begin = ContinuousClock.now
                 socket.write(start)
-                for _ in 0..<50 {
+                for _ in 0..<300 {
                     try await Task.sleep(for: .milliseconds(100))
                     if !more.isEmpty { socket.write(more) }
-                    if socket.isClosed { break }
+                    if socket.isClosed { return true }
                 }
-                return ContinuousClock.now - begin
+                return false
             }
         }
 
-        @Test func silence() async throws { #expect(try await endured("", then: "") < .seconds(3)) }
+        @Test func silence() async throws { #expect(try await isEnded("", then: "")) }
 
         @Test func slowHeaders() async throws {
-            #expect(try await endured("GET /health HTTP/1.1\r\nHost: x\r\n", then: "X-A: b\r\n") < .seconds(3))
+            #expect(try await isEnded("GET /health HTTP/1.1\r\nHost: x\r\n", then: "X-A: b\r\n"))
         }
 
         @Test func slowBody() async throws {
@@ -46,13 +46,13 @@
             let head =
                 "POST /sync HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(token)\r\n"
                 + "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
-            #expect(try await endured(head, then: " ") < .seconds(3))
+            #expect(try await isEnded(head, then: " "))
         }
 
         /// A body that was refused by its first byte may not trickle on for ever either.
         @Test func slowRefusedBody() async throws {
             let head = "POST /sync HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-            #expect(try await endured(head, then: "1\r\n \r\n") < .seconds(3))
+            #expect(try await isEnded(head, then: "1\r\n \r\n"))
         }
 
         @Test func tooManyHeaders() async throws {

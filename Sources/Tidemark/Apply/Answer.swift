@@ -85,6 +85,8 @@ struct IncomingChange {
     var id: JSONReader.Text
     var version: Version
     var data: Range<Int>?
+    /// A delete: the version that it was made on, where others had written since.
+    var base: Version?
 
     /// `nil` for an element that lacks what every change has: a kind of a newer server.
     static func read(from reader: inout JSONReader) throws(JSONError) -> IncomingChange? {
@@ -93,6 +95,7 @@ struct IncomingChange {
         var id: JSONReader.Text?
         var version: Version?
         var data: Range<Int>?
+        var base: Version?
         try reader.enterObject()
         while let name = try reader.nextMember() {
             if reader.matches(name, "type") {
@@ -110,11 +113,13 @@ struct IncomingChange {
                 version = try reader.readInteger()
             } else if reader.matches(name, "data") {
                 data = try reader.skip()
+            } else if reader.matches(name, "base") {
+                base = try reader.readInteger()
             } else {
                 try reader.skip()
             }
         }
         guard let entity, let id, let version else { return nil }
-        return IncomingChange(kind: kind, entity: entity, id: id, version: version, data: data)
+        return IncomingChange(kind: kind, entity: entity, id: id, version: version, data: data, base: base)
     }
 }

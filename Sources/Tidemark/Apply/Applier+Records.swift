@@ -218,6 +218,19 @@ extension Applier {
         if operation.kind == .delete { truth.bases[Shadow.deletionBase] = base }
     }
 
+    /// A delete came that had not seen edits of this device which the server had taken: they are listed as lost.
+    func noteLostEdits(_ table: ApplyTable, _ record: String, unseenSince base: Version, version: Version) throws {
+        for entry in try Outbox.taken(db, entity: table.shape.name, record: record, after: base) {
+            let fields = try entry.operation().fields
+            for field in fields.fields {
+                try Conflicts.note(
+                    db, scope, entry.entity, record, field: fields.nameString(field),
+                    mine: Array(fields.value(field)), theirs: Array("null".utf8), version: version,
+                    rule: .deleteWins, now: now)
+            }
+        }
+    }
+
     private func noteOverwrites(_ verdict: Verdict, _ operation: Operation, _ entry: OutboxEntry) throws {
         for overwrite in verdict.overwrites {
             var theirs = JSONWriter()

@@ -112,6 +112,9 @@ final class Applier {
     // MARK: One change
 
     private func apply(_ change: IncomingChange, _ table: ApplyTable, _ reader: JSONReader) throws {
+        if change.kind == .delete, let base = change.base {
+            try noteLostEdits(table, reader.string(change.id), unseenSince: base, version: change.version)
+        }
         if table.isPlain, try table.applyPlain(change, reader, db) {
             if change.version > rememberRowsAbove { try remember(change, table, reader) }
             outcome.applied += 1
@@ -188,7 +191,7 @@ final class Applier {
         outcome.parked += 1
         try Parked.put(
             db, table.shape, record: id.text, scope: scope, version: version, cells: cells, reason: error.refusal,
-            contends: error.isUniqueViolation, fresh: false)
+            contends: error.dependsOnOthers, fresh: false)
     }
 
     private func settleContests() throws {

@@ -46,8 +46,10 @@ struct Contest {
         guard let refusal = try attempt(key, cells) else { return true }
         var reason = refusal
         if refusal.isUniqueViolation {
-            let rivals = try self.rivals(key, cells)
-            if !rivals.isEmpty, rivals.allSatisfy({ id < $0.id }) {
+            // One with a smaller id stays: either it wins, or a partial index does not hold it at all. One that is
+            // evicted for nothing comes up later in the same walk and finds its place again.
+            let rivals = try self.rivals(key, cells).filter { id < $0.id }
+            if !rivals.isEmpty {
                 try db.execute(sql: "SAVEPOINT tidemark_contest")
                 for rival in rivals { try evict(rival, by: id) }
                 if let still = try attempt(key, cells) {
@@ -62,7 +64,7 @@ struct Contest {
         }
         try Parked.put(
             db, table.shape, record: id.text, scope: scope, version: nil, cells: cells, reason: reason.refusal,
-            contends: reason.isUniqueViolation, fresh: false)
+            contends: reason.dependsOnOthers, fresh: false)
         return false
     }
 

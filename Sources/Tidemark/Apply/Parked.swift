@@ -67,6 +67,10 @@ extension DatabaseError {
         }
     }
 
+    /// Whether other rows decide it, so that the row is tried again after each page: a unique value that another one
+    /// holds, or a trigger of the app's own that looks for one.
+    var dependsOnOthers: Bool { isUniqueViolation || extendedResultCode == .SQLITE_CONSTRAINT_TRIGGER }
+
     var isUniqueViolation: Bool {
         [.SQLITE_CONSTRAINT_UNIQUE, .SQLITE_CONSTRAINT_PRIMARYKEY, .SQLITE_CONSTRAINT_ROWID]
             .contains(extendedResultCode)

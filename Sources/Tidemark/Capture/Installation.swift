@@ -38,6 +38,7 @@ enum Installation {
 
     private static func installShadow(_ db: Database, _ shape: TableShape) throws {
         guard try db.tableExists(shape.shadowName) else {
+            // The index has a dot in its name, which no table here has: 'book' and 'book_mark' may both be synced.
             // Columns without a type have no affinity: what SQL copies in stays as it was, bit for bit.
             let columns = shape.columns.map { "\($0.sql), " }.joined()
             let key = shape.key.map(\.sql).joined(separator: ", ")
@@ -47,7 +48,7 @@ enum Installation {
                       tidemark_row INTEGER PRIMARY KEY, \(columns)tidemark_state INTEGER NOT NULL,
                       tidemark_version INTEGER, tidemark_bases TEXT, tidemark_mark INTEGER,
                       tidemark_since INTEGER, tidemark_edited INTEGER, UNIQUE (\(key)));
-                    CREATE INDEX \(quoted(shape.shadowName + "_mark")) ON \(shape.shadowSQL)(tidemark_mark)
+                    CREATE INDEX \(quoted(shape.shadowName + ".mark")) ON \(shape.shadowSQL)(tidemark_mark)
                       WHERE tidemark_mark IS NOT NULL;
                     """)
             try markExistingRows(db, shape)

@@ -51,7 +51,7 @@ enum LibrarySchema {
             status TEXT, version INTEGER, code TEXT, detail TEXT, hint TEXT);
         CREATE UNIQUE INDEX tidemark_operation_key ON tidemark_operation(lane, number);
         CREATE INDEX tidemark_operation_open ON tidemark_operation(scope, id) WHERE finished_at IS NULL;
-        CREATE INDEX tidemark_operation_record ON tidemark_operation(entity, record) WHERE finished_at IS NULL;
+        CREATE INDEX tidemark_operation_record ON tidemark_operation(entity, record);
         CREATE INDEX tidemark_operation_refused ON tidemark_operation(status, id)
             WHERE status IN ('rejected', 'conflict');
         CREATE INDEX tidemark_operation_finished ON tidemark_operation(finished_at) WHERE finished_at IS NOT NULL;

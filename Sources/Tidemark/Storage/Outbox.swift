@@ -67,6 +67,17 @@ enum Outbox {
         ).first(db, [.text(entity), .text(record)], entry)
     }
 
+    /// Operations on a record that the server took at a version above `base`, as far as they are still kept.
+    static func taken(_ db: Database, entity: String, record: String, after base: Version) throws -> [OutboxEntry] {
+        try Query(
+            db,
+            """
+            SELECT \(columns) FROM tidemark_operation
+            WHERE entity = ?1 AND record = ?2 AND version > ?3 AND status IN ('applied', 'merged') ORDER BY id
+            """
+        ).rows(db, [.text(entity), .text(record), .integer(base)], entry)
+    }
+
     /// Seals an operation under a number that its lane has given out.
     static func seal(
         _ db: Database, _ operation: Operation, key: OperationKey, scope: Scope, editedAt: Int64?, now: Int64
@@ -191,6 +202,10 @@ struct LaneNumbers {
 // MARK: - What the server may forget
 
 extension Outbox {
+    static func hasLane(_ db: Database, _ lane: String) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_lane WHERE id = ?1").first(db, [.text(lane)]) { _ in true } != nil
+    }
+
     /// Per lane, the number up to which every verdict is applied, where the server does not know it yet.
     static func acknowledgements(_ db: Database, scope: Scope) throws -> [String: Int64] {
         let lanes = try Query(

@@ -18,6 +18,12 @@ enum Pending {
             .first(db, [.text(scope.name)]) { _ in true } != nil
     }
 
+    static func marks(_ db: Database, _ layout: Layout, _ scope: Scope) throws -> Int {
+        try layout.shapes(in: scope).reduce(0) { sum, shape in
+            sum + (try count(db, "SELECT count(*) FROM \(shape.shadowSQL) WHERE tidemark_mark IS NOT NULL"))
+        }
+    }
+
     /// Records with marks, and when the oldest mark was made, by what stands in the file: no layout is needed, so
     /// that a command line can look at any app's file.
     static func marks(_ db: Database) throws -> (count: Int, since: Int64?) {

@@ -166,6 +166,11 @@ struct Sealing {
     private func quarantine(_ table: RecordTable, _ key: [Cell], id: RecordID?, why: String) throws {
         try table.unmark(db, key)
         let current = try table.row(db, key)
+        if current == nil, try table.shadow(db, key)?.state == .absent {
+            // Never sent and gone again: nothing is left to tell.
+            try table.dropShadow(db, key)
+            return try Outbox.forgetLocalRefusals(db, entity: table.shape.name, record: name(key, id))
+        }
         var operation = Operation(current == nil ? .delete : .upsert, entity: table.shape.name, id: id)
         var fields = DataObject.Builder(capacity: 64)
         var bytes = 0
@@ -177,11 +182,14 @@ struct Sealing {
             fields.append(name: column.wireName) { $0.raw(writer.bytes) }
         }
         operation.fields = fields.finish()
-        let name = id?.text ?? key.map { "\($0.value)" }.joined(separator: ",")
         try Outbox.refuse(
-            db, operation, record: name, scope: scope.scope, detail: why,
+            db, operation, record: name(key, id), scope: scope.scope, detail: why,
             hint: "Change the row so that it can be sent; it is tried again then.", now: now)
     }
+}
+
+private func name(_ key: [Cell], _ id: RecordID?) -> String {
+    id?.text ?? key.map { "\($0.value)" }.joined(separator: ",")
 }
 
 /// The row that makes capture look away. It exists only inside a transaction, so nobody else ever sees it.
