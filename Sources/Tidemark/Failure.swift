@@ -14,6 +14,9 @@ struct Failure: Error {
     init(_ response: TransportResponse, scope: Scope) {
         problem = response.body.withUnsafeBytes { Problem(from: $0) }
         kind = problem?.code == .invalidCheckpoint ? .bootstrap : FailureClass(status: response.status)
+        // A refusal that is not in the server's own words comes from a login page or a proxy: it says nothing about
+        // what was sent, and may be gone the next time.
+        if problem == nil, [.needsApp, .resolve, .bootstrap].contains(kind) { kind = .transient }
         wait = response.header("Retry-After").flatMap { Int64($0) }.map { max(0, min($0, 24 * 3600)) * 1000 }
         let told = problem.map { $0.detail.isEmpty ? $0.code.title : $0.detail }
         let detail = told ?? "The answer's status is \(response.status)."
@@ -22,7 +25,7 @@ struct Failure: Error {
 
     private static func code(_ kind: FailureClass, _ status: Int) -> SyncError.Code {
         switch kind {
-        case .transient: 400..<600 ~= status ? .serverUnavailable : .answerUnusable
+        case .transient: 500..<600 ~= status || [408, 425, 429].contains(status) ? .serverUnavailable : .answerUnusable
         case .server: .serverFailed
         case .unauthenticated: .unauthenticated
         case .needsApp: status == 403 ? .scopeForbidden : .requestRefused

@@ -3,7 +3,7 @@ import TidemarkWire
 
 extension RecordState {
     init(_ db: Database, _ shape: TableShape, _ id: RecordID) throws {
-        self = .clean
+        self = .confirmed
         let record: [Cell] = [.text(shape.name), .text(id.text)]
         if let reason = try Query(db, "SELECT reason FROM tidemark_parked WHERE entity = ?1 AND record = ?2")
             .first(db, record, { $0.text(0) })

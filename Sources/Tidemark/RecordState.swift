@@ -3,7 +3,7 @@ public import TidemarkWire
 /// How one record stands between this device and the server.
 public enum RecordState: Hashable, Sendable {
     /// As on the server, as far as is known.
-    case clean
+    case confirmed
     /// Edited here, not sealed for sending yet.
     case pending
     /// Sealed for sending; the server's verdict has not come.

@@ -28,6 +28,7 @@ public actor SyncEngine {
     ///   - tables: the tables to keep in sync; their names are the entities' names on the wire.
     ///   - scopes: the parts of the data that this device follows.
     ///   - transport: what carries requests, such as ``HTTPTransport``.
+    ///   - configuration: how eagerly it works.
     /// - Throws: ``SyncError`` where tables and scopes do not fit together.
     public init(
         for writer: any DatabaseWriter, tables: [SyncedTable], scopes: [Scope], transport: any Transport,
@@ -192,7 +193,7 @@ public actor SyncEngine {
     /// integer key in decimal, any other as the canonical JSON array of its values.
     public func state(of table: String, id: String) async throws -> RecordState {
         try await install()
-        guard let shape = await preparation.layout?[table], let record = RecordID(id) else { return .clean }
+        guard let shape = await preparation.layout?[table], let record = RecordID(id) else { return .confirmed }
         return try await writer.read { db in try RecordState(db, shape, record) }
     }
 

@@ -21,11 +21,12 @@ package struct Checkpoint: Hashable, Sendable {
         self.origin = origin
     }
 
-    /// The state of a reader that has nothing.
-    package static func beginning(of scope: ScopeHistory) -> Checkpoint {
+    /// The state of a reader that has nothing, or nothing but rows of its own that it wrote at `oldest` or later: one
+    /// of them may have been deleted since, so tombstones from there on are of use to it.
+    package static func beginning(of scope: ScopeHistory, holding oldest: Version? = nil) -> Checkpoint {
         Checkpoint(
             incarnation: scope.incarnation(of: scope.head), position: 0, horizon: scope.head, complete: 0,
-            origin: scope.head)
+            origin: min(scope.head, oldest.map { max($0 - 1, 0) } ?? .max))
     }
 
     /// The incarnation's name on the wire.

@@ -25,8 +25,8 @@ extension SyncServer {
     ///
     /// The caller counts as a service: server-authoritative fields are taken (E4).
     ///
-    /// - Throws: ``CommitError`` where an entity is unknown to a strict server, a record would be too large or an event is
-    ///   changed; then nothing is written. Errors of the store pass through.
+    /// - Throws: ``CommitError`` where an entity is unknown to a strict server, a record would be too large or an event
+    ///   is changed; then nothing is written. Errors of the store pass through.
     @discardableResult
     public nonisolated(nonsending) func commit(
         to scope: Scope, _ build: (inout Changeset) -> Void

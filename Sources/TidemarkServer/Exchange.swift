@@ -31,7 +31,8 @@ extension SyncServer {
         answer.raw("]")
         if mode == .pushAndPull {
             let page = try await page(
-                of: request.scope, since: request.since, limit: limit, leavingOut: pushed.verbatim)
+                of: request.scope, since: request.since, limit: limit, leavingOut: pushed.verbatim,
+                holding: pushed.oldest)
             answer.raw(",")
             answer.raw(page)
         }

@@ -20,8 +20,12 @@ extension SyncServer {
 
     /// Reads a page in one view of the scope: its members from `scope` to `head`, without braces.
     ///
-    /// - Parameter own: versions that the reader wrote itself in this very request and knows already.
-    func page(of scope: Scope, since: String?, limit: Int, leavingOut own: Set<Version>) async throws -> [UInt8] {
+    /// - Parameters:
+    ///   - own: versions that the reader wrote itself in this very request and knows already.
+    ///   - oldest: the first version of what the reader holds by its verdicts, although it has no checkpoint yet.
+    func page(
+        of scope: Scope, since: String?, limit: Int, leavingOut own: Set<Version>, holding oldest: Version? = nil
+    ) async throws -> [UInt8] {
         let byteBudget = limits.pageBytes
         let key = store.tokenKey
         return try await store.read(scope) { reader in
@@ -29,7 +33,7 @@ extension SyncServer {
             let walk =
                 try since.map { token in
                     try Checkpoint(token: token, scope: scope, key: key).resumed(in: history)
-                } ?? .beginning(of: history)
+                } ?? .beginning(of: history, holding: oldest)
             var rows = RowSplicer(limit: limit, byteBudget: byteBudget)
             rows.writer.raw("\"scope\":")
             rows.writer.string(scope.name)

@@ -7,6 +7,10 @@ struct PushResult: Sendable {
     var results: [UInt8] = []
     /// Versions written exactly as the device asked: it need not be told of them.
     var verbatim: Set<Version> = []
+    /// The oldest version that a verdict of this request names; the device holds rows from there on, if any.
+    var oldest: Version?
+
+    mutating func note(_ version: Version?) { oldest = [oldest, version].compactMap { $0 }.min() }
 }
 
 extension SyncServer {
@@ -73,6 +77,7 @@ private struct Push {
                 tookEffect: verdict.status == .applied || verdict.status == .merged),
             lane, key.number, at: moment)
         heights[key.lane] = key.number
+        result.note(verdict.version)
         if isVerbatim, let version = verdict.version { result.verbatim.insert(version) }
         append(key, members, isReplayed: false)
     }
@@ -80,6 +85,8 @@ private struct Push {
     /// The same key again: the first answer again, however late, and no second effect (B9).
     private mutating func replay(_ key: OperationKey, _ lane: LaneName, digest: [UInt8]) throws {
         guard let stored = try writer.verdict(lane, key.number) else {
+            // Its version is forgotten: it may have been any.
+            result.note(1)
             append(key, Verdict(.settled).members(), isReplayed: true)
             return
         }
@@ -90,6 +97,8 @@ private struct Push {
             append(key, Verdict(.rejected, refusal: refusal).members(), isReplayed: false)
             return
         }
+        // One without a version may stand before others that wrote something and are not in this request.
+        result.note(stored.version ?? 1)
         append(key, stored.members, isReplayed: true)
     }
 

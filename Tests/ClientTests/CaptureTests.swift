@@ -185,4 +185,13 @@ struct CaptureTests {
         #expect(error?.code == .tableUnsupported)
         #expect(error?.recovery == .needsApp)
     }
+
+    @Test("a table whose name is another's with '_mark' behind is synced beside it")
+    func similarNames() async throws {
+        let device = try await Device(
+            "CREATE TABLE book (id TEXT PRIMARY KEY); CREATE TABLE book_mark (id TEXT PRIMARY KEY);",
+            tables: ["book", "book_mark"])
+        try await device.sql("INSERT INTO book_mark VALUES ('m1')")
+        #expect(try await device.marked("book_mark") == ["m1"])
+    }
 }

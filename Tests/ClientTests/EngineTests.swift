@@ -41,7 +41,7 @@ struct EngineTests {
         #expect(try await engine.status().sent == 1)
         #expect(try await engine.state(of: "note", id: "n1") == .sent)
         #expect(try await engine.syncNow().pushed == 1)
-        #expect(try await engine.state(of: "note", id: "n1") == .clean)
+        #expect(try await engine.state(of: "note", id: "n1") == .confirmed)
         let operations = await device.wire.bodies.map { $0.split(separator: "\"operations\"").last }
         #expect(operations[0] == operations[1])
         #expect(try await device.rows("SELECT complete FROM tidemark_scope") == ["1"])
@@ -153,7 +153,7 @@ struct EngineTests {
         let error = await #expect(throws: SyncError.self) { try await engine.syncNow() }
         #expect(error?.code == .scopeForbidden)
         #expect(error?.scope == "w:1")
-        #expect(try await engine.state(of: "mine", id: "m") == .clean)
+        #expect(try await engine.state(of: "mine", id: "m") == .confirmed)
         #expect(try await engine.state(of: "note", id: "n1") == .sent)
         #expect(try await engine.status().scopes["w:2"]?.lag == 0)
     }

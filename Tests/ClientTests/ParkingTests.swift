@@ -110,4 +110,42 @@ struct ParkingTests {
           friend TEXT REFERENCES parent(id) ON DELETE SET NULL);
         CREATE TABLE grandchild (id TEXT PRIMARY KEY, child TEXT REFERENCES child(id) ON DELETE CASCADE);
         """
+
+    @Test(
+        "the smaller id stands under partial, expression and generated unique indexes too, in any order",
+        arguments: [
+            "a TEXT, gone INTEGER); CREATE UNIQUE INDEX u ON t(a) WHERE gone = 0",
+            "a TEXT, gone INTEGER); CREATE UNIQUE INDEX u ON t(lower(a))",
+            "a TEXT, gone INTEGER, g TEXT AS (lower(a)) STORED UNIQUE)",
+            "a TEXT, gone INTEGER, g TEXT AS (lower(a)), UNIQUE (gone, g))",
+        ])
+    func hiddenContenders(columns: String) async throws {
+        let isPartial = columns.contains("WHERE")
+        let low = Device.upsert("t", "b", 2, #"{"a":"x","gone":0}"#)
+        let high = Device.upsert("t", "c", 1, #"{"a":"x","gone":0}"#)
+        let bystander = Device.upsert("t", "a", 3, #"{"a":"\#(isPartial ? "x" : "y")","gone":1}"#)
+        for order in [[high, low, bystander], [bystander, high, low], [low, high, bystander]] {
+            let device = try await Device("CREATE TABLE t (id TEXT PRIMARY KEY, \(columns);", tables: ["t"])
+            try await device.apply(Device.page(order))
+            #expect(try await device.rows("SELECT id FROM t ORDER BY id") == ["\"a\"", "\"b\""])
+            #expect(try await device.rows("SELECT record FROM tidemark_parked") == ["\"c\""])
+            #expect(try await device.count("tidemark_shadow_t") == 0)
+        }
+    }
+
+    @Test("a row that a trigger refuses for want of another row comes up when that row has come")
+    func refusedByTrigger() async throws {
+        let device = try await Device(
+            """
+            CREATE TABLE p (id TEXT PRIMARY KEY, t TEXT); CREATE TABLE k (id TEXT PRIMARY KEY, p TEXT);
+            CREATE TRIGGER guard BEFORE INSERT ON k WHEN NOT EXISTS (SELECT 1 FROM p WHERE id = NEW.p)
+            BEGIN SELECT RAISE(ABORT, 'no parent'); END;
+            """, tables: ["p", "k"])
+        try await device.apply(Device.page([Device.upsert("k", "k1", 1, #"{"p":"p1"}"#)], head: 1))
+        #expect(try await device.rows("SELECT contends FROM tidemark_parked") == ["1"])
+        try await device.apply(
+            Device.page([Device.upsert("p", "p1", 2, #"{"t":"x"}"#)], since: "T1", next: "T2", head: 2), since: "T1")
+        try await device.apply(Device.page([], since: "T2", next: "T3", head: 2), since: "T2")
+        #expect(try await device.count("k") == 1)
+    }
 }

@@ -61,6 +61,22 @@ struct SealingTests {
         #expect(lanes.allSatisfy { $0.count >= 32 })
     }
 
+    @Test("finished operations leave after their week; refused ones and those without a verdict stay")
+    func pruning() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql("INSERT INTO note (id) VALUES ('old'), ('recent'), ('refused')")
+        try await device.sync()
+        let week = 7 * 24 * 3600 * 1000
+        try await device.sql(
+            """
+            UPDATE tidemark_operation SET finished_at = finished_at - \(week) - 60000 WHERE record <> 'recent';
+            UPDATE tidemark_operation SET status = 'rejected' WHERE record = 'refused';
+            """)
+        try await device.sync()
+        #expect(
+            try await device.rows("SELECT record FROM tidemark_operation ORDER BY 1") == ["\"recent\"", "\"refused\""])
+    }
+
     @Test("only changed columns travel, with the version that they were edited on")
     func changedColumns() async throws {
         let device = try await Device(noteSchema, tables: ["note"])

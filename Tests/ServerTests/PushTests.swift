@@ -197,4 +197,25 @@ struct PushTests {
         #expect(answer.statuses == ["merged"])
         #expect(try await bench.pullAll().changes.last?.data == ["title": "u", "summary": "theirs"])
     }
+
+    @Test("An event is never changed or deleted, not even by the server's own program, and has a record's limit")
+    func eventsStay() async throws {
+        var limits = Limits()
+        limits.recordBytes = 200
+        let bench = try Bench(entities: [.events("audit")], limits: limits)
+        try await bench.server.commit(to: "s") { $0.upsert("audit", id: "e1", ["text": "x"]) }
+        await #expect(throws: CommitError.self) {
+            try await bench.server.commit(to: "s") { $0.delete("audit", id: "e1") }
+        }
+        await #expect(throws: CommitError.self) {
+            try await bench.server.commit(to: "s") { $0.upsert("audit", id: "e1", ["text": "y"]) }
+        }
+        let long = String(repeating: "x", count: 300)
+        await #expect(throws: CommitError.self) {
+            try await bench.server.commit(to: "s") { $0.upsert("audit", id: "e2", ["text": .text(long)]) }
+        }
+        let answer = try await bench.exchange([upsert(1, "e3", #"{"text":"\#(long)"}"#, entity: "audit")])
+        #expect(answer.errorCode(0) == "record_too_large")
+        #expect(try await bench.pullAll().changes.map(\.version) == [1])
+    }
 }

@@ -112,7 +112,9 @@ extension Applier {
             ?? Shadow(state: current == nil ? .absent : .known, cells: current ?? shape.data.map(\.defaultCell))
         let ahead = try Ahead.version(db, scope, shape.name, id.text) ?? -1
         let base = self.base(of: shadow, ahead: ahead)
-        let known = max(shadow.version ?? -1, ahead, shadow.version == nil && ahead < 0 ? record.complete ?? -1 : -1)
+        // A verdict at or below `complete` is old news, even of a record whose tombstone left no version here: it came
+        // with a walk that another engine on this file has finished meanwhile.
+        let known = max(shadow.version ?? -1, ahead, record.complete ?? -1)
         // A deferred operation's edits become edits again; of any other, only what was edited since remains.
         let remaining = Edits(
             shape: shape, shadow: shadow, operation: verdict.status == .deferred ? nil : operation, current: current,

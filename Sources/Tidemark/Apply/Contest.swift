@@ -1,4 +1,5 @@
 import GRDB
+import GRDBSQLite
 import TidemarkWire
 
 /// After each page, contenders for a unique value stand as if they had been inserted in the order of their record
@@ -87,13 +88,15 @@ struct Contest {
         let shape = table.shape
         var rivals: [Rival] = []
         for unique in shape.uniques.dropFirst() {
-            let values = unique.parts.map { part -> Cell in
+            // Without a generated column's part a few rows too many are found, which costs nothing.
+            let parts = unique.parts.filter { part in shape.columns.contains { $0.name == part.column } }
+            let values = parts.map { part -> Cell in
                 if let index = shape.dataIndex(part.column) { return cells[index] }
                 return shape.key.firstIndex { $0.name == part.column }.map { key[$0] } ?? .null
             }
-            guard !values.contains(.null) else { continue }
+            guard !values.isEmpty, !values.contains(.null) else { continue }
             let keys = shape.key.map(\.sql).joined(separator: ", ")
-            let condition = unique.parts.enumerated().map {
+            let condition = parts.enumerated().map {
                 "\(quoted($1.column)) = ?\($0 + 1) COLLATE \(quoted($1.collation))"
             }.joined(separator: " AND ")
             let found = try Query(db, "SELECT \(keys) FROM \(shape.sql) WHERE \(condition)")
@@ -104,7 +107,32 @@ struct Contest {
                 rivals.append(Rival(id: id, key: rival))
             }
         }
-        return rivals
+        guard shape.hasHiddenUniques else { return rivals }
+        return rivals + (try hiddenRivals(key, cells)).filter { rival in !rivals.contains { $0.key == rival.key } }
+    }
+
+    /// What a REPLACE would evict by an index whose values cannot be read off a row: it is tried, noted by the capture
+    /// triggers, which see evictions while triggers are recursive, and taken back.
+    private func hiddenRivals(_ key: [Cell], _ cells: [Cell]) throws -> [Rival] {
+        let shape = table.shape
+        let wasOn = try Query(db, "PRAGMA recursive_triggers").first(db) { $0.integer(0) } == 1
+        try db.execute(sql: "SAVEPOINT tidemark_trial; PRAGMA recursive_triggers = ON")
+        defer {
+            let after = "ROLLBACK TO tidemark_trial; RELEASE tidemark_trial; PRAGMA recursive_triggers = "
+            sqlite3_exec(db.sqliteConnection, after + (wasOn ? "ON" : "OFF"), nil, nil, nil)
+        }
+        try Flag.lower(db)
+        let isMarked = "tidemark_mark IS NOT NULL"
+        try db.execute(sql: "UPDATE \(shape.shadowSQL) SET tidemark_mark = NULL WHERE \(isMarked)")
+        let columns = shape.columns.map(\.sql).joined(separator: ", ")
+        let places = (1...shape.columns.count).map { "?\($0)" }.joined(separator: ", ")
+        do {
+            try Query(db, "INSERT OR REPLACE INTO \(shape.sql)(\(columns)) VALUES (\(places))").execute(key + cells)
+        } catch let error as DatabaseError where error.refusesRow { return [] }
+        let keys = shape.key.map(\.sql).joined(separator: ", ")
+        return try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL) WHERE \(isMarked)")
+            .rows(db) { $0.cells(0..<shape.key.count) }
+            .filter { $0 != key }.compactMap { key in shape.recordID(key).map { Rival(id: $0, key: key) } }
     }
 
     private func evict(_ rival: Rival, by winner: RecordID) throws {

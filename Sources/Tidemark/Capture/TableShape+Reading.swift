@@ -95,6 +95,8 @@ extension TableShape {
             let watched = parts.compactMap { part in
                 part.column.map { UniqueIndex.Part(column: $0, collation: part.collation) }
             }
+            let stored = watched.filter { part in columns.contains { $0.name == part.column } }
+            hasHiddenUniques = hasHiddenUniques || stored.isEmpty
             // Without an expression's part the trigger marks a few rows too many, which costs nothing.
             if watched.isEmpty {
                 warnings.append(

@@ -39,6 +39,8 @@ struct TableShape: Hashable, Sendable {
     var data: [Column]
     /// The key first, then every other unique index that capture can watch.
     var uniques: [UniqueIndex]
+    /// Whether a unique index holds only expressions or generated columns, whose values cannot be read off a row.
+    var hasHiddenUniques = false
     var children: [Child]
     /// Things that capture cannot see, to be shown in the status.
     var warnings: [String]

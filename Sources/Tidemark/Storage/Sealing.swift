@@ -143,7 +143,8 @@ struct Sealing {
                 operation.fieldBases[column.canonicalName] = older
             }
         }
-        guard shadow.state == .absent || !fields.isEmpty else { return nil }
+        // Of a record that was deleted under the edit, even an edit taken back is sent: the refusal takes the row away.
+        guard shadow.state != .known || !fields.isEmpty else { return nil }
         operation.fields = fields.finish()
         if shadow.state != .absent { operation.baseVersion = base }
         return operation
