@@ -62,6 +62,12 @@ public actor SyncEngine {
         warnings = layout.warnings
     }
 
+    /// Takes the capture triggers off, for a migration that drops or renames a column which they name. Call it inside
+    /// the migration; what the migration itself writes is not captured. The next ``install()`` puts them back.
+    ///
+    /// Sync before you rename a column: an edit of it that is not sealed yet cannot be told from the new column.
+    public static func removeCapture(_ db: Database) throws { try Installation.removeTriggers(db) }
+
     private var warnings: [String] = []
 
     /// Another process may hold the file just now; that must not end a task that runs for the app's whole life.

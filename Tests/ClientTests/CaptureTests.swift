@@ -194,4 +194,21 @@ struct CaptureTests {
         try await device.sql("INSERT INTO book_mark VALUES ('m1')")
         #expect(try await device.marked("book_mark") == ["m1"])
     }
+
+    @Test("a migration drops a column once capture is taken off, and capture goes on afterwards")
+    func droppedColumn() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql("INSERT INTO note (id, title, body) VALUES ('n1', 'a', 'b')")
+        try await device.sync()
+        try await device.writer.write { db in
+            try SyncEngine.removeCapture(db)
+            try db.execute(sql: "ALTER TABLE note DROP COLUMN body")
+        }
+        let engine = try device.engine()
+        try await engine.install()
+        try await device.sql("UPDATE note SET title = 'c'")
+        #expect(try await device.marked("note") == ["n1"])
+        try await engine.syncNow()
+        #expect(try await device.count("tidemark_shadow_note") == 0)
+    }
 }

@@ -80,6 +80,15 @@ enum Installation {
                 """)
     }
 
+    /// Takes the triggers off all tables; `install` puts them back.
+    static func removeTriggers(_ db: Database) throws {
+        let names = try Query(
+            db,
+            "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'tidemark\\_capture\\_%' ESCAPE '\\'"
+        ).rows(db) { $0.text(0) }
+        for name in names { try db.execute(sql: "DROP TRIGGER \(quoted(name))") }
+    }
+
     private static func installTriggers(_ db: Database, _ shape: TableShape) throws {
         let installed = try Query(
             db,
