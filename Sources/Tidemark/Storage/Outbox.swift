@@ -211,9 +211,12 @@ extension Outbox {
         let lanes = try Query(
             db,
             """
-            SELECT id, coalesce(
-              (SELECT min(number) - 1 FROM tidemark_operation WHERE lane = tidemark_lane.id AND finished_at IS NULL),
-              next_number - 1) AS settled FROM tidemark_lane WHERE scope = ?1 AND settled > told LIMIT 100
+            WITH open(lane, first) AS (
+              SELECT lane, min(number) FROM tidemark_operation INDEXED BY tidemark_operation_open
+              WHERE scope = ?1 AND finished_at IS NULL GROUP BY lane)
+            SELECT id, coalesce(open.first, next_number) - 1 AS settled
+            FROM tidemark_lane LEFT JOIN open ON open.lane = tidemark_lane.id
+            WHERE scope = ?1 AND settled > told LIMIT 100
             """
         ).rows(db, [.text(scope.name)]) { ($0.text(0), $0.integer(1)) }
         return Dictionary(lanes, uniquingKeysWith: max)
