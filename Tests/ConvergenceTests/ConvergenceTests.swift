@@ -18,34 +18,61 @@ struct ConvergenceTests {
     }()
 
     @Test("whatever is edited, lost, repeated, cut or started again", arguments: seeds)
-    func converge(seed: UInt64) async throws {
+    func converge(seed: UInt64) async throws { try await play(seed, isCrowded: false) }
+
+    @Test("with two engines on each file at once, and a server that sweeps without a window", arguments: seeds)
+    func crowded(seed: UInt64) async throws { try await play(seed &+ 20_000, isCrowded: true) }
+
+    private func play(_ seed: UInt64, isCrowded: Bool) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
         var generator = SeededGenerator(seed: seed)
         let store = try SQLiteStore(path: directory.appending(path: "server.sqlite").path)
-        let server = SyncServer(store: store)
+        var configuration = SyncServer.Configuration()
+        if isCrowded { configuration.window = .zero }
+        let server = SyncServer(store: store, configuration: configuration)
         let devices = try (0..<3).map { index in
             try Device("d\(index)", in: directory, server: server, seed: seed &* 31 &+ UInt64(index))
         }
         let page = [1, 2, 3, 50][Int(seed % 4)]
         var engines = try devices.map { try $0.engine(page: page) }
+        let others = try devices.map { try $0.engine(page: page, operationLimit: 1) }
         for engine in engines { try await engine.install() }
 
         for step in 0..<80 {
             let index = Int.random(in: 0..<devices.count, using: &generator)
             if generator.chance(75) {
                 try devices[index].edit(&generator, serial: step)
+            } else if isCrowded {
+                if generator.chance(30) { _ = try? await server.sweep() }
+                try await syncCrowded(engines[index], others[index], &generator)
             } else {
                 _ = try? await engines[index].syncNow()
             }
-            if generator.chance(5) { engines[index] = try devices[index].engine(page: page) }
+            if generator.chance(5) {
+                let limit = isCrowded ? Int.random(in: 1...12, using: &generator) : nil
+                engines[index] = try devices[index].engine(page: page, operationLimit: limit)
+            }
         }
 
         for device in devices { await device.transport.heal() }
         for _ in 0..<4 { for engine in engines { try await engine.syncNow() } }
         try await check(devices, server, seed: seed)
         try store.close()
+    }
+
+    /// One engine, the other, or both at the same time: a failure is the wire's, and healed later.
+    private func syncCrowded(
+        _ first: SyncEngine, _ second: SyncEngine, _ generator: inout SeededGenerator
+    ) async throws {
+        if generator.chance(40) {
+            async let one = try? first.syncNow()
+            async let two = try? second.syncNow()
+            _ = await (one, two)
+        } else {
+            _ = try? await (generator.chance(30) ? second : first).syncNow()
+        }
     }
 
     private func check(_ devices: [Device], _ server: SyncServer, seed: UInt64) async throws {

@@ -73,11 +73,11 @@ final class Device: Sendable {
         """
 
     /// An engine per opening: each call stands for a new start of the app.
-    func engine(page: Int) throws -> SyncEngine {
+    func engine(page: Int, operationLimit: Int? = nil) throws -> SyncEngine {
         var configuration = SyncConfiguration()
         configuration.pageRange = page...page
         configuration.firstPage = page
-        configuration.operationLimit = 1 + page * 2
+        configuration.operationLimit = operationLimit ?? 1 + page * 2
         return try SyncEngine(
             for: queue, tables: [.table("project"), .table("task")], scopes: ["w:1"], transport: transport,
             configuration: configuration)
