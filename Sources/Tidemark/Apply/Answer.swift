@@ -85,6 +85,8 @@ struct IncomingChange {
     var id: JSONReader.Text
     var version: Version
     var data: Range<Int>?
+    /// Whether missing fields are unchanged; else the record does not have them.
+    var isPartial = false
     /// A delete: the version that it was made on, where others had written since.
     var base: Version?
 
@@ -95,6 +97,7 @@ struct IncomingChange {
         var id: JSONReader.Text?
         var version: Version?
         var data: Range<Int>?
+        var isPartial = false
         var base: Version?
         try reader.enterObject()
         while let name = try reader.nextMember() {
@@ -113,6 +116,8 @@ struct IncomingChange {
                 version = try reader.readInteger()
             } else if reader.matches(name, "data") {
                 data = try reader.skip()
+            } else if reader.matches(name, "partial") {
+                isPartial = try reader.readBool()
             } else if reader.matches(name, "base") {
                 base = try reader.readInteger()
             } else {
@@ -120,6 +125,7 @@ struct IncomingChange {
             }
         }
         guard let entity, let id, let version else { return nil }
-        return IncomingChange(kind: kind, entity: entity, id: id, version: version, data: data, base: base)
+        return IncomingChange(
+            kind: kind, entity: entity, id: id, version: version, data: data, isPartial: isPartial, base: base)
     }
 }

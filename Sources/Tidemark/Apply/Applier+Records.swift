@@ -163,7 +163,9 @@ extension Applier {
         var isDeleted = false
         if let record = verdict.record {
             if let data = record.data {
-                truth.take(data.cells(in: table.shape), version: version, shape: table.shape, current: current)
+                truth.take(
+                    table.shape.whole(data.cells(in: table.shape)), version: version, shape: table.shape,
+                    current: current)
             } else {
                 isDeleted = true
             }
@@ -185,7 +187,9 @@ extension Applier {
     ) throws {
         if let record = verdict.record, record.version > known {
             if let data = record.data {
-                truth.take(data.cells(in: table.shape), version: record.version, shape: table.shape, current: current)
+                truth.take(
+                    table.shape.whole(data.cells(in: table.shape)), version: record.version, shape: table.shape,
+                    current: current)
             } else {
                 truth.delete(base: base)
             }

@@ -12,8 +12,13 @@ final class ApplyTable {
     private(set) var isPlain = false
     var mayContend = false
 
-    private var upserts: [[Int]: Query] = [:]
-    private var last: (columns: [Int], query: Query)?
+    private struct Columns: Hashable {
+        var present: [Int]
+        var isWhole: Bool
+    }
+
+    private var upserts: [Columns: Query] = [:]
+    private var last: (columns: Columns, query: Query)?
     private var deletion: Query?
     private var present: [Int] = []
     private var scalars: [JSONScalar] = []
@@ -51,7 +56,7 @@ final class ApplyTable {
             query.reset()
         } else {
             try readFields(change, reader)
-            query = try upsertQuery(db)
+            query = try upsertQuery(db, isWhole: !change.isPartial)
             query.reset()
         }
         guard bindKey(change.id, reader, query) else { return false }
@@ -83,7 +88,7 @@ final class ApplyTable {
             case .blob(let bytes): cells[index] = .blob(bytes)
             }
         }
-        return cells
+        return change.isPartial ? cells : shape.whole(cells)
     }
 
     // MARK: Reading and binding in place
@@ -116,12 +121,13 @@ final class ApplyTable {
         return shape.dataIndex(reader.string(name))
     }
 
-    private func upsertQuery(_ db: Database) throws -> Query {
+    private func upsertQuery(_ db: Database, isWhole: Bool) throws -> Query {
         // Rows of one table mostly hold the same columns.
-        if let last, last.columns == present { return last.query }
-        let query = try upserts[present] ?? Query(db, RecordTable.upsert(shape, present))
-        upserts[present] = query
-        last = (present, query)
+        if let last, last.columns.present == present, last.columns.isWhole == isWhole { return last.query }
+        let columns = Columns(present: present, isWhole: isWhole)
+        let query = try upserts[columns] ?? Query(db, RecordTable.upsert(shape, present, isWhole: isWhole))
+        upserts[columns] = query
+        last = (columns, query)
         return query
     }
 

@@ -72,3 +72,15 @@ extension DataObject {
         return cells
     }
 }
+
+extension TableShape {
+    /// A record as the server has it, in all columns of this device: fields that it does not have are at their
+    /// defaults.
+    func whole(_ cells: [Int: Cell]) -> [Int: Cell] {
+        var whole = cells
+        for (index, column) in data.enumerated() where column.returnsToDefault && cells[index] == nil {
+            whole[index] = column.defaultCell
+        }
+        return whole
+    }
+}

@@ -55,8 +55,8 @@ extension TableShape {
     private static func columns(_ db: Database, _ table: String) throws -> [(column: Column, keyPosition: Int64)] {
         let rows = try Query(db, "PRAGMA table_xinfo(\(quoted(table)))").rows(db) { row in
             (
-                name: row.text(1), type: row.text(2), fallback: row.optionalText(4), key: row.integer(5),
-                hidden: row.integer(6)
+                name: row.text(1), type: row.text(2), isRequired: row.integer(3) != 0, fallback: row.optionalText(4),
+                key: row.integer(5), hidden: row.integer(6)
             )
         }
         // Generated columns (hidden 2 and 3) are computed on each device again.
@@ -64,6 +64,7 @@ extension TableShape {
             let column = Column(
                 name: row.name, affinity: Affinity(declaredType: row.type),
                 defaultCell: try row.fallback.flatMap { try Self.evaluate(db, $0) } ?? .null,
+                returnsToDefault: row.fallback.map(Self.isConstant) ?? !row.isRequired,
                 wireName: DataObject.Builder.quoted(row.name))
             return (column, row.key)
         }
@@ -72,6 +73,14 @@ extension TableShape {
     /// A column's default as it would be now; one that needs more than a constant counts as NULL.
     private static func evaluate(_ db: Database, _ expression: String) throws -> Cell? {
         try? Query(db, "SELECT \(expression)").first(db) { $0.cell(0) }
+    }
+
+    /// Literals are the same on every device; `CURRENT_TIMESTAMP` and whatever is in parentheses may not be.
+    private static func isConstant(_ expression: String) -> Bool {
+        let text = expression.trimmingPrefix { "+-".contains($0) }.uppercased()
+        guard let first = text.first else { return false }
+        return ["NULL", "TRUE", "FALSE"].contains(text) || first.isNumber || "'\".".contains(first)
+            || text.hasPrefix("X'")
     }
 
     private mutating func readUniques(_ db: Database) throws {

@@ -8,6 +8,9 @@ struct TableShape: Hashable, Sendable {
         var affinity: Affinity
         /// What a new row gets where nothing is given.
         var defaultCell: Cell
+        /// Whether a whole record that lacks the column puts it back to that: not where the default is computed, and so
+        /// differs from device to device, nor where the schema would refuse it.
+        var returnsToDefault: Bool
         /// The name as the wire spells it, with quotes, and without.
         var wireName: [UInt8]
         var sql: String { quoted(name) }

@@ -71,14 +71,19 @@ struct RecordTable {
 
     /// Writes the given data columns of a row, whether it exists or not. OR ABORT overrides conflict clauses in the
     /// app's schema: a REPLACE there would evict another row unseen.
-    static func upsert(_ shape: TableShape, _ indexes: [Int]) -> String {
+    ///
+    /// - Parameter isWhole: the columns are all that the record has; in a row that exists the others return to their
+    ///   defaults, which is what `excluded` holds for a column that is not named.
+    static func upsert(_ shape: TableShape, _ indexes: [Int], isWhole: Bool = false) -> String {
         let keys = shape.key.map(\.sql)
         let columns = indexes.map { shape.data[$0].sql }
+        let others = shape.data.indices.filter { isWhole && shape.data[$0].returnsToDefault && !indexes.contains($0) }
         let marks = (1...(keys.count + columns.count)).map { "?\($0)" }.joined(separator: ", ")
-        let sets = columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+        let sets = (columns + others.map { shape.data[$0].sql })
+            .map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
         return """
             INSERT OR ABORT INTO \(shape.sql)(\((keys + columns).joined(separator: ", "))) VALUES (\(marks)) \
-            ON CONFLICT(\(keys.joined(separator: ", "))) DO \(columns.isEmpty ? "NOTHING" : "UPDATE SET \(sets)")
+            ON CONFLICT(\(keys.joined(separator: ", "))) DO \(sets.isEmpty ? "NOTHING" : "UPDATE SET \(sets)")
             """
     }
 
