@@ -1,4 +1,5 @@
 #if Server
+    import TidemarkWire
     import Yams
 
     /// A place in a YAML file that knows where it stands, so that every complaint names its line.
@@ -88,6 +89,20 @@
                 throw failure("\(name) cannot be `\(text)`", hint: "allowed here: \(all)")
             }
             return choice
+        }
+
+        /// A column's value: a quoted text stays one, a plain word is what it looks like.
+        func value() throws -> Value {
+            guard case .scalar(let scalar) = node else { throw failure("\(name) has to be one value") }
+            guard scalar.style == .plain else { return .text(scalar.string) }
+            switch scalar.string {
+            case "", "~", "null": return .null
+            case "true", "false": throw failure("\(name) has to be a column's value", hint: "write 1 or 0")
+            case let text:
+                if let integer = Int64(text) { return .integer(integer) }
+                if let real = Double(text), real.isFinite { return .real(real) }
+                return .text(text)
+            }
         }
 
         func strings() throws -> [String] {

@@ -4,8 +4,8 @@
 
     /// Reads the `entities` of `tidemark.yaml`.
     enum EntityReader {
-        private static let allowed = ["kind", "conflict", "serverFields", "direction"]
-        private static let later = ["priority", "ids", "patch"]
+        private static let allowed = ["kind", "conflict", "serverFields", "direction", "priority", "defaults"]
+        private static let later = ["ids", "patch"]
         /// Policies of the protocol that this server does not carry out yet.
         private static let laterPolicies = ["lastEditWins", "manual"]
 
@@ -32,14 +32,22 @@
             declaration.direction = try members["direction"]?.choice(of: EntityDeclaration.Direction.self) ?? .both
             if let conflict = members["conflict"] { declaration.conflict = try policy(conflict) }
             declaration.serverFields = try members["serverFields"]?.strings() ?? []
+            declaration.priority = try members["priority"]?.integer(in: 0...99) ?? declaration.priority
+            declaration.defaults = try members["defaults"].map(defaults) ?? [:]
             guard declaration.kind == .events else { return declaration }
-            for key in ["conflict", "serverFields"] {
+            for key in ["conflict", "serverFields", "defaults"] {
                 guard let place = members[key] else { continue }
                 throw place.failure(
                     "`\(key)` says nothing about events, which are only appended",
                     hint: "leave it out, or declare \(name) as `kind: state`")
             }
             return declaration
+        }
+
+        private static func defaults(_ node: CheckedNode) throws -> [String: Value] {
+            var defaults: [String: Value] = [:]
+            for (name, _, value) in try node.members() { defaults[name] = try value.value() }
+            return defaults
         }
 
         private static func policy(_ node: CheckedNode) throws -> ConflictPolicy {

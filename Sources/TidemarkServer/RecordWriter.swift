@@ -12,8 +12,9 @@ struct RecordWriter {
         _ operation: Operation, to record: RecordID, isService: Bool, seen: Set<Version>, at moment: Int64
     ) throws -> (verdict: Verdict, isVerbatim: Bool) {
         let current = try current(operation.entity, record)
+        let completed = current?.data == nil ? operation.completed(with: declaration.defaults) : operation
         let outcome = Merge.decide(
-            operation, on: current, declaration: declaration, seen: seen, mayWriteServerFields: isService)
+            completed, on: current, declaration: declaration, seen: seen, mayWriteServerFields: isService)
         switch outcome {
         case .refuse(let refusal, let row):
             return (Verdict(.rejected, record: row, refusal: refusal), false)
@@ -24,7 +25,7 @@ struct RecordWriter {
             if let data, data.bytes.count > limits.recordBytes { return (tooLarge(data), false) }
             let version = try append(
                 data, writes, operation.entity, record, current: current, unseenSince: answer.unseenSince, at: moment)
-            return (verdict(answer, version: version, data: data), !answer.needsRecord)
+            return (verdict(answer, version: version, data: data), !answer.needsRecord && completed == operation)
         }
     }
 
@@ -67,5 +68,20 @@ struct RecordWriter {
                 code: RejectionCode.recordTooLarge,
                 detail: "The record would take \(data.bytes.count) bytes; \(limits.recordBytes) are allowed.",
                 hint: "Keep large content apart from the record."))
+    }
+}
+
+extension Operation {
+    /// An insert with the fields that newer apps do not send any more (A19).
+    fileprivate func completed(with defaults: [String: Value]) -> Operation {
+        guard !defaults.isEmpty, kind == .upsert else { return self }
+        var missing = DataObject.Builder()
+        for (name, value) in defaults.sorted(by: { $0.key < $1.key }) where fields.value(name) == nil {
+            missing.append(name, value)
+        }
+        guard !missing.isEmpty else { return self }
+        var completed = self
+        completed.fields = fields.overlaid(with: missing.finish())
+        return completed
     }
 }

@@ -30,12 +30,16 @@ public struct EntityDeclaration: Hashable, Sendable {
     public var direction: Direction
     /// The class in which its records come first or last in a snapshot; lower classes come earlier (A18).
     public var priority: Int
+    /// What a new record gets in fields that its device did not send: a field that newer apps no longer have keeps a
+    /// value for the older ones through its deprecation window (A19).
+    public var defaults: [String: Value]
 
     /// Makes a declaration.
     public init(
         _ name: String, kind: Kind = .state, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
-        direction: Direction = .both, priority: Int = 1
+        direction: Direction = .both, priority: Int = 1, defaults: [String: Value] = [:]
     ) {
+        self.defaults = defaults
         self.priority = priority
         self.name = name
         self.kind = kind
@@ -47,10 +51,11 @@ public struct EntityDeclaration: Hashable, Sendable {
     /// Records with a present state.
     public static func state(
         _ name: String, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
-        direction: Direction = .both, priority: Int = 1
+        direction: Direction = .both, priority: Int = 1, defaults: [String: Value] = [:]
     ) -> EntityDeclaration {
         EntityDeclaration(
-            name, conflict: conflict, serverFields: serverFields, direction: direction, priority: priority)
+            name, conflict: conflict, serverFields: serverFields, direction: direction, priority: priority,
+            defaults: defaults)
     }
 
     /// Append-only entries.
@@ -97,7 +102,14 @@ package struct Declarations: Hashable, Sendable {
                 if index > 0 { writer.raw(",") }
                 writer.string(field)
             }
-            writer.raw("]}")
+            writer.raw("]")
+            if !entity.defaults.isEmpty {
+                var defaults = DataObject.Builder()
+                for (name, value) in entity.defaults.sorted(by: { $0.key < $1.key }) { defaults.append(name, value) }
+                writer.memberName("defaults")
+                writer.raw(defaults.finish().bytes)
+            }
+            writer.raw("}")
         }
         writer.raw("}}")
         return writer.bytes
@@ -136,6 +148,11 @@ extension EntityDeclaration {
             case "serverFields":
                 try reader.enterArray()
                 while try reader.nextElement() { serverFields.append(try reader.readString()) }
+            case "defaults":
+                let object = try DataObject(from: &reader)
+                for field in object.fields {
+                    defaults[object.nameString(field)] = object.value(object.nameString(field))
+                }
             default: try reader.skip()
             }
         }

@@ -49,4 +49,26 @@ struct EvolutionTests {
         try await device.sync()
         #expect(try await device.rows("SELECT title, body FROM note") == [#""b"|NULL"#])
     }
+
+    @Test("a field that newer apps dropped keeps its declared default for the older ones (A19)")
+    func dropped() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(
+            in: directory, entities: [.state("note", defaults: ["state": "open", "body": "-"])])
+        let new = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "new")
+        let old = try await Device(
+            "CREATE TABLE note (id TEXT PRIMARY KEY, title TEXT, body TEXT, state TEXT NOT NULL)", tables: ["note"],
+            server: server, in: directory, name: "old")
+        try await new.sql("INSERT INTO note (id, title, body) VALUES ('n1', 'a', 'mine')")
+        try await new.sync()
+        try await old.sync()
+        #expect(try await old.rows("SELECT title, body, state FROM note") == [#""a"|"mine"|"open""#])
+        // From then on the field is the old apps' own: edits of newer ones leave it alone.
+        try await old.sql("UPDATE note SET state = 'done'")
+        try await old.sync()
+        try await new.sql("UPDATE note SET title = 'b'")
+        try await new.sync()
+        try await old.sync()
+        #expect(try await old.rows("SELECT title, state FROM note") == [#""b"|"done""#])
+    }
 }

@@ -113,7 +113,10 @@ struct MessageTests {
     func declarationsRoundTrip() throws {
         let declarations = Declarations(
             isStrict: true,
-            entities: [.state("task", conflict: .lastWriteWins, serverFields: ["summary"]), .events("audit")])
+            entities: [
+                .state("task", conflict: .lastWriteWins, serverFields: ["summary"], priority: 3, defaults: ["a": 1.5]),
+                .events("audit"),
+            ])
         let again = try declarations.body().withUnsafeBytes { try Declarations(from: $0) }
         #expect(again == declarations)
     }
