@@ -14,7 +14,7 @@ struct Exchange: Sendable {
     var marksLeft: Int
     var lane: String
     var layout: Layout
-    var serverFields: [String: Set<String>]
+    var declarations: Declarations
     var request: TransportRequest
 
     static func headers(clientID: String) -> [String: String] {
@@ -24,7 +24,7 @@ struct Exchange: Sendable {
     /// Seals what is pending and writes the request. Runs inside a write transaction, so that what is sent is durable
     /// before it leaves.
     init(
-        _ db: Database, scope: Scope, lane: String, layout: Layout, serverFields: [String: Set<String>], pageLimit: Int,
+        _ db: Database, scope: Scope, lane: String, layout: Layout, declarations: Declarations, pageLimit: Int,
         operationLimit: Int, now: Int64
     ) throws {
         guard layout.schemaVersion == (try Installation.schemaVersion(db)) else {
@@ -37,13 +37,13 @@ struct Exchange: Sendable {
         // it and taken it off the list, and its numbers must never be used again.
         let lane = try Outbox.hasLane(db, lane) ? lane : randomHex(bytes: 16)
         let sealing = Sealing(
-            db: db, layout: layout, scope: record, serverFields: serverFields, lane: lane, now: now,
+            db: db, layout: layout, scope: record, declarations: declarations, lane: lane, now: now,
             operationLimit: operationLimit)
         let entries = try sealing.batch()
         self.scope = scope
         self.lane = lane
         self.layout = layout
-        self.serverFields = serverFields
+        self.declarations = declarations
         since = record.checkpoint
         acknowledged = try Outbox.acknowledgements(db, scope: scope)
         operationCount = entries.count
@@ -108,6 +108,6 @@ struct Exchange: Sendable {
     func transaction(_ answer: Answer, now: Int64) -> ApplyTransaction {
         ApplyTransaction(
             answer: answer, scope: scope, since: since, acknowledged: acknowledged, lane: lane, layout: layout,
-            serverFields: serverFields, now: now)
+            declarations: declarations, now: now)
     }
 }

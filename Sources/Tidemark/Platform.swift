@@ -5,6 +5,13 @@ import Foundation
     import FoundationNetworking
 #endif
 
+/// Whether this is built for a device that is mostly on a battery and a mobile network.
+#if os(iOS) || os(watchOS) || os(tvOS) || os(visionOS)
+    let isMobilePlatform = true
+#else
+    let isMobilePlatform = false
+#endif
+
 /// Random bits for lanes, client ids and jitter.
 func randomHex(bytes count: Int) -> String {
     var generator = SystemRandomNumberGenerator()

@@ -35,16 +35,15 @@ actor Preparation {
     /// Hears the fingerprint that every answer carries.
     func heard(fingerprint: String?) { heard = fingerprint ?? heard }
 
-    /// The fields that only the server writes, by table. Asks the server where that is not known or has changed.
-    func serverFields(clientID: String, scope: Scope) async throws -> [String: Set<String>] {
-        if declarations == nil || known != heard {
-            let task = fetching ?? Task { try await self.fetch(clientID: clientID, scope: scope) }
-            fetching = task
-            defer { fetching = nil }
-            declarations = try await task.value
-        }
-        let fields = (declarations?.entities ?? []).map { ($0.name, Set($0.serverFields)) }
-        return Dictionary(fields, uniquingKeysWith: { $1 })
+    /// What the operator declared. Asks the server where that is not known or has changed.
+    func declarations(clientID: String, scope: Scope) async throws -> Declarations {
+        if let declarations, known == heard { return declarations }
+        let task = fetching ?? Task { try await self.fetch(clientID: clientID, scope: scope) }
+        fetching = task
+        defer { fetching = nil }
+        let found = try await task.value
+        declarations = found
+        return found
     }
 
     private func fetch(clientID: String, scope: Scope) async throws -> Declarations {

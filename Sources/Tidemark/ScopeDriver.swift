@@ -115,8 +115,8 @@ actor ScopeDriver {
     private func exchange() async throws -> SyncMachine.Event? {
         nextTimer = nil
         let layout = try await database { try await self.preparation.install() }
-        let serverFields = try await preparation.serverFields(clientID: layout.clientID, scope: scope)
-        let exchange = try await prepare(layout, serverFields)
+        let declarations = try await preparation.declarations(clientID: layout.clientID, scope: scope)
+        let exchange = try await prepare(layout, declarations)
         lane = exchange.lane
         let limit = sizing.limit
         let sent = clock.now
@@ -147,7 +147,7 @@ actor ScopeDriver {
     }
 
     /// Seals in steps: marks that turn out to be no edits make room for those behind them.
-    private func prepare(_ layout: Layout, _ serverFields: [String: Set<String>]) async throws -> Exchange {
+    private func prepare(_ layout: Layout, _ declarations: Declarations) async throws -> Exchange {
         let (scope, lane, limit) = (scope, lane, sizing.limit)
         let operations = refusal == nil ? operationLimit : 0
         var marksLeft = Int.max
@@ -155,7 +155,7 @@ actor ScopeDriver {
             let exchange = try await database {
                 try await self.preparation.writer.write { db in
                     try Exchange(
-                        db, scope: scope, lane: lane, layout: layout, serverFields: serverFields, pageLimit: limit,
+                        db, scope: scope, lane: lane, layout: layout, declarations: declarations, pageLimit: limit,
                         operationLimit: operations, now: wallClockMilliseconds())
                 }
             }

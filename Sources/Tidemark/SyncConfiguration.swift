@@ -1,6 +1,7 @@
 public import TidemarkCore
 
-/// How eagerly the engine works. The defaults suit an app in the foreground.
+/// How eagerly the engine works. The defaults suit an app in the foreground, on a phone as on a desktop;
+/// ``background`` suits the short time that a system grants to an app that is not on screen.
 public struct SyncConfiguration: Hashable, Sendable {
     /// How often a scope is pulled although nothing called for it.
     public var tick: Duration = .seconds(30)
@@ -15,16 +16,40 @@ public struct SyncConfiguration: Hashable, Sendable {
     /// How long it rests then.
     public var breakerCoolDown: Duration = .seconds(30)
     /// Rows on a page; the size moves in this range with the network's speed.
-    public var pageRange: ClosedRange<Int> = 50...5000
+    public var pageRange: ClosedRange<Int>
     /// Rows on the first page.
-    public var firstPage = 500
+    public var firstPage: Int
+    /// Rows on a page of a snapshot, with which an empty or outdated device is filled; the same rule, larger pages.
+    public var snapshotRange: ClosedRange<Int> = 1000...5000
+    /// Rows on a snapshot's first page.
+    public var firstSnapshotPage = 1000
     /// Operations in one request.
-    public var operationLimit = 1000
+    public var operationLimit: Int
     /// How long finished operations are kept.
     public var finishedRetention: Duration = .seconds(7 * 24 * 3600)
 
-    /// The defaults.
-    public init() {}
+    /// The defaults: ``mobile`` on phones, tablets, watches and television sets, ``desktop`` elsewhere.
+    public init() { self = isMobilePlatform ? .mobile : .desktop }
+
+    private init(pages: ClosedRange<Int>, operations: Int) {
+        pageRange = pages
+        firstPage = pages.lowerBound
+        operationLimit = operations
+    }
+
+    /// A device on a mobile network, in the foreground: pages of 50–100 rows, so that screens fill step by step.
+    public static let mobile = SyncConfiguration(pages: 50...100, operations: 100)
+
+    /// A computer on a good network: pages of 500–1000 rows, for fewer round trips.
+    public static let desktop = SyncConfiguration(pages: 500...1000, operations: 1000)
+
+    /// An app that is not on screen: pages of 100–500 rows, and waits of up to 15 minutes.
+    public static let background: SyncConfiguration = {
+        var configuration = SyncConfiguration(pages: 100...500, operations: 500)
+        configuration.tick = .seconds(15 * 60)
+        configuration.longestWait = .seconds(15 * 60)
+        return configuration
+    }()
 
     var machine: SyncMachine.Settings {
         var settings = SyncMachine.Settings()
@@ -40,6 +65,13 @@ public struct SyncConfiguration: Hashable, Sendable {
         var settings = PageSizing.Settings()
         settings.range = pageRange
         settings.start = firstPage
+        return settings
+    }
+
+    var snapshotPaging: PageSizing.Settings {
+        var settings = PageSizing.Settings()
+        settings.range = snapshotRange
+        settings.start = firstSnapshotPage
         return settings
     }
 }

@@ -4,8 +4,10 @@
 
     /// Reads the `entities` of `tidemark.yaml`.
     enum EntityReader {
-        private static let allowed = ["kind", "conflict", "serverFields", "direction", "priority", "defaults"]
-        private static let later = ["ids", "patch"]
+        private static let allowed = [
+            "kind", "conflict", "serverFields", "direction", "priority", "defaults", "patch",
+        ]
+        private static let later = ["ids"]
         /// Policies of the protocol that this server does not carry out yet.
         private static let laterPolicies = ["lastEditWins", "manual"]
 
@@ -34,8 +36,9 @@
             declaration.serverFields = try members["serverFields"]?.strings() ?? []
             declaration.priority = try members["priority"]?.integer(in: 0...99) ?? declaration.priority
             declaration.defaults = try members["defaults"].map(defaults) ?? [:]
+            declaration.patch = try members["patch"]?.strings() ?? []
             guard declaration.kind == .events else { return declaration }
-            for key in ["conflict", "serverFields", "defaults"] {
+            for key in ["conflict", "serverFields", "defaults", "patch"] {
                 guard let place = members[key] else { continue }
                 throw place.failure(
                     "`\(key)` says nothing about events, which are only appended",

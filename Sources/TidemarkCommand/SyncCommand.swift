@@ -58,7 +58,8 @@
             var configuration = SyncConfiguration()
             if let page {
                 configuration.firstPage = page
-                configuration.pageRange = min(page, configuration.pageRange.lowerBound)...max(page, 5000)
+                configuration.pageRange =
+                    min(page, configuration.pageRange.lowerBound)...max(page, configuration.pageRange.upperBound)
             }
             do {
                 let engine = try SyncEngine(

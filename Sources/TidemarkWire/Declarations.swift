@@ -33,13 +33,16 @@ public struct EntityDeclaration: Hashable, Sendable {
     /// What a new record gets in fields that its device did not send: a field that newer apps no longer have keeps a
     /// value for the older ones through its deprecation window (A19).
     public var defaults: [String: Value]
+    /// Fields of large text that travel as patches both ways where both sides know the text before the edit (A9).
+    public var patch: [String]
 
     /// Makes a declaration.
     public init(
         _ name: String, kind: Kind = .state, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
-        direction: Direction = .both, priority: Int = 1, defaults: [String: Value] = [:]
+        direction: Direction = .both, priority: Int = 1, defaults: [String: Value] = [:], patch: [String] = []
     ) {
         self.defaults = defaults
+        self.patch = patch
         self.priority = priority
         self.name = name
         self.kind = kind
@@ -51,11 +54,11 @@ public struct EntityDeclaration: Hashable, Sendable {
     /// Records with a present state.
     public static func state(
         _ name: String, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
-        direction: Direction = .both, priority: Int = 1, defaults: [String: Value] = [:]
+        direction: Direction = .both, priority: Int = 1, defaults: [String: Value] = [:], patch: [String] = []
     ) -> EntityDeclaration {
         EntityDeclaration(
             name, conflict: conflict, serverFields: serverFields, direction: direction, priority: priority,
-            defaults: defaults)
+            defaults: defaults, patch: patch)
     }
 
     /// Append-only entries.
@@ -84,6 +87,9 @@ package struct Declarations: Hashable, Sendable {
 
     package subscript(_ entity: String) -> EntityDeclaration? { entities.first { $0.name == entity } }
 
+    /// What holds for an entity, declared or not.
+    package func entity(_ name: String) -> EntityDeclaration { self[name] ?? EntityDeclaration(name) }
+
     package func body() -> [UInt8] {
         var writer = JSONWriter(capacity: 256)
         writer.raw("{\"strict\":")
@@ -97,12 +103,8 @@ package struct Declarations: Hashable, Sendable {
             writer.member("conflict", entity.conflict.rawValue)
             writer.member("direction", entity.direction.rawValue)
             writer.member("priority", Int64(entity.priority))
-            writer.raw(",\"serverFields\":[")
-            for (index, field) in entity.serverFields.enumerated() {
-                if index > 0 { writer.raw(",") }
-                writer.string(field)
-            }
-            writer.raw("]")
+            writer.member("serverFields", entity.serverFields)
+            writer.member("patch", entity.patch)
             if !entity.defaults.isEmpty {
                 var defaults = DataObject.Builder()
                 for (name, value) in entity.defaults.sorted(by: { $0.key < $1.key }) { defaults.append(name, value) }
@@ -145,9 +147,8 @@ extension EntityDeclaration {
             case "conflict": conflict = ConflictPolicy(rawValue: try reader.readString()) ?? .mergeFields
             case "direction": direction = Direction(rawValue: try reader.readString()) ?? .both
             case "priority": priority = Int(truncatingIfNeeded: try reader.readInteger())
-            case "serverFields":
-                try reader.enterArray()
-                while try reader.nextElement() { serverFields.append(try reader.readString()) }
+            case "serverFields": serverFields = try reader.readStrings()
+            case "patch": patch = try reader.readStrings()
             case "defaults":
                 let object = try DataObject(from: &reader)
                 for field in object.fields {
@@ -156,5 +157,27 @@ extension EntityDeclaration {
             default: try reader.skip()
             }
         }
+    }
+}
+
+extension JSONWriter {
+    /// Appends `,"name":["a","b"]`.
+    fileprivate mutating func member(_ name: StaticString, _ texts: [String]) {
+        memberName(name)
+        raw("[")
+        for (index, text) in texts.enumerated() {
+            if index > 0 { raw(",") }
+            string(text)
+        }
+        raw("]")
+    }
+}
+
+extension JSONReader {
+    fileprivate mutating func readStrings() throws(JSONError) -> [String] {
+        var texts: [String] = []
+        try enterArray()
+        while try nextElement() { texts.append(try readString()) }
+        return texts
     }
 }

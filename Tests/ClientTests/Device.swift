@@ -115,7 +115,8 @@ final class Device: Sendable {
         return try await writer.write { db in
             let layout = try Installation.install(db, tables: tables)
             return try Sealing(
-                db: db, layout: layout, scope: try ScopeRecord.read(db, scope), serverFields: [:], lane: lane, now: 1
+                db: db, layout: layout, scope: try ScopeRecord.read(db, scope), declarations: Declarations(),
+                lane: lane, now: 1
             ).batch()
         }
     }
@@ -127,7 +128,7 @@ final class Device: Sendable {
         let layout = try await writer.write { db in try Installation.install(db, tables: tables) }
         let transaction = ApplyTransaction(
             answer: try Answer(body: Array(json.utf8)), scope: scope, since: since, acknowledged: [:],
-            lane: "lane-0001", layout: layout, serverFields: [:], now: 2)
+            lane: "lane-0001", layout: layout, declarations: Declarations(), now: 2)
         return try await writer.writeWithoutTransaction { db in try transaction.run(db) }
     }
 

@@ -28,7 +28,8 @@
                 limits: {page: 100, maximumPage: 1000, operations: 50, bodyBytes: 1048576, recordBytes: 65536,
                          idleTimeout: 30s, connections: 64}
                 entities:
-                  task: {kind: state, conflict: mergeFields, priority: 0, defaults: {state: open, "code": "7", rank: 7}}
+                  task: {kind: state, conflict: mergeFields, priority: 0, defaults: {state: open, "code": "7", rank: 7},
+                         patch: [body]}
                   profile: {direction: pull, conflict: lastWriteWins}
                   bookmark: {serverFields: [summary, tags]}
                   audit: {kind: events}
@@ -41,7 +42,7 @@
             #expect(file.serverLimits.idleTimeout == .seconds(30))
             #expect(
                 file.entities == [
-                    .state("task", priority: 0, defaults: ["state": "open", "code": "7", "rank": 7]),
+                    .state("task", priority: 0, defaults: ["state": "open", "code": "7", "rank": 7], patch: ["body"]),
                     .state("profile", conflict: .lastWriteWins, direction: .pull),
                     .state("bookmark", serverFields: ["summary", "tags"]), .events("audit"),
                 ])
@@ -74,7 +75,7 @@
             ("entities:\n  task: {priority: high}", "2:20", "a number from 0 to 99"),
             ("entities:\n  task: {defaults: {done: true}}", "2:27", "write 1 or 0"),
             ("entities:\n  task: {ids: server}", "2:10", "not supported by this version"),
-            ("entities:\n  task: {patch: [body]}", "2:10", "not supported by this version"),
+            ("entities:\n  log: {kind: events, patch: [a]}", "2:37", "only appended"),
             ("entities:\n  log: {kind: events, serverFields: [a]}", "2:37", "only appended"),
             ("entities:\n  log: {kind: events, conflict: mergeFields}", "2:33", "only appended"),
             ("entities:\n  task: {direction: up}", "2:21", "both, pull, push"),

@@ -114,7 +114,9 @@ struct MessageTests {
         let declarations = Declarations(
             isStrict: true,
             entities: [
-                .state("task", conflict: .lastWriteWins, serverFields: ["summary"], priority: 3, defaults: ["a": 1.5]),
+                .state(
+                    "task", conflict: .lastWriteWins, serverFields: ["summary"], priority: 3, defaults: ["a": 1.5],
+                    patch: ["body", "notes"]),
                 .events("audit"),
             ])
         let again = try declarations.body().withUnsafeBytes { try Declarations(from: $0) }

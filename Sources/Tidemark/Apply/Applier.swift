@@ -33,13 +33,13 @@ final class Applier {
     /// Whether versions above `complete` were remembered before this answer.
     private(set) var hadAhead = false
 
-    init(_ db: Database, layout: Layout, record: ScopeRecord, serverFields: [String: Set<String>], now: Int64) throws {
+    init(_ db: Database, layout: Layout, record: ScopeRecord, declarations: Declarations, now: Int64) throws {
         self.db = db
         self.now = now
         self.record = record
         scope = record.scope
         for shape in layout.shapes(in: scope) {
-            tables[shape.name] = ApplyTable(shape, reserved: serverFields[shape.name] ?? [])
+            tables[shape.name] = ApplyTable(shape, declared: declarations.entity(shape.name))
         }
     }
 

@@ -23,11 +23,11 @@ final class ApplyTable {
     private var present: [Int] = []
     private var scalars: [JSONScalar] = []
 
-    init(_ shape: TableShape, reserved: Set<String>) {
+    init(_ shape: TableShape, declared: EntityDeclaration) {
         self.shape = shape
         records = RecordTable(shape)
         name = Array(shape.name.utf8)
-        self.reserved = Set(shape.data.indices.filter { reserved.contains(shape.data[$0].name) })
+        self.reserved = Set(shape.data.indices.filter { declared.serverFields.contains(shape.data[$0].name) })
     }
 
     func begin(_ db: Database, hasAhead: Bool) throws {

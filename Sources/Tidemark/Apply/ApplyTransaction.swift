@@ -12,7 +12,7 @@ struct ApplyTransaction: Sendable {
     var acknowledged: [String: Int64]
     var lane: String
     var layout: Layout
-    var serverFields: [String: Set<String>]
+    var declarations: Declarations
     var now: Int64
 
     /// Runs on the writer, outside any transaction: foreign keys can only be switched there.
@@ -43,7 +43,7 @@ struct ApplyTransaction: Sendable {
         }
         try Flag.raise(db)
         let record = try ScopeRecord.read(db, scope)
-        let applier = try Applier(db, layout: layout, record: record, serverFields: serverFields, now: now)
+        let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
         try applier.apply(answer, since: since)
         try Flag.lower(db)
         var outcome = applier.outcome

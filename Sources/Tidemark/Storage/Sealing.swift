@@ -6,7 +6,7 @@ struct Sealing {
     let db: Database
     let layout: Layout
     let scope: ScopeRecord
-    let serverFields: [String: Set<String>]
+    let declarations: Declarations
     let lane: String
     let now: Int64
     /// What one request carries at most.
@@ -96,7 +96,7 @@ struct Sealing {
         let shape = table.shape
         guard let shadow = try table.shadow(db, key) else { return nil }
         let current = try table.row(db, key) ?? Parked.cells(db, shape, id)
-        let reserved = serverFields[shape.name] ?? []
+        let reserved = Set(declarations.entity(shape.name).serverFields)
         if let current { try restoreReserved(reserved, table, key, current, shadow) }
         if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
         let ahead = batch.hasAhead ? try Ahead.version(db, scope.scope, shape.name, id.text) : nil

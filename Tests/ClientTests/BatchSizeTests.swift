@@ -1,0 +1,61 @@
+import Testing
+import TidemarkServer
+
+@testable import Tidemark
+@testable import TidemarkCore
+
+@Suite("Batch sizes by context (B7)")
+struct BatchSizeTests {
+    struct Context: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var configuration: SyncConfiguration
+        var pages: ClosedRange<Int>
+    }
+
+    static let contexts = [
+        Context(testDescription: "mobile", configuration: .mobile, pages: 50...100),
+        Context(testDescription: "desktop", configuration: .desktop, pages: 500...1000),
+        Context(testDescription: "background", configuration: .background, pages: 100...500),
+    ]
+
+    @Test("pages begin at the small end of the context's range and never leave it", arguments: contexts)
+    func pages(context: Context) async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        _ = try await server.commit(to: "w:1") { changes in
+            for index in 0..<2500 { changes.upsert("note", id: .init(stringLiteral: "n\(index)"), ["rank": 1]) }
+        }
+        let device = try await Device(noteSchema, tables: ["note"], server: server, in: directory)
+        try await device.engine(context.configuration).syncNow()
+        #expect(try await device.count("note") == 2500)
+        let limits = await device.wire.bodies.compactMap { body in
+            body.firstMatch(of: /"limit":(\d+)/).flatMap { Int($0.1) }
+        }
+        #expect(limits.first == context.pages.lowerBound)
+        #expect(limits.allSatisfy(context.pages.contains))
+    }
+
+    @Test("no request carries more operations than the context's pages have rows", arguments: contexts)
+    func operations(context: Context) async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql(
+            """
+            WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 1100)
+            INSERT INTO note (id) SELECT 'n' || i FROM n
+            """)
+        try await device.engine(context.configuration).syncNow()
+        let counts = await device.wire.bodies.map { $0.matches(of: /"number":/).count }
+        #expect(counts.max() == context.pages.upperBound)
+        #expect(counts.reduce(0, +) == 1100)
+    }
+
+    @Test("a bootstrap's pages have 1000 to 5000 rows in every context", arguments: contexts)
+    func snapshots(context: Context) {
+        var sizing = PageSizing(context.configuration.snapshotPaging)
+        #expect(sizing.limit == 1000)
+        for _ in 0..<20 { sizing.received(rows: sizing.limit, bytes: 100, milliseconds: 1) }
+        #expect(sizing.limit == 5000)
+        for _ in 0..<20 { sizing.failed() }
+        #expect(sizing.limit == 1000)
+    }
+}
