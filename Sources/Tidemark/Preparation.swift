@@ -6,7 +6,8 @@ actor Preparation {
     let writer: any DatabaseWriter
     let transport: any Transport
     private let tables: [SyncedTable]
-    private let resolved: [(name: String, scope: Scope)]
+    private let resolved: [(name: String, rule: SyncedTable.ScopeRule)]
+    private let scopes: [Scope]
     private(set) var layout: Layout?
     private var declarations: Declarations?
     /// The fingerprint that belongs to `declarations`, and the one heard last.
@@ -18,16 +19,17 @@ actor Preparation {
         self.writer = writer
         self.transport = transport
         self.tables = tables
+        self.scopes = scopes
         resolved = try SyncedTable.resolve(tables, scopes: scopes)
     }
 
     /// Installs capture, or looks whether a migration has changed the schema since.
     func install() async throws -> Layout {
-        let resolved = resolved
+        let (resolved, scopes) = (resolved, scopes)
         if let layout, layout.schemaVersion == (try await writer.read { try Installation.schemaVersion($0) }) {
             return layout
         }
-        let found = try await writer.write { db in try Installation.install(db, tables: resolved) }
+        let found = try await writer.write { db in try Installation.install(db, tables: resolved, scopes: scopes) }
         layout = found
         return found
     }

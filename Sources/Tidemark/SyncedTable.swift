@@ -7,14 +7,6 @@ public import TidemarkWire
 /// [.table(Project.self), .table(Todo.self, conflicts: .mergeFields), .table("tag", scope: .constant("user:42"))]
 /// ```
 public struct SyncedTable: Hashable, Sendable {
-    /// Which scope a table's rows belong to.
-    public struct ScopeRule: Hashable, Sendable {
-        var scope: Scope
-
-        /// All rows belong to this scope.
-        public static func constant(_ scope: Scope) -> ScopeRule { ScopeRule(scope: scope) }
-    }
-
     /// The table's name, which is the entity's name on the wire.
     public var name: String
     /// Where its rows belong; `nil`: to the engine's only scope.
@@ -36,8 +28,8 @@ public struct SyncedTable: Hashable, Sendable {
         SyncedTable(name: record.databaseTableName, scope: scope, conflicts: conflicts)
     }
 
-    /// Each table with its scope, or an error that says what does not fit together.
-    static func resolve(_ tables: [SyncedTable], scopes: [Scope]) throws -> [(name: String, scope: Scope)] {
+    /// Each table with its rule, or an error that says what does not fit together.
+    static func resolve(_ tables: [SyncedTable], scopes: [Scope]) throws -> [(name: String, rule: ScopeRule)] {
         guard !tables.isEmpty, !scopes.isEmpty else {
             throw SyncError(
                 .configurationInvalid, "Nothing to sync.", hint: "Name at least one table and one scope.")
@@ -52,19 +44,32 @@ public struct SyncedTable: Hashable, Sendable {
                     hint: "Use letters, digits and '_', at most 63, not beginning with a digit.")
             }
             if let rule = table.scope {
-                guard scopes.contains(rule.scope) else {
-                    throw SyncError(
-                        .configurationInvalid, "Table '\(table.name)' is in scope \(rule.scope), which is not synced.",
-                        hint: "Add the scope to the engine's scopes.")
-                }
-                return (table.name, rule.scope)
+                try rule.check(of: table.name, scopes: scopes)
+                return (table.name, rule)
             }
             guard scopes.count == 1 else {
                 throw SyncError(
                     .configurationInvalid, "It is not clear which scope table '\(table.name)' belongs to.",
-                    hint: "Give it `scope: .constant(…)`: the engine has several scopes.")
+                    hint: "Give it `scope: .constant(…)` or `.column(…)`: the engine has several scopes.")
             }
-            return (table.name, scopes[0])
+            return (table.name, .constant(scopes[0]))
+        }
+    }
+}
+
+extension SyncedTable.ScopeRule {
+    fileprivate func check(of table: String, scopes: [Scope]) throws {
+        switch kind {
+        case .constant(let scope):
+            guard !scopes.contains(scope) else { return }
+            throw SyncError(
+                .configurationInvalid, "Table '\(table)' is in scope \(scope), which is not synced.",
+                hint: "Add the scope to the engine's scopes.")
+        case .column(_, let prefix):
+            guard !prefix.isEmpty, Scope(prefix + "0") == nil else { return }
+            throw SyncError(
+                .configurationInvalid, "'\(prefix)' is not the beginning of a scope's name.",
+                hint: "A scope's name is made of letters, digits and '._:@-'.")
         }
     }
 }

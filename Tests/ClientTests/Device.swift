@@ -111,9 +111,9 @@ final class Device: Sendable {
 
     /// Seals what is marked, as an exchange does before it sends.
     func seal(lane: String = "lane-0001") async throws -> [OutboxEntry] {
-        let (tables, scope) = (tables.map { ($0.name, Self.scope) }, Self.scope)
+        let (tables, scope) = (try SyncedTable.resolve(tables, scopes: [Self.scope]), Self.scope)
         return try await writer.write { db in
-            let layout = try Installation.install(db, tables: tables)
+            let layout = try Installation.install(db, tables: tables, scopes: [scope])
             return try Sealing(
                 db: db, layout: layout, scope: try ScopeRecord.read(db, scope), declarations: Declarations(),
                 lane: lane, now: 1
@@ -124,8 +124,8 @@ final class Device: Sendable {
     /// Applies an answer written by hand.
     @discardableResult
     func apply(_ json: String, since: String? = nil) async throws -> Applier.Outcome {
-        let (tables, scope) = (tables.map { ($0.name, Self.scope) }, Self.scope)
-        let layout = try await writer.write { db in try Installation.install(db, tables: tables) }
+        let (tables, scope) = (try SyncedTable.resolve(tables, scopes: [Self.scope]), Self.scope)
+        let layout = try await writer.write { db in try Installation.install(db, tables: tables, scopes: [scope]) }
         let transaction = ApplyTransaction(
             answer: try Answer(body: Array(json.utf8)), scope: scope, since: since, acknowledged: [:],
             lane: "lane-0001", layout: layout, declarations: Declarations(), now: 2)

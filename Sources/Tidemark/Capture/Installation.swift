@@ -4,12 +4,14 @@ import TidemarkWire
 /// Puts the library's tables, the shadows and the capture triggers into the app's file, or brings them up to date
 /// after a migration of the app.
 enum Installation {
-    /// Runs inside a write transaction. `tables` gives each synced table's scope.
-    static func install(_ db: Database, tables: [(name: String, scope: Scope)]) throws -> Layout {
+    /// Runs inside a write transaction.
+    static func install(
+        _ db: Database, tables: [(name: String, rule: SyncedTable.ScopeRule)], scopes: [Scope]
+    ) throws -> Layout {
         try LibrarySchema.install(db)
         var shapes: [TableShape] = []
         for table in tables {
-            var shape = try TableShape(db, table: table.name, scope: table.scope)
+            var shape = try TableShape(db, table: table.name, rule: table.rule)
             try shape.warnAboutTriggers(db, synced: Set(tables.map(\.name)))
             try installShadow(db, shape)
             try installTriggers(db, shape)
@@ -22,7 +24,7 @@ enum Installation {
             clientID = randomClientID()
             try Meta.set(db, "clientId", clientID)
         }
-        for scope in Set(tables.map(\.scope)) {
+        for scope in scopes {
             try Query(db, "INSERT INTO tidemark_scope(name) VALUES (?1) ON CONFLICT(name) DO NOTHING")
                 .execute([.text(scope.name)])
         }
@@ -114,6 +116,7 @@ struct Layout: Hashable, Sendable {
     var schemaVersion: Int64
 
     subscript(_ table: String) -> TableShape? { shapes.first { $0.name == table } }
-    func shapes(in scope: Scope) -> [TableShape] { shapes.filter { $0.scope == scope } }
+    /// The tables that may hold rows of a scope; those whose scope is constant hold nothing else.
+    func shapes(in scope: Scope) -> [TableShape] { shapes.filter { $0.rule.mayHold(scope) } }
     var warnings: [String] { shapes.flatMap(\.warnings) }
 }

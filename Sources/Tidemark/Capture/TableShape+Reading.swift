@@ -3,7 +3,7 @@ import TidemarkWire
 
 extension TableShape {
     /// Reads a table's shape and refuses what cannot be synced, saying what to change.
-    init(_ db: Database, table: String, scope: Scope) throws {
+    init(_ db: Database, table: String, rule: SyncedTable.ScopeRule) throws {
         try Self.checkName(db, table)
         let columns = try Self.columns(db, table)
         let keyPairs = columns.filter { $0.keyPosition > 0 }.sorted { $0.keyPosition < $1.keyPosition }
@@ -21,8 +21,9 @@ extension TableShape {
             }
         }
         self.init(
-            name: table, scope: scope, key: keyPairs.map(\.column),
+            name: table, rule: rule, key: keyPairs.map(\.column),
             data: columns.filter { $0.keyPosition == 0 }.map(\.column), uniques: [], children: [], warnings: [])
+        try checkRule()
         try readUniques(db)
         children = try Self.references(db, to: name)
     }

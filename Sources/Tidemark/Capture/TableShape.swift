@@ -36,7 +36,8 @@ struct TableShape: Hashable, Sendable {
     }
 
     var name: String
-    var scope: Scope
+    /// Which scope its rows are in.
+    var rule: SyncedTable.ScopeRule
     var key: [Column]
     /// Every stored column that is not part of the key.
     var data: [Column]
