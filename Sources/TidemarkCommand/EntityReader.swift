@@ -5,11 +5,9 @@
     /// Reads the `entities` of `tidemark.yaml`.
     enum EntityReader {
         private static let allowed = [
-            "kind", "conflict", "serverFields", "direction", "priority", "defaults", "patch",
+            "kind", "conflict", "deletes", "serverFields", "direction", "priority", "defaults", "patch",
         ]
         private static let later = ["ids"]
-        /// Policies of the protocol that this server does not carry out yet.
-        private static let laterPolicies = ["lastEditWins", "manual"]
 
         static func entities(_ node: CheckedNode) throws -> [EntityDeclaration] {
             try node.members().map { name, key, value in
@@ -32,13 +30,14 @@
             var declaration = EntityDeclaration(name)
             declaration.kind = try members["kind"]?.choice(of: EntityDeclaration.Kind.self) ?? .state
             declaration.direction = try members["direction"]?.choice(of: EntityDeclaration.Direction.self) ?? .both
-            if let conflict = members["conflict"] { declaration.conflict = try policy(conflict) }
+            declaration.conflict = try members["conflict"]?.choice(of: ConflictPolicy.self) ?? .mergeFields
+            declaration.deletes = try members["deletes"]?.choice(of: DeletePolicy.self) ?? .win
             declaration.serverFields = try members["serverFields"]?.strings() ?? []
             declaration.priority = try members["priority"]?.integer(in: 0...99) ?? declaration.priority
             declaration.defaults = try members["defaults"].map(defaults) ?? [:]
             declaration.patch = try members["patch"]?.strings() ?? []
             guard declaration.kind == .events else { return declaration }
-            for key in ["conflict", "serverFields", "defaults", "patch"] {
+            for key in ["conflict", "deletes", "serverFields", "defaults", "patch"] {
                 guard let place = members[key] else { continue }
                 throw place.failure(
                     "`\(key)` says nothing about events, which are only appended",
@@ -51,16 +50,6 @@
             var defaults: [String: Value] = [:]
             for (name, _, value) in try node.members() { defaults[name] = try value.value() }
             return defaults
-        }
-
-        private static func policy(_ node: CheckedNode) throws -> ConflictPolicy {
-            let text = try node.string()
-            if laterPolicies.contains(text) {
-                let known = ConflictPolicy.allCases.map(\.rawValue).joined(separator: ", ")
-                throw node.failure(
-                    "`conflict: \(text)` is not supported by this version of the server", hint: "use one of \(known)")
-            }
-            return try node.choice(of: ConflictPolicy.self)
         }
     }
 #endif

@@ -1,13 +1,24 @@
 package import TidemarkWire
 
-/// At which version each field of a live record was last written. Most fields share one version, that of the insert,
-/// so only the others are listed; a record that was never edited needs nothing but the common one.
+/// At which version each field of a live record was last written, and, where the later edit wins, when it was edited.
+/// Most fields share one version, that of the insert, so only the others are listed; a record that was never edited
+/// needs nothing but the common one.
 package struct FieldVersions: Hashable, Sendable {
     /// The version of every field that is not listed.
     package private(set) var common: Version
-    private var exceptions: [(name: ArraySlice<UInt8>, version: Version)] = []
+    private var commonStamp: EditStamp
+    private var exceptions: [Exception] = []
 
-    package init(common: Version) { self.common = common }
+    private struct Exception: Sendable {
+        var name: ArraySlice<UInt8>
+        var version: Version
+        var stamp: EditStamp
+    }
+
+    package init(common: Version, stamp: EditStamp = .zero) {
+        self.common = common
+        commonStamp = stamp
+    }
 
     package static func == (lhs: FieldVersions, rhs: FieldVersions) -> Bool { lhs.encoded() == rhs.encoded() }
     package func hash(into hasher: inout Hasher) { hasher.combine(encoded()) }
@@ -16,34 +27,62 @@ package struct FieldVersions: Hashable, Sendable {
         exceptions.first { $0.name == name }?.version ?? common
     }
 
-    package mutating func set(_ name: ArraySlice<UInt8>, to version: Version) {
+    /// When the field's value was edited; zero where no stamps are kept.
+    package func stamp(of name: ArraySlice<UInt8>) -> EditStamp {
+        exceptions.first { $0.name == name }?.stamp ?? commonStamp
+    }
+
+    /// A field's stamp never goes back: an edit that was made on the value is later than it, whatever clocks say.
+    package mutating func set(_ name: ArraySlice<UInt8>, to version: Version, stamp: EditStamp = .zero) {
         if let index = exceptions.firstIndex(where: { $0.name == name }) {
             exceptions[index].version = version
+            exceptions[index].stamp = max(exceptions[index].stamp, stamp)
         } else {
-            exceptions.append((name, version))
+            exceptions.append(Exception(name: name, version: version, stamp: max(commonStamp, stamp)))
         }
     }
+}
+
+// MARK: - As bytes
+
+extension FieldVersions {
+    /// Stands before a form with stamps; a version is never negative.
+    private static let stamped: Int64 = -1
 
     /// `nil` where the common version is the row's own and nothing is listed: the usual case costs no bytes.
     package func stored(rowVersion: Version) -> [UInt8]? {
-        common == rowVersion && exceptions.isEmpty ? nil : encoded()
+        common == rowVersion && commonStamp == .zero && exceptions.isEmpty ? nil : encoded()
     }
 
     package init(stored: [UInt8]?, rowVersion: Version) {
         self.init(common: rowVersion)
         guard let stored else { return }
         var reader = ByteReader(stored)
-        guard let common = reader.integer() else { return }
+        guard var common = reader.integer() else { return }
+        let hasStamps = common == Self.stamped
+        if hasStamps {
+            guard let version = reader.integer(), let stamp = reader.integer() else { return }
+            (common, commonStamp) = (version, EditStamp(packed: stamp))
+        }
         self.common = common
-        while let name = reader.run(), let version = reader.integer() { exceptions.append((name, version)) }
+        while let name = reader.run(), let version = reader.integer() {
+            let stamp = hasStamps ? reader.integer() ?? 0 : 0
+            exceptions.append(Exception(name: name, version: version, stamp: EditStamp(packed: stamp)))
+        }
     }
 
-    private func encoded() -> [UInt8] {
+    private var hasStamps: Bool { commonStamp != .zero || exceptions.contains { $0.stamp != .zero } }
+
+    func encoded() -> [UInt8] {
         var writer = ByteWriter()
+        let hasStamps = hasStamps
+        if hasStamps { writer.integer(Self.stamped) }
         writer.integer(common)
+        if hasStamps { writer.integer(commonStamp.packed) }
         for exception in exceptions {
             writer.run(exception.name)
             writer.integer(exception.version)
+            if hasStamps { writer.integer(exception.stamp.packed) }
         }
         return writer.bytes
     }

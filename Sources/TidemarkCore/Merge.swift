@@ -8,21 +8,28 @@ package enum Merge {
         /// `nil`: a tombstone.
         package var data: DataObject?
         package var fieldVersions: FieldVersions
+        /// A tombstone: what was deleted, where that is kept.
+        package var last: LastState?
 
-        package init(version: Version, data: DataObject?, fieldVersions: FieldVersions) {
+        package init(
+            version: Version, data: DataObject?, fieldVersions: FieldVersions, last: LastState? = nil
+        ) {
             self.version = version
             self.data = data
             self.fieldVersions = fieldVersions
+            self.last = last
         }
     }
 
     package enum Outcome: Hashable, Sendable {
         /// A new row: the data (`nil`: a tombstone), the fields that it writes, and what to tell the device.
         case write(DataObject?, written: Writes, Answer)
-        /// Everything asked for is so already; no row, no version.
+        /// Everything asked for is so already, or something else stands; no row, no version.
         case nothing(Answer)
         /// Not acceptable, now or later.
         case refuse(Verdict.Refusal, Verdict.Record?)
+        /// Somebody has to decide: nothing is written, and this is the record.
+        case conflict(Verdict.Record)
     }
 
     /// Which fields the new row sets at its own version.
@@ -36,86 +43,79 @@ package enum Merge {
         /// Whether the resulting row has to travel back, because the reader could not work it out.
         package var needsRecord = false
         package var overwrites: [Verdict.Overwrite] = []
+        package var losses: [Verdict.Loss] = []
+        /// The tombstone over which the edit brought the record back.
+        package var revived: Version?
         /// A delete: the version that it was made on, where others had written since.
         package var unseenSince: Version?
     }
 
     /// - Parameters:
     ///   - seen: versions written by the chain of own operations that `baseNumber` names.
+    ///   - stamp: when the edit was made, between the bounds in which that is believed.
+    ///   - decided: fields that a rule of the operator's has set; they stand, whatever was sent.
     ///   - mayWriteServerFields: whether the caller is one of the server's own programs (E4).
     package static func decide(
         _ operation: Operation, on current: Current?, declaration: EntityDeclaration, seen: Set<Version> = [],
-        mayWriteServerFields: Bool
+        stamp: EditStamp = .zero, decided: DataObject = .empty, mayWriteServerFields: Bool
     ) -> Outcome {
-        if operation.kind == .delete { return delete(operation, current, seen: seen) }
+        let meeting = Meeting(
+            operation, current: current, declaration: declaration, seen: seen, stamp: stamp, decided: decided,
+            mayWriteServerFields: mayWriteServerFields)
+        if operation.kind == .delete { return meeting.delete() }
+        guard let current else { return meeting.onAbsent() }
+        return current.data == nil ? meeting.onTombstone(current) : meeting.onLive(current)
+    }
+}
+
+/// One edit, the record that it meets, and what is declared of both.
+struct Meeting {
+    let operation: Operation
+    /// What is to be written: the fields sent but for those that are the server's, and those that a rule has set.
+    let fields: DataObject
+    /// What was sent and is left out, or is another value than was sent.
+    let losses: [Verdict.Loss]
+    /// Whether `fields` is not what the device has sent.
+    let isAltered: Bool
+    let current: Merge.Current?
+    let declaration: EntityDeclaration
+    let seen: Set<Version>
+    let stamp: EditStamp
+    let decided: DataObject
+
+    init(
+        _ operation: Operation, current: Merge.Current?, declaration: EntityDeclaration, seen: Set<Version>,
+        stamp: EditStamp, decided: DataObject, mayWriteServerFields: Bool
+    ) {
+        self.operation = operation
+        self.current = current
+        self.declaration = declaration
+        self.seen = seen
+        self.stamp = stamp
+        self.decided = decided
+        let sent = operation.fields
         let reserved = mayWriteServerFields ? [] : declaration.serverFields.map(DataObject.canonical)
-        let fields = operation.fields.filter { field in !reserved.contains { $0[...] == operation.fields.name(field) } }
-        let dropped = fields.fields.count < operation.fields.fields.count
-        guard let current, let data = current.data else {
-            return onAbsent(operation, fields: fields, dropped: dropped, tombstone: current)
+        guard !reserved.isEmpty || !decided.fields.isEmpty else {
+            (fields, losses, isAltered) = (sent, [], false)
+            return
         }
-        return onLive(operation, fields: fields, dropped: dropped, current: current, data: data, seen: seen)
-    }
-
-    /// Deletes win. Where one covers edits that it did not see, the tombstone says so: their authors are told.
-    private static func delete(_ operation: Operation, _ current: Current?, seen: Set<Version>) -> Outcome {
-        guard let current, current.data != nil else { return .nothing(Answer()) }
-        var answer = Answer()
-        if let base = operation.baseVersion, current.version > base, !seen.contains(current.version) {
-            answer.unseenSince = base
-        }
-        return .write(nil, written: .all, answer)
-    }
-
-    /// Without a base an upsert makes the record anew; with one, somebody deleted it meanwhile, and deletes win.
-    private static func onAbsent(
-        _ operation: Operation, fields: DataObject, dropped: Bool, tombstone: Current?
-    ) -> Outcome {
-        guard operation.baseVersion == nil else {
-            let refusal = Verdict.Refusal(
-                code: RejectionCode.recordDeleted, detail: "The record was deleted elsewhere.",
-                hint: "The edit is kept; insert the record again to bring it back.")
-            return .refuse(refusal, tombstone.map { Verdict.Record(version: $0.version, data: nil) })
-        }
-        return .write(fields, written: .all, Answer(status: dropped ? .merged : .applied, needsRecord: dropped))
-    }
-
-    private static func onLive(
-        _ operation: Operation, fields: DataObject, dropped: Bool, current: Current, data: DataObject,
-        seen: Set<Version>
-    ) -> Outcome {
-        func isSeen(_ name: ArraySlice<UInt8>, base: Version?) -> Bool {
-            let version = current.fieldVersions[name]
-            return base.map { version <= $0 } ?? false || seen.contains(version)
-        }
-        var answer = Answer()
-        var changed: [ArraySlice<UInt8>] = []
-        for field in fields.fields {
-            let name = fields.name(field)
-            guard let theirs = data.value(named: name), theirs == fields.value(field) else {
-                changed.append(name)
-                if !isSeen(name, base: operation.base(ofField: name)) {
-                    answer.overwrites.append(overwrite(field, of: fields, current: current, data: data))
-                }
-                continue
+        let isReserved = { (name: ArraySlice<UInt8>) in reserved.contains { $0[...] == name } }
+        let kept = sent.filter { !isReserved(sent.name($0)) }
+        fields = decided.fields.isEmpty ? kept : kept.overlaid(with: decided)
+        isAltered = fields != sent
+        losses = sent.fields.compactMap { field in
+            let name = sent.name(field)
+            if let value = decided.value(named: name) {
+                return value == sent.value(field) ? nil : Verdict.Loss(field: sent.nameString(field), rule: .serverRule)
             }
+            guard isReserved(name), current?.data?.value(named: name) != sent.value(field) else { return nil }
+            return Verdict.Loss(field: sent.nameString(field), rule: .serverFields)
         }
-        answer.needsRecord =
-            dropped
-            || data.fields.contains { field in
-                let name = data.name(field)
-                return fields.value(named: name) == nil && !isSeen(name, base: operation.baseVersion)
-            }
-        answer.status = answer.needsRecord || !answer.overwrites.isEmpty ? .merged : .applied
-        if changed.isEmpty { return .nothing(answer) }
-        return .write(data.overlaid(with: fields), written: .only(changed), answer)
     }
 
-    private static func overwrite(
-        _ field: DataObject.Field, of fields: DataObject, current: Current, data: DataObject
-    ) -> Verdict.Overwrite {
-        let name = fields.nameString(field)
-        return Verdict.Overwrite(
-            field: name, version: current.fieldVersions[fields.name(field)], theirs: data.value(name) ?? .null)
+    /// Whether the editor knew the field as it stands, by the row that the edit was made on or by an own operation.
+    func isSeen(_ name: ArraySlice<UInt8>, in versions: FieldVersions, base: Version?) -> Bool {
+        let version = versions[name]
+        return base.map { version <= $0 } ?? false || seen.contains(version)
     }
 }

@@ -143,6 +143,11 @@ extension Push {
             }
             seen = chain
         }
+        if let missing = try missing(of: operation.needs, lane) {
+            var verdict = Verdict(.deferred)
+            verdict.after = missing
+            return (verdict, false)
+        }
         guard let record = operation.id else {
             return refused(
                 RejectionCode.unsupportedOperation, "This server does not assign ids.",
@@ -189,6 +194,11 @@ extension Push {
             next = stored.baseNumber.flatMap { $0 < number ? $0 : nil }
         }
         return versions
+    }
+
+    /// The first of the operations needed that took no effect.
+    private func missing(of needs: [Int64], _ lane: LaneName) throws -> Int64? {
+        try needs.first { try writer.verdict(lane, $0)?.tookEffect != true }
     }
 
     private func appendEvent(_ operation: Operation, record: RecordID) throws -> (Verdict, isVerbatim: Bool) {

@@ -12,51 +12,85 @@ struct RecordWriter {
         _ operation: Operation, to record: RecordID, isService: Bool, seen: Set<Version>, at moment: Int64
     ) throws -> (verdict: Verdict, isVerbatim: Bool) {
         let current = try current(operation.entity, record)
-        let completed = current?.data == nil ? operation.completed(with: declaration.defaults) : operation
+        let stamp = stamp(of: operation, at: moment)
+        let isNew = current?.data == nil && operation.baseVersion == nil
+        let completed = isNew ? operation.completed(with: declaration.defaults) : operation
         let outcome = Merge.decide(
-            completed, on: current, declaration: declaration, seen: seen, mayWriteServerFields: isService)
+            completed, on: current, declaration: declaration, seen: seen, stamp: stamp, mayWriteServerFields: isService)
         switch outcome {
         case .refuse(let refusal, let row):
             return (Verdict(.rejected, record: row, refusal: refusal), false)
+        case .conflict(let row): return (Verdict(.conflict, record: row), false)
         case .nothing(let answer):
             let version = current?.version ?? writer.state.head
             return (verdict(answer, version: version, data: current?.data), false)
         case .write(let data, let writes, let answer):
             if let data, data.bytes.count > limits.recordBytes { return (tooLarge(data), false) }
             let version = try append(
-                data, writes, operation.entity, record, current: current, unseenSince: answer.unseenSince, at: moment)
+                data, writes, operation, record, current: current, unseenSince: answer.unseenSince, stamp: stamp,
+                at: moment)
             return (verdict(answer, version: version, data: data), !answer.needsRecord && completed == operation)
         }
     }
 
+    /// When the edit was made; one that does not say so was made just now.
+    private func stamp(of operation: Operation, at moment: Int64) -> EditStamp {
+        guard declaration.conflict == .lastEditWins else { return .zero }
+        guard let stamp = operation.editedAt.flatMap(EditStamp.init(text:)) else {
+            return EditStamp(milliseconds: moment)
+        }
+        return stamp.clamped(from: operation.syncedAt, to: moment)
+    }
+
     private func current(_ entity: String, _ record: RecordID) throws -> Merge.Current? {
         guard let stored = try writer.newest(entity: entity, record: record) else { return nil }
+        let data = try stored.payload.map { try DataObject(stored: $0) }
+        let last = data == nil ? LastState(stored: stored.fieldVersions) : nil
         return Merge.Current(
-            version: stored.version, data: try stored.payload.map { try DataObject(stored: $0) },
-            fieldVersions: FieldVersions(stored: stored.fieldVersions, rowVersion: stored.version))
+            version: stored.version, data: data,
+            fieldVersions: last?.fieldVersions
+                ?? FieldVersions(stored: stored.fieldVersions, rowVersion: stored.version),
+            last: last)
     }
 
     private func append(
-        _ data: DataObject?, _ writes: Merge.Writes, _ entity: String, _ record: RecordID, current: Merge.Current?,
-        unseenSince: Version?, at moment: Int64
+        _ data: DataObject?, _ writes: Merge.Writes, _ operation: Operation, _ record: RecordID,
+        current: Merge.Current?, unseenSince: Version?, stamp: EditStamp, at moment: Int64
     ) throws -> Version {
         let version = writer.state.head + 1
-        var fieldVersions: [UInt8]?
-        if case .only(let names) = writes, declaration.conflict == .mergeFields, let current {
-            var versions = current.fieldVersions
-            for name in names { versions.set(name, to: version) }
-            fieldVersions = versions.stored(rowVersion: version)
-        }
+        let note =
+            data == nil
+            ? lastState(current)
+            : fieldVersions(writes, current: current, stamp: stamp, at: version)?.stored(rowVersion: version)
         return try writer.append(
             NewRow(
-                entity: entity, record: record, kind: data == nil ? .delete : .upsert,
-                payload: data?.bytes ?? unseenSince.map { Array(String($0).utf8) }, fieldVersions: fieldVersions),
+                entity: operation.entity, record: record, kind: data == nil ? .delete : .upsert,
+                payload: data?.bytes ?? unseenSince.map { Array(String($0).utf8) }, fieldVersions: note),
             at: moment)
+    }
+
+    private func fieldVersions(
+        _ writes: Merge.Writes, current: Merge.Current?, stamp: EditStamp, at version: Version
+    ) -> FieldVersions? {
+        guard declaration.conflict != .lastWriteWins else { return nil }
+        guard case .only(let names) = writes, var versions = current?.fieldVersions else {
+            return FieldVersions(common: version, stamp: stamp)
+        }
+        for name in names { versions.set(name, to: version, stamp: stamp) }
+        return versions
+    }
+
+    /// Where an edit may bring the record back, its tombstone keeps what it was.
+    private func lastState(_ current: Merge.Current?) -> [UInt8]? {
+        guard declaration.deletes == .lose, let current, let data = current.data else { return nil }
+        return LastState(data: data, fieldVersions: current.fieldVersions).stored()
     }
 
     private func verdict(_ answer: Merge.Answer, version: Version, data: DataObject?) -> Verdict {
         var verdict = Verdict(answer.status, version: version)
         verdict.overwrites = answer.overwrites
+        verdict.losses = answer.losses
+        verdict.revived = answer.revived
         if answer.needsRecord { verdict.record = Verdict.Record(version: version, data: data) }
         return verdict
     }

@@ -24,6 +24,8 @@ public struct EntityDeclaration: Hashable, Sendable {
     public var kind: Kind
     /// How edits that did not know of each other are settled.
     public var conflict: ConflictPolicy
+    /// What becomes of a delete and an edit that did not know of each other.
+    public var deletes: DeletePolicy
     /// Fields that only the server's own programs may write (E4).
     public var serverFields: [String]
     /// Which way changes travel.
@@ -39,8 +41,10 @@ public struct EntityDeclaration: Hashable, Sendable {
     /// Makes a declaration.
     public init(
         _ name: String, kind: Kind = .state, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
-        direction: Direction = .both, priority: Int = 1, defaults: [String: Value] = [:], patch: [String] = []
+        direction: Direction = .both, priority: Int = 1, deletes: DeletePolicy = .win,
+        defaults: [String: Value] = [:], patch: [String] = []
     ) {
+        self.deletes = deletes
         self.defaults = defaults
         self.patch = patch
         self.priority = priority
@@ -54,11 +58,12 @@ public struct EntityDeclaration: Hashable, Sendable {
     /// Records with a present state.
     public static func state(
         _ name: String, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
-        direction: Direction = .both, priority: Int = 1, defaults: [String: Value] = [:], patch: [String] = []
+        direction: Direction = .both, priority: Int = 1, deletes: DeletePolicy = .win,
+        defaults: [String: Value] = [:], patch: [String] = []
     ) -> EntityDeclaration {
         EntityDeclaration(
             name, conflict: conflict, serverFields: serverFields, direction: direction, priority: priority,
-            defaults: defaults, patch: patch)
+            deletes: deletes, defaults: defaults, patch: patch)
     }
 
     /// Append-only entries.
@@ -73,6 +78,19 @@ public enum ConflictPolicy: String, Hashable, Sendable, CaseIterable {
     case mergeFields
     /// The fields sent are taken, in server order.
     case lastWriteWins
+    /// Field by field; the same field on both sides goes to the edit that was made later, as hybrid logical clocks
+    /// tell, believed between the device's last sync and the server's now.
+    case lastEditWins
+    /// An edit of a field that somebody else has written meanwhile is not taken; the app decides.
+    case manual
+}
+
+/// What becomes of a delete and an edit of one record that did not know of each other.
+public enum DeletePolicy: String, Hashable, Sendable, CaseIterable {
+    /// The record stays deleted; the edit is refused, or listed as lost. The default.
+    case win
+    /// The record lives, with the edit; where it was deleted already, the edit brings it back.
+    case lose
 }
 
 /// All that the operator declared, as `GET /sync/declarations` gives it.
@@ -101,6 +119,7 @@ package struct Declarations: Hashable, Sendable {
             writer.raw(":{\"kind\":")
             writer.string(entity.kind.rawValue)
             writer.member("conflict", entity.conflict.rawValue)
+            writer.member("deletes", entity.deletes.rawValue)
             writer.member("direction", entity.direction.rawValue)
             writer.member("priority", Int64(entity.priority))
             writer.member("serverFields", entity.serverFields)
@@ -145,6 +164,7 @@ extension EntityDeclaration {
             switch reader.string(member) {
             case "kind": kind = Kind(rawValue: try reader.readString()) ?? .state
             case "conflict": conflict = ConflictPolicy(rawValue: try reader.readString()) ?? .mergeFields
+            case "deletes": deletes = DeletePolicy(rawValue: try reader.readString()) ?? .win
             case "direction": direction = Direction(rawValue: try reader.readString()) ?? .both
             case "priority": priority = Int(truncatingIfNeeded: try reader.readInteger())
             case "serverFields": serverFields = try reader.readStrings()

@@ -28,6 +28,10 @@ package struct Operation: Hashable, Sendable {
     package var fields = DataObject.empty
     /// When the edit was made, as the device's hybrid logical clock tells.
     package var editedAt: String?
+    /// When the device had last synced by then, on the server's clock, in milliseconds since 1970.
+    package var syncedAt: Int64?
+    /// Own operations of the same lane without which this one makes no sense: those that insert what it refers to.
+    package var needs: [Int64] = []
     package var epoch: String?
     package var group: String?
 
@@ -59,6 +63,8 @@ extension Operation {
         if let baseNumber { writer.member("baseNumber", baseNumber) }
         writeFieldBases(to: &writer)
         if let editedAt { writer.member("editedAt", editedAt) }
+        if let syncedAt { writer.member("syncedAt", syncedAt) }
+        writeNeeds(to: &writer)
         if let epoch { writer.member("epoch", epoch) }
         if let group { writer.member("group", group) }
         if kind == .upsert || kind == .event {
@@ -78,6 +84,16 @@ extension Operation {
             writer.integer(base.value)
         }
         writer.raw(byte: UInt8(ascii: "}"))
+    }
+
+    private func writeNeeds(to writer: inout JSONWriter) {
+        guard !needs.isEmpty else { return }
+        writer.raw(",\"needs\":[")
+        for (index, number) in needs.enumerated() {
+            if index > 0 { writer.raw(",") }
+            writer.integer(number)
+        }
+        writer.raw("]")
     }
 
     /// What makes two sendings of one key the same operation, whatever order a sender wrote the members in.
@@ -158,6 +174,8 @@ extension Operation {
         case "bases": try readFieldBases(from: &reader)
         case "fields", "data": fields = try DataObject(from: &reader)
         case "editedAt": editedAt = try reader.readString()
+        case "syncedAt": syncedAt = try reader.readInteger(in: 0...Int64.max)
+        case "needs": try readNeeds(from: &reader)
         case "epoch": epoch = try reader.readString()
         case "group": group = try reader.readString()
         default: try reader.skip()
@@ -173,6 +191,17 @@ extension Operation {
             fieldBases[canonical[...]] = try reader.readInteger(in: 0...Int64.max)
         }
     }
+
+    private mutating func readNeeds(from reader: inout JSONReader) throws(JSONError) {
+        try reader.enterArray()
+        while try reader.nextElement() {
+            guard needs.count < Self.needLimit else { throw JSONError(.outOfRange, at: reader.index) }
+            needs.append(try reader.readInteger(in: 1...Int64.max))
+        }
+    }
+
+    /// Operations that one may need, at most: a row has few foreign keys.
+    package static let needLimit = 64
 
     private func checkComplete(at start: Int) throws(JSONError) {
         guard kind != .void else { return }

@@ -48,16 +48,30 @@ package struct Verdict: Hashable, Sendable {
         }
     }
 
-    /// A field that somebody else had changed since the edit's base, and what became of theirs.
+    /// A field that somebody else had changed since the edit's base, and that the edit has replaced.
     package struct Overwrite: Hashable, Sendable {
         package var field: String
         package var version: Version
         package var theirs: Value
+        package var rule: ConflictRule
 
-        package init(field: String, version: Version, theirs: Value) {
+        package init(field: String, version: Version, theirs: Value, rule: ConflictRule = .lastWriteWins) {
             self.field = field
             self.version = version
             self.theirs = theirs
+            self.rule = rule
+        }
+    }
+
+    /// A field whose value in the edit does not stand; what stands is in the verdict's record.
+    package struct Loss: Hashable, Sendable {
+        /// `nil`: the edit was a delete, and the record stays.
+        package var field: String?
+        package var rule: ConflictRule
+
+        package init(field: String?, rule: ConflictRule) {
+            self.field = field
+            self.rule = rule
         }
     }
 
@@ -68,6 +82,9 @@ package struct Verdict: Hashable, Sendable {
     package var refusal: Refusal?
     package var after: Int64?
     package var overwrites: [Overwrite] = []
+    package var losses: [Loss] = []
+    /// The tombstone over which the edit brought the record back.
+    package var revived: Version?
     package var isReplayed = false
 
     package init(_ status: Status, version: Version? = nil, record: Record? = nil, refusal: Refusal? = nil) {
@@ -101,7 +118,9 @@ extension Verdict {
             }
             writer.raw(byte: UInt8(ascii: "}"))
         }
+        if let revived { writer.member("revived", revived) }
         writeOverwrites(to: &writer)
+        writeLosses(to: &writer)
         if let refusal {
             writer.raw(",\"error\":{\"code\":")
             writer.string(refusal.code)
@@ -121,6 +140,19 @@ extension Verdict {
             writer.member("version", overwrite.version)
             writer.memberName("theirs")
             writer.value(overwrite.theirs)
+            if overwrite.rule != .lastWriteWins { writer.member("rule", overwrite.rule.rawValue) }
+            writer.raw(byte: UInt8(ascii: "}"))
+        }
+        writer.raw(byte: UInt8(ascii: "]"))
+    }
+
+    private func writeLosses(to writer: inout JSONWriter) {
+        guard !losses.isEmpty else { return }
+        writer.raw(",\"lost\":[")
+        for (index, loss) in losses.enumerated() {
+            writer.raw(index == 0 ? "{\"rule\":" : ",{\"rule\":")
+            writer.string(loss.rule.rawValue)
+            if let field = loss.field { writer.member("field", field) }
             writer.raw(byte: UInt8(ascii: "}"))
         }
         writer.raw(byte: UInt8(ascii: "]"))
@@ -146,6 +178,8 @@ extension Verdict {
             case "after": verdict.after = try reader.readInteger()
             case "record": verdict.record = try Record(from: &reader)
             case "error": verdict.refusal = try Refusal(from: &reader)
+            case "revived": verdict.revived = try reader.readInteger()
+            case "lost": verdict.losses = try Self.readLosses(from: &reader)
             case "overwrote": verdict.overwrites = try Self.readOverwrites(from: &reader)
             case "replayed": verdict.isReplayed = try reader.readBool()
             default: try reader.skip()
@@ -167,12 +201,31 @@ extension Verdict {
                 case "field": overwrite.field = try reader.readString()
                 case "version": overwrite.version = try reader.readInteger()
                 case "theirs": overwrite.theirs = try reader.readValue()
+                case "rule": overwrite.rule = ConflictRule(rawValue: try reader.readString()) ?? .serverRule
                 default: try reader.skip()
                 }
             }
             overwrites.append(overwrite)
         }
         return overwrites
+    }
+
+    private static func readLosses(from reader: inout JSONReader) throws(JSONError) -> [Loss] {
+        var losses: [Loss] = []
+        try reader.enterArray()
+        while try reader.nextElement() {
+            var loss = Loss(field: nil, rule: .serverRule)
+            try reader.enterObject()
+            while let name = try reader.nextMember() {
+                switch reader.string(name) {
+                case "field": loss.field = try reader.readString()
+                case "rule": loss.rule = ConflictRule(rawValue: try reader.readString()) ?? .serverRule
+                default: try reader.skip()
+                }
+            }
+            losses.append(loss)
+        }
+        return losses
     }
 }
 

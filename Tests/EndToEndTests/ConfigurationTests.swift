@@ -30,6 +30,8 @@
                 entities:
                   task: {kind: state, conflict: mergeFields, priority: 0, defaults: {state: open, "code": "7", rank: 7},
                          patch: [body]}
+                  card: {conflict: lastEditWins, deletes: lose}
+                  contract: {conflict: manual, deletes: win}
                   profile: {direction: pull, conflict: lastWriteWins}
                   bookmark: {serverFields: [summary, tags]}
                   audit: {kind: events}
@@ -43,6 +45,8 @@
             #expect(
                 file.entities == [
                     .state("task", priority: 0, defaults: ["state": "open", "code": "7", "rank": 7], patch: ["body"]),
+                    .state("card", conflict: .lastEditWins, deletes: .lose),
+                    .state("contract", conflict: .manual),
                     .state("profile", conflict: .lastWriteWins, direction: .pull),
                     .state("bookmark", serverFields: ["summary", "tags"]), .events("audit"),
                 ])
@@ -69,8 +73,8 @@
             ("entities:\n  task: {kind: thing}", "2:16", "allowed here: state, events"),
             ("entities:\n  task: {kind: state, kind: events}", "2:10", "given twice"),
             ("entities:\n  task:\n    kind: state\n    colour: red", "4:5", "allowed here: kind"),
-            ("entities:\n  task: {conflict: manual}", "2:20", "not supported by this version"),
-            ("entities:\n  task: {conflict: lastEditWins}", "2:20", "not supported by this version"),
+            ("entities:\n  task: {deletes: sometimes}", "2:19", "win, lose"),
+            ("entities:\n  audit: {kind: events, deletes: lose}", "2:34", "says nothing about events"),
             ("entities:\n  task: {conflict: best}", "2:20", "mergeFields, lastWriteWins"),
             ("entities:\n  task: {priority: high}", "2:20", "a number from 0 to 99"),
             ("entities:\n  task: {defaults: {done: true}}", "2:27", "write 1 or 0"),

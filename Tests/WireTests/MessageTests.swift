@@ -24,6 +24,9 @@ struct MessageTests {
         operation.baseNumber = 4
         operation.fieldBases = [Array("title".utf8)[...]: 7]
         operation.epoch = "ab"
+        operation.editedAt = "0198f2a3b4c50001"
+        operation.syncedAt = 1_763_706_704_123
+        operation.needs = [2, 3]
         operation.fields = DataObject(["title": "Buy milk", "done": 0])
         let text =
             #"{"lane":"lane-0001","number":42,"# + String(decoding: operation.sealedMembers(), as: UTF8.self) + "}"
@@ -83,7 +86,14 @@ struct MessageTests {
     func verdictRoundTrip() throws {
         var verdict = Verdict(.merged, version: 12)
         verdict.record = Verdict.Record(version: 12, data: DataObject(["a": 1]))
-        verdict.overwrites = [Verdict.Overwrite(field: "a", version: 9, theirs: "x")]
+        verdict.overwrites = [
+            Verdict.Overwrite(field: "a", version: 9, theirs: "x"),
+            Verdict.Overwrite(field: "b", version: 9, theirs: 1, rule: .lastEditWins),
+        ]
+        verdict.losses = [
+            Verdict.Loss(field: "c", rule: .serverFields), Verdict.Loss(field: nil, rule: .editWins),
+        ]
+        verdict.revived = 8
         verdict.refusal = Verdict.Refusal(code: "c", detail: "d", hint: "h")
         let text = #"{"lane":"l","number":3,"# + String(decoding: verdict.members(), as: UTF8.self) + "}"
         let (key, again) = try Array(text.utf8).withUnsafeBytes { buffer in
@@ -118,6 +128,7 @@ struct MessageTests {
                     "task", conflict: .lastWriteWins, serverFields: ["summary"], priority: 3, defaults: ["a": 1.5],
                     patch: ["body", "notes"]),
                 .events("audit"),
+                .state("card", conflict: .lastEditWins, deletes: .lose),
             ])
         let again = try declarations.body().withUnsafeBytes { try Declarations(from: $0) }
         #expect(again == declarations)

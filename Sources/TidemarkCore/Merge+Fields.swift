@@ -1,0 +1,90 @@
+import TidemarkWire
+
+/// An edit of a record that is there: field by field, by the entity's policy.
+extension Meeting {
+    func onLive(_ current: Merge.Current) -> Merge.Outcome {
+        guard let met = meet(current.data ?? .empty, current.fieldVersions, policy: declaration.conflict) else {
+            return .conflict(Verdict.Record(version: current.version, data: current.data))
+        }
+        if met.changed.isEmpty { return .nothing(met.answer) }
+        return .write(met.data, written: .only(met.changed), met.answer)
+    }
+
+    /// What came of an edit.
+    struct Met {
+        var data: DataObject
+        /// The fields that the edit sets.
+        var changed: [ArraySlice<UInt8>] = []
+        var answer: Merge.Answer
+    }
+
+    /// Who has the say on one field that both sides have set.
+    private enum Winner { case mine, theirs, nobody }
+
+    /// `nil`: the policy leaves the decision to the app.
+    func meet(_ data: DataObject, _ versions: FieldVersions, policy: ConflictPolicy) -> Met? {
+        var answer = Merge.Answer(losses: losses)
+        var changed: [ArraySlice<UInt8>] = []
+        for field in fields.fields {
+            let name = fields.name(field)
+            let theirs = data.value(named: name)
+            let mine = fields.value(field)
+            let isSeen =
+                decided.value(named: name) != nil
+                || self.isSeen(name, in: versions, base: operation.base(ofField: name))
+            if isSeen {
+                if theirs != mine { changed.append(name) }
+                continue
+            }
+            let isEqual = theirs == mine
+            switch winner(mine, theirs, name, versions, policy) {
+            case .mine:
+                changed.append(name)
+                if !isEqual { answer.overwrites.append(overwrite(field, by: policy, versions, data)) }
+            case .theirs:
+                guard !isEqual else { continue }
+                answer.losses.append(Verdict.Loss(field: fields.nameString(field), rule: .lastEditWins))
+            case .nobody: return nil
+            }
+        }
+        answer.needsRecord = isAltered || !answer.losses.isEmpty || hasNews(data, versions)
+        answer.status = answer.needsRecord || !answer.overwrites.isEmpty ? .merged : .applied
+        if changed.isEmpty { return Met(data: data, answer: answer) }
+        let isWhole = changed.count == fields.fields.count
+        let written = isWhole ? fields : fields.filter { changed.contains(fields.name($0)) }
+        return Met(data: data.overlaid(with: written), changed: changed, answer: answer)
+    }
+
+    private func winner(
+        _ mine: ArraySlice<UInt8>, _ theirs: ArraySlice<UInt8>?, _ name: ArraySlice<UInt8>, _ versions: FieldVersions,
+        _ policy: ConflictPolicy
+    ) -> Winner {
+        switch policy {
+        case .mergeFields, .lastWriteWins: return theirs == mine ? .theirs : .mine
+        case .manual: return theirs == mine ? .theirs : .nobody
+        case .lastEditWins:
+            let other = versions.stamp(of: name)
+            if stamp != other { return stamp > other ? .mine : .theirs }
+            // Two edits of one moment: the larger value stands, so that the order in which they come does not matter.
+            guard let theirs else { return .mine }
+            return theirs.lexicographicallyPrecedes(mine) ? .mine : .theirs
+        }
+    }
+
+    /// Whether others have written fields that this edit does not name, and that its author has not seen.
+    private func hasNews(_ data: DataObject, _ versions: FieldVersions) -> Bool {
+        data.fields.contains { field in
+            let name = data.name(field)
+            return fields.value(named: name) == nil && !isSeen(name, in: versions, base: operation.baseVersion)
+        }
+    }
+
+    private func overwrite(
+        _ field: DataObject.Field, by policy: ConflictPolicy, _ versions: FieldVersions, _ data: DataObject
+    ) -> Verdict.Overwrite {
+        let name = fields.nameString(field)
+        return Verdict.Overwrite(
+            field: name, version: versions[fields.name(field)], theirs: data.value(name) ?? .null,
+            rule: policy == .lastEditWins ? .lastEditWins : .lastWriteWins)
+    }
+}

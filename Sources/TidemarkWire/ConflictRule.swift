@@ -1,0 +1,17 @@
+/// By which rule it was settled, that an edit met somebody else's.
+public enum ConflictRule: String, Hashable, Sendable, CaseIterable {
+    /// The edit that reached the server later stands.
+    case lastWriteWins
+    /// The edit that was made later stands.
+    case lastEditWins
+    /// The app decides.
+    case manual
+    /// The record was deleted elsewhere and stays so.
+    case deleteWins
+    /// The record was deleted and edited; it lives.
+    case editWins
+    /// The field is the server's own; what was set here counts for nothing.
+    case serverFields
+    /// A rule that the operator wrote.
+    case serverRule
+}
