@@ -65,7 +65,7 @@ struct RecordWriter {
         return try writer.append(
             NewRow(
                 entity: operation.entity, record: record, kind: data == nil ? .delete : .upsert,
-                payload: data?.bytes ?? unseenSince.map { Array(String($0).utf8) }, fieldVersions: note),
+                payload: data?.bytes ?? tombstone(operation, unseenSince: unseenSince), fieldVersions: note),
             at: moment)
     }
 
@@ -84,6 +84,14 @@ struct RecordWriter {
     private func lastState(_ current: Merge.Current?) -> [UInt8]? {
         guard declaration.deletes == .lose, let current, let data = current.data else { return nil }
         return LastState(data: data, fieldVersions: current.fieldVersions).stored()
+    }
+
+    /// What a tombstone tells beside its version, as members on the wire; `nil` where that is nothing.
+    private func tombstone(_ operation: Operation, unseenSince: Version?) -> [UInt8]? {
+        var members: [String] = []
+        if let unseenSince { members.append("\"base\":\(unseenSince)") }
+        if operation.isMove { members.append("\"moved\":true") }
+        return members.isEmpty ? nil : Array(members.joined(separator: ",").utf8)
     }
 
     private func verdict(_ answer: Merge.Answer, version: Version, data: DataObject?) -> Verdict {

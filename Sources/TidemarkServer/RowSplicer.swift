@@ -41,7 +41,7 @@ struct RowSplicer {
             writer.raw(",\"data\":")
             writer.raw(change.payload)
         } else if !change.payload.isEmpty {
-            writer.raw(",\"base\":")
+            writer.raw(",")
             writer.raw(change.payload)
         }
         writer.raw("}")

@@ -34,6 +34,8 @@ package struct Operation: Hashable, Sendable {
     package var needs: [Int64] = []
     package var epoch: String?
     package var group: String?
+    /// A delete that ends a move: the record lives on in another scope.
+    package var isMove = false
 
     package init(_ kind: Kind, entity: String = "", id: RecordID? = nil) {
         self.kind = kind
@@ -67,6 +69,7 @@ extension Operation {
         writeNeeds(to: &writer)
         if let epoch { writer.member("epoch", epoch) }
         if let group { writer.member("group", group) }
+        if isMove { writer.raw(",\"moved\":true") }
         if kind == .upsert || kind == .event {
             writer.raw(kind == .event ? ",\"data\":" : ",\"fields\":")
             writer.raw(fields.bytes)
@@ -178,6 +181,7 @@ extension Operation {
         case "needs": try readNeeds(from: &reader)
         case "epoch": epoch = try reader.readString()
         case "group": group = try reader.readString()
+        case "moved": isMove = try reader.readBool()
         default: try reader.skip()
         }
     }

@@ -89,6 +89,8 @@ struct IncomingChange {
     var isPartial = false
     /// A delete: the version that it was made on, where others had written since.
     var base: Version?
+    /// A delete: the record lives on in another scope.
+    var isMove = false
 
     /// `nil` for an element that lacks what every change has: a kind of a newer server.
     static func read(from reader: inout JSONReader) throws(JSONError) -> IncomingChange? {
@@ -99,6 +101,7 @@ struct IncomingChange {
         var data: Range<Int>?
         var isPartial = false
         var base: Version?
+        var isMove = false
         try reader.enterObject()
         while let name = try reader.nextMember() {
             if reader.matches(name, "type") {
@@ -120,12 +123,15 @@ struct IncomingChange {
                 isPartial = try reader.readBool()
             } else if reader.matches(name, "base") {
                 base = try reader.readInteger()
+            } else if reader.matches(name, "moved") {
+                isMove = try reader.readBool()
             } else {
                 try reader.skip()
             }
         }
         guard let entity, let id, let version else { return nil }
         return IncomingChange(
-            kind: kind, entity: entity, id: id, version: version, data: data, isPartial: isPartial, base: base)
+            kind: kind, entity: entity, id: id, version: version, data: data, isPartial: isPartial, base: base,
+            isMove: isMove)
     }
 }

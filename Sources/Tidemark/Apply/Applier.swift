@@ -128,7 +128,8 @@ final class Applier {
         guard change.version > known else { return }
         if change.version > rememberRowsAbove { try remember(change, table, reader) }
         let incoming = change.kind == .delete ? nil : try table.cells(change, reader)
-        if incoming == nil { try noteTombstone(table, id, key) }
+        // The children of a parent that moved away stay with it, wherever it is.
+        if incoming == nil, !change.isMove { try noteTombstone(table, id, key) }
         if let shadow = try table.records.shadow(db, key) {
             guard change.version > shadow.version ?? -1 || shadow.state == .deleted else { return }
             try rebase(table, id, key, shadow, version: change.version, ahead: known, incoming: incoming)
