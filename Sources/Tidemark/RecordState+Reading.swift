@@ -50,7 +50,11 @@ extension RejectedOperation {
             var data = DataObject.empty
             try reader.enterObject()
             while let name = try reader.nextMember() {
-                if reader.matches(name, "fields") { data = try DataObject(from: &reader) } else { try reader.skip() }
+                if reader.matches(name, "fields") || reader.matches(name, "data") {
+                    data = try DataObject(from: &reader)
+                } else {
+                    try reader.skip()
+                }
             }
             return data
         }

@@ -32,7 +32,7 @@ extension SyncServer {
         if mode == .pushAndPull {
             let page = try await page(
                 of: request.scope, since: request.since, limit: limit, leavingOut: pushed.verbatim,
-                holding: pushed.oldest)
+                withholding: withheld(from: access), holding: pushed.oldest)
             answer.raw(",")
             answer.raw(page)
         }

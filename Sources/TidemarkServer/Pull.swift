@@ -6,7 +6,8 @@ extension SyncServer {
     package func changes(in scope: Scope, since: String?, limit: Int64?, access: Access) async throws -> [UInt8] {
         try access.require(.read, in: scope)
         let limit = try pageLimit(limit)
-        let members = try await page(of: scope, since: since, limit: limit, leavingOut: [])
+        let members = try await page(
+            of: scope, since: since, limit: limit, leavingOut: [], withholding: withheld(from: access))
         return [UInt8(ascii: "{")] + members + [UInt8(ascii: "}")]
     }
 
@@ -22,9 +23,11 @@ extension SyncServer {
     ///
     /// - Parameters:
     ///   - own: versions that the reader wrote itself in this very request and knows already.
+    ///   - withheld: entities that do not travel to this reader.
     ///   - oldest: the first version of what the reader holds by its verdicts, although it has no checkpoint yet.
     func page(
-        of scope: Scope, since: String?, limit: Int, leavingOut own: Set<Version>, holding oldest: Version? = nil
+        of scope: Scope, since: String?, limit: Int, leavingOut own: Set<Version>, withholding withheld: EntityNames,
+        holding oldest: Version? = nil
     ) async throws -> [UInt8] {
         let byteBudget = limits.pageBytes
         let key = store.tokenKey
@@ -45,7 +48,9 @@ extension SyncServer {
             try reader.changes(
                 after: walk.position, through: walk.horizon, tombstonesAfter: walk.tombstonesAfter
             ) { change in
-                if !own.contains(change.version) {
+                if withheld.contains(change.entity) {
+                    guard rows.passOver() else { return false }
+                } else if !own.contains(change.version) {
                     guard rows.hasRoom(for: change) else { return false }
                     rows.append(change)
                 }

@@ -156,7 +156,8 @@ extension Push {
         if declaration.kind == .events { return try appendEvent(operation, record: record) }
         let applied = try RecordWriter(writer: writer, declaration: declaration, limits: server.limits).apply(
             operation, to: record, isService: access.isService, seen: seen, at: moment)
-        return (applied.verdict, applied.isVerbatim)
+        let isWithheld = declaration.direction == .push && !access.isService
+        return (isWithheld ? applied.verdict.withholdingOthers() : applied.verdict, applied.isVerbatim)
     }
 
     private func refusal(of operation: Operation, _ declaration: EntityDeclaration) -> Verdict.Refusal? {
@@ -203,7 +204,9 @@ extension Push {
 
     private func appendEvent(_ operation: Operation, record: RecordID) throws -> (Verdict, isVerbatim: Bool) {
         if let existing = try writer.newest(entity: operation.entity, record: record) {
-            guard existing.payload == operation.fields.bytes else {
+            // The same event again, under another key: a device that was restored from a backup, for example.
+            let known = try existing.payload.map { try DataObject(stored: $0) }
+            guard known?.sorted() == operation.fields.sorted() else {
                 return refused(
                     RejectionCode.kindMismatch, "An event with this id is in the log already, and events never change.",
                     "Give every event an id of its own.")

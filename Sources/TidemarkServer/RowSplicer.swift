@@ -7,6 +7,7 @@ struct RowSplicer {
     private(set) var isFull = false
     private var taken = 0
     private var written = 0
+    private var passedOver = 0
     private let limit: Int
     private let byteBudget: Int
 
@@ -22,6 +23,16 @@ struct RowSplicer {
         if !isFull { taken += 1 }
         return !isFull
     }
+
+    /// Counts a row that this reader is not sent; so many of them end the page too, that no request reads on for ever.
+    mutating func passOver() -> Bool {
+        passedOver += 1
+        isFull = passedOver > Self.passedOverLimit
+        return !isFull
+    }
+
+    /// Rows that one page passes over, at most.
+    static let passedOverLimit = 10_000
 
     mutating func append(_ change: BorrowedChange) {
         if written > 0 { writer.raw(",") }

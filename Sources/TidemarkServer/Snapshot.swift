@@ -17,6 +17,7 @@ extension SyncServer {
         try access.require(.read, in: scope)
         let limit = try pageLimit(limit)
         let (key, byteBudget, declarations) = (store.tokenKey, limits.pageBytes, declarations)
+        let withheld = withheld(from: access)
         return try await store.read(scope) { reader in
             let history = reader.state.history
             let pin = try Self.pin(token, since: since, scope, key: key, history: history, order: declarations.order)
@@ -27,6 +28,7 @@ extension SyncServer {
                 return cursor
             }
             var walk = KeyWalk(reader: reader, pin: pin, isExact: pin.horizon >= history.sweepFloor)
+            walk.withheld = withheld
             walk.rows = RowSplicer(limit: limit, byteBudget: byteBudget)
             return try walk.page(of: scope, from: place, order: declarations, key: key)
         }
@@ -56,6 +58,7 @@ private struct KeyWalk {
     let reader: any ScopeReader
     let pin: Pin
     let isExact: Bool
+    var withheld = EntityNames()
     var rows = RowSplicer(limit: 1, byteBudget: 1)
     private var last: Cursor?
 
@@ -73,6 +76,7 @@ private struct KeyWalk {
         rows.writer.member("epoch", pin.checkpoint.epoch)
         rows.writer.raw(",\"changes\":[")
         for entity in order.sorted(try reader.entities()) where !rows.isFull {
+            if withheld.contains(entity) { continue }
             if let place, order.precedes(entity, place.entity) { continue }
             try visit(entity, after: place.flatMap { $0.entity == entity ? $0.record : nil })
         }

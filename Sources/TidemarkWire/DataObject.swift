@@ -161,6 +161,15 @@ extension DataObject {
         return builder.finish()
     }
 
+    /// The same fields in the order of their names, whatever order a sender wrote them in.
+    package func sorted() -> DataObject {
+        var builder = Builder(capacity: bytes.count)
+        for field in fields.sorted(by: { name($0).lexicographicallyPrecedes(name($1)) }) {
+            builder.append(canonicalName: name(field), canonicalValue: value(field))
+        }
+        return builder.finish()
+    }
+
     /// The fields for which `keep` holds.
     package func filter(_ keep: (Field) -> Bool) -> DataObject {
         var builder = Builder(capacity: bytes.count)

@@ -43,6 +43,14 @@ package struct Operation: Hashable, Sendable {
         self.id = id
     }
 
+    /// Whether it inserts a record or sets fields of one.
+    package var setsFields: Bool {
+        switch kind {
+        case .upsert, .event, .patch: true
+        case .delete, .void: false
+        }
+    }
+
     /// The base that counts for one field.
     package func base(ofField name: ArraySlice<UInt8>) -> Version? { fieldBases[name] ?? baseVersion }
 }
@@ -102,10 +110,7 @@ extension Operation {
     /// What makes two sendings of one key the same operation, whatever order a sender wrote the members in.
     package func canonicalBytes() -> [UInt8] {
         var sorted = self
-        let order = fields.fields.sorted { fields.name($0).lexicographicallyPrecedes(fields.name($1)) }
-        var builder = DataObject.Builder(capacity: fields.bytes.count)
-        for field in order { builder.append(canonicalName: fields.name(field), canonicalValue: fields.value(field)) }
-        sorted.fields = builder.finish()
+        sorted.fields = fields.sorted()
         return sorted.sealedMembers()
     }
 }

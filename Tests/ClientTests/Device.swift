@@ -24,6 +24,8 @@ actor Wire: Transport {
     private let inner: any Transport
     private var steps: [Step] = []
     private(set) var requests: [TransportRequest] = []
+    /// The exchanges' answers as text.
+    private(set) var answers: [String] = []
 
     struct Lost: Error {}
 
@@ -36,8 +38,10 @@ actor Wire: Transport {
 
     func send(_ request: TransportRequest) async throws -> TransportResponse {
         requests.append(request)
-        guard request.path == "/sync", !steps.isEmpty else { return try await inner.send(request) }
-        return try await steps.removeFirst()(request, inner)
+        let step = request.path == "/sync" && !steps.isEmpty ? steps.removeFirst() : nil
+        let response = if let step { try await step(request, inner) } else { try await inner.send(request) }
+        if request.path == "/sync" { answers.append(String(decoding: response.body, as: UTF8.self)) }
+        return response
     }
 }
 

@@ -21,7 +21,7 @@ extension Applier {
             truth.take(incoming, version: version, shape: shape, current: current)
         } else if case .fields = edits {
             truth.delete(base: base)
-        } else if operation?.kind == .upsert {
+        } else if operation?.setsFields == true {
             truth.delete(base: base)
         } else {
             (truth.state, truth.version) = (.absent, version)

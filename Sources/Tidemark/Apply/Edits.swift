@@ -30,7 +30,7 @@ extension Shadow {
     /// The row as it stands with an operation on its way drawn over it; `nil`: no row.
     func overlaid(with operation: Operation?, shape: TableShape) -> [Cell]? {
         guard let operation else { return state == .absent ? nil : cells }
-        guard operation.kind == .upsert else { return nil }
+        guard operation.setsFields else { return nil }
         var result = state == .absent ? shape.data.map(\.defaultCell) : cells
         for (index, cell) in operation.fields.cells(in: shape) { result[index] = cell }
         return result

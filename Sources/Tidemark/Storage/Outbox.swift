@@ -95,9 +95,12 @@ enum Outbox {
         ])
     }
 
-    /// Keeps an edit that cannot be put on the wire, with the reason, until the app decides or edits the row again.
+    /// Keeps an edit that cannot be put on the wire, or must not be, with the reason, until the app decides or edits
+    /// the row again.
     static func refuse(
-        _ db: Database, _ operation: Operation, record: String, scope: Scope, detail: String, hint: String, now: Int64
+        _ db: Database, _ operation: Operation, record: String, scope: Scope,
+        code: String = RejectionCode.unsendableValue,
+        detail: String, hint: String, now: Int64
     ) throws {
         try forgetLocalRefusals(db, entity: operation.entity, record: record)
         try Query(
@@ -109,7 +112,7 @@ enum Outbox {
             """
         ).execute([
             .text(scope.name), .text(operation.entity), .text(record), .text(operation.kind.rawValue),
-            .blob(operation.sealedMembers()), .integer(now), .text(RejectionCode.unsendableValue), .text(detail),
+            .blob(operation.sealedMembers()), .integer(now), .text(code), .text(detail),
             .text(hint),
         ])
     }

@@ -96,9 +96,11 @@ struct Sealing {
         let shape = table.shape
         guard let shadow = try table.shadow(db, key) else { return nil }
         let current = try table.row(db, key) ?? Parked.cells(db, shape, id)
-        let reserved = Set(declarations.entity(shape.name).serverFields)
+        let declared = declarations.entity(shape.name)
+        let reserved = Set(declared.serverFields)
         if let current { try restoreReserved(reserved, table, key, current, shadow) }
         if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
+        if try settleLocally(declared, table, key, id, shadow, current) { return nil }
         let ahead = batch.hasAhead ? try Ahead.version(db, scope.scope, shape.name, id.text) : nil
         guard var operation = edit(shape, id, shadow, current, reserved, base: shadow.version ?? ahead ?? scope.base)
         else {
@@ -106,7 +108,8 @@ struct Sealing {
             return nil
         }
         operation.epoch = scope.epoch
-        if let current, operation.kind == .upsert,
+        if declared.kind == .events { operation.kind = .event }
+        if let current, operation.setsFields,
             let column = zip(shape.data, current).first(where: { !$0.1.isSendable && !reserved.contains($0.0.name) })
         {
             try quarantine(table, key, id: id, why: "Field '\(column.0.name)' holds text that is not UTF-8.")
@@ -123,7 +126,7 @@ struct Sealing {
     }
 
     /// What was done to the record, or `nil` where it is as it was.
-    private func edit(
+    func edit(
         _ shape: TableShape, _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?, _ reserved: Set<String>,
         base: Version
     ) -> Operation? {

@@ -1,0 +1,78 @@
+import GRDB
+import TidemarkWire
+
+// MARK: - Edits that the operator's declarations keep on this device
+
+extension Sealing {
+    /// `true` where an edit does not travel by what is declared of its table.
+    func settleLocally(
+        _ declared: EntityDeclaration, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow,
+        _ current: [Cell]?
+    ) throws -> Bool {
+        let isEvent = declared.kind == .events && shadow.state != .absent
+        let isPullOnly = declared.direction == .pull
+        guard isEvent || isPullOnly else { return false }
+        let truth = shadow.state == .known ? shadow.cells : nil
+        // An event may leave this device to save room; the log keeps it. And what stood in a table that is only pulled
+        // before the first pull came with the app: the server's rows take its place.
+        let isPruned = declared.kind == .events && current == nil
+        let isSeed = isPullOnly && shadow.state == .absent && scope.complete == nil
+        guard current != truth, !isPruned, !isSeed else {
+            try table.dropShadow(db, key)
+            return true
+        }
+        try keepAside(isEvent ? .event : .pullOnly, table, id, shadow, current)
+        try restore(table, key, id, truth, over: current)
+        return true
+    }
+
+    private enum Forbidden {
+        case event, pullOnly
+    }
+
+    private func keepAside(
+        _ forbidden: Forbidden, _ table: RecordTable, _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?
+    ) throws {
+        let shape = table.shape
+        guard var operation = edit(shape, id, shadow, current, [], base: 0) else { return }
+        if operation.fields.bytes.count > recordByteLimit { operation.fields = .empty }
+        switch forbidden {
+        case .event:
+            try Outbox.refuse(
+                db, operation, record: id.text, scope: scope.scope, code: RejectionCode.kindMismatch,
+                detail: "\(shape.name) holds events, which are only appended.", hint: "Insert another event instead.",
+                now: now)
+        case .pullOnly:
+            try Outbox.refuse(
+                db, operation, record: id.text, scope: scope.scope, code: RejectionCode.directionForbidden,
+                detail: "\(shape.name) travels from the server only.",
+                hint: "Write to it on the server, or change the entity's direction there.", now: now)
+        }
+    }
+
+    /// The row is the server's again at once.
+    private func restore(
+        _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ truth: [Cell]?, over current: [Cell]?
+    ) throws {
+        if let truth {
+            do { try Flag.whileApplying(db) { try table.write(db, key, truth) } } catch let error as DatabaseError
+                where error.refusesRow
+            {
+                // Others stand in its way now; it finds its place as any row of the server's does.
+                if current != nil { try Flag.whileApplying(db) { try attemptDelete(table, key) } }
+                try Parked.put(
+                    db, table.shape, record: id.text, scope: scope.scope, version: nil, cells: truth,
+                    reason: error.refusal, contends: true, fresh: true)
+            }
+        } else {
+            // Captured: rows that go with this one by the schema's own ON DELETE are edits like any other.
+            try attemptDelete(table, key)
+        }
+        try table.dropShadow(db, key)
+    }
+
+    /// Where the app's schema keeps the row, it stays on this device.
+    private func attemptDelete(_ table: RecordTable, _ key: [Cell]) throws {
+        do { try table.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
+    }
+}

@@ -1,0 +1,32 @@
+import TidemarkWire
+
+/// A few entities by name, found by the bytes in which a store gives them.
+struct EntityNames: Hashable, Sendable {
+    private let names: [[UInt8]]
+
+    init(_ names: [String] = []) { self.names = names.map { Array($0.utf8) } }
+
+    func contains(_ name: UnsafeRawBufferPointer) -> Bool {
+        !names.isEmpty && names.contains { $0.elementsEqual(name) }
+    }
+
+    func contains(_ name: String) -> Bool { names.contains { $0.elementsEqual(name.utf8) } }
+}
+
+extension SyncServer {
+    /// Entities that are only pushed: what devices sent is for the operator's own programs, not for other devices (B1).
+    func withheld(from access: Access) -> EntityNames {
+        guard !access.isService else { return EntityNames() }
+        return EntityNames(declarations.entities.filter { $0.direction == .push }.map(\.name))
+    }
+}
+
+extension Verdict {
+    /// The verdict without what others wrote, for an entity that is only pushed.
+    func withholdingOthers() -> Verdict {
+        var verdict = self
+        if verdict.record?.data != nil { verdict.record = nil }
+        verdict.overwrites = []
+        return verdict
+    }
+}
