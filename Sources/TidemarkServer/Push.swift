@@ -166,7 +166,9 @@ extension Push {
                 code: RejectionCode.directionForbidden, detail: "\(declaration.name) travels from the server only.",
                 hint: "Declare the table pull-only on the device too.")
         }
-        if operation.kind == .patch || operation.group != nil || operation.tempID != nil {
+        if operation.kind == .patch || operation.group != nil || operation.tempID != nil
+            || !operation.references.isEmpty
+        {
             return Verdict.Refusal(
                 code: RejectionCode.unsupportedOperation, detail: "This server takes no such operation.",
                 hint: "Send whole fields, single operations and ids made on the device.")

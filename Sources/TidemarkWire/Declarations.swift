@@ -18,6 +18,14 @@ public struct EntityDeclaration: Hashable, Sendable {
         case push
     }
 
+    /// Who makes the ids of new records.
+    public enum IDSource: String, Hashable, Sendable, CaseIterable {
+        /// The device, once and for all: the normal way.
+        case client
+        /// The server; until its answer comes, the device uses a temporary id.
+        case server
+    }
+
     /// The entity's name, which is the table's name on the device.
     public var name: String
     /// State or events.
@@ -37,16 +45,19 @@ public struct EntityDeclaration: Hashable, Sendable {
     public var defaults: [String: Value]
     /// Fields of large text that travel as patches both ways where both sides know the text before the edit (A9).
     public var patch: [String]
+    /// Who makes the ids of new records.
+    public var ids: IDSource
 
     /// Makes a declaration.
     public init(
         _ name: String, kind: Kind = .state, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
         direction: Direction = .both, priority: Int = 1, deletes: DeletePolicy = .win,
-        defaults: [String: Value] = [:], patch: [String] = []
+        defaults: [String: Value] = [:], patch: [String] = [], ids: IDSource = .client
     ) {
         self.deletes = deletes
         self.defaults = defaults
         self.patch = patch
+        self.ids = ids
         self.priority = priority
         self.name = name
         self.kind = kind
@@ -59,11 +70,11 @@ public struct EntityDeclaration: Hashable, Sendable {
     public static func state(
         _ name: String, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
         direction: Direction = .both, priority: Int = 1, deletes: DeletePolicy = .win,
-        defaults: [String: Value] = [:], patch: [String] = []
+        defaults: [String: Value] = [:], patch: [String] = [], ids: IDSource = .client
     ) -> EntityDeclaration {
         EntityDeclaration(
             name, conflict: conflict, serverFields: serverFields, direction: direction, priority: priority,
-            deletes: deletes, defaults: defaults, patch: patch)
+            deletes: deletes, defaults: defaults, patch: patch, ids: ids)
     }
 
     /// Append-only entries.
@@ -122,6 +133,7 @@ package struct Declarations: Hashable, Sendable {
             writer.member("deletes", entity.deletes.rawValue)
             writer.member("direction", entity.direction.rawValue)
             writer.member("priority", Int64(entity.priority))
+            writer.member("ids", entity.ids.rawValue)
             writer.member("serverFields", entity.serverFields)
             writer.member("patch", entity.patch)
             if !entity.defaults.isEmpty {
@@ -167,6 +179,7 @@ extension EntityDeclaration {
             case "deletes": deletes = DeletePolicy(rawValue: try reader.readString()) ?? .win
             case "direction": direction = Direction(rawValue: try reader.readString()) ?? .both
             case "priority": priority = Int(truncatingIfNeeded: try reader.readInteger())
+            case "ids": ids = IDSource(rawValue: try reader.readString()) ?? .client
             case "serverFields": serverFields = try reader.readStrings()
             case "patch": patch = try reader.readStrings()
             case "defaults":

@@ -36,6 +36,8 @@ package struct Operation: Hashable, Sendable {
     package var group: String?
     /// A delete that ends a move: the record lives on in another scope.
     package var isMove = false
+    /// Where the operation holds temporary ids of other records.
+    package var references: [Reference] = []
 
     package init(_ kind: Kind, entity: String = "", id: RecordID? = nil) {
         self.kind = kind
@@ -78,11 +80,22 @@ extension Operation {
         if let epoch { writer.member("epoch", epoch) }
         if let group { writer.member("group", group) }
         if isMove { writer.raw(",\"moved\":true") }
+        writeReferences(to: &writer)
         if kind == .upsert || kind == .event {
             writer.raw(kind == .event ? ",\"data\":" : ",\"fields\":")
             writer.raw(fields.bytes)
         }
         return writer.bytes
+    }
+
+    private func writeReferences(to writer: inout JSONWriter) {
+        guard !references.isEmpty else { return }
+        writer.raw(",\"refs\":[")
+        for (index, reference) in references.enumerated() {
+            if index > 0 { writer.raw(",") }
+            reference.write(to: &writer)
+        }
+        writer.raw("]")
     }
 
     private func writeFieldBases(to writer: inout JSONWriter) {
@@ -187,6 +200,7 @@ extension Operation {
         case "epoch": epoch = try reader.readString()
         case "group": group = try reader.readString()
         case "moved": isMove = try reader.readBool()
+        case "refs": references = try Reference.readAll(from: &reader)
         default: try reader.skip()
         }
     }

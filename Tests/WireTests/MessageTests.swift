@@ -27,6 +27,11 @@ struct MessageTests {
         operation.editedAt = "0198f2a3b4c50001"
         operation.syncedAt = 1_763_706_704_123
         operation.needs = [2, 3]
+        operation.group = "g1"
+        operation.references = [
+            Reference(.field("project"), to: "project"), Reference(.key(part: 1), to: "order"),
+            Reference(.document(field: "extra", path: "$.lines[*].order"), to: "order"),
+        ]
         operation.fields = DataObject(["title": "Buy milk", "done": 0])
         let text =
             #"{"lane":"lane-0001","number":42,"# + String(decoding: operation.sealedMembers(), as: UTF8.self) + "}"
@@ -71,6 +76,19 @@ struct MessageTests {
             (
                 requestWith(#""type":"upsert","entity":"t","id":"1","fields":{"a":1,"a":1}"#),
                 "operations[0].fields.a"
+            ),
+            (
+                requestWith(
+                    #""type":"upsert","entity":"t","id":"1","refs":[{"field":"a","entity":"t"},{"field":"b"}]"#),
+                "operations[0].refs[1].entity"
+            ),
+            (
+                requestWith(#""type":"upsert","entity":"t","id":"1","refs":[{"entity":"t","key":0,"field":"a"}]"#),
+                "operations[0].refs[0].field"
+            ),
+            (
+                requestWith(#""type":"upsert","entity":"t","id":"1","refs":[{"entity":"t","key":-1}]"#),
+                "operations[0].refs[0].key"
             ),
         ])
     func errorsNameTheMember(text: String, expected: String) { #expect(path(of: text) == expected) }
@@ -129,6 +147,7 @@ struct MessageTests {
                     patch: ["body", "notes"]),
                 .events("audit"),
                 .state("card", conflict: .lastEditWins, deletes: .lose),
+                .state("order", ids: .server),
             ])
         let again = try declarations.body().withUnsafeBytes { try Declarations(from: $0) }
         #expect(again == declarations)
