@@ -12,6 +12,8 @@ struct Exchange: Sendable {
     var onlyBytes: Int
     /// Marks behind those that turned out to be no edits, where nothing is sent.
     var marksLeft: Int
+    /// Records to be asked for by name first.
+    var wanted: [Wanted.Record]
     var lane: String
     var layout: Layout
     var declarations: Declarations
@@ -49,6 +51,7 @@ struct Exchange: Sendable {
         operationCount = entries.count
         onlyKey = entries.count == 1 ? entries.first?.key : nil
         onlyBytes = entries.count == 1 ? entries[0].members.count : 0
+        wanted = try Wanted.all(db, scope, limit: RecordFetch.requestLimit)
         marksLeft = entries.isEmpty ? try Pending.marks(db, layout, scope) : 0
         var writer = JSONWriter(capacity: entries.reduce(256) { $0 + $1.members.count + 80 })
         writer.raw("{\"protocolVersion\":1,\"scope\":")

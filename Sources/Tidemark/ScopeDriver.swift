@@ -21,6 +21,7 @@ actor ScopeDriver {
     private var counts = SyncReport.Counts()
     /// Why nothing is pushed: the token grants only reading. Pulls go on.
     private var refusal: SyncError?
+    private var fetchError: SyncError?
     private var current: (exchange: Exchange, answer: Answer, wait: Int64?)?
     private var problem: Problem?
     private var nextTimer: Instant?
@@ -118,6 +119,7 @@ actor ScopeDriver {
         let declarations = try await preparation.declarations(clientID: layout.clientID, scope: scope)
         let exchange = try await prepare(layout, declarations)
         lane = exchange.lane
+        if exchange.wanted.isEmpty { fetchError = nil } else { await fetch(exchange) }
         let limit = sizing.limit
         let sent = clock.now
         let response: TransportResponse
@@ -144,6 +146,25 @@ actor ScopeDriver {
             rows: answer.page?.hasMore == true ? limit : 0, bytes: response.body.count,
             milliseconds: (clock.now - sent).milliseconds)
         return .answered
+    }
+
+    /// Records that the walk does not bring. A failure here must not hold up the exchange; it is tried before the next.
+    private func fetch(_ exchange: Exchange) async {
+        let fetch = RecordFetch(
+            preparation: preparation, scope: scope, layout: exchange.layout, declarations: exchange.declarations)
+        do {
+            counts += try await fetch.run(exchange.wanted)
+            fetchError = nil
+        } catch {
+            let failure = Failure(error, scope: scope)
+            fetchError = failure.error
+            // What the server will not tell it is not asked again; a comparison of digests finds what differs.
+            guard failure.kind == .needsApp else { return }
+            let scope = scope
+            try? await preparation.writer.write { db in
+                for record in exchange.wanted { try Wanted.remove(db, scope, record.entity, record.id.text) }
+            }
+        }
     }
 
     /// Seals in steps: marks that turn out to be no edits make room for those behind them.
@@ -205,10 +226,11 @@ actor ScopeDriver {
         counts.applied += outcome.applied
         counts.parked += outcome.parked
         counts.rejected += outcome.rejected
-        lastError = refusal
+        lastError = refusal ?? fetchError
         problem = nil
         // What is pending goes on at once where this round got something done; else it waits for the tick.
-        let goesOn = isPending && (outcome.verdicts > outcome.deferred || outcome.settled > 0)
+        let goesOn =
+            outcome.wanted > 0 || isPending && (outcome.verdicts > outcome.deferred || outcome.settled > 0)
         return .applied(hasMore: outcome.hasMore || !outcome.pageTaken || goesOn, wait: wait)
     }
 

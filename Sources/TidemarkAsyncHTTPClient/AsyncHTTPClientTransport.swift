@@ -78,6 +78,8 @@
             parts.path = base + request.path
             if !request.query.isEmpty {
                 parts.queryItems = request.query.map { URLQueryItem(name: $0.name, value: $0.value) }
+                // Servers may take a plus for a space, and `URLComponents` leaves it as it is.
+                parts.percentEncodedQuery = parts.percentEncodedQuery?.replacing("+", with: "%2B")
             }
             guard let url = parts.url else { throw URLError(.badURL) }
             return url.absoluteString

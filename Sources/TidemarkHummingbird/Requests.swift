@@ -6,37 +6,44 @@
     import TidemarkServer
     import TidemarkWire
 
-    /// The query of a pull, each member checked where it enters.
+    /// The query of a read, each member checked where it enters. Members that no route knows are passed over.
     struct SyncQuery {
         let scope: Scope
-        let since: String?
-        let limit: Int64?
+        private var members: [Substring: [Substring]] = [:]
 
         init(of request: Request) throws(Problem) {
-            var members: [Substring: Substring] = [:]
-            for (name, value) in request.uri.queryParameters where ["scope", "since", "limit"].contains(name) {
-                guard members.updateValue(value, forKey: name) == nil else {
-                    throw Problem(.malformedRequest, "In `\(name)`: a member given twice.")
-                }
-            }
-            guard let name = members["scope"] else {
+            for (name, value) in request.uri.queryParameters { members[name, default: []].append(value) }
+            guard let name = try Self.only("scope", members) else {
                 throw Problem(.malformedRequest, "In `scope`: a required member is missing.")
             }
-            guard let scope = Scope(String(name)) else {
+            guard let scope = Scope(name) else {
                 throw Problem(.invalidIdentifier, "In `scope`: a name that is not of the allowed form.")
             }
             self.scope = scope
-            since = members["since"].map(String.init)
-            limit = try members["limit"].map { text throws(Problem) in try Self.limit(text) }
         }
 
-        private static func limit(_ text: Substring) throws(Problem) -> Int64 {
-            if let limit = Int64(text) { return limit }
-            let digits = text.first == "-" ? text.dropFirst() : text
+        /// A member that may stand once.
+        func text(_ name: Substring) throws(Problem) -> String? { try Self.only(name, members) }
+
+        /// A member that may stand several times, in its order.
+        func texts(_ name: Substring) -> [String] { (members[name] ?? []).map { String($0) } }
+
+        func number(_ name: Substring) throws(Problem) -> Int64? {
+            guard let text = try text(name) else { return nil }
+            if let number = Int64(text) { return number }
+            let digits = text.first == "-" ? text.dropFirst() : text[...]
             guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-                throw Problem(.malformedRequest, "In `limit`: a number was expected.")
+                throw Problem(.malformedRequest, "In `\(name)`: a number was expected.")
             }
-            throw Problem(.limitOutOfRange, "In `limit`: a number outside its limits.")
+            throw Problem(.limitOutOfRange, "In `\(name)`: a number outside its limits.")
+        }
+
+        private static func only(
+            _ name: Substring, _ members: [Substring: [Substring]]
+        ) throws(Problem) -> String? {
+            let values = members[name] ?? []
+            guard values.count <= 1 else { throw Problem(.malformedRequest, "In `\(name)`: a member given twice.") }
+            return values.first.map { String($0) }
         }
     }
 

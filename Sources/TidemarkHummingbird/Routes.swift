@@ -16,7 +16,7 @@
         /// - Parameter authorize: the one question that the host answers: what may this caller do in this scope? It is
         ///   asked on every request and page. Throw `HTTPError(.unauthorized)` where the caller is not known; it may
         ///   run at any time, on any thread, many times at once.
-        /// - Returns: `GET changes`, `GET declarations`, `POST` at the root, and `POST push`.
+        /// - Returns: `GET changes`, `GET records/{entity}`, `GET declarations`, `POST` at the root, and `POST push`.
         public func routes<Context: RequestContext>(
             context: Context.Type = Context.self,
             authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access
@@ -27,8 +27,17 @@
                 let query = try SyncQuery(of: request)
                 let access = try await authorize(query.scope, request, context)
                 let body = try await self.changes(
-                    in: query.scope, since: query.since, limit: query.limit, access: access)
+                    in: query.scope, since: try query.text("since"), limit: try query.number("limit"), access: access)
                 return .json(body, to: request)
+            }
+            routes.on("records/:entity", only: .get) { request, context in
+                let query = try SyncQuery(of: request)
+                let access = try await authorize(query.scope, request, context)
+                var named = NamedRecords(
+                    of: context.parameters.get("entity") ?? "", in: query.scope, ids: query.texts("id"))
+                named.follow = query.texts("follow")
+                named.since = try query.text("since")
+                return .json(try await self.records(named, access: access), to: request)
             }
             routes.on("declarations", only: .get) { request, _ in .json(self.declarations.body(), to: request) }
             for (path, mode) in [("", ExchangeMode.pushAndPull), ("push", .pushOnly)] {

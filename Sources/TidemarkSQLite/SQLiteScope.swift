@@ -48,6 +48,19 @@ class SQLiteScope: ScopeReader {
             fieldVersions: (row[2] as Data?).map { [UInt8]($0) })
     }
 
+    func newest(entity: String, record: RecordID, _ visit: (BorrowedChange) -> Void) throws {
+        guard let id else { return }
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT version, kind, time, entity, record, payload FROM change
+                WHERE scope = ? AND entity = ? AND record = ? ORDER BY version DESC LIMIT 1
+                """)
+        try visitRows(statement, [id, entity, record.text]) { change in
+            visit(change)
+            return false
+        }
+    }
+
     func changes(
         after position: Version, through horizon: Version, tombstonesAfter: Version,
         _ visit: (BorrowedChange) -> Bool

@@ -33,6 +33,9 @@ public protocol ScopeReader {
     /// The newest row of a record, tombstones included; `nil` for one that never was.
     func newest(entity: String, record: RecordID) throws -> StoredRecord?
 
+    /// Visits the newest row of a record, whatever it is; does nothing for a record that never was.
+    func newest(entity: String, record: RecordID, _ visit: (BorrowedChange) -> Void) throws
+
     /// Visits rows with a version in (`position`, `horizon`] that are live as of `horizon`, in version order, without
     /// tombstones at or below `tombstonesAfter`, until `visit` answers `false`.
     func changes(

@@ -18,8 +18,10 @@ struct RowSplicer {
     }
 
     /// Counts a change in, or finds the page full.
-    mutating func hasRoom(for change: BorrowedChange) -> Bool {
-        isFull = taken == limit || (taken > 0 && writer.bytes.count + change.payload.count > byteBudget)
+    mutating func hasRoom(for change: BorrowedChange) -> Bool { hasRoom(bytes: change.payload.count) }
+
+    mutating func hasRoom(bytes: Int) -> Bool {
+        isFull = taken == limit || (taken > 0 && writer.bytes.count + bytes > byteBudget)
         if !isFull { taken += 1 }
         return !isFull
     }
@@ -34,9 +36,23 @@ struct RowSplicer {
     /// Rows that one page passes over, at most.
     static let passedOverLimit = 10_000
 
-    mutating func append(_ change: BorrowedChange) {
+    /// Says that there is no such record, instead of a change.
+    mutating func appendAbsent(_ entity: String, _ record: RecordID, asOf head: Version) {
+        separate()
+        writer.raw("{\"type\":\"none\",\"entity\":")
+        writer.string(entity)
+        writer.member("id", record.text)
+        writer.member("version", head)
+        writer.raw("}")
+    }
+
+    private mutating func separate() {
         if written > 0 { writer.raw(",") }
         written += 1
+    }
+
+    mutating func append(_ change: BorrowedChange) {
+        separate()
         switch change.kind {
         case .upsert: writer.raw("{\"type\":\"upsert\",\"entity\":\"")
         case .delete: writer.raw("{\"type\":\"delete\",\"entity\":\"")

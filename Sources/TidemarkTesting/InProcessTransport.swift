@@ -37,14 +37,29 @@ public struct InProcessTransport: Transport {
             return try await server.exchange(request.body, mode: .pushOnly, authorize: authorize)
         case ("GET", "/sync/declarations"): return server.declarations.body()
         case ("GET", "/sync/changes"):
-            guard let scope = Scope(query("scope", request) ?? "") else {
-                throw Problem(.invalidIdentifier, "`scope` is missing or malformed.")
-            }
+            let scope = try scope(request)
             return try await server.changes(
                 in: scope, since: query("since", request), limit: query("limit", request).flatMap { Int64($0) },
                 access: try await authorize(scope))
+        case ("GET", let path) where path.hasPrefix("/sync/records/"):
+            var named = NamedRecords(
+                of: String(path.dropFirst("/sync/records/".count)), in: try scope(request), ids: all("id", request))
+            named.follow = all("follow", request)
+            named.since = query("since", request)
+            return try await server.records(named, access: try await authorize(named.scope))
         default: throw Problem(.notFound, "There is nothing at \(request.method) \(request.path).")
         }
+    }
+
+    private func scope(_ request: TransportRequest) throws(Problem) -> Scope {
+        guard let scope = Scope(query("scope", request) ?? "") else {
+            throw Problem(.invalidIdentifier, "`scope` is missing or malformed.")
+        }
+        return scope
+    }
+
+    private func all(_ name: String, _ request: TransportRequest) -> [String] {
+        request.query.filter { $0.name == name }.map(\.value)
     }
 
     private func query(_ name: String, _ request: TransportRequest) -> String? {

@@ -12,6 +12,10 @@ public struct Limits: Hashable, Sendable {
     public var recordBytes = 1 << 20
     /// Bytes at which a page ends early; one change always fits.
     public var pageBytes = 4 << 20
+    /// Records that one request may name.
+    public var namedRecords = 100
+    /// Fields that one request may follow to other records.
+    public var followedFields = 8
 
     /// The defaults.
     public init() {}

@@ -72,8 +72,11 @@ final class Device: Sendable {
     static func server(
         in directory: TestDirectory, name: String = "server", entities: [EntityDeclaration] = []
     ) throws -> SyncServer {
-        SyncServer(
-            store: try SQLiteStore(path: directory.url.appending(path: "\(name).sqlite").path), entities: entities)
+        SyncServer(store: try store(in: directory, name: name), entities: entities)
+    }
+
+    static func store(in directory: TestDirectory, name: String = "server") throws -> SQLiteStore {
+        try SQLiteStore(path: directory.url.appending(path: "\(name).sqlite").path)
     }
 
     func engine(_ configuration: SyncConfiguration = SyncConfiguration()) throws -> SyncEngine {

@@ -78,7 +78,8 @@ struct Answer: Hashable, Sendable {
 
 /// One change of a page, still in the page's bytes.
 struct IncomingChange {
-    enum Kind { case upsert, delete, unknown }
+    /// `absent`: there is no such record; an answer to a question for it by name.
+    enum Kind { case upsert, delete, absent, unknown }
 
     var kind: Kind = .unknown
     var entity: JSONReader.Text
@@ -110,6 +111,8 @@ struct IncomingChange {
                     kind = .upsert
                 } else if reader.matches(type, "delete") {
                     kind = .delete
+                } else if reader.matches(type, "none") {
+                    kind = .absent
                 }
             } else if reader.matches(name, "entity") {
                 entity = try reader.readText()

@@ -134,7 +134,10 @@ extension Applier {
         case .deferred:
             outcome.deferred += 1
             try reopen(operation, &truth, shape)
-        case .settled: break
+        case .settled:
+            // What became of it is forgotten on the server too; the record itself tells.
+            try Wanted.note(db, scope, entry.entity, entry.record)
+            outcome.wanted += 1
         }
         try noteOverwrites(verdict, operation, entry)
         try redraw(table, id, recordKey, truth, nil, remaining, current: current, isParked: isParked)

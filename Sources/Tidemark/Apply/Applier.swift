@@ -11,6 +11,8 @@ final class Applier {
         var deferred = 0
         /// References of deleted parents that were settled here, as edits.
         var settled = 0
+        /// Records that the server has to be asked for by name.
+        var wanted = 0
         var rejected = 0
         var received = 0
         var applied = 0
@@ -72,7 +74,7 @@ final class Applier {
             while try reader.nextElement() {
                 outcome.received += 1
                 guard let change = try IncomingChange.read(from: &reader), let table = table(change, reader),
-                    change.kind != .unknown
+                    change.kind == .upsert || change.kind == .delete
                 else {
                     outcome.skipped += 1
                     continue
@@ -145,7 +147,7 @@ final class Applier {
     }
 
     /// A record without edits becomes what the server says.
-    private func take(
+    func take(
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], version: Version, incoming: [Int: Cell]?
     ) throws {
         let (current, isParked) = try visible(table, id, key)
@@ -195,7 +197,7 @@ final class Applier {
             contends: error.dependsOnOthers, fresh: false)
     }
 
-    private func settleContests() throws {
+    func settleContests() throws {
         for table in tables.values {
             guard try table.mayContend || !Parked.isEmpty(db, table.shape.name) else { continue }
             let placed = try Contest(db: db, scope: scope, table: table.records).settle()
@@ -203,7 +205,7 @@ final class Applier {
         }
     }
 
-    private func noteTombstone(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
+    func noteTombstone(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
         guard !table.shape.children.isEmpty else { return }
         try Settling(db: db, scope: scope).note(table.records, id, key)
     }

@@ -18,14 +18,7 @@ struct ApplyTransaction: Sendable {
     /// Runs on the writer, outside any transaction: foreign keys can only be switched there.
     func run(_ db: Database) throws -> Applier.Outcome {
         if let page = answer.page { try check(page) }
-        return try withoutForeignKeys(db) {
-            var outcome = Applier.Outcome()
-            try db.inTransaction(.immediate) {
-                outcome = try apply(db)
-                return .commit
-            }
-            return outcome
-        }
+        return try Self.withoutForeignKeys(db) { try apply(db) }
     }
 
     private func check(_ page: Answer.Page) throws {
@@ -54,13 +47,19 @@ struct ApplyTransaction: Sendable {
         return outcome
     }
 
-    /// Children may come before their parents, and the server knows no keys.
-    private func withoutForeignKeys<T>(_ db: Database, _ body: () throws -> T) throws -> T {
+    /// One transaction in which children may come before their parents: the server knows no keys.
+    static func withoutForeignKeys(
+        _ db: Database, _ body: () throws -> Applier.Outcome
+    ) throws -> Applier.Outcome {
         let wasOn = try Query(db, "PRAGMA foreign_keys").first(db) { $0.integer(0) } == 1
-        guard wasOn else { return try body() }
-        try db.execute(sql: "PRAGMA foreign_keys = OFF")
+        if wasOn { try db.execute(sql: "PRAGMA foreign_keys = OFF") }
         // GRDB refuses statements of a cancelled task, and the app's keys must be guarded again even then.
-        defer { sqlite3_exec(db.sqliteConnection, "PRAGMA foreign_keys = ON", nil, nil, nil) }
-        return try body()
+        defer { if wasOn { sqlite3_exec(db.sqliteConnection, "PRAGMA foreign_keys = ON", nil, nil, nil) } }
+        var outcome = Applier.Outcome()
+        try db.inTransaction(.immediate) {
+            outcome = try body()
+            return .commit
+        }
+        return outcome
     }
 }

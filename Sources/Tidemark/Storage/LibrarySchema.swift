@@ -61,6 +61,11 @@ enum LibrarySchema {
             scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL, version INTEGER NOT NULL,
             deleted INTEGER NOT NULL, PRIMARY KEY (scope, entity, record)) WITHOUT ROWID;
 
+        -- Records that the server is asked for by name, apart from the walk.
+        CREATE TABLE tidemark_wanted(
+            scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
+            PRIMARY KEY (scope, entity, record)) WITHOUT ROWID;
+
         -- Rows that the app's schema does not take as things stand. fresh: not tried since it last changed.
         CREATE TABLE tidemark_parked(
             entity TEXT NOT NULL, record TEXT NOT NULL, scope TEXT NOT NULL, version INTEGER, reason TEXT NOT NULL,

@@ -1,0 +1,139 @@
+import GRDB
+import TidemarkWire
+
+/// The server's answer to a question for records by name: each as it is at one version, `head`.
+struct FetchedRecords: Hashable, Sendable {
+    var body: [UInt8]
+    var scope = ""
+    var since: String?
+    /// Where the array of changes stands in the body.
+    var changes = 0..<0
+    /// Whether the answer was full before all records were in it.
+    var hasMore = false
+    var head: Version = 0
+
+    init(body: [UInt8]) throws(JSONError) {
+        self.body = body
+        self = try body.reading { (reader: inout JSONReader) throws(JSONError) -> FetchedRecords in
+            try FetchedRecords(body, from: &reader)
+        }
+    }
+
+    private init(_ body: [UInt8], from reader: inout JSONReader) throws(JSONError) {
+        self.body = body
+        var scope: String?
+        var changes: Range<Int>?
+        var head: Version?
+        try reader.enterObject()
+        while let name = try reader.nextMember() {
+            switch reader.string(name) {
+            case "scope": scope = try reader.readString()
+            case "since": since = try reader.readOptionalString()
+            case "changes":
+                guard reader.peek() == UInt8(ascii: "[") else { throw JSONError(.wrongType, at: reader.index) }
+                changes = try reader.skip()
+            case "hasMore": hasMore = try reader.readBool()
+            case "head": head = try reader.readInteger(in: 0...Int64.max)
+            default: try reader.skip()
+            }
+        }
+        try reader.finish()
+        guard let scope, let changes, let head else { throw JSONError(.missingMember, at: body.count) }
+        (self.scope, self.changes, self.head) = (scope, changes, head)
+    }
+
+    /// Visits the changes where they stand.
+    func forEach(_ visit: (IncomingChange, JSONReader) throws -> Void) throws {
+        try body.withUnsafeBytes { buffer in
+            var reader = JSONReader(UnsafeRawBufferPointer(rebasing: buffer[changes]))
+            try reader.enterArray()
+            while try reader.nextElement() {
+                guard let change = try IncomingChange.read(from: &reader) else { continue }
+                try visit(change, reader)
+            }
+        }
+    }
+
+    /// The records that the answer speaks of.
+    func names() throws -> Set<Wanted.Record> {
+        var names: Set<Wanted.Record> = []
+        try forEach { change, reader in
+            guard let id = RecordID(reader.string(change.id)) else { return }
+            names.insert(Wanted.Record(entity: reader.string(change.entity), id: id))
+        }
+        return names
+    }
+}
+
+/// The one transaction that takes in records fetched by name. The checkpoint stays where it is: rows above it are
+/// remembered as ahead of it.
+struct FetchTransaction: Sendable {
+    var fetched: FetchedRecords
+    var scope: Scope
+    var layout: Layout
+    var declarations: Declarations
+    var now: Int64
+
+    /// Runs on the writer, outside any transaction.
+    func run(_ db: Database) throws -> Applier.Outcome {
+        try ApplyTransaction.withoutForeignKeys(db) {
+            guard layout.schemaVersion == (try Installation.schemaVersion(db)) else {
+                throw SyncError(
+                    .databaseFailed, "The app's schema changed during the request.",
+                    hint: "It is tried again by itself.", scope: scope)
+            }
+            let record = try ScopeRecord.read(db, scope)
+            let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
+            try Flag.whileApplying(db) { try applier.apply(fetched) }
+            return applier.outcome
+        }
+    }
+}
+
+extension Applier {
+    /// Takes in records as the server has them at `head`. An answer that is older than what is here changes nothing,
+    /// and `outcome.pageTaken` stays false.
+    func apply(_ fetched: FetchedRecords) throws {
+        guard fetched.scope == scope.name, fetched.since == record.checkpoint, fetched.head >= record.base
+        else { return }
+        try fetched.forEach { change, reader in
+            outcome.received += 1
+            let entity = reader.string(change.entity)
+            guard change.kind != .unknown, let table = tables[entity], let id = RecordID(reader.string(change.id)),
+                let key = table.shape.key(of: id)
+            else {
+                outcome.skipped += 1
+                return
+            }
+            try apply(change, table, id, key, asOf: fetched.head, reader)
+        }
+        for name in try fetched.names() { try Wanted.remove(db, scope, name.entity, name.id.text) }
+        try settleContests()
+        outcome.pageTaken = true
+    }
+
+    private func apply(
+        _ change: IncomingChange, _ table: ApplyTable, _ id: RecordID, _ key: [Cell], asOf head: Version,
+        _ reader: JSONReader
+    ) throws {
+        let ahead = try Ahead.version(db, scope, table.shape.name, id.text) ?? -1
+        let shadow = try table.records.shadow(db, key)
+        // A verdict or page that came meanwhile knows the record better than this answer.
+        guard max(ahead, shadow?.version ?? -1) <= head else { return }
+        let incoming = change.kind == .upsert ? try table.cells(change, reader) : nil
+        if change.version > max(record.base, ahead) {
+            if change.kind == .delete, let base = change.base {
+                try noteLostEdits(table, id.text, unseenSince: base, version: change.version)
+            }
+            try Ahead.note(db, scope, table.shape.name, id.text, change.version, deleted: incoming == nil)
+        }
+        // One that is merely absent was perhaps never heard of here: it settles nothing.
+        if change.kind == .delete, !change.isMove { try noteTombstone(table, id, key) }
+        if let shadow {
+            try rebase(table, id, key, shadow, version: change.version, ahead: ahead, incoming: incoming)
+        } else {
+            try take(table, id, key, version: change.version, incoming: incoming)
+        }
+        outcome.applied += 1
+    }
+}

@@ -1,0 +1,77 @@
+#if Server
+    import Foundation
+    import GRDB
+    import NIOHTTP1
+    import Testing
+    import Tidemark
+    import TidemarkHummingbird
+    import TidemarkWire
+
+    /// Records by name, over real HTTP.
+    @Suite struct RecordRouteTests {
+        let folder: TemporaryFolder
+        init() throws { folder = try TemporaryFolder() }
+
+        @Test func named() async throws {
+            try await LiveServer.run(in: folder) { server in
+                let caller = Caller(url: server.url, token: try await LiveServer.token())
+                _ = try await caller.push([
+                    upsert("a+b c/é", #""title":"x","project":"p1""#),
+                    upsert("p1", #""name":"one""#, entity: "project"),
+                ])
+                let answer = try await caller.get(
+                    "/sync/records/task", "scope=w&id=a%2Bb%20c%2F%C3%A9&id=none&follow=project:project")
+                #expect(answer.status == 200)
+                #expect(answer.changes.map { $0["id"] as? String } == ["a+b c/é", "none", "p1"])
+                #expect(answer.changes.map { $0["type"] as? String } == ["upsert", "none", "upsert"])
+                #expect(answer.headers.first(name: "Cache-Control") == "no-store")
+            }
+        }
+
+        @Test(arguments: [
+            ("task", "scope=w", 400, ProblemCode.malformedRequest), ("task", "id=t1", 400, .malformedRequest),
+            ("task", "scope=w&id=", 400, .invalidIdentifier), ("1task", "scope=w&id=t1", 400, .invalidIdentifier),
+            ("task", "scope=w&id=t1&follow=a", 400, .malformedRequest),
+            ("task", "scope=w&scope=w&id=t1", 400, .malformedRequest),
+            ("task", "scope=w&id=t1&since=x&since=y", 400, .malformedRequest),
+            ("task", "scope=w&id=t1&since=x", 400, .invalidCheckpoint),
+            ("task", "scope=other&id=t1", 403, .scopeForbidden),
+        ])
+        func refused(entity: String, query: String, status: Int, code: ProblemCode) async throws {
+            try await LiveServer.run(in: folder) { server in
+                let token = try await LiveServer.token(scopes: ["w": .read])
+                let answer = try await Caller(url: server.url, token: token).get("/sync/records/\(entity)", query)
+                #expect((answer.status, answer.code) == (status, code))
+            }
+        }
+
+        /// A row that was changed behind the triggers, with an id that URLs are not made for.
+        @Test(.timeLimit(.minutes(1))) func aDeviceAsksByName() async throws {
+            let token = try await LiveServer.token()
+            try await LiveServer.run(in: folder) { server in
+                let pool = try DatabasePool(path: folder.path("device"))
+                try await pool.write { db in
+                    try db.execute(
+                        sql: """
+                            CREATE TABLE note (id TEXT PRIMARY KEY, body TEXT);
+                            INSERT INTO note VALUES ('a+b&c=d %41é;', 'right')
+                            """)
+                }
+                let root = try #require(URL(string: server.url))
+                let engine = try SyncEngine(
+                    for: pool, tables: [.table("note")], scopes: ["w:1"], transport: HTTPTransport(root) { token })
+                try await engine.syncNow()
+                try await pool.write { db in
+                    try db.execute(
+                        sql: """
+                            INSERT INTO tidemark_applying VALUES (1); UPDATE note SET body = 'wrong';
+                            DELETE FROM tidemark_applying;
+                            INSERT INTO tidemark_wanted SELECT 'w:1', 'note', id FROM note
+                            """)
+                }
+                try await engine.syncNow()
+                #expect(try await pool.read { try String.fetchOne($0, sql: "SELECT body FROM note") } == "right")
+            }
+        }
+    }
+#endif
