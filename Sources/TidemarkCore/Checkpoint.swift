@@ -2,8 +2,8 @@ package import TidemarkWire
 
 /// Where a reader stands in a scope's log (PROTOCOL.md 3): what an opaque `since` says to the server.
 package struct Checkpoint: Hashable, Sendable {
-    /// Which opening of the store assigned the versions below; 0 before the first.
-    package var incarnation: Int64
+    /// The history that the versions below are of.
+    package var epoch: Epoch
     /// Pages are applied up to here.
     package var position: Version
     /// The end of the walk in progress; equal to `position` between walks.
@@ -13,8 +13,8 @@ package struct Checkpoint: Hashable, Sendable {
     /// The first horizon of a walk from the beginning, while that walk lasts.
     package var origin: Version?
 
-    package init(incarnation: Int64, position: Version, horizon: Version, complete: Version, origin: Version?) {
-        self.incarnation = incarnation
+    package init(epoch: Epoch, position: Version, horizon: Version, complete: Version, origin: Version?) {
+        self.epoch = epoch
         self.position = position
         self.horizon = horizon
         self.complete = complete
@@ -25,12 +25,9 @@ package struct Checkpoint: Hashable, Sendable {
     /// of them may have been deleted since, so tombstones from there on are of use to it.
     package static func beginning(of scope: ScopeHistory, holding oldest: Version? = nil) -> Checkpoint {
         Checkpoint(
-            incarnation: scope.incarnation(of: scope.head), position: 0, horizon: scope.head, complete: 0,
+            epoch: scope.epoch(of: scope.head), position: 0, horizon: scope.head, complete: 0,
             origin: min(scope.head, oldest.map { max($0 - 1, 0) } ?? .max))
     }
-
-    /// The incarnation's name on the wire.
-    package var epoch: String { String(UInt64(bitPattern: incarnation), radix: 16) }
 
     package var isWalking: Bool { position < horizon }
 
@@ -67,11 +64,6 @@ package struct ScopeHistory: Hashable, Sendable {
         self.retentionFloor = retentionFloor
         self.incarnations = incarnations
     }
-
-    /// The opening that assigned a version; 0 where none did.
-    package func incarnation(of version: Version) -> Int64 {
-        incarnations.last { $0.start < version }?.id ?? 0
-    }
 }
 
 extension Checkpoint {
@@ -80,7 +72,7 @@ extension Checkpoint {
     package func resumed(in scope: ScopeHistory) throws(Problem) -> Checkpoint {
         try checkHistory(in: scope)
         if retained < scope.retentionFloor {
-            throw Self.expired(.retention, "Deletions up to version \(scope.retentionFloor) are no longer kept.")
+            throw expired(.retention, "Deletions up to version \(scope.retentionFloor) are no longer kept.", in: scope)
         }
         var next = self
         if isWalking {
@@ -90,7 +82,7 @@ extension Checkpoint {
         } else {
             next.horizon = scope.head
         }
-        next.incarnation = scope.incarnation(of: next.horizon)
+        next.epoch = scope.epoch(of: next.horizon)
         return next
     }
 
@@ -110,20 +102,30 @@ extension Checkpoint {
     private func checkHistory(in scope: ScopeHistory) throws(Problem) {
         let top = max(horizon, complete)
         guard top > 0 else { return }
-        guard let index = scope.incarnations.firstIndex(where: { $0.id == incarnation }) else {
-            throw Self.expired(.epoch, "The store's history is not the one that this checkpoint was issued for.")
+        guard let index = scope.incarnations.firstIndex(where: { $0.id == epoch.id }) else {
+            throw expired(.epoch, "The store's history is not the one that this checkpoint was issued for.", in: scope)
         }
-        let isLast = index == scope.incarnations.endIndex - 1
-        let end = isLast ? scope.head : scope.incarnations[index + 1].start
+        let end = scope.end(of: index)
         guard top <= end else {
-            throw Self.expired(
-                isLast ? .ahead : .epoch, "The checkpoint names version \(top); this history went only to \(end).")
+            let isLast = index == scope.incarnations.endIndex - 1
+            throw expired(
+                isLast ? .ahead : .epoch, "The checkpoint names version \(top); this history went only to \(end).",
+                in: scope)
         }
     }
 
-    private static func expired(_ reason: Problem.Reason, _ detail: String) -> Problem {
+    private func expired(_ reason: Problem.Reason, _ detail: String, in scope: ScopeHistory) -> Problem {
+        scope.expired(reason, detail, survived: scope.shared(with: epoch))
+    }
+}
+
+extension ScopeHistory {
+    /// A 410, with what its reader needs to find its way back.
+    package func expired(_ reason: Problem.Reason, _ detail: String, survived: Version) -> Problem {
         var problem = Problem(.checkpointExpired, detail)
         problem.reason = reason
+        problem.epoch = epoch(of: head).text
+        problem.survived = survived
         return problem
     }
 }
@@ -136,18 +138,18 @@ extension Checkpoint {
     /// An opaque text: the numbers above, bound to the scope and to the server's key.
     package func token(scope: Scope, key: [UInt8]) -> String {
         var writer = ByteWriter()
-        for number in [Self.format, incarnation, position, horizon, complete, origin ?? -1] { writer.integer(number) }
+        for number in [Self.format, position, horizon, complete, origin ?? -1] { writer.integer(number) }
+        epoch.write(to: &writer)
         return SealedToken.seal(writer.bytes, .checkpoint, scope: scope, key: key)
     }
 
     package init(token: String, scope: Scope, key: [UInt8]) throws(Problem) {
         guard var reader = SealedToken.open(token, .checkpoint, scope: scope, key: key),
-            reader.integer() == Self.format, let incarnation = reader.integer(), let position = reader.integer(),
-            let horizon = reader.integer(), let complete = reader.integer(), let origin = reader.integer(),
+            reader.integer() == Self.format, let position = reader.integer(), let horizon = reader.integer(),
+            let complete = reader.integer(), let origin = reader.integer(), let epoch = Epoch(from: &reader),
             reader.isAtEnd, 0 <= position, position <= horizon, 0 <= complete, complete <= horizon
         else { throw Problem(.invalidCheckpoint, "`since` is not a checkpoint of scope \(scope).") }
         self.init(
-            incarnation: incarnation, position: position, horizon: horizon, complete: complete,
-            origin: origin < 0 ? nil : origin)
+            epoch: epoch, position: position, horizon: horizon, complete: complete, origin: origin < 0 ? nil : origin)
     }
 }

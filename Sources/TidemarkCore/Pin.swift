@@ -2,7 +2,7 @@ package import TidemarkWire
 
 /// A walk in key order, fixed at one version (PROTOCOL.md 3): a snapshot, or a delta with critical entities first.
 package struct Pin: Hashable, Sendable {
-    package var incarnation: Int64
+    package var epoch: Epoch
     /// The version as of which rows are shown.
     package var horizon: Version
     /// What the reader has already: 0 for a snapshot.
@@ -10,8 +10,8 @@ package struct Pin: Hashable, Sendable {
     /// The order of entities that the walk began with; under another one its cursors mean nothing.
     package var order: Int64
 
-    package init(incarnation: Int64, horizon: Version, base: Version, order: Int64) {
-        self.incarnation = incarnation
+    package init(epoch: Epoch, horizon: Version, base: Version, order: Int64) {
+        self.epoch = epoch
         self.horizon = horizon
         self.base = base
         self.order = order
@@ -19,26 +19,32 @@ package struct Pin: Hashable, Sendable {
 
     /// The checkpoint of the boundary, which the reader stores when the walk has ended.
     package var checkpoint: Checkpoint {
-        Checkpoint(incarnation: incarnation, position: horizon, horizon: horizon, complete: horizon, origin: nil)
+        Checkpoint(epoch: epoch, position: horizon, horizon: horizon, complete: horizon, origin: nil)
     }
 
     package func token(scope: Scope, key: [UInt8]) -> String {
         var writer = ByteWriter()
-        for number in [incarnation, horizon, base, order] { writer.integer(number) }
+        for number in [horizon, base, order] { writer.integer(number) }
+        epoch.write(to: &writer)
         return SealedToken.seal(writer.bytes, .snapshot, scope: scope, key: key)
     }
 
     package init?(token: String, scope: Scope, key: [UInt8]) {
         guard var reader = SealedToken.open(token, .snapshot, scope: scope, key: key),
-            let incarnation = reader.integer(), let horizon = reader.integer(), let base = reader.integer(),
-            let order = reader.integer(), reader.isAtEnd, 0 <= base, base <= horizon
+            let horizon = reader.integer(), let base = reader.integer(), let order = reader.integer(),
+            let epoch = Epoch(from: &reader), reader.isAtEnd, 0 <= base, base <= horizon
         else { return nil }
-        self.init(incarnation: incarnation, horizon: horizon, base: base, order: order)
+        self.init(epoch: epoch, horizon: horizon, base: base, order: order)
     }
 
-    /// Whether the scope's history still holds what the walk was fixed at.
-    package func isServable(in scope: ScopeHistory) -> Bool {
-        (try? checkpoint.resumed(in: scope)) != nil
+    /// Refuses a walk whose history this store has lost (``ProblemCode/checkpointExpired``), or whose deletions it does
+    /// not keep any more (``ProblemCode/snapshotExpired``): a snapshot shows none, a delta those above its base.
+    package func check(in scope: ScopeHistory) throws(Problem) {
+        var reader = checkpoint
+        if base > 0 { reader.complete = base }
+        do throws(Problem) { _ = try reader.resumed(in: scope) } catch {
+            throw error.reason == .retention ? Problem(.snapshotExpired, error.detail) : error
+        }
     }
 }
 

@@ -12,12 +12,16 @@
         /// A JSON body, compressed where the caller takes gzip and it pays.
         static func json(_ body: [UInt8], status: HTTPResponse.Status = .ok, to request: Request) -> Response {
             var headers: HTTPFields = [.contentType: "application/json", .vary: "Accept-Encoding"]
-            guard body.count >= Gzip.threshold, AcceptedEncodings(request.headers[.acceptEncoding]).allowsGzip else {
+            guard isCompressed(body, to: request) else {
                 return Response(status: status, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: body)))
             }
             headers[.contentEncoding] = "gzip"
             let compressed = ByteBuffer(bytes: Gzip.compress(body))
             return Response(status: status, headers: headers, body: .init(byteBuffer: compressed))
+        }
+
+        static func isCompressed(_ body: [UInt8], to request: Request) -> Bool {
+            body.count >= Gzip.threshold && AcceptedEncodings(request.headers[.acceptEncoding]).allowsGzip
         }
 
         init(problem: Problem) {

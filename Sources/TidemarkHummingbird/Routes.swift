@@ -16,7 +16,8 @@
         /// - Parameter authorize: the one question that the host answers: what may this caller do in this scope? It is
         ///   asked on every request and page. Throw `HTTPError(.unauthorized)` where the caller is not known; it may
         ///   run at any time, on any thread, many times at once.
-        /// - Returns: `GET changes`, `GET records/{entity}`, `GET declarations`, `POST` at the root, and `POST push`.
+        /// - Returns: `GET changes`, `GET snapshot`, `GET records/{entity}`, `GET declarations`, `POST` at the root, and
+        ///   `POST push`.
         public func routes<Context: RequestContext>(
             context: Context.Type = Context.self,
             authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access
@@ -26,9 +27,12 @@
             routes.on("changes", only: .get) { request, context in
                 let query = try SyncQuery(of: request)
                 let access = try await authorize(query.scope, request, context)
-                let body = try await self.changes(
-                    in: query.scope, since: try query.text("since"), limit: try query.number("limit"), access: access)
-                return .json(body, to: request)
+                return try await self.changesPage(query, access: access, to: request)
+            }
+            routes.on("snapshot", only: .get) { request, context in
+                let query = try SyncQuery(of: request)
+                let access = try await authorize(query.scope, request, context)
+                return try await self.snapshotPage(query, access: access, to: request)
             }
             routes.on("records/:entity", only: .get) { request, context in
                 let query = try SyncQuery(of: request)

@@ -132,6 +132,18 @@ class SQLiteScope: ScopeReader {
             .map { ($0[0], $0[1]) }
     }
 
+    func lanes(of device: DeviceName, limit: Int) throws -> [(lane: String, number: Int64)] {
+        guard let id else { return [] }
+        return try Row.fetchAll(
+            db,
+            sql: """
+                SELECT lane, number FROM lane WHERE scope = ? AND principal = ? AND client = ?
+                ORDER BY seen_at DESC, id DESC LIMIT ?
+                """,
+            arguments: [id, device.principal, device.client, limit]
+        ).map { ($0[0], $0[1]) }
+    }
+
     func verdict(_ lane: LaneName, _ number: Int64) throws -> StoredVerdict? {
         guard let laneRow = try laneRow(lane) else { return nil }
         let statement = try db.cachedStatement(

@@ -57,6 +57,9 @@ public protocol ScopeReader {
     /// How far a lane has come; zero for one that was never seen.
     func lane(_ lane: LaneName) throws -> Int64
 
+    /// A device's lanes and how far each has come, the last used first, at most `limit` of them.
+    func lanes(of device: DeviceName, limit: Int) throws -> [(lane: String, number: Int64)]
+
     /// What was answered to an operation, while it is kept.
     func verdict(_ lane: LaneName, _ number: Int64) throws -> StoredVerdict?
 }

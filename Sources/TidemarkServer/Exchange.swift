@@ -22,19 +22,25 @@ extension SyncServer {
         let isPush = !request.operations.isEmpty || mode == .pushOnly
         try access.require(isPush ? .readWrite : .read, in: request.scope)
         let limit = try pageLimit(request.limit)
-        try checkCheckpoint(of: request, mode: mode)
-
-        let pushed = try await push(request, access: access)
+        // A request that will be refused for its checkpoint must not have applied anything.
+        let checkpoint = try request.since.map { token throws(Problem) in
+            try Checkpoint(token: token, scope: request.scope, key: store.tokenKey)
+        }
+        let pushed = try await push(request, since: checkpoint, access: access)
         var answer = JSONWriter(capacity: 256)
         answer.raw("{\"results\":[")
         answer.raw(pushed.results)
         answer.raw("]")
-        if mode == .pushAndPull {
+        switch mode {
+        case .pushAndPull:
             let page = try await page(
                 of: request.scope, since: request.since, limit: limit, leavingOut: pushed.verbatim,
-                withholding: withheld(from: access), holding: pushed.oldest)
+                withholding: withheld(from: access), holding: pushed.oldest,
+                device: try access.device(request.clientID))
             answer.raw(",")
             answer.raw(page)
+        case .pushOnly:
+            if let epoch = pushed.epoch { answer.member("epoch", epoch) }
         }
         answer.raw("}")
         return answer.bytes
@@ -49,12 +55,5 @@ extension SyncServer {
         case .success(let request): return request
         case .failure(let error): throw Problem(error)
         }
-    }
-
-    /// A request that will be refused for its checkpoint must not have applied anything, so that is looked at first.
-    /// The store's side of it (epoch, retention) is checked where the operations are applied.
-    private func checkCheckpoint(of request: ExchangeRequest, mode: ExchangeMode) throws(Problem) {
-        guard mode == .pushAndPull, let since = request.since else { return }
-        _ = try Checkpoint(token: since, scope: request.scope, key: store.tokenKey)
     }
 }

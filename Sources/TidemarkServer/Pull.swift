@@ -3,11 +3,16 @@ package import TidemarkWire
 
 extension SyncServer {
     /// `GET /sync/changes`: one page of what changed since a checkpoint (A4).
-    package func changes(in scope: Scope, since: String?, limit: Int64?, access: Access) async throws -> [UInt8] {
+    ///
+    /// - Parameter client: how the device names itself, where it does.
+    package func changes(
+        in scope: Scope, since: String?, limit: Int64?, access: Access, client: String? = nil
+    ) async throws -> [UInt8] {
         try access.require(.read, in: scope)
         let limit = try pageLimit(limit)
+        let device = try access.device(client)
         let members = try await page(
-            of: scope, since: since, limit: limit, leavingOut: [], withholding: withheld(from: access))
+            of: scope, since: since, limit: limit, leavingOut: [], withholding: withheld(from: access), device: device)
         return [UInt8(ascii: "{")] + members + [UInt8(ascii: "}")]
     }
 
@@ -25,9 +30,10 @@ extension SyncServer {
     ///   - own: versions that the reader wrote itself in this very request and knows already.
     ///   - withheld: entities that do not travel to this reader.
     ///   - oldest: the first version of what the reader holds by its verdicts, although it has no checkpoint yet.
+    ///   - device: who reads, where it has said so.
     func page(
         of scope: Scope, since: String?, limit: Int, leavingOut own: Set<Version>, withholding withheld: EntityNames,
-        holding oldest: Version? = nil
+        holding oldest: Version? = nil, device: DeviceName?
     ) async throws -> [UInt8] {
         let byteBudget = limits.pageBytes
         let key = store.tokenKey
@@ -35,14 +41,14 @@ extension SyncServer {
             let history = reader.state.history
             let walk =
                 try since.map { token in
-                    try Checkpoint(token: token, scope: scope, key: key).resumed(in: history)
+                    try LostHistory(reader, of: device).resume(try Checkpoint(token: token, scope: scope, key: key))
                 } ?? .beginning(of: history, holding: oldest)
             var rows = RowSplicer(limit: limit, byteBudget: byteBudget)
             rows.writer.raw("\"scope\":")
             rows.writer.string(scope.name)
             rows.writer.memberName("since")
             if let since { rows.writer.string(since) } else { rows.writer.raw("null") }
-            rows.writer.member("epoch", walk.epoch)
+            rows.writer.member("epoch", walk.epoch.text)
             rows.writer.raw(",\"changes\":[")
             var position: Version?
             try reader.changes(

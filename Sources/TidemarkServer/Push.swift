@@ -7,6 +7,8 @@ struct PushResult: Sendable {
     var results: [UInt8] = []
     /// Versions written exactly as the device asked: it need not be told of them.
     var verbatim: Set<Version> = []
+    /// The name of the history that the verdicts are of; `nil` where there was nothing to do.
+    var epoch: String?
     /// The oldest version that a verdict of this request names; the device holds rows from there on, if any.
     var oldest: Version?
 
@@ -14,17 +16,16 @@ struct PushResult: Sendable {
 }
 
 extension SyncServer {
-    func push(_ request: ExchangeRequest, access: Access) async throws -> PushResult {
+    func push(_ request: ExchangeRequest, since checkpoint: Checkpoint?, access: Access) async throws -> PushResult {
         guard !request.operations.isEmpty || !request.acked.isEmpty else { return PushResult() }
         let moment = configuration.now()
+        let device = DeviceName(principal: access.principal, client: request.clientID)
         return try await store.write(request.scope) { writer in
-            if let since = request.since {
-                _ = try Checkpoint(token: since, scope: request.scope, key: self.store.tokenKey)
-                    .resumed(in: writer.state.history)
-            }
+            try LostHistory(writer, of: device).check(request, since: checkpoint)
             var push = Push(server: self, writer: writer, request: request, access: access, moment: moment)
             for sealed in request.operations { try push.take(sealed) }
             try push.acknowledge()
+            push.result.epoch = writer.state.history.epoch(of: writer.state.head).text
             return push.result
         }
     }

@@ -122,7 +122,7 @@ private struct RecordAnswer {
         rows.writer.string(named.scope.name)
         rows.writer.memberName("since")
         if let since = named.since { rows.writer.string(since) } else { rows.writer.raw("null") }
-        rows.writer.member("epoch", Checkpoint.beginning(of: reader.state.history).epoch)
+        rows.writer.member("epoch", Checkpoint.beginning(of: reader.state.history).epoch.text)
         rows.writer.raw(",\"changes\":[")
         var seen: Set<Name> = []
         var referred: [Name] = []

@@ -4,6 +4,8 @@ import TidemarkWire
 /// pass its byte budget, and its first change always fits.
 struct RowSplicer {
     var writer: JSONWriter
+    /// `nil`: rows are whole.
+    var fields: FieldSelection?
     private(set) var isFull = false
     private var taken = 0
     private var written = 0
@@ -52,6 +54,12 @@ struct RowSplicer {
     }
 
     mutating func append(_ change: BorrowedChange) {
+        var partial: [UInt8]?
+        if let fields, change.kind != .delete {
+            partial = fields.object(from: change.payload)
+            // A row without any of the fields has nothing to say about them.
+            if partial == nil { return }
+        }
         separate()
         switch change.kind {
         case .upsert: writer.raw("{\"type\":\"upsert\",\"entity\":\"")
@@ -64,7 +72,10 @@ struct RowSplicer {
         writer.member("version", change.version)
         if change.kind == .delete { writer.memberName("deletedAt") } else { writer.memberName("updatedAt") }
         Timestamp.write(milliseconds: change.time, to: &writer)
-        if change.kind != .delete {
+        if let partial {
+            writer.raw(",\"partial\":true,\"data\":")
+            writer.raw(partial)
+        } else if change.kind != .delete {
             writer.raw(",\"data\":")
             writer.raw(change.payload)
         } else if !change.payload.isEmpty {

@@ -1,28 +1,58 @@
 import TidemarkCore
 package import TidemarkWire
 
+/// Which page of a walk in key order is wanted.
+package struct SnapshotQuery: Hashable, Sendable {
+    package var scope: Scope
+    /// The walk to go on with, and the place in it; both `nil` where one begins.
+    package var token: String?
+    package var cursor: String?
+    /// The checkpoint from which a delta goes; `nil` for a snapshot.
+    package var since: String?
+    package var limit: Int64?
+    /// Names of the only fields wanted, `a,b`.
+    package var fields: String?
+    /// How the device names itself, where it does.
+    package var client: String?
+
+    package init(of scope: Scope) { self.scope = scope }
+}
+
 /// A page of a walk in key order.
 package struct SnapshotPage: Sendable {
+    /// How long an address gives the same bytes.
+    package enum Lifetime: Hashable, Sendable {
+        /// As long as the window holds the walk, in seconds.
+        case window(Int64)
+        /// Until somebody writes: the first page, whose address names no walk.
+        case untilWritten
+        /// Not at all: the walk has outlived the window.
+        case none
+    }
+
     package var body: [UInt8]
-    /// Whether the same address gives the same bytes as long as the window holds the pin.
-    package var isImmutable: Bool
+    package var lifetime: Lifetime
 }
 
 extension SyncServer {
     /// `GET /sync/snapshot`, and the same walk as a delta with `order=priority` (A5, A15, A18): the scope as of one
     /// version, in pages, critical entities first, each in key order. What is written meanwhile never shows in it.
-    package func snapshot(
-        of scope: Scope, token: String?, cursor: String?, since: String? = nil, limit: Int64?, access: Access
-    ) async throws -> SnapshotPage {
-        try access.require(.read, in: scope)
-        let limit = try pageLimit(limit)
+    package func snapshot(_ query: SnapshotQuery, access: Access) async throws -> SnapshotPage {
+        try access.require(.read, in: query.scope)
+        let limit = try pageLimit(query.limit)
+        let fields = try query.fields.map { text throws(Problem) in try FieldSelection(text) }
+        let device = try access.device(query.client)
+        guard query.cursor == nil || query.token != nil else {
+            throw Problem(.malformedRequest, "In `snapshotToken`: a required member is missing.")
+        }
         let (key, byteBudget, declarations) = (store.tokenKey, limits.pageBytes, declarations)
         let withheld = withheld(from: access)
-        return try await store.read(scope) { reader in
+        let window = configuration.window.components.seconds
+        return try await store.read(query.scope) { reader in
             let history = reader.state.history
-            let pin = try Self.pin(token, since: since, scope, key: key, history: history, order: declarations.order)
-            let place = try cursor.map { text in
-                guard let cursor = Cursor(token: text, in: pin, scope: scope, key: key) else {
+            let pin = try Self.pin(query, LostHistory(reader, of: device), key: key, history, order: declarations.order)
+            let place = try query.cursor.map { text in
+                guard let cursor = Cursor(token: text, in: pin, scope: query.scope, key: key) else {
                     throw Problem(.invalidCheckpoint, "`pageCursor` is not one of this walk.")
                 }
                 return cursor
@@ -30,24 +60,28 @@ extension SyncServer {
             var walk = KeyWalk(reader: reader, pin: pin, isExact: pin.horizon >= history.sweepFloor)
             walk.withheld = withheld
             walk.rows = RowSplicer(limit: limit, byteBudget: byteBudget)
-            return try walk.page(of: scope, from: place, order: declarations, key: key)
+            walk.rows.fields = fields
+            let body = try walk.page(for: query, from: place, order: declarations, key: key)
+            let lifetime: SnapshotPage.Lifetime = query.token == nil ? .untilWritten : .window(window)
+            return SnapshotPage(body: body, lifetime: walk.isExact ? lifetime : .none)
         }
     }
 
     private static func pin(
-        _ token: String?, since: String?, _ scope: Scope, key: [UInt8], history: ScopeHistory, order: Int64
+        _ query: SnapshotQuery, _ lost: LostHistory, key: [UInt8], _ history: ScopeHistory, order: Int64
     ) throws -> Pin {
-        guard let token else {
-            let base = try since.map { try Checkpoint(token: $0, scope: scope, key: key).resumed(in: history).complete }
-            return Pin(
-                incarnation: history.incarnation(of: history.head), horizon: history.head, base: base ?? 0, order: order
-            )
+        guard let token = query.token else {
+            let base = try query.since.map {
+                try lost.resume(try Checkpoint(token: $0, scope: query.scope, key: key)).complete
+            }
+            return Pin(epoch: history.epoch(of: history.head), horizon: history.head, base: base ?? 0, order: order)
         }
-        guard let pin = Pin(token: token, scope: scope, key: key) else {
-            throw Problem(.invalidCheckpoint, "`snapshotToken` is not one of scope \(scope).")
+        guard let pin = Pin(token: token, scope: query.scope, key: key) else {
+            throw Problem(.invalidCheckpoint, "`snapshotToken` is not one of scope \(query.scope).")
         }
-        guard pin.order == order, pin.isServable(in: history) else {
-            throw Problem(.snapshotExpired, "The walk can no longer be continued.")
+        do throws(Problem) { try pin.check(in: history) } catch { throw try lost.told(error) }
+        guard pin.order == order else {
+            throw Problem(.snapshotExpired, "The order of entities was declared anew while the walk went on.")
         }
         return pin
     }
@@ -69,11 +103,13 @@ private struct KeyWalk {
     }
 
     mutating func page(
-        of scope: Scope, from place: Cursor?, order: Declarations, key: [UInt8]
-    ) throws -> SnapshotPage {
+        for query: SnapshotQuery, from place: Cursor?, order: Declarations, key: [UInt8]
+    ) throws -> [UInt8] {
+        let scope = query.scope
         rows.writer.raw("{\"scope\":")
         rows.writer.string(scope.name)
-        rows.writer.member("epoch", pin.checkpoint.epoch)
+        if let since = query.since { rows.writer.member("since", since) }
+        rows.writer.member("epoch", pin.epoch.text)
         rows.writer.raw(",\"changes\":[")
         for entity in order.sorted(try reader.entities()) where !rows.isFull {
             if withheld.contains(entity) { continue }
@@ -95,7 +131,7 @@ private struct KeyWalk {
         if !rows.isFull { rows.writer.member("nextSince", pin.checkpoint.token(scope: scope, key: key)) }
         rows.writer.member("head", pin.horizon)
         rows.writer.raw("}")
-        return SnapshotPage(body: rows.writer.bytes, isImmutable: isExact)
+        return rows.writer.bytes
     }
 
     private mutating func visit(_ entity: String, after record: RecordID?) throws {

@@ -37,6 +37,15 @@ public struct InProcessTransport: Transport {
             return try await server.exchange(request.body, mode: .pushOnly, authorize: authorize)
         case ("GET", "/sync/declarations"): return server.declarations.body()
         case ("GET", "/sync/changes"):
+            if query("order", request) == "priority" {
+                return try await snapshot(request, since: query("since", request))
+            }
+            let scope = try scope(request)
+            return try await server.changes(
+                in: scope, since: query("since", request), limit: query("limit", request).flatMap { Int64($0) },
+                access: try await authorize(scope), client: client(request))
+        case ("GET", "/sync/snapshot"):
+            return try await snapshot(request, since: nil)
             let scope = try scope(request)
             return try await server.changes(
                 in: scope, since: query("since", request), limit: query("limit", request).flatMap { Int64($0) },
@@ -51,6 +60,17 @@ public struct InProcessTransport: Transport {
         }
     }
 
+    private func snapshot(_ request: TransportRequest, since: String?) async throws -> [UInt8] {
+        var wanted = SnapshotQuery(of: try scope(request))
+        wanted.token = query("snapshotToken", request)
+        wanted.cursor = query("pageCursor", request)
+        wanted.since = since
+        wanted.limit = query("limit", request).flatMap { Int64($0) }
+        wanted.fields = query("fields", request)
+        wanted.client = client(request)
+        return try await server.snapshot(wanted, access: try await authorize(wanted.scope)).body
+    }
+
     private func scope(_ request: TransportRequest) throws(Problem) -> Scope {
         guard let scope = Scope(query("scope", request) ?? "") else {
             throw Problem(.invalidIdentifier, "`scope` is missing or malformed.")
@@ -61,6 +81,7 @@ public struct InProcessTransport: Transport {
     private func all(_ name: String, _ request: TransportRequest) -> [String] {
         request.query.filter { $0.name == name }.map(\.value)
     }
+    private func client(_ request: TransportRequest) -> String? { request.headers[ProtocolVersion.clientHeader] }
 
     private func query(_ name: String, _ request: TransportRequest) -> String? {
         request.query.first { $0.name == name }?.value

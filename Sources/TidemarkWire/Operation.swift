@@ -38,6 +38,8 @@ package struct Operation: Hashable, Sendable {
     package var isMove = false
     /// Where the operation holds temporary ids of other records.
     package var references: [Reference] = []
+    /// Where this is one that the server has lost, and that a device brings back: what it was.
+    package var original: Original?
 
     package init(_ kind: Kind, entity: String = "", id: RecordID? = nil) {
         self.kind = kind
@@ -81,6 +83,7 @@ extension Operation {
         if let group { writer.member("group", group) }
         if isMove { writer.raw(",\"moved\":true") }
         writeReferences(to: &writer)
+        original?.write(to: &writer)
         if kind == .upsert || kind == .event {
             writer.raw(kind == .event ? ",\"data\":" : ",\"fields\":")
             writer.raw(fields.bytes)
@@ -201,6 +204,7 @@ extension Operation {
         case "group": group = try reader.readString()
         case "moved": isMove = try reader.readBool()
         case "refs": references = try Reference.readAll(from: &reader)
+        case "original": original = try Original(from: &reader)
         default: try reader.skip()
         }
     }

@@ -5,6 +5,12 @@ package struct Problem: Error, Hashable, Sendable {
     package var detail: String
     /// `checkpoint_expired`: why.
     package var reason: Reason?
+    /// `checkpoint_expired`: the name of the store's present history.
+    package var epoch: String?
+    /// `checkpoint_expired`: the last version of the reader's history that the store still has.
+    package var survived: Version?
+    /// `checkpoint_expired`, to a device that has named itself: the marks of its lanes, at least of the newest.
+    package var lanes: [String: Int64]?
     /// `operation_gap`: the lane and the number that the server waits for.
     package var lane: String?
     package var expected: Int64?
@@ -33,6 +39,7 @@ package struct Problem: Error, Hashable, Sendable {
         writer.bool(code.isRetryable)
         writer.member("hint", code.hint)
         if let reason { writer.member("reason", reason.rawValue) }
+        writePast(to: &writer)
         if let lane { writer.member("lane", lane) }
         if let expected { writer.member("expected", expected) }
         if code == .unsupportedProtocol {
@@ -45,6 +52,20 @@ package struct Problem: Error, Hashable, Sendable {
         }
         writer.raw("}")
         return writer.bytes
+    }
+
+    private func writePast(to writer: inout JSONWriter) {
+        if let epoch { writer.member("epoch", epoch) }
+        if let survived { writer.member("survived", survived) }
+        guard let lanes else { return }
+        writer.raw(",\"lanes\":{")
+        for (index, lane) in lanes.sorted(by: { $0.key < $1.key }).enumerated() {
+            if index > 0 { writer.raw(",") }
+            writer.string(lane.key)
+            writer.raw(":")
+            writer.integer(lane.value)
+        }
+        writer.raw("}")
     }
 
     /// Reads problem details; `nil` where the bytes are something else, such as a proxy's page.
@@ -63,6 +84,9 @@ package struct Problem: Error, Hashable, Sendable {
             case "code": code = ProblemCode(rawValue: try reader.readString())
             case "detail": problem.detail = try reader.readString()
             case "reason": problem.reason = Reason(rawValue: try reader.readString())
+            case "epoch": problem.epoch = try reader.readString()
+            case "survived": problem.survived = try reader.readInteger()
+            case "lanes": problem.lanes = try Self.readLanes(from: &reader)
             case "lane": problem.lane = try reader.readString()
             case "expected": problem.expected = try reader.readInteger()
             default: try reader.skip()
@@ -72,6 +96,13 @@ package struct Problem: Error, Hashable, Sendable {
         guard let code else { return nil }
         problem.code = code
         return problem
+    }
+
+    private static func readLanes(from reader: inout JSONReader) throws(JSONError) -> [String: Int64] {
+        var lanes: [String: Int64] = [:]
+        try reader.enterObject()
+        while let name = try reader.nextMember() { lanes[reader.string(name)] = try reader.readInteger() }
+        return lanes
     }
 }
 

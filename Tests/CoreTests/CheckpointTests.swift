@@ -7,7 +7,8 @@ import TidemarkWire
 struct CheckpointTests {
     private let key = [UInt8](repeating: 7, count: 32)
     private let scope: Scope = "workspace:1"
-    private let checkpoint = Checkpoint(incarnation: .min, position: 5, horizon: 9, complete: 3, origin: 4)
+    private let checkpoint = Checkpoint(
+        epoch: Epoch(id: .min, start: 2), position: 5, horizon: 9, complete: 3, origin: 4)
 
     private func history(
         head: Version, sweep: Version = 0, retention: Version = 0, _ incarnations: [(Int64, Version)] = [(1, 0)]
@@ -54,16 +55,16 @@ struct CheckpointTests {
 
     @Test("A finished walk begins the next one at the head")
     func nextWalk() throws {
-        let done = Checkpoint(incarnation: 1, position: 5, horizon: 5, complete: 5, origin: nil)
+        let done = Checkpoint(epoch: Epoch(id: 1, start: 0), position: 5, horizon: 5, complete: 5, origin: nil)
         let next = try done.resumed(in: history(head: 9))
-        #expect(next == Checkpoint(incarnation: 1, position: 5, horizon: 9, complete: 5, origin: nil))
+        #expect(next == Checkpoint(epoch: Epoch(id: 1, start: 0), position: 5, horizon: 9, complete: 5, origin: nil))
         #expect(next.advanced(to: 7).complete == 5)
         #expect(next.advanced(to: nil).complete == 9)
     }
 
     @Test("A walk keeps its horizon while the window holds it, and takes a new one after")
     func horizon() throws {
-        let walk = Checkpoint(incarnation: 1, position: 3, horizon: 5, complete: 2, origin: nil)
+        let walk = Checkpoint(epoch: Epoch(id: 1, start: 0), position: 3, horizon: 5, complete: 2, origin: nil)
         #expect(try walk.resumed(in: history(head: 9, sweep: 5)).horizon == 5)
         let moved = try walk.resumed(in: history(head: 9, sweep: 6))
         #expect(moved.horizon == 9)
@@ -73,7 +74,9 @@ struct CheckpointTests {
     @Test("ahead of the head, of another history, or behind the floor are told apart")
     func expired() {
         func done(_ version: Version, _ incarnation: Int64 = 1) -> Checkpoint {
-            Checkpoint(incarnation: incarnation, position: version, horizon: version, complete: version, origin: nil)
+            Checkpoint(
+                epoch: Epoch(id: incarnation, start: 0), position: version, horizon: version, complete: version,
+                origin: nil)
         }
         #expect(reason(done(10), in: history(head: 9)) == .ahead)
         #expect(reason(done(9), in: history(head: 9)) == nil)
@@ -89,7 +92,7 @@ struct CheckpointTests {
 
     @Test("A walk from the beginning is held to its first horizon, not to its position")
     func origin() {
-        let walk = Checkpoint(incarnation: 1, position: 1, horizon: 9, complete: 0, origin: 9)
+        let walk = Checkpoint(epoch: Epoch(id: 1, start: 0), position: 1, horizon: 9, complete: 0, origin: 9)
         #expect(reason(walk, in: history(head: 12, retention: 9)) == nil)
         #expect(reason(walk, in: history(head: 12, retention: 10)) == .retention)
     }

@@ -7,10 +7,16 @@ import Testing
 @Suite("Snapshot")
 struct SnapshotTests {
     private func page(
-        _ bench: Bench, token: String? = nil, cursor: String? = nil, since: String? = nil, limit: Int64 = 2
+        _ bench: Bench, token: String? = nil, cursor: String? = nil, since: String? = nil, limit: Int64 = 2,
+        fields: String? = nil
     ) async throws -> (answer: Answer, token: String?, cursor: String?, consistent: Bool, bytes: [UInt8]) {
-        let page = try await bench.server.snapshot(
-            of: "s", token: token, cursor: cursor, since: since, limit: limit, access: .read(as: "ada"))
+        var query = SnapshotQuery(of: "s")
+        query.token = token
+        query.cursor = cursor
+        query.since = since
+        query.limit = limit
+        query.fields = fields
+        let page = try await bench.server.snapshot(query, access: .read(as: "ada"))
         let object = try JSONSerialization.jsonObject(with: Data(page.body)) as? [String: Any] ?? [:]
         return (
             try Answer(page.body), object["snapshotToken"] as? String, object["pageCursor"] as? String,
@@ -129,5 +135,41 @@ struct SnapshotTests {
         #expect(mixed?.code == .invalidCheckpoint)
         let checkpoint = try await bench.pullAll().nextSince
         #expect(await problem { _ = try await page(bench, token: checkpoint) }?.code == .invalidCheckpoint)
+    }
+
+    @Test("Limited to some fields, changes say that they are partial, and rows without them stay away")
+    func fields() async throws {
+        let bench = try Bench()
+        try await bench.server.commit(to: "s") { changes in
+            changes.upsert("task", id: "a", ["title": "x", "größe \"q\"": 1, "n": .blob([1])])
+            changes.upsert("task", id: "b", ["n": .null])
+            changes.upsert("task", id: "c", ["other": 1])
+        }
+        let page = try await page(bench, limit: 10, fields: #"größe "q",n,missing"#)
+        #expect(page.answer.changes.map(\.id) == ["a", "b"])
+        #expect(page.answer.changes[0].data == ["größe \"q\"": 1, "n": ["$blob": "AQ=="]])
+        #expect(page.answer.changes[1].data == ["n": NSNull()])
+        #expect(String(decoding: page.bytes, as: UTF8.self).components(separatedBy: #""partial":true"#).count == 3)
+        #expect(page.answer.nextSince != nil)
+        // Rows that stay away still count, so that a page looks at no more of them than it may hold.
+        let short = try await self.page(bench, limit: 2, fields: "other")
+        #expect(short.answer.changes.isEmpty && short.answer.hasMore)
+    }
+
+    @Test("The list of fields has a grammar and a limit")
+    func badFields() async throws {
+        let bench = try await filled()
+        for text in ["", "a,,b", "a\n", String(repeating: "a", count: 129)] {
+            #expect(await problem { _ = try await page(bench, fields: text) }?.code == .invalidIdentifier)
+        }
+        let many = Array(repeating: "a", count: 101).joined(separator: ",")
+        #expect(await problem { _ = try await page(bench, fields: many) }?.code == .limitOutOfRange)
+    }
+
+    @Test("A cursor without its walk is refused")
+    func cursorAlone() async throws {
+        let bench = try await filled()
+        let first = try await page(bench)
+        #expect(await problem { _ = try await page(bench, cursor: first.cursor) }?.code == .malformedRequest)
     }
 }

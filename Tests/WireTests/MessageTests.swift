@@ -32,6 +32,7 @@ struct MessageTests {
             Reference(.field("project"), to: "project"), Reference(.key(part: 1), to: "order"),
             Reference(.document(field: "extra", path: "$.lines[*].order"), to: "order"),
         ]
+        operation.original = Operation.Original(epoch: "aa", version: 12)
         operation.fields = DataObject(["title": "Buy milk", "done": 0])
         let text =
             #"{"lane":"lane-0001","number":42,"# + String(decoding: operation.sealedMembers(), as: UTF8.self) + "}"
@@ -125,7 +126,12 @@ struct MessageTests {
     @Test("A problem is read back as it was written", arguments: ProblemCode.allCases)
     func problemRoundTrip(code: ProblemCode) {
         var problem = Problem(code, "What happened.")
-        problem.reason = code == .checkpointExpired ? .epoch : nil
+        if code == .checkpointExpired {
+            problem.reason = .epoch
+            problem.epoch = "ab"
+            problem.survived = 10
+            problem.lanes = ["lane-0001": 3, "lane-0002": 0]
+        }
         problem.expected = code == .operationGap ? 7 : nil
         let again = problem.body().withUnsafeBytes { Problem(from: $0) }
         #expect(again == problem)

@@ -1,0 +1,80 @@
+#if Server
+    import TidemarkWire
+
+    /// A strong entity tag (RFC 9110, 8.8.3): the same tag, the same bytes on the wire. So a body and its compressed form
+    /// have two.
+    struct EntityTag: Hashable {
+        /// With its quotes.
+        let text: String
+
+        init(of body: [UInt8], isCompressed: Bool) {
+            let sum = Fingerprint(of: body)
+            let digits = [sum.high, sum.low].map { String($0, radix: 36) }.joined(separator: "-")
+            text = isCompressed ? "\"\(digits)-gzip\"" : "\"\(digits)\""
+        }
+
+        /// Whether an `If-None-Match` names this tag, or any. A weak tag counts as its strong one there (13.1.2).
+        func isNamed(in header: String?) -> Bool {
+            guard let header else { return false }
+            var rest = Substring(header).drop { $0.isWhitespace || $0 == "," }
+            if rest.first == "*" { return true }
+            while let open = rest.firstIndex(of: "\"") {
+                let behind = rest.index(after: open)
+                guard let close = rest[behind...].firstIndex(of: "\"") else { return false }
+                if rest[open...close] == text { return true }
+                rest = rest[rest.index(after: close)...]
+            }
+            return false
+        }
+    }
+
+    /// 128 bits of a body, mixed as MurmurHash3 does. Nobody's safety rests on it: a page at one address changes only by
+    /// a write, and pages are hashed on the way out, where a cryptographic sum would cost more than making them.
+    struct Fingerprint: Hashable {
+        private(set) var high: UInt64 = 0
+        private(set) var low: UInt64 = 0
+
+        init(of bytes: [UInt8]) {
+            bytes.withUnsafeBytes { buffer in
+                let whole = buffer.count & ~15
+                for offset in stride(from: 0, to: whole, by: 16) {
+                    mix(
+                        UInt64(littleEndian: buffer.loadUnaligned(fromByteOffset: offset, as: UInt64.self)),
+                        UInt64(littleEndian: buffer.loadUnaligned(fromByteOffset: offset + 8, as: UInt64.self)))
+                }
+                var last: (UInt64, UInt64) = (0, 0)
+                for (index, byte) in buffer[whole...].enumerated() {
+                    if index < 8 {
+                        last.0 |= UInt64(byte) << (index * 8)
+                    } else {
+                        last.1 |= UInt64(byte) << (index * 8 - 64)
+                    }
+                }
+                mix(last.0, last.1)
+            }
+            high ^= UInt64(bytes.count)
+            low ^= UInt64(bytes.count)
+            high &+= low
+            low &+= high
+            high = Self.finish(high)
+            low = Self.finish(low)
+            high &+= low
+            low &+= high
+        }
+
+        private mutating func mix(_ first: UInt64, _ second: UInt64) {
+            high ^= Self.turned(first &* 0x87c3_7b91_1142_53d5, 31) &* 0x4cf5_ad43_2745_937f
+            high = (Self.turned(high, 27) &+ low) &* 5 &+ 0x52dc_e729
+            low ^= Self.turned(second &* 0x4cf5_ad43_2745_937f, 33) &* 0x87c3_7b91_1142_53d5
+            low = (Self.turned(low, 31) &+ high) &* 5 &+ 0x3849_5ab5
+        }
+
+        private static func turned(_ word: UInt64, _ count: UInt64) -> UInt64 { word << count | word >> (64 - count) }
+
+        private static func finish(_ word: UInt64) -> UInt64 {
+            var word = (word ^ word >> 33) &* 0xff51_afd7_ed55_8ccd
+            word = (word ^ word >> 33) &* 0xc4ce_b9fe_1a85_ec53
+            return word ^ word >> 33
+        }
+    }
+#endif
