@@ -202,6 +202,12 @@ actor ScopeDriver {
             try await self.preparation.writer.writeWithoutTransaction { db in try verdict.run(db) }
         }
         counts.rejected += outcome.rejected
+        // Its number never reaches the server, so nothing can follow it in its lane.
+        var gap = Problem(.operationGap, "One edit was too large.")
+        gap.lane = key.lane
+        gap.expected = key.number
+        problem = gap
+        _ = try await repair()
         throw SyncError(.answerUnusable, "One edit was too large.", hint: "It is set aside; the others go on.")
     }
 

@@ -1,8 +1,8 @@
 #if Server
     import TidemarkWire
 
-    /// A strong entity tag (RFC 9110, 8.8.3): the same tag, the same bytes on the wire. So a body and its compressed form
-    /// have two.
+    /// A strong entity tag (RFC 9110, 8.8.3): the same tag, the same bytes on the wire. So a body and its compressed
+    /// form have two.
     struct EntityTag: Hashable {
         /// With its quotes.
         let text: String
@@ -28,8 +28,8 @@
         }
     }
 
-    /// 128 bits of a body, mixed as MurmurHash3 does. Nobody's safety rests on it: a page at one address changes only by
-    /// a write, and pages are hashed on the way out, where a cryptographic sum would cost more than making them.
+    /// 128 bits of a body, mixed as MurmurHash3 does. Nobody's safety rests on it, and pages are hashed on the way out,
+    /// where a cryptographic sum would cost more than making them.
     struct Fingerprint: Hashable {
         private(set) var high: UInt64 = 0
         private(set) var low: UInt64 = 0
@@ -44,11 +44,8 @@
                 }
                 var last: (UInt64, UInt64) = (0, 0)
                 for (index, byte) in buffer[whole...].enumerated() {
-                    if index < 8 {
-                        last.0 |= UInt64(byte) << (index * 8)
-                    } else {
-                        last.1 |= UInt64(byte) << (index * 8 - 64)
-                    }
+                    let word = UInt64(byte) << (index % 8 * 8)
+                    if index < 8 { last.0 |= word } else { last.1 |= word }
                 }
                 mix(last.0, last.1)
             }

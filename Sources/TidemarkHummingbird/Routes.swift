@@ -16,8 +16,8 @@
         /// - Parameter authorize: the one question that the host answers: what may this caller do in this scope? It is
         ///   asked on every request and page. Throw `HTTPError(.unauthorized)` where the caller is not known; it may
         ///   run at any time, on any thread, many times at once.
-        /// - Returns: `GET changes`, `GET snapshot`, `GET records/{entity}`, `GET declarations`, `POST` at the root, and
-        ///   `POST push`.
+        /// - Returns: `GET changes`, `GET snapshot`, `GET records/{entity}`, `GET declarations`, `POST` at the root
+        ///   and `POST push`.
         public func routes<Context: RequestContext>(
             context: Context.Type = Context.self,
             authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access

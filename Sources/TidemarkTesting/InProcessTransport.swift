@@ -46,10 +46,6 @@ public struct InProcessTransport: Transport {
                 access: try await authorize(scope), client: client(request))
         case ("GET", "/sync/snapshot"):
             return try await snapshot(request, since: nil)
-            let scope = try scope(request)
-            return try await server.changes(
-                in: scope, since: query("since", request), limit: query("limit", request).flatMap { Int64($0) },
-                access: try await authorize(scope))
         case ("GET", let path) where path.hasPrefix("/sync/records/"):
             var named = NamedRecords(
                 of: String(path.dropFirst("/sync/records/".count)), in: try scope(request), ids: all("id", request))

@@ -82,13 +82,21 @@ struct EngineTests {
         let device = try await Device(noteSchema, tables: ["note"])
         try await device.sql("INSERT INTO note (id, title) VALUES ('n1', 'a')")
         _ = try await device.seal(lane: "lane-0001")
-        try await device.sql("UPDATE tidemark_operation SET number = 5")
+        try await device.sql("UPDATE tidemark_operation SET number = 5; UPDATE tidemark_lane SET next_number = 6")
         try await device.sql("INSERT INTO note (id, title) VALUES ('n2', 'b')")
+        var gap = Problem(.operationGap, "d")
+        gap.lane = "lane-0001"
+        gap.expected = 1
+        let body = gap.body()
+        await device.wire.next { _, _ in
+            TransportResponse(status: 409, headers: ["Content-Type": Problem.contentType], body: body)
+        }
         try await device.engine().syncNow()
         let bodies = await device.wire.bodies
         #expect(bodies.count == 2)
         #expect(bodies[0].contains(#""lane":"lane-0001","number":5"#))
         #expect(!bodies[1].contains("\"number\":5"))
+        #expect(!bodies[1].contains("lane-0001"), "no verdict of the broken lane was ever had")
         #expect(try await device.count("tidemark_operation WHERE finished_at IS NULL") == 0)
     }
 

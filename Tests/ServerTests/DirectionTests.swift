@@ -30,7 +30,7 @@ struct DirectionTests {
         let all = try await bench.changes(access: Self.service)
         #expect(all.changes.map(\.id) == ["r1", "t1", "l1", "t2"])
         for (access, count) in [(Access.read(as: "ada"), 2), (Self.service, 4)] {
-            let page = try await bench.server.snapshot(of: "s", token: nil, cursor: nil, limit: nil, access: access)
+            let page = try await bench.server.snapshot(SnapshotQuery(of: "s"), access: access)
             #expect(try Answer(page.body).changes.count == count)
         }
     }

@@ -157,6 +157,8 @@ enum Outbox {
                 .execute([.integer(entry.id), .text(lane), .integer(numbers.take().number)])
         }
         try numbers.store(db, scope: scope)
+        // The server never had its last numbers: they must not be acknowledged as if it had.
+        try Query(db, "DELETE FROM tidemark_lane WHERE id = ?1").execute([.text(broken)])
     }
 
     /// Drops what was finished a while ago. What the server refused stays until the app decides.
