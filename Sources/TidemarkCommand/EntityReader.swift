@@ -5,9 +5,8 @@
     /// Reads the `entities` of `tidemark.yaml`.
     enum EntityReader {
         private static let allowed = [
-            "kind", "conflict", "deletes", "serverFields", "direction", "priority", "defaults", "patch",
+            "kind", "conflict", "deletes", "serverFields", "direction", "priority", "ids", "defaults", "patch",
         ]
-        private static let later = ["ids"]
 
         static func entities(_ node: CheckedNode) throws -> [EntityDeclaration] {
             try node.members().map { name, key, value in
@@ -21,11 +20,6 @@
         }
 
         private static func entity(_ name: String, _ node: CheckedNode) throws -> EntityDeclaration {
-            for (key, place, _) in try node.members() where later.contains(key) {
-                throw place.failure(
-                    "`\(key)` is not supported by this version of the server",
-                    hint: "leave it out; allowed here: \(allowed.joined(separator: ", "))")
-            }
             let members = try node.mapping(allowed: allowed)
             var declaration = EntityDeclaration(name)
             declaration.kind = try members["kind"]?.choice(of: EntityDeclaration.Kind.self) ?? .state
@@ -34,10 +28,11 @@
             declaration.deletes = try members["deletes"]?.choice(of: DeletePolicy.self) ?? .win
             declaration.serverFields = try members["serverFields"]?.strings() ?? []
             declaration.priority = try members["priority"]?.integer(in: 0...99) ?? declaration.priority
+            declaration.ids = try members["ids"]?.choice(of: EntityDeclaration.IDSource.self) ?? .client
             declaration.defaults = try members["defaults"].map(defaults) ?? [:]
             declaration.patch = try members["patch"]?.strings() ?? []
             guard declaration.kind == .events else { return declaration }
-            for key in ["conflict", "deletes", "serverFields", "defaults", "patch"] {
+            for key in ["conflict", "deletes", "serverFields", "ids", "defaults", "patch"] {
                 guard let place = members[key] else { continue }
                 throw place.failure(
                     "`\(key)` says nothing about events, which are only appended",

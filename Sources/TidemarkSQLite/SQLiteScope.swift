@@ -28,6 +28,12 @@ class SQLiteScope: ScopeReader {
         state.incarnations = try Row.fetchAll(incarnations, arguments: [id]).map { ($0[0], $0[1]) }
     }
 
+    /// What this object knows beside the database, so that a part of a transaction can be undone.
+    var memory: (id: Int64?, state: ScopeState, lastTime: Int64) {
+        get { (id, state, lastTime) }
+        set { (id, state, lastTime) = newValue }
+    }
+
     func create() throws -> Int64 {
         if let id { return id }
         try db.execute(sql: "INSERT INTO scope (name, head, last_time) VALUES (?, 0, 0)", arguments: [scope.name])
@@ -70,7 +76,7 @@ class SQLiteScope: ScopeReader {
             sql: """
                 SELECT version, kind, time, entity, record, payload FROM change
                 WHERE scope = ?1 AND version > ?2 AND version <= ?3
-                  AND (superseded_by IS NULL OR superseded_by > ?3) AND (kind <> 1 OR version > ?4)
+                  AND (superseded_by IS NULL OR superseded_by > ?3) AND (kind IN (0, 2) OR version > ?4)
                 ORDER BY version
                 """)
         try visitRows(statement, [id, position, horizon, tombstonesAfter], visit)

@@ -19,7 +19,7 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         if !isChanged { try begin(id) }
         let version = state.head + 1
         lastTime = max(moment, lastTime + 1)
-        if row.kind != .event {
+        if row.kind.supersedes {
             let supersede = try db.cachedStatement(
                 sql: """
                     UPDATE change SET superseded_by = ?, superseded_at = ?
@@ -78,6 +78,22 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         guard let laneRow = try laneRow(lane) else { return }
         let statement = try db.cachedStatement(sql: "DELETE FROM verdict WHERE lane = ? AND number <= ?")
         try statement.execute(arguments: [laneRow.id, number])
+    }
+
+    func attempt<Result>(_ body: () throws -> Result) throws -> Result {
+        let (memory, lanes, isChanged) = (memory, lanes, isChanged)
+        var result: Result?
+        do {
+            try db.inSavepoint {
+                result = try body()
+                return .commit
+            }
+        } catch {
+            (self.memory, self.lanes, self.isChanged) = (memory, lanes, isChanged)
+            throw error
+        }
+        guard let result else { throw DatabaseError(resultCode: .SQLITE_INTERNAL) }
+        return result
     }
 
     /// Writes the scope's row and its lanes once, however many rows were appended.

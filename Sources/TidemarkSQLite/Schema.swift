@@ -54,5 +54,15 @@ enum Schema {
             version INTEGER, base_number INTEGER, took_effect INTEGER NOT NULL, PRIMARY KEY (lane, number)
         ) WITHOUT ROWID
         """,
+        // What devices' temporary ids stand for.
+        """
+        CREATE TABLE alias (
+            principal TEXT NOT NULL, client TEXT NOT NULL, entity TEXT NOT NULL, temporary TEXT NOT NULL,
+            record TEXT NOT NULL, made_at INTEGER NOT NULL, PRIMARY KEY (principal, client, entity, temporary)
+        ) WITHOUT ROWID
+        """,
+        "CREATE INDEX alias_age ON alias (made_at)",
+        // The last integer id assigned per entity, in all scopes: a row may move from one to another.
+        "CREATE TABLE assigned (entity TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID",
     ]
 }

@@ -62,6 +62,12 @@ public protocol ScopeReader {
 
     /// What was answered to an operation, while it is kept.
     func verdict(_ lane: LaneName, _ number: Int64) throws -> StoredVerdict?
+
+    /// The id that a device's temporary one stands for, in whatever scope it was assigned; `nil` for none.
+    func id(for name: TemporaryName) throws -> RecordID?
+
+    /// The last integer id assigned to records of an entity, in all scopes; 0 before the first.
+    func lastNumber(of entity: String) throws -> Int64
 }
 
 /// The one writer of a scope, for the length of a transaction.
@@ -73,6 +79,15 @@ public protocol ScopeWriter: ScopeReader {
 
     /// Records that a lane has come to `number`, with what was answered there.
     func store(_ verdict: StoredVerdict, _ lane: LaneName, _ number: Int64, at moment: Int64) throws
+
+    /// Remembers for a year at least what a temporary id stands for: as long as it may be named again.
+    func store(_ id: RecordID, for name: TemporaryName, at moment: Int64) throws
+
+    /// Moves the last integer id assigned to records of an entity.
+    func setLastNumber(_ number: Int64, of entity: String) throws
+
+    /// Runs a part of the transaction that may fail: an error undoes what the part wrote, and only that.
+    func attempt<Result>(_ body: () throws -> Result) throws -> Result
 
     /// Drops the stored verdicts of a lane up to `number`; the lane's own mark stays.
     func forgetVerdicts(_ lane: LaneName, through number: Int64) throws
@@ -131,6 +146,17 @@ public enum RowKind: Int64, Hashable, Sendable, CaseIterable {
     case delete = 1
     /// An entry of an events entity; never superseded.
     case event = 2
+    /// What a device's temporary id stands for. It belongs to no entity, is never superseded, and is of use as long as
+    /// a tombstone is.
+    case idmap = 3
+
+    /// Whether the row takes the place of its record's former one.
+    public var supersedes: Bool {
+        switch self {
+        case .upsert, .delete: true
+        case .event, .idmap: false
+        }
+    }
 }
 
 /// A row on its way into the log.
@@ -142,7 +168,7 @@ public struct NewRow: Hashable, Sendable {
     /// What the row is.
     public var kind: RowKind
     /// The fields as canonical JSON. For a tombstone `nil`, or digits: the version that it was made on, where others
-    /// had written since.
+    /// had written since. For an idmap its members on the wire.
     public var payload: [UInt8]?
     /// The engine's note on the versions of single fields.
     public var fieldVersions: [UInt8]?
@@ -200,6 +226,26 @@ public struct LaneName: Hashable, Sendable {
         self.principal = principal
         self.client = client
         self.lane = lane
+    }
+}
+
+/// A temporary id's full name: two devices that use the same one never mix.
+public struct TemporaryName: Hashable, Sendable {
+    /// The token's `sub`.
+    public var principal: String
+    /// The device.
+    public var client: String
+    /// The record's entity.
+    public var entity: String
+    /// The temporary id.
+    public var id: RecordID
+
+    /// Makes a name from its parts.
+    public init(principal: String, client: String, entity: String, id: RecordID) {
+        self.principal = principal
+        self.client = client
+        self.entity = entity
+        self.id = id
     }
 }
 

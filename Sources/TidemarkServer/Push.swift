@@ -23,7 +23,7 @@ extension SyncServer {
         return try await store.write(request.scope) { writer in
             try LostHistory(writer, of: device).check(request, since: checkpoint)
             var push = Push(server: self, writer: writer, request: request, access: access, moment: moment)
-            for sealed in request.operations { try push.take(sealed) }
+            try push.takeAll()
             try push.acknowledge()
             push.result.epoch = writer.state.history.epoch(of: writer.state.head).text
             return push.result
@@ -32,14 +32,14 @@ extension SyncServer {
 }
 
 /// The operations of one request, one after the other, inside one transaction.
-private struct Push {
+struct Push {
     let server: SyncServer
     let writer: any ScopeWriter
     let request: ExchangeRequest
     let access: Access
     let moment: Int64
     var result = PushResult()
-    private var heights: [String: Int64] = [:]
+    var heights: [String: Int64] = [:]
 
     init(server: SyncServer, writer: any ScopeWriter, request: ExchangeRequest, access: Access, moment: Int64) {
         self.server = server
@@ -49,49 +49,65 @@ private struct Push {
         self.moment = moment
     }
 
-    private func name(_ lane: String) -> LaneName {
+    func name(_ lane: String) -> LaneName {
         LaneName(principal: access.principal, client: request.clientID, lane: lane)
     }
 
-    mutating func take(_ sealed: ExchangeRequest.SealedOperation) throws {
+    /// Takes one operation; `nil` for a replay, which only gets its first answer again.
+    @discardableResult
+    mutating func take(_ sealed: ExchangeRequest.SealedOperation) throws -> Verdict? {
         let key = sealed.key
-        let lane = name(key.lane)
-        let height = try heights[key.lane] ?? writer.lane(lane)
-        heights[key.lane] = height
-        let digest = SHA256.digest(sealed.operation.canonicalBytes())
+        let height = try height(of: key.lane)
         if key.number <= height {
-            try replay(key, lane, digest: digest)
-            return
+            try replay(sealed)
+            return nil
         }
-        guard key.number == height + 1 else {
-            var problem = Problem(
-                .operationGap, "Operation \(key.number) came, \(height + 1) is the next of its lane.")
-            problem.lane = key.lane
-            problem.expected = height + 1
-            throw problem
-        }
-        let (verdict, isVerbatim) = try apply(sealed.operation, lane: lane)
+        try checkNext(key, above: height)
+        let (verdict, isVerbatim) = try apply(sealed.operation, lane: name(key.lane))
+        try answer(sealed, verdict)
+        if isVerbatim, let version = verdict.version { result.verbatim.insert(version) }
+        return verdict
+    }
+
+    mutating func height(of lane: String) throws -> Int64 {
+        let height = try heights[lane] ?? writer.lane(name(lane))
+        heights[lane] = height
+        return height
+    }
+
+    func checkNext(_ key: OperationKey, above height: Int64) throws {
+        guard key.number != height + 1 else { return }
+        var problem = Problem(.operationGap, "Operation \(key.number) came, \(height + 1) is the next of its lane.")
+        problem.lane = key.lane
+        problem.expected = height + 1
+        throw problem
+    }
+
+    /// Stores a verdict and answers it: whatever it says, the number is used up.
+    mutating func answer(_ sealed: ExchangeRequest.SealedOperation, _ verdict: Verdict) throws {
         let members = verdict.members()
         try writer.store(
             StoredVerdict(
-                digest: digest, members: members, version: verdict.version, baseNumber: sealed.operation.baseNumber,
-                tookEffect: verdict.status == .applied || verdict.status == .merged),
-            lane, key.number, at: moment)
-        heights[key.lane] = key.number
+                digest: SHA256.digest(sealed.operation.canonicalBytes()), members: members, version: verdict.version,
+                baseNumber: sealed.operation.baseNumber, tookEffect: verdict.tookEffect),
+            name(sealed.key.lane), sealed.key.number, at: moment)
+        heights[sealed.key.lane] = sealed.key.number
         result.note(verdict.version)
-        if isVerbatim, let version = verdict.version { result.verbatim.insert(version) }
-        append(key, members, isReplayed: false)
+        append(sealed.key, members, isReplayed: false)
     }
 
     /// The same key again: the first answer again, however late, and no second effect (B9).
-    private mutating func replay(_ key: OperationKey, _ lane: LaneName, digest: [UInt8]) throws {
-        guard let stored = try writer.verdict(lane, key.number) else {
+    mutating func replay(_ sealed: ExchangeRequest.SealedOperation) throws {
+        let key = sealed.key
+        guard let stored = try writer.verdict(name(key.lane), key.number) else {
             // Its version is forgotten: it may have been any.
             result.note(1)
-            append(key, Verdict(.settled).members(), isReplayed: true)
+            var verdict = Verdict(.settled)
+            verdict.id = try knownID(of: sealed.operation)
+            append(key, verdict.members(), isReplayed: true)
             return
         }
-        guard stored.digest == digest else {
+        guard stored.digest == SHA256.digest(sealed.operation.canonicalBytes()) else {
             let refusal = Verdict.Refusal(
                 code: RejectionCode.operationMismatch, detail: "This key was used before with another payload.",
                 hint: "Seal the edit again under a new number.")
@@ -127,7 +143,7 @@ private struct Push {
 // MARK: - One operation
 
 extension Push {
-    private func apply(_ operation: Operation, lane: LaneName) throws -> (Verdict, isVerbatim: Bool) {
+    private mutating func apply(_ operation: Operation, lane: LaneName) throws -> (Verdict, isVerbatim: Bool) {
         if operation.kind == .void { return (Verdict(.applied), false) }
         guard let declaration = server.declaration(of: operation.entity) else {
             return refused(
@@ -149,11 +165,13 @@ extension Push {
             verdict.after = missing
             return (verdict, false)
         }
-        guard let record = operation.id else {
-            return refused(
-                RejectionCode.unsupportedOperation, "This server does not assign ids.",
-                "Make the record's id on the device.")
-        }
+        return try identify(operation, declaration, seen: seen)
+    }
+
+    /// Brings an operation that names its record into the log.
+    func write(
+        _ operation: Operation, _ record: RecordID, _ declaration: EntityDeclaration, seen: Set<Version>
+    ) throws -> (Verdict, isVerbatim: Bool) {
         if declaration.kind == .events { return try appendEvent(operation, record: record) }
         let applied = try RecordWriter(writer: writer, declaration: declaration, limits: server.limits).apply(
             operation, to: record, isService: access.isService, seen: seen, at: moment)
@@ -167,12 +185,10 @@ extension Push {
                 code: RejectionCode.directionForbidden, detail: "\(declaration.name) travels from the server only.",
                 hint: "Declare the table pull-only on the device too.")
         }
-        if operation.kind == .patch || operation.group != nil || operation.tempID != nil
-            || !operation.references.isEmpty
-        {
+        if operation.kind == .patch {
             return Verdict.Refusal(
                 code: RejectionCode.unsupportedOperation, detail: "This server takes no such operation.",
-                hint: "Send whole fields, single operations and ids made on the device.")
+                hint: "Send whole fields.")
         }
         let isEvent = declaration.kind == .events
         let fits =
@@ -226,7 +242,7 @@ extension Push {
         return (Verdict(.applied, version: version), true)
     }
 
-    private func refused(_ code: String, _ detail: String, _ hint: String) -> (Verdict, isVerbatim: Bool) {
+    func refused(_ code: String, _ detail: String, _ hint: String) -> (Verdict, isVerbatim: Bool) {
         (Verdict(.rejected, refusal: Verdict.Refusal(code: code, detail: detail, hint: hint)), false)
     }
 }

@@ -65,6 +65,7 @@ struct RowSplicer {
         case .upsert: writer.raw("{\"type\":\"upsert\",\"entity\":\"")
         case .delete: writer.raw("{\"type\":\"delete\",\"entity\":\"")
         case .event: writer.raw("{\"type\":\"event\",\"entity\":\"")
+        case .idmap: return appendIDMap(change)
         }
         writer.raw(change.entity)
         writer.raw("\",\"id\":")
@@ -82,6 +83,13 @@ struct RowSplicer {
             writer.raw(",")
             writer.raw(change.payload)
         }
+        writer.raw("}")
+    }
+
+    private mutating func appendIDMap(_ change: BorrowedChange) {
+        writer.raw("{\"type\":\"idmap\",")
+        writer.raw(change.payload)
+        writer.member("version", change.version)
         writer.raw("}")
     }
 }

@@ -12,6 +12,12 @@ public enum RejectionCode {
     package static let recordTooLarge = "record_too_large"
     /// An operation of a kind that the entity does not take.
     package static let kindMismatch = "kind_mismatch"
+    /// The server assigns the ids of this entity, and this one is not one of them.
+    package static let idNotAssigned = "id_not_assigned"
+    /// A temporary id where none can be: of another shape, or of an entity whose ids devices make.
+    package static let temporaryIDRefused = "temporary_id_refused"
+    /// Another operation of the same group was not taken.
+    package static let groupFailed = "group_failed"
     /// The server does not do this yet.
     package static let unsupportedOperation = "unsupported_operation"
     /// The device itself could not put the record on the wire.
@@ -86,6 +92,9 @@ package struct Verdict: Hashable, Sendable {
     /// The tombstone over which the edit brought the record back.
     package var revived: Version?
     package var isReplayed = false
+
+    /// Whether something of the operation stands in the log, or stood there before.
+    package var tookEffect: Bool { status == .applied || status == .merged }
 
     package init(_ status: Status, version: Version? = nil, record: Record? = nil, refusal: Refusal? = nil) {
         self.status = status

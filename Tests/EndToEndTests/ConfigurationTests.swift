@@ -34,6 +34,7 @@
                   contract: {conflict: manual, deletes: win}
                   profile: {direction: pull, conflict: lastWriteWins}
                   bookmark: {serverFields: [summary, tags]}
+                  order: {ids: server}
                   audit: {kind: events}
                 """)
             #expect(file.isStrict)
@@ -48,7 +49,8 @@
                     .state("card", conflict: .lastEditWins, deletes: .lose),
                     .state("contract", conflict: .manual),
                     .state("profile", conflict: .lastWriteWins, direction: .pull),
-                    .state("bookmark", serverFields: ["summary", "tags"]), .events("audit"),
+                    .state("bookmark", serverFields: ["summary", "tags"]), .state("order", ids: .server),
+                    .events("audit"),
                 ])
         }
 
@@ -78,7 +80,8 @@
             ("entities:\n  task: {conflict: best}", "2:20", "mergeFields, lastWriteWins"),
             ("entities:\n  task: {priority: high}", "2:20", "a number from 0 to 99"),
             ("entities:\n  task: {defaults: {done: true}}", "2:27", "write 1 or 0"),
-            ("entities:\n  task: {ids: server}", "2:10", "not supported by this version"),
+            ("entities:\n  task: {ids: both}", "2:15", "client, server"),
+            ("entities:\n  log: {kind: events, ids: server}", "2:28", "only appended"),
             ("entities:\n  log: {kind: events, patch: [a]}", "2:37", "only appended"),
             ("entities:\n  log: {kind: events, serverFields: [a]}", "2:37", "only appended"),
             ("entities:\n  log: {kind: events, conflict: mergeFields}", "2:33", "only appended"),

@@ -1,0 +1,39 @@
+import GRDB
+import TidemarkServer
+import TidemarkWire
+
+extension SQLiteScope {
+    func id(for name: TemporaryName) throws -> RecordID? {
+        let statement = try db.cachedStatement(
+            sql: "SELECT record FROM alias WHERE principal = ? AND client = ? AND entity = ? AND temporary = ?")
+        return try String.fetchOne(
+            statement, arguments: [name.principal, name.client, name.entity, name.id.text]
+        ).flatMap { RecordID($0) }
+    }
+
+    func lastNumber(of entity: String) throws -> Int64 {
+        let statement = try db.cachedStatement(sql: "SELECT number FROM assigned WHERE entity = ?")
+        return try Int64.fetchOne(statement, arguments: [entity]) ?? 0
+    }
+}
+
+extension SQLiteScopeWriter {
+    func store(_ id: RecordID, for name: TemporaryName, at moment: Int64) throws {
+        let statement = try db.cachedStatement(
+            sql: """
+                INSERT INTO alias (principal, client, entity, temporary, record, made_at) VALUES (?, ?, ?, ?, ?, ?)
+                """)
+        try statement.execute(arguments: [
+            name.principal, name.client, name.entity, name.id.text, id.text, moment,
+        ])
+    }
+
+    func setLastNumber(_ number: Int64, of entity: String) throws {
+        let statement = try db.cachedStatement(
+            sql: """
+                INSERT INTO assigned (entity, number) VALUES (?, ?)
+                ON CONFLICT (entity) DO UPDATE SET number = excluded.number
+                """)
+        try statement.execute(arguments: [entity, number])
+    }
+}

@@ -1,0 +1,57 @@
+import TidemarkCore
+import TidemarkWire
+
+/// Ids that the server assigns (`ids: server`): increasing numbers where the device's temporary id is a number, UUIDs
+/// of version 7 where it is a text.
+struct Assignment {
+    let writer: any ScopeWriter
+    let entity: String
+
+    /// Above this a number is no longer counted on from: some reader would not keep it exact.
+    static let numberLimit: Int64 = 1 << 53 - 1
+    /// How far above the last number a device may claim one that a lost history had assigned.
+    static let claimReach: Int64 = 1_000_000
+
+    /// A new id in the temporary one's form; `nil` where the numbers are used up.
+    ///
+    /// - Parameter claimed: what the record was called in a history that this store has lost. It gets that id again
+    ///   where nobody else has it.
+    func next(for temporary: RecordID, claimed: RecordID?, at moment: Int64) throws -> RecordID? {
+        guard TemporaryShape.integer(temporary.text) != nil else {
+            if let claimed, try isFree(claimed) { return claimed }
+            var (generator, random) = (UUIDv7(), SystemRandomNumberGenerator())
+            return RecordID(UUIDv7.text(generator.next(at: moment, random: (random.next(), random.next()))))
+        }
+        var number = try writer.lastNumber(of: entity)
+        if let claimed, let wanted = TemporaryShape.integer(claimed.text), wanted > 0,
+            wanted <= number + Self.claimReach, try isFree(claimed)
+        {
+            try writer.setLastNumber(max(number, wanted), of: entity)
+            return claimed
+        }
+        // Numbers may stand in the log that were not assigned: written by the server's own program, or before the
+        // entity was declared so.
+        while number < Self.numberLimit {
+            number += 1
+            guard let id = RecordID(String(number)), try isFree(id) else { continue }
+            try writer.setLastNumber(number, of: entity)
+            return id
+        }
+        return nil
+    }
+
+    private func isFree(_ id: RecordID) throws -> Bool { try writer.newest(entity: entity, record: id) == nil }
+
+    /// Tells the device itself, whatever becomes of this answer: the change that puts the id in the temporary one's
+    /// place comes before the row.
+    func announce(_ id: RecordID, for name: TemporaryName, at moment: Int64) throws -> Version {
+        var members = JSONWriter(capacity: 160)
+        members.raw("\"entity\":")
+        members.string(entity)
+        members.member("tempId", name.id.text)
+        members.member("id", id.text)
+        members.member("clientId", name.client)
+        guard let place = RecordID(String(writer.state.head + 1)) else { return writer.state.head }
+        return try writer.append(NewRow(entity: "", record: place, kind: .idmap, payload: members.bytes), at: moment)
+    }
+}

@@ -1,0 +1,85 @@
+import TidemarkCore
+import TidemarkWire
+
+// MARK: - Groups: all or none
+
+extension Push {
+    /// The request's operations in their order; those of one group follow one another and are taken together.
+    mutating func takeAll() throws {
+        var rest = request.operations[...]
+        while let first = rest.first {
+            guard let group = first.operation.group else {
+                try take(first)
+                rest = rest.dropFirst()
+                continue
+            }
+            let members = rest.prefix { $0.operation.group == group && $0.key.lane == first.key.lane }
+            try take(group: Array(members))
+            rest = rest.dropFirst(members.count)
+        }
+    }
+
+    private mutating func take(group members: [ExchangeRequest.SealedOperation]) throws {
+        guard let first = members.first else { return }
+        let height = try height(of: first.key.lane)
+        let replayed = members.prefix { $0.key.number <= height }
+        for sealed in replayed { try replay(sealed) }
+        let fresh = members.dropFirst(replayed.count)
+        guard replayed.isEmpty else {
+            return try refuse(fresh, "The operations of a group come in one request, one behind the other.", after: nil)
+        }
+        struct Failed: Error {
+            var index: Int
+            var verdict: Verdict
+        }
+        let (writer, head, before, heights) = (writer, writer.state.head, result, heights)
+        do {
+            try writer.attempt {
+                for (index, sealed) in fresh.enumerated() {
+                    guard let verdict = try take(sealed), !verdict.tookEffect else { continue }
+                    throw Failed(index: index, verdict: verdict)
+                }
+            }
+        } catch var failed as Failed {
+            (result, self.heights) = (before, heights)
+            // A row that the group itself had written is gone again.
+            if let version = failed.verdict.record?.version, version > head { failed.verdict.record = nil }
+            let culprit = members[failed.index].key.number
+            for (index, sealed) in fresh.enumerated() {
+                try checkNext(sealed.key, above: try self.height(of: sealed.key.lane))
+                try answer(sealed, index == failed.index ? failed.verdict : failed.verdict.ofOthers(culprit))
+            }
+        }
+    }
+
+    private mutating func refuse(
+        _ members: ArraySlice<ExchangeRequest.SealedOperation>, _ detail: String, after: Int64?
+    ) throws {
+        for sealed in members {
+            try checkNext(sealed.key, above: try height(of: sealed.key.lane))
+            try answer(sealed, .groupFailed(detail, after: after))
+        }
+    }
+}
+
+extension Verdict {
+    fileprivate static func groupFailed(_ detail: String, after: Int64?) -> Verdict {
+        var verdict = Verdict(
+            .rejected,
+            refusal: Refusal(
+                code: RejectionCode.groupFailed, detail: detail,
+                hint: "Nothing of the group was done; mend the operation at fault and do it again."))
+        verdict.after = after
+        return verdict
+    }
+
+    /// What the others of a group are told where this became of one: they are put off with it, or refused with it.
+    fileprivate func ofOthers(_ culprit: Int64) -> Verdict {
+        guard status == .deferred else {
+            return .groupFailed("Operation \(culprit) of the same group was not taken.", after: culprit)
+        }
+        var verdict = Verdict(.deferred)
+        verdict.after = after ?? culprit
+        return verdict
+    }
+}

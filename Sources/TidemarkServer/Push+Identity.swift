@@ -1,0 +1,97 @@
+import TidemarkCore
+import TidemarkWire
+
+// MARK: - Temporary ids
+
+extension Push {
+    private func temporaryName(_ entity: String, _ id: RecordID) -> TemporaryName {
+        TemporaryName(principal: access.principal, client: request.clientID, entity: entity, id: id)
+    }
+
+    /// The id that an operation's record got, where its device knows it by another.
+    func knownID(of operation: Operation) throws -> RecordID? {
+        try operation.tempID.flatMap { try writer.id(for: temporaryName(operation.entity, $0)) }
+    }
+
+    /// Puts canonical ids in the place of temporary ones, the operation's own among them, and writes it. One that names
+    /// a record which is not here yet waits for it: a temporary id never reaches another device.
+    mutating func identify(
+        _ operation: Operation, _ declaration: EntityDeclaration, seen: Set<Version>
+    ) throws -> (Verdict, isVerbatim: Bool) {
+        let resolution = try Resolution(operation) { entity, temporary in
+            try writer.id(for: temporaryName(entity, temporary))
+        }
+        guard resolution.missing == nil else { return (Verdict(.deferred), false) }
+        var resolved = resolution.operation
+        guard let temporary = operation.tempID else {
+            guard let record = resolved.id else { return (Verdict(.deferred), false) }
+            if let refusal = try unassigned(resolved, record, declaration) { return refusal }
+            var (verdict, isVerbatim) = try write(resolved, record, declaration, seen: seen)
+            if record != operation.id { verdict.id = record }
+            return (verdict, isVerbatim)
+        }
+        guard declaration.ids == .server, declaration.kind == .state, TemporaryShape.matches(temporary.text) else {
+            return refused(
+                RejectionCode.temporaryIDRefused, "Records of \(declaration.name) take no such temporary id.",
+                "Declare the entity with `ids: server`, and make temporary ids with the client's helper.")
+        }
+        guard let record = try knownID(of: operation) else {
+            return try insert(resolved, under: temporary, declaration, seen: seen)
+        }
+        if resolved.kind == .upsert, resolved.baseVersion == nil,
+            let row = try writer.newest(entity: operation.entity, record: record), row.payload == nil
+        {
+            // The insert was made here before, and somebody deleted the record since: it does not come back (I6).
+            resolved.baseVersion = 0
+        }
+        var (verdict, isVerbatim) = try write(resolved, record, declaration, seen: seen)
+        verdict.id = record
+        return (verdict, isVerbatim)
+    }
+
+    /// Where the server assigns ids, a device cannot bring one of its own: another device might have made the same.
+    private func unassigned(
+        _ operation: Operation, _ record: RecordID, _ declaration: EntityDeclaration
+    ) throws -> (Verdict, isVerbatim: Bool)? {
+        guard declaration.ids == .server, !access.isService, operation.kind == .upsert, operation.baseVersion == nil,
+            try writer.newest(entity: operation.entity, record: record) == nil
+        else { return nil }
+        return refused(
+            RejectionCode.idNotAssigned, "The ids of \(declaration.name) are assigned by the server.",
+            "Insert new records under a temporary id.")
+    }
+
+    /// The first operation under a temporary id: an insert gets an id; anything else comes too late or too early.
+    private mutating func insert(
+        _ operation: Operation, under temporary: RecordID, _ declaration: EntityDeclaration, seen: Set<Version>
+    ) throws -> (Verdict, isVerbatim: Bool) {
+        guard operation.kind == .upsert, operation.baseVersion == nil else {
+            // Nothing of it is here, so there is nothing to delete; an edit waits for its insert.
+            return (Verdict(operation.kind == .delete ? .applied : .deferred), false)
+        }
+        struct NotTaken: Error { var verdict: Verdict }
+        let (writer, moment) = (writer, moment)
+        do {
+            let (answer, announced) = try writer.attempt {
+                let assignment = Assignment(writer: writer, entity: operation.entity)
+                guard let record = try assignment.next(for: temporary, claimed: operation.id, at: moment) else {
+                    throw NotTaken(
+                        verdict: refused(
+                            RejectionCode.idNotAssigned, "The numbers for \(declaration.name) are used up.",
+                            "Ask the operator to look at the entity's ids."
+                        ).0)
+                }
+                let name = temporaryName(operation.entity, temporary)
+                try writer.store(record, for: name, at: moment)
+                let announced = try assignment.announce(record, for: name, at: moment)
+                var (verdict, isVerbatim) = try write(operation, record, declaration, seen: seen)
+                guard verdict.tookEffect else { throw NotTaken(verdict: verdict) }
+                verdict.id = record
+                return ((verdict, isVerbatim), announced)
+            }
+            // The verdict says it already.
+            result.verbatim.insert(announced)
+            return answer
+        } catch let refusal as NotTaken { return (refusal.verdict, false) }
+    }
+}
