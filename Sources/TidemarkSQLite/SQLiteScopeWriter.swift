@@ -74,6 +74,8 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
     /// Includes what this transaction has stored.
     override func lane(_ lane: LaneName) throws -> Int64 { try lanes[lane]?.number ?? super.lane(lane) }
 
+    func keep(_ rejection: StoredRejection, limit: Int) throws { try Rejections.keep(db, rejection, limit: limit) }
+
     func forgetVerdicts(_ lane: LaneName, through number: Int64) throws {
         guard let laneRow = try laneRow(lane) else { return }
         let statement = try db.cachedStatement(sql: "DELETE FROM verdict WHERE lane = ? AND number <= ?")

@@ -64,4 +64,9 @@ public final class SQLiteStore: ChangeStore {
     public func sweep(supersededBefore moment: Int64, limit: Int) async throws -> Int {
         try await pool.write { db in try Sweep.run(db, supersededBefore: moment, limit: limit) }
     }
+
+    /// Reads the bounded list.
+    public func rejections(in scope: Scope?, limit: Int) async throws -> [StoredRejection] {
+        try await pool.read { db in try Rejections.newest(db, in: scope, limit: limit) }
+    }
 }

@@ -64,5 +64,12 @@ enum Schema {
         "CREATE INDEX alias_age ON alias (made_at)",
         // The last integer id assigned per entity, in all scopes: a row may move from one to another.
         "CREATE TABLE assigned (entity TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID",
+        // Refused edits, for the operator; a bounded list.
+        """
+        CREATE TABLE rejection (
+            id INTEGER PRIMARY KEY, scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
+            is_delete INTEGER NOT NULL, fields BLOB, principal TEXT NOT NULL, client TEXT NOT NULL, lane TEXT NOT NULL,
+            number INTEGER NOT NULL, code TEXT NOT NULL, detail TEXT NOT NULL, time INTEGER NOT NULL)
+        """,
     ]
 }

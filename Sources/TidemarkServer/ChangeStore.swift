@@ -23,6 +23,9 @@ public protocol ChangeStore: Sendable {
     /// Removes at most `limit` rows that were superseded before a moment (milliseconds since 1970), and raises each
     /// scope's sweep floor first. Returns how many rows went.
     func sweep(supersededBefore moment: Int64, limit: Int) async throws -> Int
+
+    /// The refused edits that are kept, of one scope or of all, newest first.
+    func rejections(in scope: Scope?, limit: Int) async throws -> [StoredRejection]
 }
 
 /// A consistent view of one scope. Valid only inside the closure that it was given to.
@@ -88,6 +91,9 @@ public protocol ScopeWriter: ScopeReader {
 
     /// Runs a part of the transaction that may fail: an error undoes what the part wrote, and only that.
     func attempt<Result>(_ body: () throws -> Result) throws -> Result
+
+    /// Keeps a refused edit for the operator, and of all that are kept, in whatever scope, about the `limit` newest.
+    func keep(_ rejection: StoredRejection, limit: Int) throws
 
     /// Drops the stored verdicts of a lane up to `number`; the lane's own mark stays.
     func forgetVerdicts(_ lane: LaneName, through number: Int64) throws

@@ -36,17 +36,26 @@ extension SyncServer {
         let operations = changeset.operations
         let moment = configuration.now()
         return try await store.write(scope) { writer in
-            for operation in operations { try self.commit(operation, writer, at: moment) }
+            for operation in operations { try self.commit(operation, to: scope, writer, at: moment) }
             return writer.state.head
         }
     }
 
-    private func commit(_ operation: Operation, _ writer: any ScopeWriter, at moment: Int64) throws {
+    private func commit(
+        _ operation: Operation, to scope: Scope, _ writer: any ScopeWriter, at moment: Int64
+    ) throws {
         guard let record = operation.id else { return }
         guard Identifier.isEntity(operation.entity), let declaration = declaration(of: operation.entity) else {
             throw CommitError(code: RejectionCode.entityUnknown, detail: "Entity \(operation.entity) is not declared.")
         }
+        let caller = EntityRule.Caller(principal: "", client: "", isService: true)
+        let ruling = ruling(on: operation.entity, in: scope, by: caller, isCommit: true)
         if declaration.kind == .events {
+            if case .refused(let refusal) = ruling?.judge(
+                operation, record, current: nil, declaration: declaration, seen: [], at: moment)
+            {
+                throw CommitError(code: refusal.code, detail: refusal.detail)
+            }
             guard operation.kind == .upsert, try writer.newest(entity: operation.entity, record: record) == nil else {
                 throw CommitError(
                     code: RejectionCode.kindMismatch,
@@ -61,8 +70,9 @@ extension SyncServer {
                 at: moment)
             return
         }
-        let (verdict, _) = try RecordWriter(writer: writer, declaration: declaration, limits: limits).apply(
-            operation, to: record, isService: true, seen: [], at: moment)
+        let (verdict, _) = try RecordWriter(
+            writer: writer, declaration: declaration, limits: limits, ruling: ruling
+        ).apply(operation, to: record, isService: true, seen: [], at: moment)
         if let refusal = verdict.refusal { throw CommitError(code: refusal.code, detail: refusal.detail) }
     }
 }

@@ -86,6 +86,13 @@ struct Push {
     /// Stores a verdict and answers it: whatever it says, the number is used up.
     mutating func answer(_ sealed: ExchangeRequest.SealedOperation, _ verdict: Verdict) throws {
         let members = verdict.members()
+        if verdict.status == .rejected, let refusal = verdict.refusal {
+            try writer.keep(
+                StoredRejection(
+                    sealed.operation, refusal, scope: request.scope, lane: name(sealed.key.lane),
+                    number: sealed.key.number, time: moment),
+                limit: server.configuration.rejectionLimit)
+        }
         try writer.store(
             StoredVerdict(
                 digest: SHA256.digest(sealed.operation.canonicalBytes()), members: members, version: verdict.version,
@@ -172,9 +179,15 @@ extension Push {
     func write(
         _ operation: Operation, _ record: RecordID, _ declaration: EntityDeclaration, seen: Set<Version>
     ) throws -> (Verdict, isVerbatim: Bool) {
-        if declaration.kind == .events { return try appendEvent(operation, record: record) }
-        let applied = try RecordWriter(writer: writer, declaration: declaration, limits: server.limits).apply(
-            operation, to: record, isService: access.isService, seen: seen, at: moment)
+        let caller = EntityRule.Caller(
+            principal: access.principal, client: request.clientID, isService: access.isService)
+        let ruling = server.ruling(on: operation.entity, in: request.scope, by: caller)
+        if declaration.kind == .events {
+            return try appendEvent(operation, record: record, declaration: declaration, ruling: ruling)
+        }
+        let applied = try RecordWriter(
+            writer: writer, declaration: declaration, limits: server.limits, ruling: ruling
+        ).apply(operation, to: record, isService: access.isService, seen: seen, at: moment)
         let isWithheld = declaration.direction == .push && !access.isService
         return (isWithheld ? applied.verdict.withholdingOthers() : applied.verdict, applied.isVerbatim)
     }
@@ -221,7 +234,9 @@ extension Push {
         try needs.first { try writer.verdict(lane, $0)?.tookEffect != true }
     }
 
-    private func appendEvent(_ operation: Operation, record: RecordID) throws -> (Verdict, isVerbatim: Bool) {
+    private func appendEvent(
+        _ operation: Operation, record: RecordID, declaration: EntityDeclaration, ruling: Ruling?
+    ) throws -> (Verdict, isVerbatim: Bool) {
         if let existing = try writer.newest(entity: operation.entity, record: record) {
             // The same event again, under another key: a device that was restored from a backup, for example.
             let known = try existing.payload.map { try DataObject(stored: $0) }
@@ -231,6 +246,11 @@ extension Push {
                     "Give every event an id of its own.")
             }
             return (Verdict(.applied, version: existing.version), false)
+        }
+        if case .refused(let refusal) = ruling?.judge(
+            operation, record, current: nil, declaration: declaration, seen: [], at: moment)
+        {
+            return (Verdict(.rejected, refusal: refusal), false)
         }
         guard operation.fields.bytes.count <= server.limits.recordBytes else {
             return refused(

@@ -7,16 +7,28 @@ struct RecordWriter {
     let writer: any ScopeWriter
     let declaration: EntityDeclaration
     let limits: Limits
+    /// The operator's own rules, where there are any for this entity.
+    var ruling: Ruling?
 
     func apply(
         _ operation: Operation, to record: RecordID, isService: Bool, seen: Set<Version>, at moment: Int64
     ) throws -> (verdict: Verdict, isVerbatim: Bool) {
         let current = try current(operation.entity, record)
+        var decided = DataObject.empty
+        if let ruling {
+            switch ruling.judge(
+                operation, record, current: current, declaration: declaration, seen: seen, at: moment)
+            {
+            case .decided(let fields): decided = fields
+            case .refused(let refusal): return (Verdict(.rejected, refusal: refusal), false)
+            }
+        }
         let stamp = stamp(of: operation, at: moment)
         let isNew = current?.data == nil && operation.baseVersion == nil
         let completed = isNew ? operation.completed(with: declaration.defaults) : operation
         let outcome = Merge.decide(
-            completed, on: current, declaration: declaration, seen: seen, stamp: stamp, mayWriteServerFields: isService)
+            completed, on: current, declaration: declaration, seen: seen, stamp: stamp, decided: decided,
+            mayWriteServerFields: isService)
         switch outcome {
         case .refuse(let refusal, let row):
             return (Verdict(.rejected, record: row, refusal: refusal), false)

@@ -24,6 +24,7 @@ public final class SyncServer: Sendable {
     /// The limits in force.
     public let limits: Limits
     let configuration: Configuration
+    private let rules: [String: [EntityRule]]
     package let declarations: Declarations
     /// Changes when, and only when, a declaration does; travels on every answer.
     package let declarationsFingerprint: String
@@ -36,6 +37,8 @@ public final class SyncServer: Sendable {
         public var sweepInterval: Duration = .seconds(60)
         /// Rows that one sweep removes, at most.
         public var sweepLimit = 10_000
+        /// Refused edits that are kept for the operator, the newest ones.
+        public var rejectionLimit = 10_000
         /// The clock, in milliseconds since 1970.
         public var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
 
@@ -51,11 +54,13 @@ public final class SyncServer: Sendable {
     ///   - isStrict: refuse entities that are not declared.
     ///   - limits: what a request may hold.
     ///   - configuration: windows and the clock.
+    ///   - rules: the operator's own rules; those of one entity are asked in the order in which they stand here.
     public init(
         store: any ChangeStore, entities: [EntityDeclaration] = [], isStrict: Bool = false, limits: Limits = Limits(),
-        configuration: Configuration = Configuration()
+        configuration: Configuration = Configuration(), rules: [EntityRule] = []
     ) {
         self.store = store
+        self.rules = Dictionary(grouping: rules, by: \.entity)
         self.limits = limits
         self.configuration = configuration
         declarations = Declarations(isStrict: isStrict, entities: entities)
@@ -79,6 +84,12 @@ public final class SyncServer: Sendable {
         let window = configuration.window.components.seconds * 1000
         return try await store.sweep(
             supersededBefore: configuration.now() - window, limit: configuration.sweepLimit)
+    }
+
+    /// The rules that an edit is held to; `nil` where there are none.
+    func ruling(on entity: String, in scope: Scope, by caller: EntityRule.Caller, isCommit: Bool = false) -> Ruling? {
+        let rules = rules[entity]?.filter { !isCommit || $0.includesCommits } ?? []
+        return rules.isEmpty ? nil : Ruling(rules: rules, scope: scope, caller: caller)
     }
 
     /// The declaration that holds for an entity; `nil` where a strict server does not know it.

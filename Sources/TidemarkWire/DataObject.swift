@@ -32,10 +32,23 @@ package struct DataObject: Hashable, Sendable {
     /// The decoded value of a field; `nil` where the record does not have it.
     package func value(_ name: String) -> Value? {
         guard let bytes = value(named: Self.canonical(name)[...]) else { return nil }
-        return bytes.withUnsafeBytes { buffer in
+        return Self.decoded(bytes)
+    }
+
+    package func decoded(_ field: Field) -> Value? { Self.decoded(bytes[field.value]) }
+
+    private static func decoded(_ bytes: ArraySlice<UInt8>) -> Value? {
+        bytes.withUnsafeBytes { buffer in
             var reader = JSONReader(buffer)
             return try? reader.readValue()
         }
+    }
+
+    /// All fields, decoded: for rules and for people, never for a page.
+    package var values: [String: Value] {
+        var values: [String: Value] = [:]
+        for field in fields { values[nameString(field)] = decoded(field) }
+        return values
     }
 
     /// A name as the canonical writer spells it, without quotes.

@@ -22,6 +22,25 @@ public enum RejectionCode {
     package static let unsupportedOperation = "unsupported_operation"
     /// The device itself could not put the record on the wire.
     package static let unsendableValue = "unsendable_value"
+    /// A rule of the operator's own threw, or answered what it may not answer.
+    package static let ruleFailed = "rule_failed"
+
+    /// The protocol's own codes, which mean something to devices: no rule of an operator's may use them.
+    package static let all: Set<String> = [
+        recordDeleted, operationMismatch, entityUnknown, directionForbidden, recordTooLarge, kindMismatch,
+        unsupportedOperation, unsendableValue, ruleFailed, "group_failed", "conflict",
+    ]
+
+    /// Whether a rule of the operator's own may refuse with this code.
+    package static func isOperators(_ code: String) -> Bool {
+        guard (1...63).contains(code.utf8.count), let first = code.utf8.first, (0x61...0x7a).contains(first) else {
+            return false
+        }
+        let isWord = code.utf8.allSatisfy {
+            (0x61...0x7a).contains($0) || (0x30...0x39).contains($0) || $0 == UInt8(ascii: "_")
+        }
+        return isWord && !all.contains(code)
+    }
 }
 
 /// The server's answer to one operation (PROTOCOL.md 4).

@@ -11,17 +11,25 @@ final class Bench: @unchecked Sendable {  // because the tests of one bench run 
     private(set) var server: SyncServer
     let entities: [EntityDeclaration]
     let limits: Limits
+    private let rules: [EntityRule]
+    private let rejectionLimit: Int
     var clock: Int64 = 1_000_000
 
-    init(entities: [EntityDeclaration] = [], isStrict: Bool = false, limits: Limits = Limits()) throws {
+    init(
+        entities: [EntityDeclaration] = [], isStrict: Bool = false, limits: Limits = Limits(), rules: [EntityRule] = [],
+        rejectionLimit: Int = 10_000
+    ) throws {
         directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         self.entities = entities
         self.limits = limits
+        self.rules = rules
+        self.rejectionLimit = rejectionLimit
         store = try SQLiteStore(path: directory.appending(path: "sync.sqlite").path)
         server = SyncServer(store: store, entities: entities, isStrict: isStrict, limits: limits)
         server = SyncServer(
-            store: store, entities: entities, isStrict: isStrict, limits: limits, configuration: configuration())
+            store: store, entities: entities, isStrict: isStrict, limits: limits, configuration: configuration(),
+            rules: rules)
     }
 
     deinit {
@@ -31,6 +39,7 @@ final class Bench: @unchecked Sendable {  // because the tests of one bench run 
 
     private func configuration() -> SyncServer.Configuration {
         var configuration = SyncServer.Configuration()
+        configuration.rejectionLimit = rejectionLimit
         configuration.now = { [unowned self] in clock }
         return configuration
     }
@@ -40,7 +49,8 @@ final class Bench: @unchecked Sendable {  // because the tests of one bench run 
         try store.close()
         try work(directory.appending(path: "sync.sqlite"))
         store = try SQLiteStore(path: directory.appending(path: "sync.sqlite").path)
-        server = SyncServer(store: store, entities: entities, limits: limits, configuration: configuration())
+        server = SyncServer(
+            store: store, entities: entities, limits: limits, configuration: configuration(), rules: rules)
     }
 
     // MARK: Requests

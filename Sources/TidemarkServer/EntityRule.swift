@@ -1,0 +1,182 @@
+import TidemarkCore
+public import TidemarkWire
+
+/// A rule of the operator's own for one entity: it looks at each edit that a device sends and takes it, changes it, or
+/// refuses it with a reason.
+///
+/// ```swift
+/// EntityRule("task") { edit in
+///     guard let title = edit.mine["title"] else { return .accept }
+///     guard title != "" else { return .reject(code: "title_missing", detail: "A task needs a title.") }
+///     return .accept
+/// }
+/// ```
+///
+/// It runs inside the transaction that commits the edit, while every other writer waits: keep it quick, and let it only
+/// compute. The same edit has to be judged alike whenever it is asked about. One that throws refuses the edit with the
+/// code `rule_failed`.
+public struct EntityRule: Sendable {
+    /// The entity whose edits it looks at.
+    public let entity: String
+    /// Whether it also looks at what the server's own program commits; a refusal is a ``CommitError`` there.
+    public let includesCommits: Bool
+    let decide: @Sendable (Edit) throws -> Decision
+
+    /// Makes a rule.
+    ///
+    /// - Parameters:
+    ///   - entity: the entity whose edits it looks at.
+    ///   - includingCommits: whether ``SyncServer/commit(to:_:)`` is held to it too.
+    ///   - decide: what becomes of an edit.
+    public init(
+        _ entity: String, includingCommits: Bool = false,
+        decide: @escaping @Sendable (Edit) throws -> Decision
+    ) {
+        self.entity = entity
+        includesCommits = includingCommits
+        self.decide = decide
+    }
+
+    /// What becomes of an edit.
+    public enum Decision: Hashable, Sendable {
+        /// It goes on to the entity's conflict policy.
+        case accept
+        /// It goes on, but these fields become what is said here, whatever was sent and whatever the policy would say.
+        /// Not for deletes and events.
+        case set([String: Value])
+        /// It is refused for good.
+        ///
+        /// - Parameters:
+        ///   - code: for programs: lower-case letters, digits and `_`, at most 63, a letter first, and none of the
+        ///     protocol's own codes.
+        ///   - detail: for people, what is wrong; it travels to the device, up to 500 bytes of it.
+        ///   - hint: what can be done about it.
+        case reject(code: String, detail: String, hint: String = "")
+    }
+
+    /// Who sends an edit.
+    public struct Caller: Hashable, Sendable {
+        /// The token's `sub`; empty for the server's own program.
+        public var principal: String
+        /// The device; empty for the server's own program.
+        public var client: String
+        /// Whether this is one of the operator's own programs.
+        public var isService: Bool
+    }
+
+    /// An edit as a rule sees it.
+    public struct Edit: Sendable {
+        /// Where the record belongs.
+        public var scope: Scope
+        /// The record's entity.
+        public var entity: String
+        /// The record.
+        public var id: RecordID
+        /// Whether the record is to be deleted.
+        public var isDelete: Bool
+        /// The fields as they were sent; those that the edit leaves alone are not among them.
+        public var mine: [String: Value]
+        /// The record as it stands; `nil` where there is none, or none any more.
+        public var current: [String: Value]?
+        /// Of `current`, the fields that the editor knew as they are. One that is missing has been written since by
+        /// somebody else.
+        public var base: [String: Value]
+        /// Who sends it.
+        public var caller: Caller
+        /// The server's time, in milliseconds since 1970.
+        public var moment: Int64
+
+        /// The record as it would be with all of the edit's fields taken; empty for a delete.
+        public var proposed: [String: Value] {
+            isDelete ? [:] : (current ?? [:]).merging(mine) { _, mine in mine }
+        }
+
+        /// Whether somebody else has written the field since the editor saw it.
+        public func isStale(_ field: String) -> Bool { current?[field] != nil && base[field] == nil }
+    }
+}
+
+/// The rules of one entity, asked about one edit.
+struct Ruling {
+    let rules: [EntityRule]
+    let scope: Scope
+    let caller: EntityRule.Caller
+
+    enum Finding {
+        /// The edit goes on, with these fields decided.
+        case decided(DataObject)
+        case refused(Verdict.Refusal)
+    }
+
+    private static let textLimit = 500
+
+    func judge(
+        _ operation: Operation, _ record: RecordID, current: Merge.Current?, declaration: EntityDeclaration,
+        seen: Set<Version>, at moment: Int64
+    ) -> Finding {
+        let edit = edit(operation, record, current, declaration, seen, moment)
+        var decided: [String: Value] = [:]
+        for rule in rules {
+            let decision: EntityRule.Decision
+            do { decision = try rule.decide(edit) } catch {
+                return .refused(Self.failed("The rule for \(operation.entity) failed (\(type(of: error)))."))
+            }
+            switch decision {
+            case .accept: continue
+            case .reject(let code, let detail, let hint): return .refused(Self.refusal(code, detail, hint))
+            case .set(let fields):
+                guard !edit.isDelete, declaration.kind == .state else {
+                    return .refused(Self.failed("The rule for \(operation.entity) sets fields where there are none."))
+                }
+                guard fields.keys.allSatisfy({ !$0.hasPrefix("$") }) else {
+                    return .refused(Self.failed("The rule for \(operation.entity) sets a field of a reserved name."))
+                }
+                decided.merge(fields) { $1 }
+            }
+        }
+        var builder = DataObject.Builder()
+        for (name, value) in decided.sorted(by: { $0.key < $1.key }) { builder.append(name, value) }
+        return .decided(builder.finish())
+    }
+
+    private func edit(
+        _ operation: Operation, _ record: RecordID, _ current: Merge.Current?, _ declaration: EntityDeclaration,
+        _ seen: Set<Version>, _ moment: Int64
+    ) -> EntityRule.Edit {
+        let mine = operation.fields.values.filter { caller.isService || !declaration.serverFields.contains($0.key) }
+        var base: [String: Value] = [:]
+        if let current, let data = current.data {
+            for field in data.fields {
+                let name = data.name(field)
+                let version = current.fieldVersions[name]
+                let known = operation.base(ofField: name).map { version <= $0 } ?? false
+                if known || seen.contains(version) || caller.principal.isEmpty {
+                    base[data.nameString(field)] = data.decoded(field)
+                }
+            }
+        }
+        return EntityRule.Edit(
+            scope: scope, entity: operation.entity, id: record, isDelete: operation.kind == .delete, mine: mine,
+            current: current?.data?.values, base: base, caller: caller, moment: moment)
+    }
+
+    private static func refusal(_ code: String, _ detail: String, _ hint: String) -> Verdict.Refusal {
+        guard RejectionCode.isOperators(code) else {
+            return failed("The rule refused the edit with a code that it may not use.")
+        }
+        return Verdict.Refusal(code: code, detail: shortened(detail), hint: shortened(hint))
+    }
+
+    private static func failed(_ detail: String) -> Verdict.Refusal {
+        Verdict.Refusal(
+            code: RejectionCode.ruleFailed, detail: detail,
+            hint: "Tell the operator of the server; the edit can be tried again once the rule is mended.")
+    }
+
+    private static func shortened(_ text: String) -> String {
+        guard text.utf8.count > textLimit else { return text }
+        var short = text
+        while short.utf8.count > textLimit { short.removeLast() }
+        return short
+    }
+}

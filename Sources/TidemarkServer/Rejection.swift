@@ -1,0 +1,99 @@
+import TidemarkCore
+public import TidemarkWire
+
+/// An edit that the server refused, as it keeps it for its operator. Its author's device keeps the edit too.
+public struct Rejection: Hashable, Sendable {
+    /// Where the record belongs.
+    public var scope: Scope
+    /// The record's entity.
+    public var entity: String
+    /// The record's id, or the temporary one that the device gave it.
+    public var record: String
+    /// Whether the record was to be deleted.
+    public var isDelete: Bool
+    /// The fields as they were sent; `nil` where they took more than ``fieldLimit`` bytes.
+    public var fields: [String: Value]?
+    /// The token's `sub`.
+    public var principal: String
+    /// The device.
+    public var client: String
+    /// The operation's lane.
+    public var lane: String
+    /// The operation's number in its lane.
+    public var number: Int64
+    /// Why, for programs.
+    public var code: String
+    /// Why, for people.
+    public var detail: String
+    /// When, in milliseconds since 1970.
+    public var rejectedAt: Int64
+
+    /// Bytes of fields that are kept with a rejection.
+    public static let fieldLimit = 16 << 10
+}
+
+extension SyncServer {
+    /// The edits that were refused lately, newest first: for the operator, who may find a rule too strict or a device
+    /// out of step. The list is bounded (``Configuration/rejectionLimit``) and never in a log, since it holds data.
+    ///
+    /// - Throws: errors of the store.
+    public nonisolated(nonsending) func rejections(in scope: Scope? = nil, limit: Int = 100) async throws -> [Rejection]
+    {
+        try await store.rejections(in: scope, limit: max(0, limit)).map { stored in
+            Rejection(
+                scope: stored.scope, entity: stored.entity, record: stored.record, isDelete: stored.isDelete,
+                fields: stored.fields.flatMap { try? DataObject(stored: $0).values }, principal: stored.lane.principal,
+                client: stored.lane.client, lane: stored.lane.lane, number: stored.number, code: stored.code,
+                detail: stored.detail, rejectedAt: stored.time)
+        }
+    }
+}
+
+/// A refused edit on its way into a store, and back.
+public struct StoredRejection: Hashable, Sendable {
+    /// Where the record belongs.
+    public var scope: Scope
+    /// The record's entity.
+    public var entity: String
+    /// The record's id.
+    public var record: String
+    /// Whether the record was to be deleted.
+    public var isDelete: Bool
+    /// The fields as canonical JSON, where they are kept.
+    public var fields: [UInt8]?
+    /// Whose it is.
+    public var lane: LaneName
+    /// Its number in the lane.
+    public var number: Int64
+    /// Why, for programs.
+    public var code: String
+    /// Why, for people.
+    public var detail: String
+    /// When, in milliseconds since 1970.
+    public var time: Int64
+
+    /// Makes a rejection from its parts.
+    public init(
+        scope: Scope, entity: String, record: String, isDelete: Bool, fields: [UInt8]?, lane: LaneName, number: Int64,
+        code: String, detail: String, time: Int64
+    ) {
+        self.scope = scope
+        self.entity = entity
+        self.record = record
+        self.isDelete = isDelete
+        self.fields = fields
+        self.lane = lane
+        self.number = number
+        self.code = code
+        self.detail = detail
+        self.time = time
+    }
+
+    init(_ operation: Operation, _ refusal: Verdict.Refusal, scope: Scope, lane: LaneName, number: Int64, time: Int64) {
+        let bytes = operation.fields.bytes
+        self.init(
+            scope: scope, entity: operation.entity, record: (operation.id ?? operation.tempID)?.text ?? "",
+            isDelete: operation.kind == .delete, fields: bytes.count <= Rejection.fieldLimit ? bytes : nil, lane: lane,
+            number: number, code: refusal.code, detail: refusal.detail, time: time)
+    }
+}
