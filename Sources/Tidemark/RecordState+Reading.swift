@@ -13,11 +13,13 @@ extension RecordState {
             self = .pending
         } else if try Outbox.open(db, entity: shape.name, record: id.text) != nil {
             self = .sent
+        } else if try Conflicts.isOpen(db, entity: shape.name, record: id.text) {
+            self = .undecided
         } else if let reason = try Query(
             db,
             """
             SELECT coalesce(detail, code, status) FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND status IN ('rejected', 'conflict') ORDER BY id DESC LIMIT 1
+            WHERE entity = ?1 AND record = ?2 AND status = 'rejected' ORDER BY id DESC LIMIT 1
             """
         ).first(db, record, { $0.text(0) }) {
             self = .rejected(reason: reason)
@@ -32,7 +34,7 @@ extension RejectedOperation {
             db,
             """
             SELECT id, scope, entity, record, kind, members, code, detail, hint, finished_at FROM tidemark_operation
-            WHERE status IN ('rejected', 'conflict') ORDER BY id
+            WHERE status = 'rejected' ORDER BY id
             """
         ).rows(db) { row -> RejectedOperation? in
             guard let scope = Scope(row.text(1)) else { return nil }

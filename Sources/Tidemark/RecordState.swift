@@ -10,6 +10,8 @@ public enum RecordState: Hashable, Sendable {
     case sent
     /// The last edit was refused; it is kept until the app decides.
     case rejected(reason: String)
+    /// The last edit met another one, and somebody has to decide; the row is the server's until then.
+    case undecided
     /// The row is kept aside: this device's schema does not take it as things stand.
     case parked(reason: String)
 }

@@ -7,6 +7,7 @@ actor ScopeDriver {
     let scope: Scope
     private let preparation: Preparation
     private let configuration: SyncConfiguration
+    private let decider: ConflictDecider
     private let changed: @Sendable () async -> Void
     private var machine: SyncMachine
     private var sizing: PageSizing
@@ -27,12 +28,13 @@ actor ScopeDriver {
     private var nextTimer: Instant?
 
     init(
-        scope: Scope, preparation: Preparation, configuration: SyncConfiguration,
+        scope: Scope, preparation: Preparation, configuration: SyncConfiguration, onConflict: ConflictHandler?,
         changed: @escaping @Sendable () async -> Void
     ) {
         self.scope = scope
         self.preparation = preparation
         self.configuration = configuration
+        decider = ConflictDecider(scope: scope, writer: preparation.writer, handler: onConflict)
         self.changed = changed
         machine = SyncMachine(configuration.machine)
         sizing = PageSizing(configuration.paging)
@@ -227,16 +229,19 @@ actor ScopeDriver {
                 return (outcome, try Pending.exists(db, transaction.layout, transaction.scope))
             }
         }
+        let decided = try await database { try await self.decider.decide(transaction.layout) }
         counts.pushed += outcome.verdicts
         counts.received += outcome.received
         counts.applied += outcome.applied
         counts.parked += outcome.parked
         counts.rejected += outcome.rejected
+        counts.undecided += outcome.conflicts
         lastError = refusal ?? fetchError
         problem = nil
         // What is pending goes on at once where this round got something done; else it waits for the tick.
         let goesOn =
-            outcome.wanted > 0 || isPending && (outcome.verdicts > outcome.deferred || outcome.settled > 0)
+            outcome.wanted + decided > 0
+            || isPending && (outcome.verdicts > outcome.deferred || outcome.settled > 0)
         return .applied(hasMore: outcome.hasMore || !outcome.pageTaken || goesOn, wait: wait)
     }
 

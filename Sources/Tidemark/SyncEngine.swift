@@ -17,6 +17,7 @@ public actor SyncEngine {
     private let configuration: SyncConfiguration
     private let preparation: Preparation
     private let scopes: [Scope]
+    private let onConflict: ConflictHandler?
     private let board = StatusBoard()
     private var drivers: [ScopeDriver] = []
     private var isRunning = false
@@ -29,12 +30,14 @@ public actor SyncEngine {
     ///   - scopes: the parts of the data that this device follows.
     ///   - transport: what carries requests, such as ``HTTPTransport``.
     ///   - configuration: how eagerly it works.
+    ///   - onConflict: decides conflicts of entities whose policy is `manual`; without one they wait in the list.
     /// - Throws: ``SyncError`` where tables and scopes do not fit together.
     public init(
         for writer: any DatabaseWriter, tables: [SyncedTable], scopes: [Scope], transport: any Transport,
-        configuration: SyncConfiguration = SyncConfiguration()
+        configuration: SyncConfiguration = SyncConfiguration(), onConflict: ConflictHandler? = nil
     ) throws {
         self.writer = writer
+        self.onConflict = onConflict
         self.configuration = configuration
         self.scopes = scopes
         preparation = try Preparation(writer: writer, transport: transport, tables: tables, scopes: scopes)
@@ -54,9 +57,9 @@ public actor SyncEngine {
         }
         if drivers.isEmpty {
             drivers = scopes.map { scope in
-                ScopeDriver(scope: scope, preparation: preparation, configuration: configuration) { [weak self] in
-                    await self?.publishStatus()
-                }
+                ScopeDriver(
+                    scope: scope, preparation: preparation, configuration: configuration, onConflict: onConflict
+                ) { [weak self] in await self?.publishStatus() }
             }
         }
         warnings = layout.warnings
@@ -91,7 +94,7 @@ public actor SyncEngine {
         defer { isRunning = false }
         try await installPatiently()
         let written = WakeSignal()
-        let observation = DatabaseRegionObservation(tracking: Table("tidemark_counter"))
+        let observation = DatabaseRegionObservation(tracking: Table("tidemark_counter").select(Column("n")))
             .start(in: writer, onError: { _ in }, onChange: { _ in Task { await written.raise() } })
         defer { observation.cancel() }
         await withTaskGroup(of: Void.self) { group in
@@ -216,15 +219,28 @@ public actor SyncEngine {
         await publishStatus()
     }
 
-    /// Edits that met somebody else's, oldest first.
+    /// Edits that met somebody else's, oldest first: what each side set, what stands, and by which rule. Those that are
+    /// open wait for ``resolve(_:with:)``. The list is bounded; open ones stay.
     public func conflicts() async throws -> [Conflict] {
         try await writer.read { db in try LibrarySchema.isInstalled(db) ? try Conflicts.all(db) : [] }
     }
 
-    /// Takes a conflict off the list, once the user has seen it.
+    /// Decides a conflict. What has to be written for it is a new edit, made on the record as it stands now, and
+    /// travels like any other.
+    ///
+    /// A settled conflict can be decided again: `.keepMine` brings back what was lost, also of a record that was
+    /// deleted, and `.takeTheirs` what was overwritten.
+    /// - Throws: ``SyncError`` `record_gone` where the record is deleted and too little is known to make it anew;
+    ///   `DatabaseError` where the app's schema refuses the row.
+    public func resolve(_ conflict: Conflict, with resolution: Conflict.Resolution) async throws {
+        try await install()
+        guard let layout = await preparation.layout else { return }
+        try await writer.write { db in try conflict.settle(resolution, db, layout) }
+        await publishStatus()
+    }
+
+    /// Takes a settled conflict off the list, once the user has seen it. One that is open stays.
     public func dismiss(_ conflict: Conflict) async throws {
-        try await writer.write { db in
-            try Query(db, "DELETE FROM tidemark_conflict WHERE id = ?1").execute([.integer(conflict.id)])
-        }
+        try await writer.write { db in try Conflicts.dismiss(db, conflict.id) }
     }
 }

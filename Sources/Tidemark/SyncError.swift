@@ -32,6 +32,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         case configurationInvalid = "configuration_invalid"
         /// The file was written by a newer version of the library.
         case schemaUnsupported = "schema_unsupported"
+        /// A decision about a record that is deleted, of which too little is known to make it anew.
+        case recordGone = "record_gone"
         /// The database on this device failed.
         case databaseFailed = "database_failed"
     }
@@ -66,7 +68,7 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         case .networkUnavailable, .answerUnusable, .serverUnavailable, .serverFailed, .operationGap, .databaseFailed:
             .wait
         case .unauthenticated, .scopeForbidden, .requestRefused, .checkpointExpired, .declarationMismatch,
-            .tableUnsupported, .configurationInvalid, .schemaUnsupported:
+            .tableUnsupported, .configurationInvalid, .schemaUnsupported, .recordGone:
             .needsApp
         }
     }

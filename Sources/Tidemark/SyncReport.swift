@@ -14,6 +14,8 @@ public struct SyncReport: Hashable, Sendable {
         public var parked = 0
         /// Operations that the server refused.
         public var rejected = 0
+        /// Operations that met an edit which the app has to decide about.
+        public var undecided = 0
         /// Requests made.
         public var roundTrips = 0
         /// Bytes of requests, as on the wire.
@@ -30,6 +32,7 @@ public struct SyncReport: Hashable, Sendable {
             lhs.applied += rhs.applied
             lhs.parked += rhs.parked
             lhs.rejected += rhs.rejected
+            lhs.undecided += rhs.undecided
             lhs.roundTrips += rhs.roundTrips
             lhs.bytesSent += rhs.bytesSent
             lhs.bytesReceived += rhs.bytesReceived
@@ -53,6 +56,8 @@ public struct SyncReport: Hashable, Sendable {
     public var parked: Int { total.parked }
     /// Operations that the server refused.
     public var rejected: Int { total.rejected }
+    /// Operations that met an edit which the app has to decide about.
+    public var undecided: Int { total.undecided }
     /// Requests made.
     public var roundTrips: Int { total.roundTrips }
     /// Bytes of requests, as on the wire.

@@ -18,8 +18,8 @@ extension SyncStatus {
             ).first(db) { $0.optionalInteger(0) } ?? nil
         pendingSince = [marks.since, oldest].compactMap { $0 }.min().map(Self.date)
         sent = try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE finished_at IS NULL")
-        rejected = try Pending.count(
-            db, "SELECT count(*) FROM tidemark_operation WHERE status IN ('rejected', 'conflict')")
+        rejected = try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE status = 'rejected'")
+        undecided = try Pending.count(db, "SELECT count(*) FROM tidemark_conflict WHERE is_open")
         parked = try Pending.count(db, "SELECT count(*) FROM tidemark_parked")
         for scope in scopes {
             let record = try ScopeRecord.read(db, scope)

@@ -41,6 +41,8 @@ public struct SyncStatus: Hashable, Sendable {
     public var sent = 0
     /// Operations refused and kept; see ``SyncEngine/rejectedOperations()``.
     public var rejected = 0
+    /// Conflicts that wait for a decision; see ``SyncEngine/conflicts()``.
+    public var undecided = 0
     /// Rows that this device's schema does not take as things stand.
     public var parked = 0
     /// When all scopes were last in sync.

@@ -42,7 +42,12 @@
 
         struct Aside: Codable, Hashable { var table, record, reason: String }
 
-        struct Meeting: Codable, Hashable { var table, record, field, mine, theirs, rule: String }
+        struct Meeting: Codable, Hashable {
+            struct Field: Codable, Hashable { var name, base, mine, theirs, result: String }
+            var table, record, rule: String
+            var isOpen: Bool
+            var fields: [Field]
+        }
 
         struct ScopeReport: Codable, Hashable {
             var scope: String
@@ -85,8 +90,15 @@
             }
             conflicts = try await engine.conflicts().map { conflict in
                 Meeting(
-                    table: conflict.entity, record: conflict.record, field: conflict.field,
-                    mine: conflict.mine.shown, theirs: conflict.theirs.shown, rule: conflict.rule.rawValue)
+                    table: conflict.entity, record: conflict.record, rule: conflict.rule.rawValue,
+                    isOpen: conflict.isOpen,
+                    fields: conflict.fields.map { field in
+                        Meeting.Field(
+                            name: field.name, base: field.base?.shown ?? "-",
+                            mine: field.mine?.shown ?? (conflict.isDelete ? "deleted" : "-"),
+                            theirs: field.theirs?.shown ?? (conflict.isDeletedElsewhere ? "deleted" : "-"),
+                            result: field.result?.shown ?? (conflict.isOpen ? "undecided" : "deleted"))
+                    })
             }
             parked = try await device.database.read { db in
                 try Row.fetchAll(db, sql: "SELECT entity, record, reason FROM tidemark_parked ORDER BY 1, 2")
@@ -94,7 +106,9 @@
             }
         }
 
-        var isSettled: Bool { pending + sent == 0 && rejected.isEmpty && parked.isEmpty }
+        var isSettled: Bool {
+            pending + sent == 0 && rejected.isEmpty && parked.isEmpty && !conflicts.contains(where: \.isOpen)
+        }
 
         var lines: [String] {
             guard !tables.isEmpty else { return ["not synced yet: `tidemark sync` begins it"] }
@@ -112,9 +126,11 @@
             }
             for row in parked { lines.append("kept aside: \(row.table) \(row.record): \(row.reason)") }
             for conflict in conflicts {
-                lines.append(
-                    "conflict: \(conflict.table) \(conflict.record).\(conflict.field):"
-                        + " \(conflict.mine) here, \(conflict.theirs) elsewhere (\(conflict.rule))")
+                for field in conflict.fields {
+                    lines.append(
+                        "conflict: \(conflict.table) \(conflict.record).\(field.name): \(field.mine) here,"
+                            + " \(field.theirs) elsewhere, \(field.result) stands (\(conflict.rule))")
+                }
             }
             return lines + warnings.map { "warning: \($0)" }
         }

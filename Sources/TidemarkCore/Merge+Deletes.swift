@@ -7,7 +7,8 @@ extension Meeting {
         var answer = Merge.Answer()
         // One that names no base means the record as it is.
         if let base = operation.baseVersion, isUnseen(data, current, base: base) {
-            switch declaration.deletes {
+            // A record that moves to another scope is not gone: its edits go where it went.
+            switch operation.isMove ? .win : declaration.deletes {
             case .win: answer.unseenSince = base
             case .lose:
                 answer.status = .merged

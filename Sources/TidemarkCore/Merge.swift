@@ -8,12 +8,15 @@ package enum Merge {
         /// `nil`: a tombstone.
         package var data: DataObject?
         package var fieldVersions: FieldVersions
+        /// When it was committed, in milliseconds since 1970.
+        package var time: Int64
         /// A tombstone: what was deleted, where that is kept.
         package var last: LastState?
 
         package init(
-            version: Version, data: DataObject?, fieldVersions: FieldVersions, last: LastState? = nil
+            version: Version, data: DataObject?, fieldVersions: FieldVersions, time: Int64 = 0, last: LastState? = nil
         ) {
+            self.time = time
             self.version = version
             self.data = data
             self.fieldVersions = fieldVersions

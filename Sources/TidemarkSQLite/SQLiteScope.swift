@@ -45,12 +45,12 @@ class SQLiteScope: ScopeReader {
         guard let id else { return nil }
         let statement = try db.cachedStatement(
             sql: """
-                SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions FROM change
+                SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions, time FROM change
                 WHERE scope = ? AND entity = ? AND record = ? ORDER BY version DESC LIMIT 1
                 """)
         guard let row = try Row.fetchOne(statement, arguments: [id, entity, record.text]) else { return nil }
         return StoredRecord(
-            version: row[0], payload: (row[1] as Data?).map { [UInt8]($0) },
+            version: row[0], time: row[3], payload: (row[1] as Data?).map { [UInt8]($0) },
             fieldVersions: (row[2] as Data?).map { [UInt8]($0) })
     }
 

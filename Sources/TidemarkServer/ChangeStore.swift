@@ -135,10 +135,13 @@ public struct StoredRecord: Hashable, Sendable {
     public var payload: [UInt8]?
     /// The engine's note on the versions of single fields, kept as it was given.
     public var fieldVersions: [UInt8]?
+    /// When it was committed, in milliseconds since 1970.
+    public var time: Int64
 
     /// Makes a record from its parts.
-    public init(version: Version, payload: [UInt8]?, fieldVersions: [UInt8]?) {
+    public init(version: Version, time: Int64, payload: [UInt8]?, fieldVersions: [UInt8]?) {
         self.version = version
+        self.time = time
         self.payload = payload
         self.fieldVersions = fieldVersions
     }

@@ -31,6 +31,7 @@ extension SyncServer {
         answer.raw("{\"results\":[")
         answer.raw(pushed.results)
         answer.raw("]")
+        answer.member("syncedAt", configuration.now())
         switch mode {
         case .pushAndPull:
             let page = try await page(

@@ -31,17 +31,25 @@ struct RecordWriter {
             mayWriteServerFields: isService)
         switch outcome {
         case .refuse(let refusal, let row):
-            return (Verdict(.rejected, record: row, refusal: refusal), false)
-        case .conflict(let row): return (Verdict(.conflict, record: row), false)
+            var verdict = Verdict(.rejected, record: row, refusal: refusal)
+            verdict.theirsAt = current?.time
+            return (verdict, false)
+        case .conflict(let row):
+            var verdict = Verdict(.conflict, record: row)
+            verdict.theirsAt = current?.time
+            return (verdict, false)
         case .nothing(let answer):
             let version = current?.version ?? writer.state.head
-            return (verdict(answer, version: version, data: current?.data), false)
+            return (verdict(answer, version: version, data: current?.data, met: current), false)
         case .write(let data, let writes, let answer):
             if let data, data.bytes.count > limits.recordBytes { return (tooLarge(data), false) }
             let version = try append(
                 data, writes, operation, record, current: current, unseenSince: answer.unseenSince, stamp: stamp,
                 at: moment)
-            return (verdict(answer, version: version, data: data), !answer.needsRecord && completed == operation)
+            return (
+                verdict(answer, version: version, data: data, met: current),
+                !answer.needsRecord && completed == operation
+            )
         }
     }
 
@@ -62,7 +70,7 @@ struct RecordWriter {
             version: stored.version, data: data,
             fieldVersions: last?.fieldVersions
                 ?? FieldVersions(stored: stored.fieldVersions, rowVersion: stored.version),
-            last: last)
+            time: stored.time, last: last)
     }
 
     private func append(
@@ -72,7 +80,7 @@ struct RecordWriter {
         let version = writer.state.head + 1
         let note =
             data == nil
-            ? lastState(current)
+            ? lastState(current, operation)
             : fieldVersions(writes, current: current, stamp: stamp, at: version)?.stored(rowVersion: version)
         return try writer.append(
             NewRow(
@@ -93,8 +101,8 @@ struct RecordWriter {
     }
 
     /// Where an edit may bring the record back, its tombstone keeps what it was.
-    private func lastState(_ current: Merge.Current?) -> [UInt8]? {
-        guard declaration.deletes == .lose, let current, let data = current.data else { return nil }
+    private func lastState(_ current: Merge.Current?, _ operation: Operation) -> [UInt8]? {
+        guard declaration.deletes == .lose, !operation.isMove, let current, let data = current.data else { return nil }
         return LastState(data: data, fieldVersions: current.fieldVersions).stored()
     }
 
@@ -106,11 +114,16 @@ struct RecordWriter {
         return members.isEmpty ? nil : Array(members.joined(separator: ",").utf8)
     }
 
-    private func verdict(_ answer: Merge.Answer, version: Version, data: DataObject?) -> Verdict {
+    private func verdict(
+        _ answer: Merge.Answer, version: Version, data: DataObject?, met current: Merge.Current?
+    ) -> Verdict {
         var verdict = Verdict(answer.status, version: version)
         verdict.overwrites = answer.overwrites
         verdict.losses = answer.losses
         verdict.revived = answer.revived
+        if !answer.overwrites.isEmpty || !answer.losses.isEmpty || answer.revived != nil {
+            verdict.theirsAt = current?.time
+        }
         if answer.needsRecord { verdict.record = Verdict.Record(version: version, data: data) }
         return verdict
     }

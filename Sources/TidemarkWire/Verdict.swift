@@ -110,10 +110,17 @@ package struct Verdict: Hashable, Sendable {
     package var losses: [Loss] = []
     /// The tombstone over which the edit brought the record back.
     package var revived: Version?
+    /// When what the operation met was committed, in milliseconds since 1970, where it met something.
+    package var theirsAt: Int64?
     package var isReplayed = false
 
     /// Whether something of the operation stands in the log, or stood there before.
     package var tookEffect: Bool { status == .applied || status == .merged }
+
+    /// Taken as it was sent, and nothing to tell.
+    package var isPlain: Bool {
+        status == .applied && record == nil && overwrites.isEmpty && losses.isEmpty && revived == nil
+    }
 
     package init(_ status: Status, version: Version? = nil, record: Record? = nil, refusal: Refusal? = nil) {
         self.status = status
@@ -149,6 +156,7 @@ extension Verdict {
         if let revived { writer.member("revived", revived) }
         writeOverwrites(to: &writer)
         writeLosses(to: &writer)
+        if let theirsAt { writer.member("theirsAt", theirsAt) }
         if let refusal {
             writer.raw(",\"error\":{\"code\":")
             writer.string(refusal.code)
@@ -207,6 +215,7 @@ extension Verdict {
             case "record": verdict.record = try Record(from: &reader)
             case "error": verdict.refusal = try Refusal(from: &reader)
             case "revived": verdict.revived = try reader.readInteger()
+            case "theirsAt": verdict.theirsAt = try reader.readInteger()
             case "lost": verdict.losses = try Self.readLosses(from: &reader)
             case "overwrote": verdict.overwrites = try Self.readOverwrites(from: &reader)
             case "replayed": verdict.isReplayed = try reader.readBool()

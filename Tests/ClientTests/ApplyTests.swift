@@ -92,7 +92,7 @@ struct ApplyTests {
         #expect(rejected.first?.fields == ["title": "edited"])
         let conflicts = try await engine.conflicts()
         #expect(conflicts.map(\.rule) == [.deleteWins])
-        #expect(conflicts.first?.mine == "edited")
+        #expect(conflicts.first?["title"]?.mine == "edited")
         try await engine.discard(try #require(rejected.first))
         #expect(try await engine.rejectedOperations().isEmpty)
     }
@@ -115,7 +115,7 @@ struct ApplyTests {
         #expect(try await here.count("note") == 0)
         let conflicts = try await engine.conflicts()
         #expect(conflicts.map(\.record) == ["n1"])
-        #expect(conflicts.first?.mine == "edited")
+        #expect(conflicts.first?["title"]?.mine == "edited")
         #expect(conflicts.first?.rule == .deleteWins)
     }
 

@@ -70,18 +70,22 @@ final class Device: Sendable {
     }
 
     static func server(
-        in directory: TestDirectory, name: String = "server", entities: [EntityDeclaration] = []
+        in directory: TestDirectory, name: String = "server", entities: [EntityDeclaration] = [],
+        rules: [EntityRule] = []
     ) throws -> SyncServer {
-        SyncServer(store: try store(in: directory, name: name), entities: entities)
+        SyncServer(store: try store(in: directory, name: name), entities: entities, rules: rules)
     }
 
     static func store(in directory: TestDirectory, name: String = "server") throws -> SQLiteStore {
         try SQLiteStore(path: directory.url.appending(path: "\(name).sqlite").path)
     }
 
-    func engine(_ configuration: SyncConfiguration = SyncConfiguration()) throws -> SyncEngine {
+    func engine(
+        _ configuration: SyncConfiguration = SyncConfiguration(), onConflict: ConflictHandler? = nil
+    ) throws -> SyncEngine {
         try SyncEngine(
-            for: writer, tables: tables, scopes: [Self.scope], transport: wire, configuration: configuration)
+            for: writer, tables: tables, scopes: [Self.scope], transport: wire, configuration: configuration,
+            onConflict: onConflict)
     }
 
     func sync() async throws { try await engine().syncNow() }
@@ -117,12 +121,14 @@ final class Device: Sendable {
     }
 
     /// Seals what is marked, as an exchange does before it sends.
-    func seal(lane: String = "lane-0001") async throws -> [OutboxEntry] {
+    func seal(
+        lane: String = "lane-0001", declarations: Declarations = Declarations()
+    ) async throws -> [OutboxEntry] {
         let (tables, scope) = (try SyncedTable.resolve(tables, scopes: [Self.scope]), Self.scope)
         return try await writer.write { db in
             let layout = try Installation.install(db, tables: tables, scopes: [scope])
             return try Sealing(
-                db: db, layout: layout, scope: try ScopeRecord.read(db, scope), declarations: Declarations(),
+                db: db, layout: layout, scope: try ScopeRecord.read(db, scope), declarations: declarations,
                 lane: lane, now: 1
             ).batch()
         }

@@ -22,6 +22,8 @@ struct Answer: Hashable, Sendable {
 
     var body: [UInt8]
     var results: [Result] = []
+    /// The server's time, in milliseconds since 1970.
+    var syncedAt: Int64?
     /// `nil` in the answer to a push without a pull.
     var page: Page?
 
@@ -31,6 +33,7 @@ struct Answer: Hashable, Sendable {
             try Parts(from: &reader)
         }
         results = parts.results
+        syncedAt = parts.syncedAt
         guard let changes = parts.changes else { return }
         guard let scope = parts.scope, let next = parts.nextSince, let hasMore = parts.hasMore, let head = parts.head
         else { throw JSONError(.missingMember, at: body.count) }
@@ -41,6 +44,7 @@ struct Answer: Hashable, Sendable {
 
     private struct Parts {
         var results: [Result] = []
+        var syncedAt: Int64?
         var scope: String?
         var since: String?
         var epoch: String?
@@ -59,6 +63,7 @@ struct Answer: Hashable, Sendable {
                         let (key, verdict) = try Verdict.read(from: &reader)
                         results.append(Result(key: key, verdict: verdict))
                     }
+                case "syncedAt": syncedAt = try reader.readInteger(in: 0...Int64.max)
                 case "scope": scope = try reader.readString()
                 case "since": since = try reader.readOptionalString()
                 case "epoch": epoch = try reader.readOptionalString()

@@ -18,6 +18,7 @@ extension Applier {
         var truth = shadow
         if let incoming {
             truth.noteBases(edits, shape: shape, base: base, except: operation)
+            truth.noteOriginals(edits, operation, under: incoming, shape: shape)
             truth.take(incoming, version: version, shape: shape, current: current)
         } else if case .fields = edits {
             truth.delete(base: base)
@@ -94,6 +95,34 @@ extension Shadow {
     }
 }
 
+extension Shadow {
+    /// Another row comes under an edit: what the edited fields were is kept for the list of conflicts.
+    fileprivate mutating func noteOriginals(
+        _ edits: Edits, _ operation: Operation?, under incoming: [Int: Cell], shape: TableShape
+    ) {
+        guard state == .known else { return }
+        var edited = operation.map { Set($0.fields.cells(in: shape).keys) } ?? []
+        if case .fields(let fields) = edits { edited.formUnion(fields.keys) }
+        for index in edited {
+            guard let cell = incoming[index], cell != cells[index] else { continue }
+            let name = shape.data[index].name
+            originals[name] = originals[name] ?? cells[index]
+        }
+    }
+
+    /// The app has to decide about an operation: what was edited on top of it was made on the same rows, and is not
+    /// an edit of the row that came with the verdict.
+    fileprivate mutating func noteBases(_ remaining: Edits, on operation: Operation, shape: TableShape, base: Version) {
+        guard case .fields(let fields) = remaining else { return }
+        let sent = Set(operation.fields.cells(in: shape).keys)
+        for index in fields.keys {
+            let column = shape.data[index]
+            let own = operation.base(ofField: column.canonicalName) ?? 0
+            bases[column.name] = bases[column.name] ?? (sent.contains(index) ? own : base)
+        }
+    }
+}
+
 // MARK: - Verdicts
 
 extension Applier {
@@ -125,11 +154,16 @@ extension Applier {
         case .applied, .merged:
             if let version = verdict.version, version > known {
                 truth.noteBases(remaining, shape: shape, base: base, except: operation)
-                for index in operation.fields.cells(in: shape).keys { truth.bases[shape.data[index].name] = nil }
+                for (index, cell) in operation.fields.cells(in: shape) {
+                    truth.bases[shape.data[index].name] = nil
+                    // What was edited since was made on what this operation set.
+                    truth.originals[shape.data[index].name] = remaining.fields[index].map { _ in cell }
+                }
                 try take(verdict, version, operation, &truth, table, id, current)
             }
         case .rejected, .conflict:
-            outcome.rejected += 1
+            if verdict.status == .rejected { outcome.rejected += 1 } else { outcome.conflicts += 1 }
+            if verdict.record != nil { truth.noteBases(remaining, on: operation, shape: shape, base: base) }
             try refuse(verdict, operation, &truth, known: known, base: base, table, id, current)
         case .deferred:
             outcome.deferred += 1
@@ -139,14 +173,15 @@ extension Applier {
             try Wanted.note(db, scope, entry.entity, entry.record)
             outcome.wanted += 1
         }
-        try noteOverwrites(verdict, operation, entry)
+        try noteConflicts(
+            verdict, Meeting(entry: entry, operation: operation, shape: shape, shadow: shadow, current: current))
         try redraw(table, id, recordKey, truth, nil, remaining, current: current, isParked: isParked)
     }
 
     /// The usual verdict: taken as it was sent, on a record that nobody has touched since. What is on screen is what
     /// the server has now, so the shadow just goes. `false` where there is more to it.
     private func applyPlain(_ verdict: Verdict, _ entry: OutboxEntry) throws -> Bool {
-        guard verdict.status == .applied, verdict.record == nil, verdict.overwrites.isEmpty, !hadAhead,
+        guard verdict.isPlain, !hadAhead,
             let version = verdict.version, version > record.complete ?? -1, let table = tables[entry.entity],
             let id = RecordID(entry.record), let key = table.shape.key(of: id),
             try table.records.isSettled(db, key)
@@ -204,14 +239,6 @@ extension Applier {
         {
             truth.delete(base: base)
         }
-        if verdict.refusal?.code == RejectionCode.recordDeleted {
-            for field in operation.fields.fields {
-                try Conflicts.note(
-                    db, scope, operation.entity, id.text, field: operation.fields.nameString(field),
-                    mine: Array(operation.fields.value(field)), theirs: Array("null".utf8),
-                    version: verdict.record?.version, rule: .deleteWins, now: now)
-            }
-        }
     }
 
     /// The edit waits for another one: it is sealed again under a new number, with the base it was made on.
@@ -225,29 +252,5 @@ extension Applier {
             truth.bases[column.name] = operation.base(ofField: column.canonicalName) ?? base
         }
         if operation.kind == .delete { truth.bases[Shadow.deletionBase] = base }
-    }
-
-    /// A delete came that had not seen edits of this device which the server had taken: they are listed as lost.
-    func noteLostEdits(_ table: ApplyTable, _ record: String, unseenSince base: Version, version: Version) throws {
-        for entry in try Outbox.taken(db, entity: table.shape.name, record: record, after: base) {
-            let fields = try entry.operation().fields
-            for field in fields.fields {
-                try Conflicts.note(
-                    db, scope, entry.entity, record, field: fields.nameString(field),
-                    mine: Array(fields.value(field)), theirs: Array("null".utf8), version: version,
-                    rule: .deleteWins, now: now)
-            }
-        }
-    }
-
-    private func noteOverwrites(_ verdict: Verdict, _ operation: Operation, _ entry: OutboxEntry) throws {
-        for overwrite in verdict.overwrites {
-            var theirs = JSONWriter()
-            theirs.value(overwrite.theirs)
-            let mine = operation.fields.value(named: DataObject.canonical(overwrite.field)[...]).map(Array.init)
-            try Conflicts.note(
-                db, scope, entry.entity, entry.record, field: overwrite.field, mine: mine ?? Array("null".utf8),
-                theirs: theirs.bytes, version: overwrite.version, rule: .lastWriteWins, now: now)
-        }
     }
 }

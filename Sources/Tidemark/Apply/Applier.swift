@@ -1,4 +1,5 @@
 import GRDB
+import TidemarkCore
 import TidemarkWire
 
 /// Applies one answer inside one transaction: verdicts, then the page, then the checkpoint.
@@ -14,6 +15,8 @@ final class Applier {
         /// Records that the server has to be asked for by name.
         var wanted = 0
         var rejected = 0
+        /// Operations that the app has to decide about.
+        var conflicts = 0
         var received = 0
         var applied = 0
         var parked = 0
@@ -62,7 +65,17 @@ final class Applier {
         } else {
             try settleContests()
         }
+        if let syncedAt = answer.syncedAt { try hear(of: syncedAt) }
         try record.write(db)
+    }
+
+    /// What is edited from here on is later than all that this answer could tell.
+    private func hear(of syncedAt: Int64) throws {
+        record.syncedAt = max(syncedAt, record.syncedAt ?? 0)
+        let query = try Query(db, "SELECT clock FROM tidemark_counter")
+        var clock = HybridClock(last: EditStamp(packed: try query.first(db) { $0.integer(0) } ?? 0))
+        clock.receive(EditStamp(milliseconds: syncedAt))
+        try Query(db, "UPDATE tidemark_counter SET clock = ?1").execute([.integer(clock.last.packed)])
     }
 
     private func apply(_ page: Answer.Page, body: [UInt8]) throws {

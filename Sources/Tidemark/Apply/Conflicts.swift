@@ -1,80 +1,137 @@
 import GRDB
-public import TidemarkWire
+import TidemarkWire
 
-/// An edit of this device that met somebody else's, and how it was settled.
-public struct Conflict: Hashable, Sendable, Identifiable {
-    /// By which rule it was settled.
-    public enum Rule: String, Hashable, Sendable, CaseIterable {
-        /// The edit made here came later and stands; theirs was overwritten.
-        case lastWriteWins
-        /// The record was deleted elsewhere; the edit made here is lost, and kept in this list.
-        case deleteWins
-    }
-
-    /// The place in the list.
-    public var id: Int64
-    /// Where the record belongs.
-    public var scope: Scope
-    /// The table's name.
-    public var entity: String
-    /// The record's id on the wire.
-    public var record: String
-    /// The column.
-    public var field: String
-    /// The value set here.
-    public var mine: Value
-    /// The value set elsewhere; NULL where the record was deleted.
-    public var theirs: Value
-    /// The version of their change, where it is known.
-    public var version: Version?
-    /// How it was settled.
-    public var rule: Rule
-    /// When it was noticed here, in milliseconds since 1970.
-    public var noticedAt: Int64
-}
-
+/// The list of conflicts in the file.
 enum Conflicts {
-    /// The list is for people; it is not kept without bound.
+    /// The list is for people; what is settled is not kept without bound.
     static let limit = 10_000
 
-    static func note(
-        _ db: Database, _ scope: Scope, _ entity: String, _ record: String, field: String, mine: [UInt8],
-        theirs: [UInt8], version: Version?, rule: Conflict.Rule, now: Int64
-    ) throws {
+    private static let columns = """
+        id, scope, entity, record, rule, fields, is_delete, is_deleted_elsewhere, is_open, version, edited_at,
+        theirs_at, noticed_at, whole, operation
+        """
+
+    static func note(_ db: Database, _ conflict: Conflict) throws {
         try Query(
             db,
             """
-            INSERT INTO tidemark_conflict(scope, entity, record, field, mine, theirs, version, rule, noticed_at)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            INSERT INTO tidemark_conflict(\(columns))
+            VALUES (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
             """
         ).execute([
-            .text(scope.name), .text(entity), .text(record), .text(field), .blob(mine), .blob(theirs),
-            .optional(version), .text(rule.rawValue), .integer(now),
+            .text(conflict.scope.name), .text(conflict.entity), .text(conflict.record), .text(conflict.rule.rawValue),
+            .blob(encode(conflict.fields)), .integer(conflict.isDelete ? 1 : 0),
+            .integer(conflict.isDeletedElsewhere ? 1 : 0), .integer(conflict.isOpen ? 1 : 0),
+            .optional(conflict.version), .optional(conflict.editedAt), .optional(conflict.theirsAt),
+            .integer(conflict.noticedAt), conflict.whole.map { .blob(object($0)) } ?? .null,
+            .optional(conflict.operation),
         ])
-        try Query(db, "DELETE FROM tidemark_conflict WHERE id <= (SELECT max(id) FROM tidemark_conflict) - ?1")
-            .execute([.integer(Int64(limit))])
+        try Query(
+            db, "DELETE FROM tidemark_conflict WHERE id <= (SELECT max(id) FROM tidemark_conflict) - ?1 AND NOT is_open"
+        ).execute([.integer(Int64(limit))])
     }
 
     static func all(_ db: Database) throws -> [Conflict] {
-        try Query(
-            db,
-            """
-            SELECT id, scope, entity, record, field, mine, theirs, version, rule, noticed_at
-            FROM tidemark_conflict ORDER BY id
-            """
-        ).rows(db) { row -> Conflict? in
-            guard let scope = Scope(row.text(1)), let rule = Conflict.Rule(rawValue: row.text(8)) else { return nil }
-            return Conflict(
-                id: row.integer(0), scope: scope, entity: row.text(2), record: row.text(3), field: row.text(4),
-                mine: value(row.blob(5)), theirs: value(row.blob(6)), version: row.optionalInteger(7), rule: rule,
-                noticedAt: row.integer(9))
-        }.compactMap { $0 }
+        try Query(db, "SELECT \(columns) FROM tidemark_conflict ORDER BY id").rows(db, [], conflict)
+            .compactMap { $0 }
     }
 
-    private static func value(_ bytes: [UInt8]) -> Value {
-        let value = try? bytes.reading { (reader: inout JSONReader) throws(JSONError) -> Value in
-            try reader.readValue()
+    static func one(_ db: Database, _ id: Int64) throws -> Conflict? {
+        try Query(db, "SELECT \(columns) FROM tidemark_conflict WHERE id = ?1").first(db, [.integer(id)], conflict)
+            ?? nil
+    }
+
+    /// Those that wait for a decision, oldest first.
+    static func open(_ db: Database, _ scope: Scope, after id: Int64) throws -> [Conflict] {
+        try Query(
+            db, "SELECT \(columns) FROM tidemark_conflict WHERE is_open AND scope = ?1 AND id > ?2 ORDER BY id"
+        ).rows(db, [.text(scope.name), .integer(id)], conflict).compactMap { $0 }
+    }
+
+    static func isOpen(_ db: Database, entity: String, record: String) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_conflict WHERE is_open AND entity = ?1 AND record = ?2")
+            .first(db, [.text(entity), .text(record)]) { _ in true } ?? false
+    }
+
+    /// It is decided: the list says how, and the operation that was kept with it goes.
+    static func settle(_ db: Database, _ conflict: Conflict) throws {
+        try Query(db, "UPDATE tidemark_conflict SET is_open = 0, fields = ?2, operation = NULL WHERE id = ?1")
+            .execute([.integer(conflict.id), .blob(encode(conflict.fields))])
+        guard let operation = conflict.operation else { return }
+        try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1 AND status IN ('rejected', 'conflict')")
+            .execute([.integer(operation)])
+    }
+
+    static func dismiss(_ db: Database, _ id: Int64) throws {
+        try Query(db, "DELETE FROM tidemark_conflict WHERE id = ?1 AND NOT is_open").execute([.integer(id)])
+    }
+
+    private static func conflict(_ row: Query) -> Conflict? {
+        guard let scope = Scope(row.text(1)), let rule = ConflictRule(rawValue: row.text(4)) else { return nil }
+        return Conflict(
+            id: row.integer(0), scope: scope, entity: row.text(2), record: row.text(3), rule: rule,
+            fields: fields(row.blob(5)), isDelete: row.integer(6) != 0, isDeletedElsewhere: row.integer(7) != 0,
+            isOpen: row.integer(8) != 0, version: row.optionalInteger(9), editedAt: row.optionalInteger(10),
+            theirsAt: row.optionalInteger(11), noticedAt: row.integer(12), whole: values(row.blob(13)),
+            operation: row.optionalInteger(14))
+    }
+}
+
+// MARK: - Values as JSON
+
+extension Conflicts {
+    private static func encode(_ fields: [Conflict.Field]) -> [UInt8] {
+        var writer = JSONWriter(capacity: 128)
+        writer.raw("[")
+        for (index, field) in fields.enumerated() {
+            writer.raw(index == 0 ? "{\"field\":" : ",{\"field\":")
+            writer.string(field.name)
+            for (name, value) in [
+                ("base", field.base), ("mine", field.mine), ("theirs", field.theirs), ("result", field.result),
+            ] {
+                guard let value else { continue }
+                writer.raw(",")
+                writer.string(name)
+                writer.raw(":")
+                writer.value(value)
+            }
+            writer.raw("}")
         }
-        return value ?? .null
+        writer.raw("]")
+        return writer.bytes
+    }
+
+    private static func fields(_ bytes: [UInt8]) -> [Conflict.Field] {
+        let fields = try? bytes.reading { (reader: inout JSONReader) throws(JSONError) -> [Conflict.Field] in
+            var fields: [Conflict.Field] = []
+            try reader.enterArray()
+            while try reader.nextElement() {
+                var field = Conflict.Field(name: "", mine: nil, theirs: nil, result: nil)
+                try reader.enterObject()
+                while let name = try reader.nextMember() {
+                    switch reader.string(name) {
+                    case "field": field.name = try reader.readString()
+                    case "base": field.base = try reader.readValue()
+                    case "mine": field.mine = try reader.readValue()
+                    case "theirs": field.theirs = try reader.readValue()
+                    case "result": field.result = try reader.readValue()
+                    default: try reader.skip()
+                    }
+                }
+                fields.append(field)
+            }
+            return fields
+        }
+        return fields ?? []
+    }
+
+    static func object(_ values: [String: Value]) -> [UInt8] {
+        var builder = DataObject.Builder()
+        for (name, value) in values.sorted(by: { $0.key < $1.key }) { builder.append(name, value) }
+        return builder.finish().bytes
+    }
+
+    static func values(_ bytes: [UInt8]) -> [String: Value]? {
+        bytes.isEmpty ? nil : (try? DataObject(stored: bytes))?.values
     }
 }

@@ -11,6 +11,14 @@ enum Edits: Hashable {
 
     var isEmpty: Bool { self == .none }
 
+    /// The columns that were edited.
+    var fields: [Int: Cell] {
+        switch self {
+        case .none, .deleted: [:]
+        case .fields(let fields): fields
+        }
+    }
+
     init(shape: TableShape, shadow: Shadow, operation: Operation?, current: [Cell]?, reserved: Set<Int>) {
         switch (current, shadow.overlaid(with: operation, shape: shape)) {
         case (nil, nil): self = .none

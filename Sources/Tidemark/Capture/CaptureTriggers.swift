@@ -69,12 +69,18 @@ struct CaptureTriggers {
         return "SELECT RAISE(ABORT, 'tidemark: a synced row needs a value in every column of its key') WHERE \(isNull)"
     }
 
-    private var count: String { "UPDATE tidemark_counter SET n = n + 1" }
+    private var count: String { Self.count }
 
-    private var marks: String { "(SELECT n FROM tidemark_counter), \(CaptureTriggers.now), \(CaptureTriggers.now)" }
+    /// Numbers the edit and stamps it, as `HybridClock.tick` does.
+    static let count = "UPDATE tidemark_counter SET n = n + 1, clock = max(clock + 1, \(now) << 16)"
 
-    /// Milliseconds since 1970; for people only, no rule depends on it.
-    static let now = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+    private var marks: String { Self.marks }
+
+    /// The edit's place in the order, when its record was first edited, and the edit's own stamp.
+    static let marks = "(SELECT n FROM tidemark_counter), \(now), (SELECT clock FROM tidemark_counter)"
+
+    /// Milliseconds since 1970.
+    private static let now = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
 
     private var keyList: String { shape.key.map(\.sql).joined(separator: ", ") }
     private var columnList: String { shape.columns.map(\.sql).joined(separator: ", ") }

@@ -73,11 +73,11 @@ enum Installation {
     private static func markExistingRows(_ db: Database, _ shape: TableShape) throws {
         let key = shape.key.map(\.sql).joined(separator: ", ")
         let isWhole = shape.key.map { "\($0.sql) IS NOT NULL" }.joined(separator: " AND ")
-        try db.execute(sql: "UPDATE tidemark_counter SET n = n + 1")
+        try db.execute(sql: CaptureTriggers.count)
         try db.execute(
             sql: """
                 INSERT INTO \(shape.shadowSQL)(\(key), tidemark_state, tidemark_mark, tidemark_since, tidemark_edited)
-                SELECT \(key), 0, (SELECT n FROM tidemark_counter), \(CaptureTriggers.now), \(CaptureTriggers.now)
+                SELECT \(key), 0, \(CaptureTriggers.marks)
                 FROM \(shape.sql) WHERE \(isWhole)
                 """)
     }

@@ -25,19 +25,21 @@ enum LibrarySchema {
         CREATE TABLE tidemark_meta(key TEXT NOT NULL PRIMARY KEY, value) WITHOUT ROWID;
 
         -- One row per scope. complete: the last version at which the rows here were whole. origin: the first horizon
-        -- of a walk from the beginning. head: the server's, as last heard.
+        -- of a walk from the beginning. head: the server's, as last heard. synced_at: the server's time then.
         CREATE TABLE tidemark_scope(
             name TEXT NOT NULL PRIMARY KEY, checkpoint TEXT, complete INTEGER, origin INTEGER,
-            walking INTEGER NOT NULL DEFAULT 0, epoch TEXT, head INTEGER, last_sync INTEGER) WITHOUT ROWID;
+            walking INTEGER NOT NULL DEFAULT 0, epoch TEXT, head INTEGER, last_sync INTEGER,
+            synced_at INTEGER) WITHOUT ROWID;
 
         -- A lane is one opening of this file and one scope. told: how far the server knows that verdicts are applied.
         CREATE TABLE tidemark_lane(
             id TEXT NOT NULL PRIMARY KEY, scope TEXT NOT NULL, next_number INTEGER NOT NULL,
             told INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 
-        -- Numbers the marks, so that edits leave in the order in which they were first made.
-        CREATE TABLE tidemark_counter(n INTEGER NOT NULL);
-        INSERT INTO tidemark_counter(n) VALUES (0);
+        -- Numbers the marks, so that edits leave in the order in which they were first made. clock: the last stamp
+        -- that was given out, or heard of.
+        CREATE TABLE tidemark_counter(n INTEGER NOT NULL, clock INTEGER NOT NULL);
+        INSERT INTO tidemark_counter(n, clock) VALUES (0, 0);
 
         -- Holds a row only inside a transaction that applies the server's changes: capture looks away then.
         CREATE TABLE tidemark_applying(flag INTEGER NOT NULL);
@@ -77,11 +79,14 @@ enum LibrarySchema {
             scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL, columns BLOB NOT NULL,
             PRIMARY KEY (scope, entity, record)) WITHOUT ROWID;
 
-        -- Edits that lost, or won over somebody else's.
+        -- Edits that met somebody else's. fields: base, mine, theirs and result of each, as JSON. whole: the row as it
+        -- was meant here, where it may have to be made anew. operation: kept with it until it is decided.
         CREATE TABLE tidemark_conflict(
-            id INTEGER PRIMARY KEY, scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
-            field TEXT NOT NULL, mine BLOB NOT NULL, theirs BLOB NOT NULL, version INTEGER, rule TEXT NOT NULL,
-            noticed_at INTEGER NOT NULL);
+            id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
+            rule TEXT NOT NULL, fields BLOB NOT NULL, is_delete INTEGER NOT NULL,
+            is_deleted_elsewhere INTEGER NOT NULL, is_open INTEGER NOT NULL, version INTEGER, edited_at INTEGER,
+            theirs_at INTEGER, noticed_at INTEGER NOT NULL, whole BLOB, operation INTEGER);
+        CREATE INDEX tidemark_conflict_open ON tidemark_conflict(scope, id) WHERE is_open;
         """
 }
 

@@ -14,6 +14,8 @@ struct ScopeRecord: Hashable, Sendable {
     var epoch: String?
     var head: Version?
     var lastSync: Int64?
+    /// The server's time as of the last answer, in milliseconds since 1970.
+    var syncedAt: Int64?
 
     /// The version that clean rows are known to be at, where nothing else is remembered of them.
     var base: Version { complete ?? origin ?? 0 }
@@ -22,14 +24,15 @@ struct ScopeRecord: Hashable, Sendable {
         try Query(
             db,
             """
-            SELECT checkpoint, complete, origin, walking, epoch, head, last_sync
+            SELECT checkpoint, complete, origin, walking, epoch, head, last_sync, synced_at
             FROM tidemark_scope WHERE name = ?1
             """
         ).first(db, [.text(scope.name)]) { row in
             ScopeRecord(
                 scope: scope, checkpoint: row.optionalText(0), complete: row.optionalInteger(1),
                 origin: row.optionalInteger(2), isWalking: row.integer(3) != 0, epoch: row.optionalText(4),
-                head: row.optionalInteger(5), lastSync: row.optionalInteger(6))
+                head: row.optionalInteger(5), lastSync: row.optionalInteger(6),
+                syncedAt: row.optionalInteger(7))
         } ?? ScopeRecord(scope: scope)
     }
 
@@ -37,15 +40,16 @@ struct ScopeRecord: Hashable, Sendable {
         try Query(
             db,
             """
-            INSERT INTO tidemark_scope(name, checkpoint, complete, origin, walking, epoch, head, last_sync)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            INSERT INTO tidemark_scope(name, checkpoint, complete, origin, walking, epoch, head, last_sync, synced_at)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
             ON CONFLICT(name) DO UPDATE SET checkpoint = excluded.checkpoint, complete = excluded.complete,
               origin = excluded.origin, walking = excluded.walking, epoch = excluded.epoch, head = excluded.head,
-              last_sync = excluded.last_sync
+              last_sync = excluded.last_sync, synced_at = excluded.synced_at
             """
         ).execute([
             .text(scope.name), .optional(checkpoint), .optional(complete), .optional(origin),
             .integer(isWalking ? 1 : 0), .optional(epoch), .optional(head), .optional(lastSync),
+            .optional(syncedAt),
         ])
     }
 }

@@ -1,4 +1,5 @@
 import GRDB
+import TidemarkCore
 import TidemarkWire
 
 /// Turns marks into operations: durably, before anything is sent.
@@ -109,6 +110,7 @@ struct Sealing {
         }
         operation.epoch = scope.epoch
         if declared.kind == .events { operation.kind = .event }
+        if declared.conflict == .lastEditWins { stamp(&operation, shadow) }
         if let current, operation.setsFields,
             let column = zip(shape.data, current).first(where: { !$0.1.isSendable && !reserved.contains($0.0.name) })
         {
@@ -123,6 +125,14 @@ struct Sealing {
             db, operation, key: batch.numbers.take(), scope: scope.scope, editedAt: shadow.since, now: now)
         try table.unmark(db, key)
         return operation.fields.bytes.count + 120
+    }
+
+    /// When the edit was made. A stamp that is not later than the last sync belongs to an edit that is older than it:
+    /// that sync then bounds nothing.
+    private func stamp(_ operation: inout Operation, _ shadow: Shadow) {
+        let stamp = shadow.edited.map(EditStamp.init(packed:)) ?? EditStamp(milliseconds: now)
+        operation.editedAt = stamp.text
+        operation.syncedAt = scope.syncedAt.flatMap { stamp > EditStamp(milliseconds: $0) ? $0 : nil }
     }
 
     /// What was done to the record, or `nil` where it is as it was.

@@ -19,9 +19,12 @@ struct Shadow: Hashable {
     var version: Version?
     /// Fields whose edit was made on an older row than this one; the empty name stands for a delete.
     var bases: [String: Version] = [:]
+    /// What edited fields were when they were edited, where a later row of the server's has come under the edit.
+    var originals: [String: Cell] = [:]
     /// The place among the marks; `nil` where nothing is new since the last sealing.
     var mark: Int64?
     var since: Int64?
+    /// The stamp of the last edit.
     var edited: Int64?
 
     static let deletionBase = ""
@@ -103,10 +106,11 @@ struct RecordTable {
 
     func shadow(_ db: Database, _ key: [Cell]) throws -> Shadow? {
         try Query(db, shadowSelect).first(db, key) { row in
-            Shadow(
+            let (bases, originals) = Self.readBases(row.blob(2))
+            return Shadow(
                 state: Shadow.State(rawValue: row.integer(0)) ?? .absent,
-                cells: row.cells(6..<(6 + shape.data.count)), version: row.optionalInteger(1),
-                bases: Self.readBases(row.blob(2)), mark: row.optionalInteger(3), since: row.optionalInteger(4),
+                cells: row.cells(6..<(6 + shape.data.count)), version: row.optionalInteger(1), bases: bases,
+                originals: originals, mark: row.optionalInteger(3), since: row.optionalInteger(4),
                 edited: row.optionalInteger(5))
         }
     }
@@ -114,7 +118,7 @@ struct RecordTable {
     func write(_ db: Database, _ key: [Cell], _ shadow: Shadow) throws {
         let extra: [Cell] = [
             .integer(shadow.state.rawValue), .optional(shadow.version),
-            shadow.bases.isEmpty ? .null : .text(Self.basesJSON(shadow.bases)), .optional(shadow.mark),
+            Self.basesCell(shadow), .optional(shadow.mark),
             .optional(shadow.since), .optional(shadow.edited),
         ]
         try Query(db, shadowUpsert).execute(key + extra + shadow.cells)
@@ -130,27 +134,41 @@ struct RecordTable {
 
     func dropShadow(_ db: Database, _ key: [Cell]) throws { try Query(db, shadowDelete).execute(key) }
 
-    private static func readBases(_ bytes: [UInt8]) -> [String: Version] {
-        guard !bytes.isEmpty else { return [:] }
-        let bases = try? bytes.reading { (reader: inout JSONReader) throws(JSONError) -> [String: Version] in
-            var bases: [String: Version] = [:]
+    /// Versions under the columns' names, values under the names behind a `$`, with which no column's name begins.
+    private static func readBases(_ bytes: [UInt8]) -> ([String: Version], [String: Cell]) {
+        var (bases, originals): ([String: Version], [String: Cell]) = ([:], [:])
+        guard !bytes.isEmpty else { return (bases, originals) }
+        _ = try? bytes.reading { (reader: inout JSONReader) throws(JSONError) in
             try reader.enterObject()
-            while let name = try reader.nextMember() { bases[reader.string(name)] = try reader.readInteger() }
-            return bases
+            while let name = try reader.nextMember() {
+                let name = reader.string(name)
+                if name.hasPrefix("$") {
+                    originals[String(name.dropFirst())] = try reader.readCell()
+                } else {
+                    bases[name] = try reader.readInteger()
+                }
+            }
         }
-        return bases ?? [:]
+        return (bases, originals)
     }
 
-    private static func basesJSON(_ bases: [String: Version]) -> [UInt8] {
+    private static func basesCell(_ shadow: Shadow) -> Cell {
+        guard !shadow.bases.isEmpty || !shadow.originals.isEmpty else { return .null }
         var writer = JSONWriter(capacity: 32)
-        writer.raw("{")
-        for (index, base) in bases.sorted(by: { $0.key < $1.key }).enumerated() {
-            if index > 0 { writer.raw(",") }
-            writer.string(base.key)
+        var isFirst = true
+        func member(_ name: String, _ write: (inout JSONWriter) -> Void) {
+            writer.raw(isFirst ? "{" : ",")
+            isFirst = false
+            writer.string(name)
             writer.raw(":")
-            writer.integer(base.value)
+            write(&writer)
         }
+        for base in shadow.bases.sorted(by: { $0.key < $1.key }) { member(base.key) { $0.integer(base.value) } }
+        for original in shadow.originals.sorted(by: { $0.key < $1.key }) where original.value.isSendable {
+            member("$" + original.key) { $0.cell(original.value) }
+        }
+        if isFirst { return .null }
         writer.raw("}")
-        return writer.bytes
+        return .text(writer.bytes)
     }
 }

@@ -1,0 +1,167 @@
+import GRDB
+import TidemarkWire
+
+/// What an operation was made on, as the file knows it before the verdict changes anything.
+struct Meeting {
+    let entry: OutboxEntry
+    let operation: Operation
+    let shape: TableShape
+    let shadow: Shadow
+    let current: [Cell]?
+
+    func base(of field: String) -> Value? {
+        guard operation.baseVersion != nil, shadow.state != .absent else { return nil }
+        if let original = shadow.originals[field] { return original.value }
+        return shape.dataIndex(field).map { shadow.cells[$0].value }
+    }
+
+    func mine(_ field: String) -> Value? { operation.fields.value(field) }
+
+    /// The whole row as it was meant here.
+    var whole: [String: Value]? {
+        (current ?? shadow.overlaid(with: operation, shape: shape)).map { shape.values($0) }
+    }
+}
+
+extension TableShape {
+    func values(_ cells: [Cell]) -> [String: Value] {
+        Dictionary(zip(data.map(\.name), cells.map(\.value)), uniquingKeysWith: { $1 })
+    }
+}
+
+// MARK: - Told by a verdict
+
+extension Applier {
+    /// Writes down what a verdict says of edits that met: one entry for each rule by which something was settled.
+    func noteConflicts(_ verdict: Verdict, _ meeting: Meeting) throws {
+        var conflicts: [Conflict] = []
+        for overwrite in verdict.overwrites {
+            let mine = meeting.mine(overwrite.field)
+            add(
+                Conflict.Field(
+                    name: overwrite.field, base: meeting.base(of: overwrite.field), mine: mine,
+                    theirs: overwrite.theirs, result: mine),
+                to: &conflicts, overwrite.rule, meeting, version: overwrite.version)
+        }
+        for loss in verdict.losses {
+            guard let field = loss.field else {
+                conflicts.append(lostDelete(verdict, meeting, loss.rule))
+                continue
+            }
+            let result = verdict.record?.data?.value(field)
+            add(
+                Conflict.Field(
+                    name: field, base: meeting.base(of: field), mine: meeting.mine(field), theirs: result,
+                    result: result),
+                to: &conflicts, loss.rule, meeting, version: verdict.record?.version)
+        }
+        if let tombstone = verdict.revived {
+            var conflict = whole(meeting, .editWins, result: verdict.record?.data)
+            conflict.isDeletedElsewhere = true
+            conflict.version = tombstone
+            conflicts.append(conflict)
+        }
+        if let unsettled = refused(verdict, meeting) { conflicts.append(unsettled) }
+        for var conflict in conflicts {
+            conflict.theirsAt = verdict.theirsAt
+            conflict.editedAt = try editedAt(meeting.entry)
+            try Conflicts.note(db, conflict)
+        }
+    }
+
+    private func add(
+        _ field: Conflict.Field, to conflicts: inout [Conflict], _ rule: ConflictRule, _ meeting: Meeting,
+        version: Version?
+    ) {
+        if let index = conflicts.firstIndex(where: { $0.rule == rule && !$0.isDelete }) {
+            conflicts[index].fields.append(field)
+            conflicts[index].version = [conflicts[index].version, version].compactMap { $0 }.max()
+        } else {
+            var conflict = entry(meeting, rule, [field])
+            conflict.version = version
+            conflicts.append(conflict)
+        }
+    }
+
+    private func entry(_ meeting: Meeting, _ rule: ConflictRule, _ fields: [Conflict.Field]) -> Conflict {
+        Conflict(
+            id: 0, scope: scope, entity: meeting.entry.entity, record: meeting.entry.record, rule: rule, fields: fields,
+            noticedAt: now)
+    }
+
+    /// An entry of all the operation's fields, with the row as it was meant here.
+    private func whole(_ meeting: Meeting, _ rule: ConflictRule, result: DataObject?) -> Conflict {
+        let fields = meeting.operation.fields
+        var conflict = entry(
+            meeting, rule,
+            fields.fields.map { field in
+                let name = fields.nameString(field)
+                return Conflict.Field(
+                    name: name, base: meeting.base(of: name), mine: fields.decoded(field), theirs: nil,
+                    result: result?.value(name))
+            })
+        conflict.whole = meeting.whole
+        return conflict
+    }
+
+    /// The record was deleted here, but somebody had edited it, and edits win.
+    private func lostDelete(_ verdict: Verdict, _ meeting: Meeting, _ rule: ConflictRule) -> Conflict {
+        let record = verdict.record?.data ?? .empty
+        var fields: [Conflict.Field] = []
+        for field in record.fields {
+            let name = record.nameString(field)
+            let (base, theirs) = (meeting.base(of: name), record.decoded(field))
+            guard base != theirs, meeting.shape.dataIndex(name) != nil else { continue }
+            fields.append(Conflict.Field(name: name, base: base, mine: nil, theirs: theirs, result: theirs))
+        }
+        var conflict = entry(meeting, rule, fields)
+        conflict.isDelete = true
+        conflict.version = verdict.record?.version
+        return conflict
+    }
+
+    /// An edit of a record that is deleted, or one that the app has to decide about.
+    private func refused(_ verdict: Verdict, _ meeting: Meeting) -> Conflict? {
+        let isOpen = verdict.status == .conflict
+        guard isOpen || verdict.refusal?.code == RejectionCode.recordDeleted else { return nil }
+        var conflict = whole(meeting, isOpen ? .manual : .deleteWins, result: nil)
+        conflict.isOpen = isOpen
+        conflict.operation = meeting.entry.id
+        conflict.version = verdict.record?.version
+        conflict.isDeletedElsewhere = verdict.record?.data == nil
+        if isOpen, let theirs = verdict.record?.data {
+            for index in conflict.fields.indices {
+                conflict.fields[index].theirs = theirs.value(conflict.fields[index].name) ?? .null
+            }
+        }
+        return conflict
+    }
+
+    private func editedAt(_ entry: OutboxEntry) throws -> Int64? {
+        try Query(db, "SELECT edited_at FROM tidemark_operation WHERE id = ?1")
+            .first(db, [.integer(entry.id)]) { $0.optionalInteger(0) } ?? nil
+    }
+}
+
+// MARK: - Told by a page
+
+extension Applier {
+    /// A delete came that had not seen edits of this device which the server had taken: they are listed as lost.
+    func noteLostEdits(_ table: ApplyTable, _ record: String, unseenSince base: Version, version: Version) throws {
+        let taken = try Outbox.taken(db, entity: table.shape.name, record: record, after: base)
+        guard !taken.isEmpty else { return }
+        var mine: [String: Value] = [:]
+        for entry in taken { mine.merge(try entry.operation().fields.values) { $1 } }
+        let fields = mine.sorted { $0.key < $1.key }.map {
+            Conflict.Field(name: $0.key, mine: $0.value, theirs: nil, result: nil)
+        }
+        guard !fields.isEmpty else { return }
+        var conflict = Conflict(
+            id: 0, scope: scope, entity: table.shape.name, record: record, rule: .deleteWins, fields: fields,
+            isDeletedElsewhere: true, version: version, noticedAt: now)
+        if let key = RecordID(record).flatMap({ table.shape.key(of: $0) }) {
+            conflict.whole = try table.records.row(db, key).map { table.shape.values($0) }
+        }
+        try Conflicts.note(db, conflict)
+    }
+}

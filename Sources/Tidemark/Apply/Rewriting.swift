@@ -1,0 +1,88 @@
+import GRDB
+import TidemarkWire
+
+/// Writes values into the app's own table as the app would: captured, so that they travel as a new edit of the record
+/// as it stands now.
+struct Rewriting {
+    let db: Database
+    let shape: TableShape
+    let id: RecordID
+    let key: [Cell]
+
+    /// `nil` where the id is not one of the table's.
+    init?(_ db: Database, _ shape: TableShape?, record: String) {
+        guard let shape, let id = RecordID(record), let key = shape.key(of: id) else { return nil }
+        self.db = db
+        self.shape = shape
+        self.id = id
+        self.key = key
+    }
+
+    /// - Parameter whole: the row to make, under the fields, where there is none.
+    /// - Throws: ``SyncError`` where there is no row and none can be made; `DatabaseError` where the schema forbids it.
+    func put(_ fields: [String: Value], whole: [String: Value]?) throws {
+        let known = fields.filter { shape.dataIndex($0.key) != nil }
+        if try RecordTable(shape).row(db, key) != nil {
+            guard !known.isEmpty else { return }
+            let columns = known.sorted { $0.key < $1.key }
+            let sets = columns.enumerated().map { "\(quoted($1.key)) = ?\(shape.key.count + $0 + 1)" }
+            let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }
+            try Query(
+                db,
+                "UPDATE \(shape.sql) SET \(sets.joined(separator: ", ")) WHERE \(isKey.joined(separator: " AND "))"
+            ).execute(key + columns.map { Cell($0.value) })
+            return
+        }
+        guard let whole else {
+            throw SyncError(
+                .recordGone, "Record \(id) of '\(shape.name)' is deleted, and what it was is not known here.",
+                hint: "Insert the record again.")
+        }
+        let row = whole.merging(known) { $1 }.filter { shape.dataIndex($0.key) != nil }.sorted { $0.key < $1.key }
+        let names = shape.key.map(\.sql) + row.map { quoted($0.key) }
+        let places = (1...names.count).map { "?\($0)" }.joined(separator: ", ")
+        try Query(db, "INSERT OR ABORT INTO \(shape.sql)(\(names.joined(separator: ", "))) VALUES (\(places))")
+            .execute(key + row.map { Cell($0.value) })
+    }
+
+    func delete() throws { try RecordTable(shape).deleteRow(db, key) }
+}
+
+extension Conflict {
+    /// Carries out a decision, as a new edit where one is needed, and notes it in the list.
+    func settle(_ resolution: Resolution, _ db: Database, _ layout: Layout) throws {
+        guard var conflict = try Conflicts.one(db, id) else { return }
+        let rewriting = Rewriting(db, layout[conflict.entity], record: conflict.record)
+        switch resolution {
+        case .keepMine where conflict.isDelete: try rewriting?.delete()
+        case .keepMine: try rewriting?.put(conflict.values(\.mine), whole: conflict.whole)
+        // While it is open the row is theirs already, perhaps a newer one.
+        case .takeTheirs where conflict.isOpen: break
+        case .takeTheirs where conflict.isDeletedElsewhere: try rewriting?.delete()
+        case .takeTheirs: try rewriting?.put(conflict.values(\.theirs), whole: nil)
+        case .merge(let fields): try rewriting?.put(fields, whole: conflict.whole)
+        }
+        conflict.note(resolution)
+        try Conflicts.settle(db, conflict)
+    }
+
+    private func values(_ path: KeyPath<Field, Value?>) -> [String: Value] {
+        Dictionary(
+            fields.compactMap { field in field[keyPath: path].map { (field.name, $0) } }, uniquingKeysWith: { $1 })
+    }
+
+    private mutating func note(_ resolution: Resolution) {
+        for index in fields.indices {
+            let field = fields[index]
+            switch resolution {
+            case .keepMine: fields[index].result = field.mine
+            case .takeTheirs: fields[index].result = field.theirs
+            case .merge(let values): fields[index].result = values[field.name] ?? field.result ?? field.theirs
+            }
+        }
+        guard case .merge(let values) = resolution else { return }
+        for (name, value) in values.sorted(by: { $0.key < $1.key }) where self[name] == nil {
+            fields.append(Field(name: name, mine: nil, theirs: nil, result: value))
+        }
+    }
+}

@@ -1,0 +1,83 @@
+public import TidemarkWire
+
+/// An edit of this device that met somebody else's: what was there before, what each side set, and what became of it.
+///
+/// Most are settled by the time they are listed, by the policy that the operator declared. Those of an entity whose
+/// policy is `manual` are open: they wait for ``SyncEngine/resolve(_:with:)``, or for the engine's conflict handler.
+public struct Conflict: Hashable, Sendable, Identifiable {
+    /// One column, as far as each side's value is known.
+    public struct Field: Hashable, Sendable {
+        /// The column.
+        public var name: String
+        /// The value that the edit was made on; `nil` where the record was new, or this is not known any more.
+        public var base: Value?
+        /// The value set here; `nil` where the record was deleted here.
+        public var mine: Value?
+        /// The value set elsewhere; `nil` where the record was deleted there.
+        public var theirs: Value?
+        /// What stands; `nil` while nobody has decided, and where the record is deleted.
+        public var result: Value?
+
+        /// Makes a field from its values.
+        public init(name: String, base: Value? = nil, mine: Value?, theirs: Value?, result: Value?) {
+            self.name = name
+            self.base = base
+            self.mine = mine
+            self.theirs = theirs
+            self.result = result
+        }
+    }
+
+    /// What an app or its user decides.
+    public enum Resolution: Hashable, Sendable {
+        /// What was set here is written again, as a new edit on the record as it stands now. Of a settled conflict,
+        /// that brings a lost edit back.
+        case keepMine
+        /// What was set elsewhere stands. Of a settled conflict that went to this device, it is written again.
+        case takeTheirs
+        /// These values are written.
+        case merge([String: Value])
+    }
+
+    /// The place in the list.
+    public var id: Int64
+    /// Where the record belongs.
+    public var scope: Scope
+    /// The table's name.
+    public var entity: String
+    /// The record's id on the wire.
+    public var record: String
+    /// How it was settled, or will be.
+    public var rule: ConflictRule
+    /// The columns that both sides have touched; all columns of an edit that met a delete, or that waits.
+    public var fields: [Field]
+    /// Whether the record was deleted here.
+    public var isDelete = false
+    /// Whether the record was deleted elsewhere.
+    public var isDeletedElsewhere = false
+    /// Whether it waits for a decision.
+    public var isOpen = false
+    /// The version of their change, where it is known.
+    public var version: Version?
+    /// When the edit was first made here, in milliseconds since 1970 by this device's clock.
+    public var editedAt: Int64?
+    /// When their change was committed, in milliseconds since 1970 by the server's clock, where it is known.
+    public var theirsAt: Int64?
+    /// When it was noticed here, in milliseconds since 1970.
+    public var noticedAt: Int64
+
+    /// The whole row as it stood here, where it may have to be made anew.
+    var whole: [String: Value]?
+    /// The operation that is kept with it in the outbox.
+    var operation: Int64?
+
+    /// The column of that name.
+    public subscript(_ field: String) -> Field? { fields.first { $0.name == field } }
+}
+
+/// Decides a conflict of an entity whose policy is `manual`; `nil` leaves it in the list of conflicts.
+///
+/// It is asked once for each conflict in the life of an engine, outside any transaction, and the conflict's scope syncs
+/// on when it has answered: a question to the user is better put by returning `nil` and calling
+/// ``SyncEngine/resolve(_:with:)`` later. One that throws leaves the conflict in the list.
+public typealias ConflictHandler = @Sendable (Conflict) async throws -> Conflict.Resolution?

@@ -1,0 +1,373 @@
+import Foundation
+import GRDB
+import Synchronization
+import Testing
+import TidemarkCore
+import TidemarkServer
+import TidemarkWire
+
+@testable import Tidemark
+
+/// Two devices on one server, both with the same note.
+struct Pair {
+    let here: Device
+    let there: Device
+    let server: SyncServer
+
+    init(
+        _ declaration: EntityDeclaration = .state("note"), schema: String = noteSchema, rules: [EntityRule] = []
+    ) async throws {
+        let directory = try TestDirectory()
+        server = try Device.server(in: directory, entities: [declaration], rules: rules)
+        here = try await Device(
+            schema, tables: [declaration.name], server: server, in: directory, name: "here")
+        there = try await Device(
+            schema, tables: [declaration.name], server: server, in: directory, name: "there")
+    }
+
+    /// A note that both hold.
+    func share(_ values: String = "'n1', 'base', 'text', 1, NULL") async throws {
+        try await here.sql("INSERT INTO note VALUES (\(values))")
+        try await here.sync()
+        try await there.sync()
+    }
+
+    func titles() async throws -> [String] {
+        for device in [here, there, here, there] { try await device.sync() }
+        let titles = try await [here.rows("SELECT title FROM note"), there.rows("SELECT title FROM note")]
+        #expect(titles[0] == titles[1])
+        return titles[0].map { $0.replacing("\"", with: "") }
+    }
+}
+
+@Suite("Conflicts: what each side set, what stands, and how to take it back")
+struct ConflictTests {
+    @Test("A field that both have set is listed where it was overwritten, with base, mine, theirs and result")
+    func overwritten() async throws {
+        let pair = try await Pair()
+        try await pair.share()
+        try await pair.there.sql("UPDATE note SET title = 'theirs'")
+        try await pair.there.sync()
+        try await pair.here.sql("UPDATE note SET title = 'mine'")
+        let engine = try pair.here.engine()
+        try await engine.syncNow()
+        let conflict = try #require(try await engine.conflicts().first)
+        #expect(conflict.rule == .lastWriteWins && !conflict.isOpen)
+        #expect(
+            conflict.fields == [
+                .init(name: "title", base: "base", mine: "mine", theirs: "theirs", result: "mine")
+            ])
+        #expect(conflict.version == 2 && conflict.editedAt != nil && conflict.theirsAt != nil)
+        // The other side may have it after all.
+        try await engine.resolve(conflict, with: .takeTheirs)
+        #expect(try await pair.titles() == ["theirs"])
+        #expect(try await engine.conflicts().first?["title"]?.result == "theirs")
+        try await engine.dismiss(conflict)
+        #expect(try await engine.conflicts().isEmpty)
+    }
+
+    @Test("The base of an edit stays known when another row comes under it before it is sent")
+    func baseUnderneath() async throws {
+        let pair = try await Pair()
+        try await pair.share()
+        try await pair.there.sql("UPDATE note SET title = 'theirs'")
+        try await pair.there.sync()
+        let engine = try pair.here.engine()
+        // The edit is made while the exchange that brings the other row is under way.
+        await pair.here.wire.next { request, inner in
+            try await pair.here.sql("UPDATE note SET title = 'mine'")
+            return try await inner.send(request)
+        }
+        for _ in 0..<2 { try await engine.syncNow() }
+        let conflict = try #require(try await engine.conflicts().first)
+        #expect(conflict["title"]?.base == "base")
+        #expect(conflict["title"]?.theirs == "theirs")
+        #expect(try await pair.here.count("tidemark_shadow_note") == 0)
+    }
+
+    // MARK: The later edit
+
+    @Test("The later edit wins whichever device syncs first, and the loser can bring its own back")
+    func laterEdit() async throws {
+        for earlyFirst in [true, false] {
+            let pair = try await Pair(.state("note", conflict: .lastEditWins))
+            try await pair.share()
+            let (early, late) = (pair.here, pair.there)
+            try await early.sql("UPDATE note SET title = 'early'")
+            try await late.sql("UPDATE note SET title = 'late'")
+            for device in earlyFirst ? [early, late] : [late, early] { try await device.sync() }
+            #expect(try await pair.titles() == ["late"])
+            let loser = try (earlyFirst ? late : early).engine()
+            let conflict = try #require(try await loser.conflicts().first)
+            #expect(conflict.rule == .lastEditWins)
+            #expect(conflict["title"]?.base == "base")
+            #expect(conflict["title"]?.result == "late")
+            #expect(conflict["title"]?.mine == (earlyFirst ? "late" : "early"))
+            guard !earlyFirst else { continue }
+            try await loser.resolve(conflict, with: .keepMine)
+            #expect(try await pair.titles() == ["early"])
+        }
+    }
+
+    @Test("A device whose clock stands in 2099 or in 1970 neither wins nor loses for ever", arguments: [2099, 1970])
+    func wrongClock(year: Int) async throws {
+        let pair = try await Pair(.state("note", conflict: .lastEditWins))
+        try await pair.share()
+        let stamp = EditStamp(milliseconds: year == 2099 ? 4_070_908_800_000 : 1000).packed
+        for round in 0..<2 {
+            // The wrong clock edits first and the right one second: the second stands.
+            try await pair.here.sql("UPDATE note SET title = 'wrong \(round)'")
+            try await pair.here.sql("UPDATE tidemark_shadow_note SET tidemark_edited = \(stamp)")
+            try await pair.here.sync()
+            try await pair.there.sql("UPDATE note SET title = 'right \(round)'")
+            #expect(try await pair.titles() == ["right \(round)"])
+        }
+        // It has synced since, so its next edit is later, and stands.
+        try await pair.here.sql("UPDATE note SET title = 'wrong again'")
+        #expect(try await pair.titles() == ["wrong again"])
+    }
+
+    @Test(
+        "Capture stamps edits as the hybrid clock does: later than all that was heard, even where the wall clock is behind"
+    )
+    func stamps() async throws {
+        let pair = try await Pair(.state("note", conflict: .lastEditWins))
+        try await pair.share()
+        let future = EditStamp(milliseconds: 4_070_908_800_000)
+        try await pair.here.sql("UPDATE tidemark_counter SET clock = \(future.packed)")
+        try await pair.here.sql("UPDATE note SET title = 'a'; UPDATE note SET body = 'b'")
+        var clock = HybridClock(last: future)
+        _ = clock.tick(at: 0)
+        let expected = clock.tick(at: 0)
+        #expect(try await pair.here.rows("SELECT tidemark_edited FROM tidemark_shadow_note") == ["\(expected.packed)"])
+        _ = try await pair.here.seal(declarations: Declarations(entities: [.state("note", conflict: .lastEditWins)]))
+        #expect(try await pair.here.sealed().first?.contains(#""editedAt":"\#(expected.text)","syncedAt":"#) == true)
+        // And an answer's time is heard.
+        try await pair.here.sql("UPDATE tidemark_counter SET clock = 5")
+        try await pair.here.apply(#"{"results":[],"syncedAt":9000}"#)
+        #expect(
+            try await pair.here.rows("SELECT clock FROM tidemark_counter") == [
+                "\(EditStamp(milliseconds: 9000).packed)"
+            ])
+    }
+
+    @Test("An edit that is older than the last sync is not made younger by it")
+    func editBeforeSync() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        let declarations = Declarations(entities: [.state("note", conflict: .lastEditWins)])
+        try await device.sql("INSERT INTO note (id) VALUES ('n1')")
+        try await device.sql("UPDATE tidemark_shadow_note SET tidemark_edited = \(EditStamp(milliseconds: 50).packed)")
+        try await device.sql("UPDATE tidemark_scope SET synced_at = 60")
+        _ = try await device.seal(declarations: declarations)
+        let sealed = try #require(try await device.sealed().first)
+        #expect(sealed.contains(#""editedAt":"0000000000320000""#))
+        #expect(!sealed.contains("syncedAt"))
+    }
+
+    // MARK: The app decides
+
+    private func clash(_ pair: Pair) async throws {
+        try await pair.share()
+        try await pair.there.sql("UPDATE note SET title = 'theirs'")
+        try await pair.there.sync()
+        try await pair.here.sql("UPDATE note SET title = 'mine', rank = 7")
+    }
+
+    @Test("Manual: the row is the server's, the edit waits, and each decision travels")
+    func manual() async throws {
+        let decisions: [(Conflict.Resolution, String, String)] = [
+            (.keepMine, "mine", "7"), (.takeTheirs, "theirs", "1"), (.merge(["title": "both"]), "both", "1"),
+        ]
+        for (resolution, title, rank) in decisions {
+            let pair = try await Pair(.state("note", conflict: .manual))
+            try await clash(pair)
+            let engine = try pair.here.engine()
+            let report = try await engine.syncNow()
+            #expect(report.undecided == 1 && report.rejected == 0)
+            #expect(try await pair.here.rows("SELECT title, rank FROM note") == ["\"theirs\"|1"])
+            #expect(try await engine.state(of: "note", id: "n1") == .undecided)
+            #expect(try await engine.status().undecided == 1)
+            #expect(try await engine.rejectedOperations().isEmpty)
+            let conflict = try #require(try await engine.conflicts().first)
+            #expect(conflict.isOpen && conflict.rule == .manual)
+            #expect(
+                conflict["title"] == .init(name: "title", base: "base", mine: "mine", theirs: "theirs", result: nil))
+            #expect(conflict["rank"] == .init(name: "rank", base: 1, mine: 7, theirs: 1, result: nil))
+            // It is not sent again by itself, and not swept off the list.
+            try await engine.dismiss(conflict)
+            #expect(try await engine.syncNow().pushed == 0)
+            try await engine.resolve(conflict, with: resolution)
+            #expect(try await pair.titles() == [title])
+            #expect(try await pair.there.rows("SELECT rank FROM note") == [rank])
+            #expect(try await engine.status().undecided == 0)
+            #expect(try await engine.state(of: "note", id: "n1") == .confirmed)
+            #expect(try await pair.here.count("tidemark_operation WHERE status = 'conflict'") == 0)
+        }
+    }
+
+    @Test("Manual: a handler decides in the same sync; one that answers nothing or throws leaves it in the list")
+    func handler() async throws {
+        struct NotNow: Error {}
+        for answer in ["keep", "nothing", "throw"] {
+            let pair = try await Pair(.state("note", conflict: .manual))
+            try await clash(pair)
+            let asked = Mutex(0)
+            let engine = try pair.here.engine { conflict in
+                asked.withLock { $0 += 1 }
+                #expect(conflict["title"]?.mine == "mine")
+                if answer == "throw" { throw NotNow() }
+                return answer == "keep" ? .keepMine : nil
+            }
+            try await engine.syncNow()
+            try await engine.syncNow()
+            #expect(asked.withLock { $0 } == 1)
+            #expect(try await engine.status().undecided == (answer == "keep" ? 0 : 1))
+            #expect(try await pair.titles() == [answer == "keep" ? "mine" : "theirs"])
+            guard answer != "keep" else { continue }
+            // The next start of the app asks again.
+            let next = try pair.here.engine { _ in .keepMine }
+            try await next.syncNow()
+            #expect(try await pair.titles() == ["mine"])
+        }
+    }
+
+    @Test("Manual: what was typed on top of an edit that waits is judged as made on the same row")
+    func editedOnTop() async throws {
+        let pair = try await Pair(.state("note", conflict: .manual))
+        try await clash(pair)
+        await pair.here.wire.next { request, inner in
+            let answer = try await inner.send(request)
+            try await pair.here.sql("UPDATE note SET title = 'mine too', body = 'more'")
+            return answer
+        }
+        let engine = try pair.here.engine()
+        try await engine.syncNow()
+        // The second edit has not seen theirs either: it does not slip through.
+        let open = try await engine.conflicts()
+        #expect(open.map(\.isOpen) == [true, true])
+        #expect(try await pair.titles() == ["theirs"])
+        try await engine.resolve(try #require(open.last), with: .keepMine)
+        #expect(try await pair.titles() == ["mine too"])
+        #expect(try await pair.there.rows("SELECT body FROM note") == ["\"more\""])
+    }
+
+    @Test("Manual: a decision about a record that was deleted meanwhile makes it anew")
+    func deletedMeanwhile() async throws {
+        let pair = try await Pair(.state("note", conflict: .manual))
+        try await clash(pair)
+        let engine = try pair.here.engine()
+        try await engine.syncNow()
+        let conflict = try #require(try await engine.conflicts().first)
+        try await pair.there.sql("DELETE FROM note")
+        #expect(try await pair.titles() == [])
+        try await engine.resolve(conflict, with: .keepMine)
+        #expect(try await pair.titles() == ["mine"])
+        #expect(try await pair.there.rows("SELECT body, rank FROM note") == ["\"text\"|7"])
+    }
+
+    // MARK: Deletes and edits
+
+    @Test("Deletes win: an edit that was lost to one is listed with all that was known, and can be brought back whole")
+    func deleteWins() async throws {
+        for editFirst in [true, false] {
+            let pair = try await Pair()
+            try await pair.share()
+            let engine = try pair.here.engine()
+            try await pair.here.sql("UPDATE note SET title = 'mine'")
+            if editFirst { try await engine.syncNow() }
+            try await pair.there.sql("DELETE FROM note")
+            try await pair.there.sync()
+            try await engine.syncNow()
+            #expect(try await pair.titles() == [])
+            let conflict = try #require(try await engine.conflicts().first)
+            #expect(conflict.rule == .deleteWins && conflict.isDeletedElsewhere)
+            #expect(conflict["title"]?.mine == "mine")
+            #expect(conflict["title"]?.result == nil)
+            #expect(editFirst || conflict["title"]?.base == "base")
+            try await engine.resolve(conflict, with: .keepMine)
+            #expect(try await pair.titles() == ["mine"])
+            #expect(try await pair.there.rows("SELECT body, rank FROM note") == ["\"text\"|1"])
+            #expect(try await engine.rejectedOperations().isEmpty)
+        }
+    }
+
+    @Test("Edits win: a delete that did not see one brings the row back, and says so")
+    func deleteLoses() async throws {
+        let pair = try await Pair(.state("note", deletes: .lose))
+        try await pair.share()
+        try await pair.there.sql("UPDATE note SET title = 'theirs'")
+        try await pair.there.sync()
+        try await pair.here.sql("DELETE FROM note")
+        let engine = try pair.here.engine()
+        try await engine.syncNow()
+        #expect(try await pair.titles() == ["theirs"])
+        let conflict = try #require(try await engine.conflicts().first)
+        #expect(conflict.rule == .editWins && conflict.isDelete)
+        #expect(conflict.fields == [.init(name: "title", base: "base", mine: nil, theirs: "theirs", result: "theirs")])
+        // Having seen it, the user deletes again.
+        try await engine.resolve(conflict, with: .keepMine)
+        #expect(try await pair.titles() == [])
+    }
+
+    @Test("Edits win: an edit brings a deleted record back on every device, whole")
+    func editRevives() async throws {
+        let pair = try await Pair(.state("note", deletes: .lose))
+        try await pair.share()
+        try await pair.there.sql("DELETE FROM note")
+        try await pair.there.sync()
+        try await pair.here.sql("UPDATE note SET title = 'mine'")
+        let engine = try pair.here.engine()
+        try await engine.syncNow()
+        #expect(try await pair.titles() == ["mine"])
+        #expect(try await pair.there.rows("SELECT body, rank FROM note") == ["\"text\"|1"])
+        let conflict = try #require(try await engine.conflicts().first)
+        #expect(conflict.rule == .editWins && conflict.isDeletedElsewhere)
+        #expect(conflict["title"] == .init(name: "title", base: "base", mine: "mine", theirs: nil, result: "mine"))
+        #expect(try await engine.rejectedOperations().isEmpty)
+    }
+
+    // MARK: The list
+
+    @Test("A rule of the operator's that changes an edit is told with both values")
+    func serverRule() async throws {
+        let rule = EntityRule("note") { edit in
+            guard case .text(let title)? = edit.mine["title"] else { return .accept }
+            return .set(["title": .text(title.uppercased())])
+        }
+        let pair = try await Pair(rules: [rule])
+        try await pair.share()
+        #expect(try await pair.titles() == ["BASE"])
+        let engine = try pair.here.engine()
+        let conflict = try #require(try await engine.conflicts().first)
+        #expect(conflict.rule == .serverRule)
+        #expect(conflict["title"]?.mine == "base" && conflict["title"]?.result == "BASE")
+    }
+
+    @Test("The list is bounded, but what is open stays")
+    func bounded() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        let list = try await device.writer.write { db in
+            for index in 0..<5 {
+                try Conflicts.note(
+                    db,
+                    Conflict(
+                        id: 0, scope: "w:1", entity: "note", record: "n\(index)", rule: .manual,
+                        fields: [
+                            .init(name: "a", base: .real(.infinity), mine: .blob([1]), theirs: nil, result: .null)
+                        ],
+                        isOpen: index == 0, noticedAt: 1))
+            }
+            try db.execute(sql: "UPDATE tidemark_conflict SET id = id + 20000 WHERE id > 3")
+            try Conflicts.note(
+                db,
+                Conflict(
+                    id: 0, scope: "w:1", entity: "note", record: "n9", rule: .manual, fields: [], noticedAt: 1))
+            return try Conflicts.all(db)
+        }
+        #expect(list.map(\.record) == ["n0", "n3", "n4", "n9"])
+        #expect(
+            list.first?.fields == [
+                .init(name: "a", base: .real(.infinity), mine: .blob([1]), theirs: nil, result: .null)
+            ])
+    }
+}
