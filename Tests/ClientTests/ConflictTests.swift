@@ -128,7 +128,7 @@ struct ConflictTests {
     }
 
     @Test(
-        "Capture stamps edits as the hybrid clock does: later than all that was heard, even where the wall clock is behind"
+        "Capture stamps edits as the hybrid clock does: later than all heard, whatever the wall clock says"
     )
     func stamps() async throws {
         let pair = try await Pair(.state("note", conflict: .lastEditWins))
