@@ -82,7 +82,7 @@
             ("entities:\n  task: {defaults: {done: true}}", "2:27", "write 1 or 0"),
             ("entities:\n  task: {ids: both}", "2:15", "client, server"),
             ("entities:\n  log: {kind: events, ids: server}", "2:28", "only appended"),
-            ("entities:\n  log: {kind: events, patch: [a]}", "2:37", "only appended"),
+            ("entities:\n  log: {kind: events, patch: [a]}", "2:30", "only appended"),
             ("entities:\n  log: {kind: events, serverFields: [a]}", "2:37", "only appended"),
             ("entities:\n  log: {kind: events, conflict: mergeFields}", "2:33", "only appended"),
             ("entities:\n  task: {direction: up}", "2:21", "both, pull, push"),
