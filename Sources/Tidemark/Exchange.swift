@@ -4,6 +4,8 @@ import TidemarkWire
 /// One round trip of one scope: what is sent, and what must still hold when the answer comes.
 struct Exchange: Sendable {
     var scope: Scope
+    /// Whether a page is asked for too; not while the scope is being filled.
+    var isPull: Bool
     var since: String?
     var acknowledged: [String: Int64]
     var operationCount: Int
@@ -26,15 +28,11 @@ struct Exchange: Sendable {
     /// Seals what is pending and writes the request. Runs inside a write transaction, so that what is sent is durable
     /// before it leaves.
     init(
-        _ db: Database, scope: Scope, lane: String, layout: Layout, declarations: Declarations, pageLimit: Int,
-        operationLimit: Int, now: Int64
+        _ db: Database, record: ScopeRecord, isPull: Bool, lane: String, layout: Layout, declarations: Declarations,
+        pageLimit: Int, operationLimit: Int, now: Int64
     ) throws {
-        guard layout.schemaVersion == (try Installation.schemaVersion(db)) else {
-            throw SyncError(
-                .databaseFailed, "The app's schema changed just now.", hint: "It is tried again by itself.",
-                scope: scope)
-        }
-        let record = try ScopeRecord.read(db, scope)
+        let scope = record.scope
+        try layout.check(db, scope)
         // A lane that is not in the file is drawn anew: another engine on this file may have told the server all about
         // it and taken it off the list, and its numbers must never be used again.
         let lane = try Outbox.hasLane(db, lane) ? lane : randomHex(bytes: 16)
@@ -43,6 +41,7 @@ struct Exchange: Sendable {
             operationLimit: operationLimit)
         let entries = try sealing.batch()
         self.scope = scope
+        self.isPull = isPull
         self.lane = lane
         self.layout = layout
         self.declarations = declarations
@@ -57,8 +56,8 @@ struct Exchange: Sendable {
         writer.raw("{\"protocolVersion\":1,\"scope\":")
         writer.string(scope.name)
         writer.member("clientId", layout.clientID)
-        if let since { writer.member("since", since) }
-        writer.member("limit", Int64(pageLimit))
+        if isPull, let since { writer.member("since", since) }
+        if isPull { writer.member("limit", Int64(pageLimit)) }
         writer.raw(",\"acked\":{")
         for (index, lane) in acknowledged.sorted(by: { $0.key < $1.key }).enumerated() {
             if index > 0 { writer.raw(",") }
@@ -73,21 +72,26 @@ struct Exchange: Sendable {
         }
         writer.raw("]}")
         request = TransportRequest(
-            method: "POST", path: "/sync", headers: Self.headers(clientID: layout.clientID), body: writer.bytes)
+            method: "POST", path: isPull ? "/sync" : "/sync/push", headers: Self.headers(clientID: layout.clientID),
+            body: writer.bytes)
     }
 
     /// Reads an answer to its end; anything but our own JSON is refused before it comes near the database.
     func answer(_ response: TransportResponse) throws -> Answer {
+        try Self.checkType(of: response, scope: scope)
+        let answer = try Answer(body: response.body)
+        // Asked with a page's limit, so an answer without one has been cut or belongs to something else.
+        guard isPull == (answer.page != nil) else { throw JSONError(.missingMember, at: response.body.count) }
+        return answer
+    }
+
+    static func checkType(of response: TransportResponse, scope: Scope) throws {
         guard response.status == 200 else { throw Failure(response, scope: scope) }
         guard response.header("Content-Type")?.lowercased().hasPrefix("application/json") == true else {
             throw SyncError(
                 .answerUnusable, "Something other than the server answered.",
                 hint: "A network that asks for a login may stand between.", scope: scope)
         }
-        let answer = try Answer(body: response.body)
-        // Asked with a page's limit, so an answer without one has been cut or belongs to something else.
-        guard answer.page != nil else { throw JSONError(.missingMember, at: response.body.count) }
-        return answer
     }
 
     /// What this device answers itself to an operation that no request can carry.

@@ -55,6 +55,19 @@ struct Failure: Error {
         }
     }
 
+    /// The pages of a snapshot do not fit together any more.
+    static func snapshotChanged(_ scope: Scope) -> Failure {
+        let problem = Problem(.snapshotExpired, "The order of entities has changed.")
+        let error = SyncError(.checkpointExpired, problem.detail, hint: problem.code.hint, scope: scope)
+        return Failure(kind: .bootstrap, error: error, problem: problem)
+    }
+
+    private init(kind: FailureClass, error: SyncError, problem: Problem?) {
+        self.kind = kind
+        self.error = error
+        self.problem = problem
+    }
+
     /// The database's own failures, without the statement and its values.
     static func database(_ thrown: any Error, scope: Scope) -> Failure {
         if thrown is SyncError || thrown is Failure || thrown is JSONError { return Failure(thrown, scope: scope) }

@@ -5,27 +5,31 @@ import TidemarkWire
 /// Carries out what one scope's machine decides. It owns the machine, and nothing that the machine could know.
 actor ScopeDriver {
     let scope: Scope
-    private let preparation: Preparation
-    private let configuration: SyncConfiguration
+    let preparation: Preparation
+    let configuration: SyncConfiguration
     private let decider: ConflictDecider
     private let changed: @Sendable () async -> Void
     private var machine: SyncMachine
-    private var sizing: PageSizing
-    private var operationLimit: Int
-    private var lane = randomHex(bytes: 16)
+    var sizing: PageSizing
+    var snapshotSizing: PageSizing
+    var operationLimit: Int
+    var lane = randomHex(bytes: 16)
     private var generator = SystemRandomNumberGenerator()
-    private let clock = ContinuousClock()
+    let clock = ContinuousClock()
     private let start = ContinuousClock().now
     private let signal = WakeSignal()
 
     private(set) var lastError: SyncError?
-    private var counts = SyncReport.Counts()
+    var counts = SyncReport.Counts()
     /// Why nothing is pushed: the token grants only reading. Pulls go on.
-    private var refusal: SyncError?
+    var refusal: SyncError?
     private var fetchError: SyncError?
-    private var current: (exchange: Exchange, answer: Answer, wait: Int64?)?
-    private var problem: Problem?
-    private var nextTimer: Instant?
+    /// An answer that is not applied yet, and what a server that wants less asked for.
+    var current: (answer: Answered, wait: Int64?)?
+    /// Whether the last request of a filling was a push: then a page is next, so that neither holds up the other.
+    var hasPushed = false
+    var problem: Problem?
+    var nextTimer: Instant?
 
     init(
         scope: Scope, preparation: Preparation, configuration: SyncConfiguration, onConflict: ConflictHandler?,
@@ -38,6 +42,7 @@ actor ScopeDriver {
         self.changed = changed
         machine = SyncMachine(configuration.machine)
         sizing = PageSizing(configuration.paging)
+        snapshotSizing = PageSizing(configuration.snapshotPaging)
         operationLimit = configuration.operationLimit
     }
 
@@ -74,7 +79,7 @@ actor ScopeDriver {
     var activity: (state: SyncMachine.State, remaining: Int64) {
         switch machine.state {
         case .waiting(_, let until), .open(let until): (machine.state, max(0, until - now))
-        case .idle, .exchanging, .applying, .stopped: (machine.state, 0)
+        case .idle, .exchanging, .applying, .bootstrapping, .filling, .stopped: (machine.state, 0)
         }
     }
 
@@ -95,7 +100,9 @@ actor ScopeDriver {
             switch effects.removeFirst() {
             case .exchange: event = await attempt { try await exchange() }
             case .apply: event = await attempt { try await apply() }
+            case .bootstrap: event = await attempt { try await bootstrap() }
             case .repair: event = await attempt { try await repair() }
+            case .recover: event = await attempt { try await recover() }
             case .sleep(let until):
                 nextTimer = until
                 event = nil
@@ -117,33 +124,39 @@ actor ScopeDriver {
 
     private func exchange() async throws -> SyncMachine.Event? {
         nextTimer = nil
+        let (layout, declarations) = try await prepared()
+        guard let exchange = try await seal(layout, declarations, isPull: true) else { return .unfilled }
+        return try await send(exchange) { try await self.exchange() }
+    }
+
+    /// The tables as they stand, and what the operator declared.
+    func prepared() async throws -> (Layout, Declarations) {
         let layout = try await database { try await self.preparation.install() }
-        let declarations = try await preparation.declarations(clientID: layout.clientID, scope: scope)
-        let exchange = try await prepare(layout, declarations)
+        return (layout, try await preparation.declarations(clientID: layout.clientID, scope: scope))
+    }
+
+    func send(
+        _ exchange: Exchange, orElse again: () async throws -> SyncMachine.Event?
+    ) async throws -> SyncMachine.Event? {
         lane = exchange.lane
-        if exchange.wanted.isEmpty { fetchError = nil } else { await fetch(exchange) }
+        if exchange.isPull { if exchange.wanted.isEmpty { fetchError = nil } else { await fetch(exchange) } }
         let limit = sizing.limit
         let sent = clock.now
         let response: TransportResponse
-        do { response = try await preparation.transport.send(exchange.request) } catch {
+        do { response = try await send(exchange.request) } catch {
             sizing.failed()
             throw error
         }
-        counts.roundTrips += 1
-        counts.bytesSent += response.bytesSent
-        counts.bytesReceived += response.bytesReceived
         if response.status != 200 {
             let failure = Failure(response, scope: scope)
             if exchange.operationCount > 0, failure.problem?.code == .scopeReadOnly {
                 refusal = failure.error
-                return try await self.exchange()
+                return try await again()
             }
             try await adapt(exchange, failure, status: response.status)
         }
         let answer = try exchange.answer(response)
-        await preparation.heard(fingerprint: response.header(ProtocolVersion.declarationsHeader))
-        let wait = response.header("Backoff").flatMap { Int64($0) }.map { max(0, min($0, 3600)) * 1000 }
-        current = (exchange, answer, wait)
+        await received(.exchange(exchange, answer), response)
         sizing.received(
             rows: answer.page?.hasMore == true ? limit : 0, bytes: response.body.count,
             milliseconds: (clock.now - sent).milliseconds)
@@ -169,26 +182,45 @@ actor ScopeDriver {
         }
     }
 
-    /// Seals in steps: marks that turn out to be no edits make room for those behind them.
-    private func prepare(_ layout: Layout, _ declarations: Declarations) async throws -> Exchange {
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+        let response = try await preparation.transport.send(request)
+        counts.roundTrips += 1
+        counts.bytesSent += response.bytesSent
+        counts.bytesReceived += response.bytesReceived
+        return response
+    }
+
+    func received(_ answer: Answered, _ response: TransportResponse) async {
+        await preparation.heard(fingerprint: response.header(ProtocolVersion.declarationsHeader))
+        let wait = response.header("Backoff").flatMap { Int64($0) }.map { max(0, min($0, 3600)) * 1000 }
+        current = (answer, wait)
+    }
+
+    /// Seals in steps: marks that turn out to be no edits make room for those behind them. `nil` where a page is
+    /// wanted and the scope has to be filled first.
+    func seal(_ layout: Layout, _ declarations: Declarations, isPull: Bool) async throws -> Exchange? {
         let (scope, lane, limit) = (scope, lane, sizing.limit)
         let operations = refusal == nil ? operationLimit : 0
         var marksLeft = Int.max
         while true {
             let exchange = try await database {
-                try await self.preparation.writer.write { db in
-                    try Exchange(
-                        db, scope: scope, lane: lane, layout: layout, declarations: declarations, pageLimit: limit,
-                        operationLimit: operations, now: wallClockMilliseconds())
+                try await self.preparation.writer.write { db -> Exchange? in
+                    let record = try ScopeRecord.read(db, scope)
+                    guard record.isFilled || !isPull else { return nil }
+                    return try Exchange(
+                        db, record: record, isPull: isPull, lane: lane, layout: layout, declarations: declarations,
+                        pageLimit: limit, operationLimit: operations, now: wallClockMilliseconds())
                 }
             }
-            guard operations > 0, exchange.marksLeft > 0, exchange.marksLeft < marksLeft else { return exchange }
+            guard let exchange, operations > 0, exchange.marksLeft > 0, exchange.marksLeft < marksLeft else {
+                return exchange
+            }
             marksLeft = exchange.marksLeft
         }
     }
 
     /// A server, or a proxy before it, that takes less than this device sends at once.
-    private func adapt(_ exchange: Exchange, _ failure: Failure, status: Int) async throws {
+    func adapt(_ exchange: Exchange, _ failure: Failure, status: Int) async throws {
         if failure.problem?.code == .limitOutOfRange, sizing.refused() {
             throw SyncError(.answerUnusable, "The page was too large.", hint: "Smaller ones are asked for.")
         }
@@ -217,11 +249,29 @@ actor ScopeDriver {
     private static let leastTooLarge = 64 << 10
 
     private func apply() async throws -> SyncMachine.Event? {
-        guard let (exchange, answer, wait) = current else { return .applied(hasMore: false, wait: nil) }
+        guard let (answer, wait) = current else { return .applied(hasMore: false, wait: nil) }
         current = nil
         let now = wallClockMilliseconds()
-        let transaction = exchange.transaction(answer, now: now)
-        let prune = now - configuration.finishedRetention.milliseconds
+        let event: SyncMachine.Event
+        switch answer {
+        case .exchange(let exchange, let answer):
+            event = .applied(hasMore: try await apply(exchange.transaction(answer, now: now)), wait: wait)
+        case .page(let request, let answer):
+            let transaction = request.transaction(answer, now: now)
+            let outcome = try await database {
+                try await self.preparation.writer.writeWithoutTransaction { db in try transaction.run(db) }
+            }
+            count(outcome)
+            event = .applied(hasMore: !outcome.isFilled, wait: wait)
+        }
+        lastError = refusal ?? fetchError
+        problem = nil
+        return event
+    }
+
+    /// Returns whether there is more to do at once.
+    private func apply(_ transaction: ApplyTransaction) async throws -> Bool {
+        let prune = transaction.now - configuration.finishedRetention.milliseconds
         let (outcome, isPending) = try await database {
             try await self.preparation.writer.writeWithoutTransaction { db in
                 let outcome = try transaction.run(db)
@@ -230,19 +280,21 @@ actor ScopeDriver {
             }
         }
         let decided = try await database { try await self.decider.decide(transaction.layout) }
+        count(outcome)
+        // What is pending goes on at once where this round got something done; else it waits for the tick.
+        let goesOn =
+            outcome.wanted + decided > 0
+            || isPending && (outcome.verdicts > outcome.deferred || outcome.settled > 0)
+        return outcome.hasMore || !outcome.pageTaken || goesOn
+    }
+
+    private func count(_ outcome: Applier.Outcome) {
         counts.pushed += outcome.verdicts
         counts.received += outcome.received
         counts.applied += outcome.applied
         counts.parked += outcome.parked
         counts.rejected += outcome.rejected
         counts.undecided += outcome.conflicts
-        lastError = refusal ?? fetchError
-        problem = nil
-        // What is pending goes on at once where this round got something done; else it waits for the tick.
-        let goesOn =
-            outcome.wanted + decided > 0
-            || isPending && (outcome.verdicts > outcome.deferred || outcome.settled > 0)
-        return .applied(hasMore: outcome.hasMore || !outcome.pageTaken || goesOn, wait: wait)
     }
 
     private func repair() async throws -> SyncMachine.Event? {
@@ -256,7 +308,7 @@ actor ScopeDriver {
         return nil
     }
 
-    private func database<T: Sendable>(_ work: @Sendable () async throws -> T) async throws -> T {
+    func database<T: Sendable>(_ work: @Sendable () async throws -> T) async throws -> T {
         do { return try await work() } catch { throw Failure.database(error, scope: scope) }
     }
 

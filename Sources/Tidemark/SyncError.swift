@@ -20,7 +20,7 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         case scopeForbidden = "scope_forbidden"
         /// The server refuses the request as it stands; the detail says why.
         case requestRefused = "request_refused"
-        /// The checkpoint can no longer be served; the outbox is kept.
+        /// The checkpoint can no longer be served: the scope is filled again by itself, and the outbox is kept.
         case checkpointExpired = "checkpoint_expired"
         /// Operations are missing from a lane; they are sealed again by themselves.
         case operationGap = "operation_gap"
@@ -65,10 +65,11 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Who has to act.
     public var recovery: Recovery {
         switch code {
-        case .networkUnavailable, .answerUnusable, .serverUnavailable, .serverFailed, .operationGap, .databaseFailed:
+        case .networkUnavailable, .answerUnusable, .serverUnavailable, .serverFailed, .operationGap, .databaseFailed,
+            .checkpointExpired:
             .wait
-        case .unauthenticated, .scopeForbidden, .requestRefused, .checkpointExpired, .declarationMismatch,
-            .tableUnsupported, .configurationInvalid, .schemaUnsupported, .recordGone:
+        case .unauthenticated, .scopeForbidden, .requestRefused, .declarationMismatch, .tableUnsupported,
+            .configurationInvalid, .schemaUnsupported, .recordGone:
             .needsApp
         }
     }

@@ -27,6 +27,9 @@ extension SyncStatus {
             status.complete = record.complete
             status.head = record.head
             status.lastSync = record.lastSync.map(Self.date)
+            status.bootstrap = record.bootstrap.map {
+                SyncStatus.Bootstrap(rows: Int($0.rows), entity: $0.entity ?? $0.swapped.last)
+            }
             self.scopes[scope] = status
         }
     }
@@ -36,7 +39,7 @@ extension SyncStatus {
         scopes[scope]?.activity =
             switch state {
             case .idle: .idle
-            case .exchanging, .applying: .syncing
+            case .exchanging, .applying, .bootstrapping, .filling: .syncing
             case .waiting, .open: .waiting(until: Date(timeIntervalSinceNow: Double(remaining) / 1000))
             case .stopped: error.map(Activity.stopped) ?? .idle
             }

@@ -15,6 +15,14 @@ public struct SyncStatus: Hashable, Sendable {
         case stopped(SyncError)
     }
 
+    /// The filling of a scope from a snapshot: at first, and after the server could not go on from the checkpoint.
+    public struct Bootstrap: Hashable, Sendable {
+        /// Rows that have come so far.
+        public var rows: Int
+        /// The table whose rows come now, as far as it is known.
+        public var entity: String?
+    }
+
     /// How one scope stands.
     public struct ScopeStatus: Hashable, Sendable {
         /// What the engine is doing in it.
@@ -27,6 +35,8 @@ public struct SyncStatus: Hashable, Sendable {
         public var lastSync: Date?
         /// The last failure, until the next success.
         public var lastError: SyncError?
+        /// How far the scope is on its way to being filled anew; `nil` where it is not.
+        public var bootstrap: Bootstrap?
         /// Versions not yet here: the checkpoint's lag.
         public var lag: Version? { head.map { $0 - (complete ?? 0) } }
     }

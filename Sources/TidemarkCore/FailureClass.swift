@@ -10,7 +10,7 @@ package enum FailureClass: Hashable, Sendable, CaseIterable {
     case needsApp
     /// The server waits for other operations first: put the outbox in order and send again.
     case resolve
-    /// The checkpoint can no longer be served: the scope must be fetched anew.
+    /// The checkpoint can no longer be served: the scope is filled anew from a snapshot.
     case bootstrap
 
     /// The class of an HTTP status that is not a success.

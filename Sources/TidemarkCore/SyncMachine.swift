@@ -4,10 +4,17 @@ package struct SyncMachine: Hashable, Sendable {
     package enum State: Hashable, Sendable {
         /// In sync as far as is known. Goes to `exchanging` when woken, at the tick or when the user asks.
         case idle
-        /// One request is out. Goes to `applying`, `waiting`, `open`, `stopped`, or stays after a repair.
+        /// One request is out. Goes to `applying`, `waiting`, `open`, `stopped`, to `bootstrapping` where the scope has
+        /// to be filled first, or stays after a repair.
         case exchanging(attempt: Int)
         /// One answer is with the database. Goes to `exchanging` or `idle`, or where a failure leads.
         case applying(attempt: Int)
+        /// A push or the question for a snapshot's page is out, while the scope is being filled. Goes to `filling`, or
+        /// where a failure leads.
+        case bootstrapping(attempt: Int)
+        /// Its answer is with the database. Goes to `bootstrapping` until the snapshot has ended, then to `exchanging`,
+        /// or where a failure leads.
+        case filling(attempt: Int)
         /// Backing off, or asked to by the server. Goes to `exchanging` at `until` or when the user asks.
         case waiting(attempt: Int, until: Instant)
         /// The breaker is open. Goes to `exchanging` at `until` or when the user asks.
@@ -23,6 +30,8 @@ package struct SyncMachine: Hashable, Sendable {
         case timer
         /// The user asked: waits and the breaker are passed over.
         case reset
+        /// The scope has to be filled from a snapshot before anything can be exchanged.
+        case unfilled
         /// An answer came; it is not applied yet.
         case answered
         /// The answer is in the database. `wait`: what a server that wants less asked for, in milliseconds.
@@ -34,10 +43,15 @@ package struct SyncMachine: Hashable, Sendable {
     package enum Effect: Hashable, Sendable {
         /// Seal what is pending, send it, and ask for the next page.
         case exchange
+        /// Push what is pending, or ask for the snapshot's next page.
+        case bootstrap
         /// Put the answer into the database.
         case apply
         /// Give unanswered operations new numbers in a new lane, before the next exchange.
         case repair
+        /// The server cannot go on from where this device stands: note that the scope is filled anew, and put the
+        /// outbox in order, before the next request.
+        case recover
         /// Come back with `timer` then.
         case sleep(until: Instant)
     }
@@ -57,6 +71,10 @@ package struct SyncMachine: Hashable, Sendable {
     package var settings: Settings
     /// Woken while busy: once more when this is done.
     private var isWanted = false
+    /// How often the scope had to be filled anew since an exchange last went through.
+    private var recoveries = 0
+    /// More make no wait longer.
+    private static let recoveryLimit = 16
 
     package init(_ settings: Settings = Settings()) {
         self.settings = settings
@@ -66,7 +84,7 @@ package struct SyncMachine: Hashable, Sendable {
     /// Whether a request is out or an answer is being applied.
     package var isBusy: Bool {
         switch state {
-        case .exchanging, .applying: true
+        case .exchanging, .applying, .bootstrapping, .filling: true
         case .idle, .waiting, .open, .stopped: false
         }
     }
@@ -77,17 +95,29 @@ package struct SyncMachine: Hashable, Sendable {
         case (.idle, .reset), (.waiting, .reset), (.open, .reset), (.stopped, .reset):
             breaker.reset()
             return exchange(attempt: 0, now: now)
-        case (.exchanging, .wake), (.applying, .wake), (.exchanging, .reset), (.applying, .reset):
+        case (.exchanging, .wake), (.applying, .wake), (.exchanging, .reset), (.applying, .reset),
+            (.bootstrapping, .wake), (.filling, .wake), (.bootstrapping, .reset), (.filling, .reset):
             isWanted = true
             return []
         case (.exchanging(let attempt), .answered):
             state = .applying(attempt: attempt)
             return [.apply]
+        case (.exchanging(let attempt), .unfilled):
+            state = .bootstrapping(attempt: attempt)
+            return [.bootstrap]
+        case (.bootstrapping(let attempt), .answered):
+            state = .filling(attempt: attempt)
+            return [.apply]
         case (.applying, .applied(let hasMore, let wait)):
             breaker.succeeded()
+            recoveries = 0
             return applied(isMoreToDo: hasMore || isWanted, wait: wait ?? 0, now: now)
+        case (.filling, .applied(let hasMore, let wait)):
+            return filled(hasMore: hasMore, wait: wait ?? 0, now: now)
         case (.exchanging(let attempt), .failed(let failure, let wait)),
-            (.applying(let attempt), .failed(let failure, let wait)):
+            (.applying(let attempt), .failed(let failure, let wait)),
+            (.bootstrapping(let attempt), .failed(let failure, let wait)),
+            (.filling(let attempt), .failed(let failure, let wait)):
             return failed(failure, attempt: attempt, wait: wait, now: now, jitter: jitter)
         case (.waiting(let attempt, let until), .timer):
             return now >= until ? exchange(attempt: attempt + 1, now: now) : [.sleep(until: until)]
@@ -97,11 +127,14 @@ package struct SyncMachine: Hashable, Sendable {
             return exchange(attempt: 0, now: now)
         case (.waiting, .wake), (.open, .wake), (.stopped, .wake), (.stopped, .timer): return []
         // Late or repeated; listed by state, so that a new state must be decided.
-        case (.idle, .answered), (.idle, .applied), (.idle, .failed),
-            (.exchanging, .timer), (.exchanging, .applied), (.applying, .timer), (.applying, .answered),
-            (.waiting, .answered), (.waiting, .applied), (.waiting, .failed),
-            (.open, .answered), (.open, .applied), (.open, .failed),
-            (.stopped, .answered), (.stopped, .applied), (.stopped, .failed):
+        case (.idle, .answered), (.idle, .applied), (.idle, .failed), (.idle, .unfilled),
+            (.exchanging, .timer), (.exchanging, .applied),
+            (.applying, .timer), (.applying, .answered), (.applying, .unfilled),
+            (.bootstrapping, .timer), (.bootstrapping, .applied), (.bootstrapping, .unfilled),
+            (.filling, .timer), (.filling, .answered), (.filling, .unfilled),
+            (.waiting, .answered), (.waiting, .applied), (.waiting, .failed), (.waiting, .unfilled),
+            (.open, .answered), (.open, .applied), (.open, .failed), (.open, .unfilled),
+            (.stopped, .answered), (.stopped, .applied), (.stopped, .failed), (.stopped, .unfilled):
             return []
         }
     }
@@ -123,6 +156,19 @@ package struct SyncMachine: Hashable, Sendable {
             return [.sleep(until: now + max(settings.tickMilliseconds, wait))]
         }
         guard wait > 0 else { return exchange(attempt: 0, now: now) }
+        return rest(wait, now: now)
+    }
+
+    /// A page of a snapshot is success, but not where one snapshot after the other leads to no exchange.
+    private mutating func filled(hasMore: Bool, wait: Int64, now: Instant) -> [Effect] {
+        if recoveries < 2 { breaker.succeeded() }
+        guard wait == 0 else { return rest(wait, now: now) }
+        guard hasMore else { return exchange(attempt: 0, now: now) }
+        state = .bootstrapping(attempt: 0)
+        return [.bootstrap]
+    }
+
+    private mutating func rest(_ wait: Int64, now: Instant) -> [Effect] {
         // Nothing failed, so the attempt after this wait is a first one.
         state = .waiting(attempt: -1, until: now + wait)
         return [.sleep(until: now + wait)]
@@ -141,7 +187,15 @@ package struct SyncMachine: Hashable, Sendable {
         case .unauthenticated:
             state = .stopped(failure)
             return [.sleep(until: now + min(settings.tickMilliseconds, settings.longestWaitMilliseconds))]
-        case .needsApp, .bootstrap:
+        case .bootstrap:
+            recoveries = min(recoveries + 1, Self.recoveryLimit)
+            guard recoveries > 1 else {
+                state = .exchanging(attempt: attempt)
+                return [.recover, .exchange]
+            }
+            // A server that refuses what it has just given is not asked in a hurry.
+            return [.recover] + backOff(failure, attempt: recoveries - 2, wait: wait, now: now, jitter: jitter)
+        case .needsApp:
             state = .stopped(failure)
             return []
         }
@@ -161,7 +215,7 @@ package struct SyncMachine: Hashable, Sendable {
         }
         switch state {
         case .open(let until), .waiting(_, let until): return [.sleep(until: until)]
-        case .idle, .exchanging, .applying, .stopped: return []
+        case .idle, .exchanging, .applying, .bootstrapping, .filling, .stopped: return []
         }
     }
 }

@@ -23,6 +23,7 @@ actor Wire: Transport {
 
     private let inner: any Transport
     private var steps: [Step] = []
+    private var pageSteps: [Step] = []
     private(set) var requests: [TransportRequest] = []
     /// The exchanges' answers as text.
     private(set) var answers: [String] = []
@@ -31,16 +32,27 @@ actor Wire: Transport {
 
     init(to inner: any Transport) { self.inner = inner }
 
+    /// What happens to the next exchange or push, behind those that have a step already.
     func next(_ step: @escaping Step) { steps.append(step) }
 
-    /// The exchanges' bodies as text.
-    var bodies: [String] { requests.filter { $0.path == "/sync" }.map { String(decoding: $0.body, as: UTF8.self) } }
+    /// The same for pages of a snapshot.
+    func nextPage(_ step: @escaping Step) { pageSteps.append(step) }
+
+    /// The bodies of exchanges and pushes as text.
+    var bodies: [String] {
+        requests.filter { $0.method == "POST" }.map { String(decoding: $0.body, as: UTF8.self) }
+    }
 
     func send(_ request: TransportRequest) async throws -> TransportResponse {
         requests.append(request)
-        let step = request.path == "/sync" && !steps.isEmpty ? steps.removeFirst() : nil
+        let step: Step?
+        if request.path == "/sync/snapshot" {
+            step = pageSteps.isEmpty ? nil : pageSteps.removeFirst()
+        } else {
+            step = request.method == "POST" && !steps.isEmpty ? steps.removeFirst() : nil
+        }
         let response = if let step { try await step(request, inner) } else { try await inner.send(request) }
-        if request.path == "/sync" { answers.append(String(decoding: response.body, as: UTF8.self)) }
+        if request.method == "POST" { answers.append(String(decoding: response.body, as: UTF8.self)) }
         return response
     }
 }

@@ -100,15 +100,36 @@ struct EngineTests {
         #expect(try await device.count("tidemark_operation WHERE finished_at IS NULL") == 0)
     }
 
-    @Test("a checkpoint that has expired stops the scope and keeps the outbox")
+    @Test("a checkpoint that has expired: the scope is filled anew by itself, and the outbox is sent (A14, I7)")
     func expired() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
+        let engine = try device.engine()
+        try await engine.syncNow()
         try await device.sql("INSERT INTO note (id) VALUES ('n1')")
         await device.wire.next(problem(.checkpointExpired))
+        #expect(try await engine.syncNow().pushed == 1)
+        #expect(try await engine.state(of: "note", id: "n1") == .confirmed)
+        #expect(await device.wire.requests.filter { $0.path == "/sync/snapshot" }.count == 2)
+        #expect(try await engine.status().scopes["w:1"]?.bootstrap == nil)
+    }
+
+    @Test("a server that refuses each checkpoint it has given is not asked in a hurry, and nothing is lost")
+    func expiredForEver() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
         let engine = try device.engine()
+        try await engine.syncNow()
+        try await device.sql("INSERT INTO note (id) VALUES ('n1')")
+        for _ in 0..<2 {
+            await device.wire.next(problem(.checkpointExpired))
+            await device.wire.next { request, inner in try await inner.send(request) }
+        }
+        await device.wire.next(problem(.checkpointExpired))
         let error = await #expect(throws: SyncError.self) { try await engine.syncNow() }
         #expect(error?.code == .checkpointExpired)
-        #expect(try await engine.status().sent == 1)
+        #expect(error?.recovery == .wait)
+        #expect(try await engine.syncNow().scopes["w:1"] != nil)
+        #expect(try await device.rows("SELECT id FROM note") == ["\"n1\""])
+        #expect(try await engine.status().lastError == nil)
     }
 
     @Test("an operation that the server refuses is kept with its reason and holds nobody up")

@@ -23,7 +23,10 @@ struct ConvergenceTests {
     @Test("with two engines on each file at once, and a server that sweeps without a window", arguments: seeds)
     func crowded(seed: UInt64) async throws { try await play(seed &+ 20_000, isCrowded: true) }
 
-    private func play(_ seed: UInt64, isCrowded: Bool) async throws {
+    @Test("where checkpoints and snapshots expire at any moment, with edits under way (A14)", arguments: seeds)
+    func expiring(seed: UInt64) async throws { try await play(seed &+ 40_000, isCrowded: seed % 2 == 0, expiry: 25) }
+
+    private func play(_ seed: UInt64, isCrowded: Bool, expiry: Int = 0) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
@@ -35,6 +38,7 @@ struct ConvergenceTests {
         let devices = try (0..<3).map { index in
             try Device("d\(index)", in: directory, server: server, seed: seed &* 31 &+ UInt64(index))
         }
+        for device in devices { await device.transport.expire(expiry) }
         let page = [1, 2, 3, 50][Int(seed % 4)]
         var engines = try devices.map { try $0.engine(page: page) }
         let others = try devices.map { try $0.engine(page: page, operationLimit: 1) }

@@ -27,6 +27,8 @@ actor FaultyTransport: Transport {
     private let inner: any Transport
     private var generator: SeededGenerator
     private(set) var isFaulty = true
+    /// How often of a hundred times the server cannot go on from where the device stands.
+    private var expiry = 0
 
     struct Lost: Error {}
 
@@ -36,10 +38,26 @@ actor FaultyTransport: Transport {
     }
 
     func heal() { isFaulty = false }
+    func expire(_ percent: Int) { expiry = percent }
+
+    /// What a server says that has forgotten what it would need.
+    private func expired(_ request: TransportRequest) -> TransportResponse? {
+        let code: String
+        switch request.path {
+        case "/sync": code = "checkpoint_expired"
+        case "/sync/snapshot" where request.query.contains { $0.name == "snapshotToken" }: code = "snapshot_expired"
+        default: return nil
+        }
+        guard generator.chance(expiry) else { return nil }
+        let body = #"{"status":410,"code":"\#(code)","detail":"","reason":"retention"}"#
+        return TransportResponse(
+            status: 410, headers: ["Content-Type": "application/problem+json"], body: Array(body.utf8))
+    }
 
     func send(_ request: TransportRequest) async throws -> TransportResponse {
         guard isFaulty else { return try await inner.send(request) }
         if generator.chance(15) { throw Lost() }
+        if expiry > 0, let expired = expired(request) { return expired }
         if generator.chance(15) { _ = try await inner.send(request) }
         var response = try await inner.send(request)
         if generator.chance(15) { throw Lost() }
@@ -77,6 +95,8 @@ final class Device: Sendable {
         var configuration = SyncConfiguration()
         configuration.pageRange = page...page
         configuration.firstPage = page
+        configuration.snapshotRange = page...page
+        configuration.firstSnapshotPage = page
         configuration.operationLimit = operationLimit ?? 1 + page * 2
         return try SyncEngine(
             for: queue, tables: [.table("project"), .table("task")], scopes: ["w:1"], transport: transport,

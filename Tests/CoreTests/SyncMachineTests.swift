@@ -73,6 +73,60 @@ struct SyncMachineTests {
         #expect(!again.contains(.exchange))
     }
 
+    @Test("a scope that has to be filled is: page by page, and then exchanged")
+    func bootstrap() {
+        let machine = machine(.wake)
+        #expect(machine.handle(.unfilled, now: start, jitter: 0) == [.bootstrap])
+        #expect(machine.handle(.answered, now: start, jitter: 0) == [.apply])
+        #expect(machine.handle(.applied(hasMore: true, wait: nil), now: start, jitter: 0) == [.bootstrap])
+        #expect(machine.state == .bootstrapping(attempt: 0))
+        _ = machine.handle(.answered, now: start, jitter: 0)
+        #expect(
+            machine.handle(.applied(hasMore: true, wait: 700), now: start, jitter: 0) == [.sleep(until: start + 700)])
+        #expect(machine.handle(.timer, now: start + 700, jitter: 0) == [.exchange])
+        _ = machine.handle(.unfilled, now: start, jitter: 0)
+        _ = machine.handle(.answered, now: start, jitter: 0)
+        #expect(machine.handle(.applied(hasMore: false, wait: nil), now: start, jitter: 0) == [.exchange])
+    }
+
+    @Test("a failure while the scope is filled waits like any other, and the filling goes on after it")
+    func bootstrapFails() {
+        let machine = machine(.wake, .unfilled)
+        let failed = machine.handle(.failed(.transient, wait: nil), now: start, jitter: 0)
+        #expect(failed == [.sleep(until: start + 1_000)])
+        #expect(machine.handle(.timer, now: start + 1_000, jitter: 0) == [.exchange])
+        #expect(machine.handle(.unfilled, now: start, jitter: 0) == [.bootstrap])
+        #expect(machine.state == .bootstrapping(attempt: 1))
+    }
+
+    @Test("an expired checkpoint is recovered from at once; one snapshot after the other that leads nowhere backs off")
+    func recover() {
+        let machine = machine(.wake)
+        #expect(machine.handle(.failed(.bootstrap, wait: nil), now: start, jitter: 0) == [.recover, .exchange])
+        var now = start
+        for _ in 0..<20 {
+            // The snapshot comes to its end each time, and the next exchange is refused again.
+            if machine.state == .exchanging(attempt: 0) {
+                _ = machine.handle(.unfilled, now: now, jitter: 0)
+                _ = machine.handle(.answered, now: now, jitter: 0)
+                #expect(machine.handle(.applied(hasMore: false, wait: nil), now: now, jitter: 0) == [.exchange])
+            }
+            let effects = machine.handle(.failed(.bootstrap, wait: nil), now: now, jitter: 0)
+            #expect(effects.first == .recover)
+            guard case .sleep(let until) = effects.last else {
+                Issue.record("refused again and again, and no wait")
+                return
+            }
+            now = until
+            #expect(machine.handle(.timer, now: now, jitter: 0) == [.exchange])
+        }
+        #expect(now - start >= 19 * 1_000)
+        // Once an exchange has gone through, the next loss is another one.
+        _ = machine.handle(.answered, now: now, jitter: 0)
+        _ = machine.handle(.applied(hasMore: true, wait: nil), now: now, jitter: 0)
+        #expect(machine.handle(.failed(.bootstrap, wait: nil), now: now, jitter: 0) == [.recover, .exchange])
+    }
+
     @Test("what needs the app stops until the user asks; a bad token is tried again at the tick")
     func stops() {
         let machine = machine(.wake, .failed(.needsApp, wait: nil))
@@ -87,7 +141,10 @@ struct SyncMachineTests {
     @Test("every state that can be reached leads on: to an exchange, by the timer or by the user")
     func everyStateLeadsOn() {
         let events: [SyncMachine.Event] =
-            [.wake, .timer, .reset, .answered, .applied(hasMore: true, wait: nil), .applied(hasMore: false, wait: 3)]
+            [
+                .wake, .timer, .reset, .unfilled, .answered, .applied(hasMore: true, wait: nil),
+                .applied(hasMore: false, wait: 3),
+            ]
             + FailureClass.allCases.map { .failed($0, wait: nil) }
         var seen: Set<SyncMachine> = []
         var waiting = [(SyncMachine(), start)]
@@ -102,7 +159,7 @@ struct SyncMachineTests {
                 var next = machine
                 let effects = next.handle(event, now: now, jitter: 0)
                 // One that comes to rest says when it wants to be called, unless only the app can help.
-                let isStopped = next.state == .stopped(.needsApp) || next.state == .stopped(.bootstrap)
+                let isStopped = next.state == .stopped(.needsApp)
                 if effects.isEmpty, !isStopped {
                     #expect(next.isBusy || next.state == machine.state, "\(machine.state) \(event)")
                 }

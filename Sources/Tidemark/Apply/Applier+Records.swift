@@ -14,7 +14,7 @@ extension Applier {
         let (current, isParked) = try visible(table, id, key)
         let edits = Edits(
             shape: shape, shadow: shadow, operation: operation, current: current, reserved: table.reserved)
-        let base = self.base(of: shadow, ahead: ahead)
+        let base = self.base(of: shadow, ahead: ahead, in: table)
         var truth = shadow
         if let incoming {
             truth.noteBases(edits, shape: shape, base: base, except: operation)
@@ -41,10 +41,10 @@ extension Applier {
     }
 
     /// The version that an edit of the shadow's row was made on; 0: on none.
-    func base(of shadow: Shadow, ahead: Version) -> Version {
+    func base(of shadow: Shadow, ahead: Version, in table: ApplyTable) -> Version {
         switch shadow.state {
         case .absent: 0
-        case .known, .deleted: shadow.version ?? (ahead >= 0 ? ahead : record.base)
+        case .known, .deleted: shadow.version ?? (ahead >= 0 ? ahead : record.base(of: table.shape.name))
         }
     }
 
@@ -140,10 +140,10 @@ extension Applier {
             try table.records.shadow(db, recordKey)
             ?? Shadow(state: current == nil ? .absent : .known, cells: current ?? shape.data.map(\.defaultCell))
         let ahead = try Ahead.version(db, scope, shape.name, id.text) ?? -1
-        let base = self.base(of: shadow, ahead: ahead)
+        let base = self.base(of: shadow, ahead: ahead, in: table)
         // A verdict at or below `complete` is old news, even of a record whose tombstone left no version here: it came
         // with a walk that another engine on this file has finished meanwhile.
-        let known = max(shadow.version ?? -1, ahead, record.complete ?? -1)
+        let known = max(shadow.version ?? -1, ahead, record.complete(of: shape.name) ?? -1)
         // A deferred operation's edits become edits again; of any other, only what was edited since remains.
         let remaining = Edits(
             shape: shape, shadow: shadow, operation: verdict.status == .deferred ? nil : operation, current: current,
@@ -181,9 +181,9 @@ extension Applier {
     /// The usual verdict: taken as it was sent, on a record that nobody has touched since. What is on screen is what
     /// the server has now, so the shadow just goes. `false` where there is more to it.
     private func applyPlain(_ verdict: Verdict, _ entry: OutboxEntry) throws -> Bool {
-        guard verdict.isPlain, !hadAhead,
-            let version = verdict.version, version > record.complete ?? -1, let table = tables[entry.entity],
-            let id = RecordID(entry.record), let key = table.shape.key(of: id),
+        guard verdict.isPlain, !hadAhead, let version = verdict.version, let table = tables[entry.entity],
+            version > record.complete(of: entry.entity) ?? -1, let id = RecordID(entry.record),
+            let key = table.shape.key(of: id),
             try table.records.isSettled(db, key)
         else { return false }
         try Outbox.finish(db, entry, verdict, now: now)

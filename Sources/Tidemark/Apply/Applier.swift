@@ -24,6 +24,8 @@ final class Applier {
         var hasMore = false
         /// Whether the page was taken; one that does not start where the checkpoint stands is not.
         var pageTaken = false
+        /// Whether the page was a snapshot's last.
+        var isFilled = false
     }
 
     let db: Database
@@ -33,23 +35,28 @@ final class Applier {
     var outcome = Outcome()
     private(set) var tables: [String: ApplyTable] = [:]
     /// Versions above this are remembered one by one: a row's, and a verdict's.
-    private(set) var rememberRowsAbove: Version = .max
+    var rememberRowsAbove: Version = .max
     private(set) var rememberVerdictsAbove: Version = 0
     /// Whether versions above `complete` were remembered before this answer.
     private(set) var hadAhead = false
 
-    init(_ db: Database, layout: Layout, record: ScopeRecord, declarations: Declarations, now: Int64) throws {
+    /// - Parameter entities: the tables to write to; `nil`: all of the scope.
+    init(
+        _ db: Database, layout: Layout, record: ScopeRecord, declarations: Declarations, now: Int64,
+        entities: Set<String>? = nil
+    ) throws {
         self.db = db
         self.now = now
         self.record = record
         scope = record.scope
-        for shape in layout.shapes(in: scope) {
+        for shape in layout.shapes(in: scope) where entities?.contains(shape.name) ?? true {
             tables[shape.name] = ApplyTable(shape, declared: declarations.entity(shape.name))
         }
     }
 
     func apply(_ answer: Answer, since: String?) throws {
-        let page = answer.page.flatMap { record.checkpoint == since ? $0 : nil }
+        // A scope that is being filled takes no other page: its checkpoint waits for the snapshot's end.
+        let page = answer.page.flatMap { record.checkpoint == since && record.bootstrap == nil ? $0 : nil }
         let isFirst = page != nil && record.complete == nil && record.checkpoint == nil
         if isFirst { record.origin = page?.head }
         if let page {
@@ -79,24 +86,7 @@ final class Applier {
     }
 
     private func apply(_ page: Answer.Page, body: [UInt8]) throws {
-        let hasAhead = try !Ahead.isEmpty(db, scope)
-        for table in tables.values { try table.begin(db, hasAhead: hasAhead) }
-        try body.withUnsafeBytes { buffer in
-            var reader = JSONReader(UnsafeRawBufferPointer(rebasing: buffer[page.changes]))
-            try reader.enterArray()
-            while try reader.nextElement() {
-                outcome.received += 1
-                guard let change = try IncomingChange.read(from: &reader), let table = table(change, reader),
-                    change.kind == .upsert || change.kind == .delete
-                else {
-                    outcome.skipped += 1
-                    continue
-                }
-                try apply(change, table, reader)
-            }
-            // The statements point into the page's bytes, which end here.
-            for table in tables.values { table.end() }
-        }
+        try body.withUnsafeBytes { try apply(changes: UnsafeRawBufferPointer(rebasing: $0[page.changes])) }
         try settleContests()
         record.checkpoint = page.nextSince
         record.epoch = page.epoch ?? record.epoch
@@ -105,6 +95,27 @@ final class Applier {
         if !page.hasMore { try endWalk(at: page.head) }
         outcome.hasMore = page.hasMore
         outcome.pageTaken = true
+    }
+
+    /// Applies an array of changes; one that names a snapshot's rows also notes which those are.
+    func apply(changes: UnsafeRawBufferPointer, noting seen: SeenRecords? = nil) throws {
+        let hasAhead = try !Ahead.isEmpty(db, scope)
+        for table in tables.values { try table.begin(db, hasAhead: hasAhead) }
+        var reader = JSONReader(changes)
+        try reader.enterArray()
+        while try reader.nextElement() {
+            outcome.received += 1
+            guard let change = try IncomingChange.read(from: &reader), let table = table(change, reader),
+                change.kind == .upsert || change.kind == .delete
+            else {
+                outcome.skipped += 1
+                continue
+            }
+            try seen?.note(change, table, reader)
+            try apply(change, table, reader)
+        }
+        // The statements point into the page's bytes, which end here.
+        for table in tables.values { table.end() }
     }
 
     private func endWalk(at head: Version) throws {

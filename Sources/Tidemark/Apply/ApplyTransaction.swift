@@ -29,11 +29,7 @@ struct ApplyTransaction: Sendable {
     }
 
     private func apply(_ db: Database) throws -> Applier.Outcome {
-        guard layout.schemaVersion == (try Installation.schemaVersion(db)) else {
-            throw SyncError(
-                .databaseFailed, "The app's schema changed during the exchange.", hint: "It is tried again by itself.",
-                scope: scope)
-        }
+        try layout.check(db, scope)
         try Flag.raise(db)
         let record = try ScopeRecord.read(db, scope)
         let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)

@@ -16,6 +16,11 @@ enum Parked {
             .first(db, [.text(entity)]) { _ in true } == nil
     }
 
+    static func records(_ db: Database, _ entity: String, _ scope: Scope) throws -> [String] {
+        try Query(db, "SELECT record FROM tidemark_parked WHERE entity = ?1 AND scope = ?2 ORDER BY record")
+            .rows(db, [.text(entity), .text(scope.name)]) { $0.text(0) }
+    }
+
     static func put(
         _ db: Database, _ shape: TableShape, record: String, scope: Scope, version: Version?, cells: [Cell],
         reason: String, contends: Bool, fresh: Bool

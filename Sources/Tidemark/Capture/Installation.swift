@@ -119,4 +119,13 @@ struct Layout: Hashable, Sendable {
     /// The tables that may hold rows of a scope; those whose scope is constant hold nothing else.
     func shapes(in scope: Scope) -> [TableShape] { shapes.filter { $0.rule.mayHold(scope) } }
     var warnings: [String] { shapes.flatMap(\.warnings) }
+
+    /// Refuses to go on with tables that a migration has changed since they were read.
+    func check(_ db: Database, _ scope: Scope) throws {
+        guard schemaVersion == (try Installation.schemaVersion(db)) else {
+            throw SyncError(
+                .databaseFailed, "The app's schema changed just now.", hint: "It is tried again by itself.",
+                scope: scope)
+        }
+    }
 }

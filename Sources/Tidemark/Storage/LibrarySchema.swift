@@ -31,6 +31,18 @@ enum LibrarySchema {
             walking INTEGER NOT NULL DEFAULT 0, epoch TEXT, head INTEGER, last_sync INTEGER,
             synced_at INTEGER) WITHOUT ROWID;
 
+        -- A scope that is being filled from a snapshot: what is in progress, beside the durable checkpoint above.
+        -- token, cursor: the snapshot and its next page, once it has begun. version: what it is fixed at. direct: there
+        -- were no rows here, so pages go straight into the tables. swapped: entities that stand as of version. entity:
+        -- the one whose pages are staged. asking: the server is asked first what it still has of this device.
+        CREATE TABLE tidemark_bootstrap(
+            scope TEXT NOT NULL PRIMARY KEY, token TEXT, cursor TEXT, version INTEGER NOT NULL,
+            direct INTEGER NOT NULL, swapped TEXT NOT NULL, entity TEXT, rows INTEGER NOT NULL,
+            asking INTEGER NOT NULL) WITHOUT ROWID;
+
+        -- Pages of the snapshot whose entity is not whole yet: the arrays of changes, as they came.
+        CREATE TABLE tidemark_staged(id INTEGER PRIMARY KEY, scope TEXT NOT NULL, changes BLOB NOT NULL);
+
         -- A lane is one opening of this file and one scope. told: how far the server knows that verdicts are applied.
         CREATE TABLE tidemark_lane(
             id TEXT NOT NULL PRIMARY KEY, scope TEXT NOT NULL, next_number INTEGER NOT NULL,

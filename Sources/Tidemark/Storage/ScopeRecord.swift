@@ -16,11 +16,31 @@ struct ScopeRecord: Hashable, Sendable {
     var lastSync: Int64?
     /// The server's time as of the last answer, in milliseconds since 1970.
     var syncedAt: Int64?
+    /// The filling under way, which `write` leaves alone.
+    var bootstrap: Bootstrap?
 
     /// The version that clean rows are known to be at, where nothing else is remembered of them.
     var base: Version { complete ?? origin ?? 0 }
 
+    /// Whether deltas can bring the scope up to date.
+    var isFilled: Bool { checkpoint != nil && bootstrap == nil }
+
+    /// The last version at which the rows of one entity were whole.
+    func complete(of entity: String) -> Version? {
+        guard let bootstrap, bootstrap.covers(entity) else { return complete }
+        return bootstrap.version
+    }
+
+    /// The version that clean rows of one entity are known to be at.
+    func base(of entity: String) -> Version { complete(of: entity) ?? origin ?? 0 }
+
     static func read(_ db: Database, _ scope: Scope) throws -> ScopeRecord {
+        var record = try row(db, scope) ?? ScopeRecord(scope: scope)
+        record.bootstrap = try Bootstrap.read(db, scope)
+        return record
+    }
+
+    private static func row(_ db: Database, _ scope: Scope) throws -> ScopeRecord? {
         try Query(
             db,
             """
@@ -33,7 +53,7 @@ struct ScopeRecord: Hashable, Sendable {
                 origin: row.optionalInteger(2), isWalking: row.integer(3) != 0, epoch: row.optionalText(4),
                 head: row.optionalInteger(5), lastSync: row.optionalInteger(6),
                 syncedAt: row.optionalInteger(7))
-        } ?? ScopeRecord(scope: scope)
+        }
     }
 
     func write(_ db: Database) throws {

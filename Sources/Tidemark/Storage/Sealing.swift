@@ -103,7 +103,9 @@ struct Sealing {
         if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
         if try settleLocally(declared, table, key, id, shadow, current) { return nil }
         let ahead = batch.hasAhead ? try Ahead.version(db, scope.scope, shape.name, id.text) : nil
-        guard var operation = edit(shape, id, shadow, current, reserved, base: shadow.version ?? ahead ?? scope.base)
+        guard
+            var operation = edit(
+                shape, id, shadow, current, reserved, base: shadow.version ?? ahead ?? scope.base(of: shape.name))
         else {
             try table.dropShadow(db, key)
             return nil

@@ -1,0 +1,97 @@
+import GRDB
+import TidemarkWire
+
+/// The one transaction that takes in a page of a snapshot: rows, or their staging, commit together with the place
+/// where the next page begins (A6).
+struct SnapshotTransaction: Sendable {
+    var answer: SnapshotAnswer
+    var scope: Scope
+    /// What the request named.
+    var token: String?
+    var cursor: String?
+    var layout: Layout
+    var declarations: Declarations
+    var now: Int64
+
+    /// Runs on the writer, outside any transaction: foreign keys can only be switched there.
+    func run(_ db: Database) throws -> Applier.Outcome {
+        try ApplyTransaction.withoutForeignKeys(db) {
+            try layout.check(db, scope)
+            try Flag.raise(db)
+            let outcome = try apply(db)
+            try Flag.lower(db)
+            return outcome
+        }
+    }
+
+    private func apply(_ db: Database) throws -> Applier.Outcome {
+        var record = try ScopeRecord.read(db, scope)
+        var outcome = Applier.Outcome()
+        outcome.hasMore = true
+        // Another engine on this file has gone on, has come to the end or has begun anew meanwhile.
+        guard !record.isFilled, record.bootstrap?.token == token, record.bootstrap?.cursor == cursor,
+            record.bootstrap?.isAsking != true
+        else { return outcome }
+        var bootstrap = record.bootstrap ?? Bootstrap(scope: scope)
+        if token == nil { try begin(db, &bootstrap, &record) }
+        bootstrap.cursor = answer.cursor
+        record.bootstrap = bootstrap
+        outcome = try answer.body.withUnsafeBytes { buffer in
+            let changes = UnsafeRawBufferPointer(rebasing: buffer[answer.changes])
+            if bootstrap.isDirect { return try fill(db, &record, changes) }
+            return try Swap(db: db, layout: layout, declarations: declarations, now: now)
+                .take(changes, isLast: !answer.hasMore, &record)
+        }
+        try finish(db, record)
+        outcome.hasMore = true
+        outcome.pageTaken = true
+        outcome.isFilled = !answer.hasMore
+        return outcome
+    }
+
+    private func begin(_ db: Database, _ bootstrap: inout Bootstrap, _ record: inout ScopeRecord) throws {
+        bootstrap.token = answer.token
+        bootstrap.version = answer.version
+        bootstrap.isDirect = try isEmpty(db)
+        if bootstrap.isDirect, record.complete == nil { record.origin = answer.version }
+        record.epoch = answer.epoch ?? record.epoch
+        record.head = max(answer.version, record.head ?? 0)
+    }
+
+    /// Whether there is nothing that a snapshot could contradict.
+    private func isEmpty(_ db: Database) throws -> Bool {
+        guard try Ahead.isEmpty(db, scope) else { return false }
+        return try layout.shapes(in: scope).allSatisfy { shape in
+            try [shape.sql, shape.shadowSQL].allSatisfy { table in
+                try Query(db, "SELECT 1 FROM \(table) LIMIT 1").first(db) { _ in true } == nil
+            } && Parked.isEmpty(db, shape.name)
+        }
+    }
+
+    private func fill(
+        _ db: Database, _ record: inout ScopeRecord, _ changes: UnsafeRawBufferPointer
+    ) throws -> Applier.Outcome {
+        let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
+        // A walk that has outlived its window brings rows as they are now.
+        applier.rememberRowsAbove = answer.version
+        try applier.apply(changes: changes)
+        try applier.settleContests()
+        record.bootstrap?.rows += Int64(applier.outcome.received)
+        return applier.outcome
+    }
+
+    private func finish(_ db: Database, _ record: ScopeRecord) throws {
+        var record = record
+        if let next = answer.nextSince, !answer.hasMore {
+            record.checkpoint = next
+            record.complete = answer.version
+            record.origin = nil
+            record.isWalking = false
+            try Ahead.drop(db, scope, upTo: answer.version)
+            try Bootstrap.end(db, scope)
+        } else {
+            try record.bootstrap?.write(db)
+        }
+        try record.write(db)
+    }
+}

@@ -1,0 +1,128 @@
+import GRDB
+import TidemarkWire
+
+/// Pages of a snapshot are staged as they come, and an entity's rows are swapped in when they are all there: a
+/// snapshot replaces, it never merges (T7). What it does not hold goes; edits are drawn again over what it holds.
+struct Swap {
+    let db: Database
+    let layout: Layout
+    let declarations: Declarations
+    let now: Int64
+
+    /// Keys that are looked at together while what the snapshot does not hold is taken out.
+    private static let batch = 500
+
+    /// Stages a page, and swaps in the entities that it completes.
+    func take(
+        _ changes: UnsafeRawBufferPointer, isLast: Bool, _ record: inout ScopeRecord
+    ) throws -> Applier.Outcome {
+        let (entities, rows) = try Self.entities(of: changes)
+        guard var bootstrap = record.bootstrap else { return Applier.Outcome() }
+        guard bootstrap.swapped.allSatisfy({ !entities.contains($0) }) else {
+            // The order of entities has changed: what is here could not be told from what is still to come.
+            throw Failure.snapshotChanged(bootstrap.scope)
+        }
+        bootstrap.rows += Int64(rows)
+        var whole = [bootstrap.entity].compactMap { $0 }
+        for entity in entities where !whole.contains(entity) { whole.append(entity) }
+        bootstrap.entity = whole.last
+        if isLast {
+            whole += layout.shapes(in: bootstrap.scope).map(\.name)
+                .filter { !whole.contains($0) && !bootstrap.swapped.contains($0) }
+        } else if !whole.isEmpty {
+            whole.removeLast()
+        }
+        var outcome = Applier.Outcome()
+        if !whole.isEmpty { outcome = try swap(Set(whole), changes, record) }
+        outcome.received = rows
+        bootstrap.swapped += whole
+        if !isLast {
+            // Pages of entities that stand now are not needed any more; this one may hold rows of the next.
+            if !whole.isEmpty { try Bootstrap.dropStaged(db, bootstrap.scope) }
+            try Bootstrap.stage(db, bootstrap.scope, changes)
+        }
+        record.bootstrap = bootstrap
+        return outcome
+    }
+
+    /// The entities of a page in their order, and how many rows there are.
+    private static func entities(of changes: UnsafeRawBufferPointer) throws -> ([String], Int) {
+        var entities: [String] = []
+        var last: Range<Int>?
+        var rows = 0
+        var reader = JSONReader(changes)
+        try reader.enterArray()
+        while try reader.nextElement() {
+            rows += 1
+            guard let change = try IncomingChange.read(from: &reader) else { continue }
+            let name = change.entity.range
+            if let last, reader.bytes[last].elementsEqual(reader.bytes[name]) { continue }
+            last = name
+            entities.append(reader.string(change.entity))
+        }
+        return (entities, rows)
+    }
+
+    private func swap(
+        _ entities: Set<String>, _ changes: UnsafeRawBufferPointer, _ record: ScopeRecord
+    ) throws -> Applier.Outcome {
+        let applier = try Applier(
+            db, layout: layout, record: record, declarations: declarations, now: now, entities: entities)
+        guard let bootstrap = record.bootstrap, !applier.tables.isEmpty else { return applier.outcome }
+        applier.rememberRowsAbove = bootstrap.version
+        let seen = try SeenRecords(db)
+        for page in try Bootstrap.staged(db, bootstrap.scope) {
+            try Bootstrap.stagedPage(db, page).withUnsafeBytes { try applier.apply(changes: $0, noting: seen) }
+        }
+        try applier.apply(changes: changes, noting: seen)
+        for table in applier.tables.values.sorted(by: { $0.shape.name < $1.shape.name }) {
+            try takeOut(of: table, applier, at: bootstrap.version)
+        }
+        try seen.clear(db)
+        try applier.settleContests()
+        return applier.outcome
+    }
+
+    /// What the snapshot does not hold was deleted. Entries of events are only ever appended, and what is only pushed
+    /// never comes back: neither goes.
+    private func takeOut(of table: ApplyTable, _ applier: Applier, at version: Version) throws {
+        let declared = declarations.entity(table.shape.name)
+        guard declared.kind == .state, declared.direction != .push else { return }
+        for place in [table.shape.sql, table.shape.shadowSQL] {
+            var last: [Cell]?
+            while true {
+                let keys = try SeenRecords.others(
+                    db, table.shape, in: place, scope: applier.scope, after: last, limit: Self.batch)
+                for key in keys {
+                    guard let id = table.shape.recordID(key),
+                        try !SeenRecords.contains(db, table.shape.name, id)
+                    else { continue }
+                    try applier.takeOut(table, id, key, at: version)
+                }
+                last = keys.last
+                guard keys.count == Self.batch else { break }
+            }
+        }
+        for record in try Parked.records(db, table.shape.name, applier.scope) {
+            guard let id = RecordID(record), let key = table.shape.key(of: id),
+                try !SeenRecords.contains(db, table.shape.name, id)
+            else { continue }
+            try applier.takeOut(table, id, key, at: version)
+        }
+    }
+}
+
+extension Applier {
+    /// Takes out a record that a snapshot as of `version` does not hold, unless more is known of it than the snapshot
+    /// could say. Edits of it that are not sent yet stay, as edits of a deleted record.
+    fileprivate func takeOut(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], at version: Version) throws {
+        let ahead = try Ahead.version(db, scope, table.shape.name, id.text) ?? -1
+        guard ahead <= version else { return }
+        if let shadow = try table.records.shadow(db, key) {
+            guard shadow.state == .known, shadow.version ?? -1 <= version else { return }
+            try rebase(table, id, key, shadow, version: version, ahead: ahead, incoming: nil)
+        } else {
+            try take(table, id, key, version: version, incoming: nil)
+        }
+    }
+}
