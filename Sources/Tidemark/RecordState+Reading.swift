@@ -5,13 +5,16 @@ extension RecordState {
     init(_ db: Database, _ shape: TableShape, _ id: RecordID) throws {
         self = .confirmed
         let record: [Cell] = [.text(shape.name), .text(id.text)]
-        if let reason = try Query(db, "SELECT reason FROM tidemark_parked WHERE entity = ?1 AND record = ?2")
-            .first(db, record, { $0.text(0) })
-        {
+        let key = shape.key(of: id)
+        if let reason = try Query(
+            db, "SELECT reason FROM tidemark_parked WHERE entity = ?1 AND record = ?2 AND leaving = 0"
+        ).first(db, record, { $0.text(0) }), try key.flatMap({ try RecordTable(shape).row(db, $0) }) == nil {
             self = .parked(reason: reason)
-        } else if let key = shape.key(of: id), try RecordTable(shape).shadow(db, key)?.mark != nil {
+        } else if let key, try RecordTable(shape).shadow(db, key)?.mark != nil {
             self = .pending
-        } else if try Outbox.open(db, entity: shape.name, record: id.text) != nil {
+        } else if try Query(
+            db, "SELECT 1 FROM tidemark_operation WHERE entity = ?1 AND record = ?2 AND finished_at IS NULL LIMIT 1"
+        ).first(db, record, { _ in true }) != nil {
             self = .sent
         } else if try Conflicts.isOpen(db, entity: shape.name, record: id.text) {
             self = .undecided

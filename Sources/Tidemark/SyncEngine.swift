@@ -114,23 +114,44 @@ public actor SyncEngine {
         try await install()
         var report = SyncReport()
         var errors: [Scope: SyncError] = [:]
+        var due = Set(scopes)
+        // A verdict in one scope may let something go in another: what moved leaves its old scope then.
+        for _ in 0..<Self.roundLimit where !due.isEmpty {
+            await sync(due, &report, &errors)
+            try Task.checkCancellation()
+            let pushed = report.pushed
+            due = try await unlocked(errors)
+            if pushed == 0 { break }
+        }
+        if let error = scopes.lazy.compactMap({ errors[$0] }).first { throw error }
+        report.duration = clock.now - start
+        return report
+    }
+
+    /// How often scopes may wait for each other: a record that moved on twice before it was sent.
+    private static let roundLimit = 4
+
+    private func sync(_ due: Set<Scope>, _ report: inout SyncReport, _ errors: inout [Scope: SyncError]) async {
         await withTaskGroup(of: (Scope, SyncReport.Counts, SyncError?).self) { group in
-            for driver in drivers {
+            for driver in drivers where due.contains(driver.scope) {
                 group.addTask {
                     let (counts, error) = await driver.syncNow()
                     return (driver.scope, counts, error)
                 }
             }
             for await (scope, counts, error) in group {
-                report.scopes[scope] = counts
+                report.scopes[scope, default: SyncReport.Counts()] += counts
                 report.total += counts
                 errors[scope] = error
             }
         }
-        try Task.checkCancellation()
-        if let error = scopes.lazy.compactMap({ errors[$0] }).first { throw error }
-        report.duration = clock.now - start
-        return report
+    }
+
+    /// The scopes in which something can be sent now, and nothing failed.
+    private func unlocked(_ errors: [Scope: SyncError]) async throws -> Set<Scope> {
+        guard scopes.count > 1, let layout = await preparation.layout else { return [] }
+        let scopes = scopes.filter { errors[$0] == nil }
+        return try await writer.read { db in Set(try scopes.filter { try Pending.exists(db, layout, $0) }) }
     }
 
     /// Says that there may be news, as a push notification or a nudge does: every scope is pulled soon.

@@ -12,6 +12,7 @@ extension SyncStatus {
         }
         let marks = try Pending.marks(db)
         pending = marks.count
+        waiting = try Pending.waiting(db, followed: scopes)
         let oldest =
             try Query(
                 db, "SELECT min(coalesce(edited_at, sealed_at)) FROM tidemark_operation WHERE finished_at IS NULL"
@@ -20,7 +21,7 @@ extension SyncStatus {
         sent = try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE finished_at IS NULL")
         rejected = try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE status = 'rejected'")
         undecided = try Pending.count(db, "SELECT count(*) FROM tidemark_conflict WHERE is_open")
-        parked = try Pending.count(db, "SELECT count(*) FROM tidemark_parked")
+        parked = try Pending.count(db, "SELECT count(*) FROM tidemark_parked WHERE leaving = 0")
         for scope in scopes {
             let record = try ScopeRecord.read(db, scope)
             var status = ScopeStatus()

@@ -45,6 +45,8 @@ public struct SyncStatus: Hashable, Sendable {
     public var activity: Activity = .idle
     /// Records with edits that are not sealed for sending yet.
     public var pending = 0
+    /// Those of them that belong to a scope which this engine does not follow: they wait until one does.
+    public var waiting = 0
     /// When the oldest edit without a verdict was made.
     public var pendingSince: Date?
     /// Operations sealed for sending, without a verdict.
@@ -53,7 +55,8 @@ public struct SyncStatus: Hashable, Sendable {
     public var rejected = 0
     /// Conflicts that wait for a decision; see ``SyncEngine/conflicts()``.
     public var undecided = 0
-    /// Rows that this device's schema does not take as things stand.
+    /// Rows that are kept aside: this device's schema does not take them as things stand, or another scope's row has
+    /// their place.
     public var parked = 0
     /// When all scopes were last in sync.
     public var lastSync: Date?

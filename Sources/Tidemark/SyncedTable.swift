@@ -4,7 +4,10 @@ public import TidemarkWire
 /// A table that is kept in sync, and how.
 ///
 /// ```swift
-/// [.table(Project.self), .table(Todo.self, conflicts: .mergeFields), .table("tag", scope: .constant("user:42"))]
+/// [
+///     .table(Project.self, scope: .column("workspace_id", prefix: "workspace:")),
+///     .table("tag", scope: .constant("user:42")),
+/// ]
 /// ```
 public struct SyncedTable: Hashable, Sendable {
     /// The table's name, which is the entity's name on the wire.

@@ -101,8 +101,10 @@
                     })
             }
             parked = try await device.database.read { db in
-                try Row.fetchAll(db, sql: "SELECT entity, record, reason FROM tidemark_parked ORDER BY 1, 2")
-                    .map { Aside(table: $0[0], record: $0[1], reason: $0[2]) }
+                try Row.fetchAll(
+                    db, sql: "SELECT entity, record, reason FROM tidemark_parked WHERE leaving = 0 ORDER BY 1, 2"
+                )
+                .map { Aside(table: $0[0], record: $0[1], reason: $0[2]) }
             }
         }
 

@@ -10,7 +10,7 @@ extension Applier {
         incoming: [Int: Cell]?
     ) throws {
         let shape = table.shape
-        let operation = try Outbox.open(db, entity: shape.name, record: id.text)?.operation()
+        let operation = try Outbox.open(db, entity: shape.name, record: id.text, scope: scope.name)?.operation()
         let (current, isParked) = try visible(table, id, key)
         let edits = Edits(
             shape: shape, shadow: shadow, operation: operation, current: current, reserved: table.reserved)
@@ -33,10 +33,10 @@ extension Applier {
     func visible(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws -> (cells: [Cell]?, isParked: Bool) {
         if let row = try table.records.row(db, key) {
             // Made here anew while its namesake was parked: what is on screen is what counts.
-            try Parked.remove(db, table.shape.name, id.text)
+            try Parked.remove(db, table.shape.name, id.text, scope.name)
             return (row, false)
         }
-        let parked = try Parked.cells(db, table.shape, id)
+        let parked = try Parked.cells(db, table.shape, id, scope.name)
         return (parked, parked != nil)
     }
 
@@ -54,15 +54,16 @@ extension Applier {
         current: [Cell]?, isParked: Bool
     ) throws {
         let new = truth.drawn(with: operation, edits, shape: table.shape, current: current)
-        try put(table, id, key, from: current, isParked: isParked, to: new, version: truth.version)
         let isPending =
             switch edits {
             case .none: operation != nil
             case .deleted: operation != nil || truth.state == .known
             case .fields: true
             }
+        try put(
+            table, id, key, from: current, isParked: isParked, to: new, version: truth.version, isPending: isPending)
         if isPending {
-            try table.records.write(db, key, truth)
+            try table.records.write(db, key, placed(truth, table.shape, key, new, isSent: operation != nil))
         } else {
             try table.records.dropShadow(db, key)
             try Outbox.forgetLocalRefusals(db, entity: table.shape.name, record: id.text)
@@ -135,6 +136,7 @@ extension Applier {
         guard let table = tables[entry.entity], let id = RecordID(entry.record), let recordKey = table.shape.key(of: id)
         else { return try Outbox.finish(db, entry, verdict, now: now) }
         let shape = table.shape
+        if try applyAside(verdict, entry, table, id, recordKey) { return }
         let (current, isParked) = try visible(table, id, recordKey)
         let shadow =
             try table.records.shadow(db, recordKey)
@@ -176,6 +178,7 @@ extension Applier {
         try noteConflicts(
             verdict, Meeting(entry: entry, operation: operation, shape: shape, shadow: shadow, current: current))
         try redraw(table, id, recordKey, truth, nil, remaining, current: current, isParked: isParked)
+        if hadWaiting { try settleMove(verdict, table, id, recordKey, wasThere: current != nil) }
     }
 
     /// The usual verdict: taken as it was sent, on a record that nobody has touched since. What is on screen is what
@@ -184,13 +187,14 @@ extension Applier {
         guard verdict.isPlain, !hadAhead, let version = verdict.version, let table = tables[entry.entity],
             version > record.complete(of: entry.entity) ?? -1, let id = RecordID(entry.record),
             let key = table.shape.key(of: id),
-            try table.records.isSettled(db, key)
+            try table.records.isSettled(db, key, in: scope)
         else { return false }
         try Outbox.finish(db, entry, verdict, now: now)
         if version > rememberVerdictsAbove {
             try Ahead.note(db, scope, entry.entity, entry.record, version, deleted: entry.isDelete)
         }
         try table.records.dropShadow(db, key)
+        if hadWaiting { try Parked.settle(db, entry.entity, entry.record, as: .moved) }
         return true
     }
 

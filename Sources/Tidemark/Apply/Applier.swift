@@ -39,6 +39,8 @@ final class Applier {
     private(set) var rememberVerdictsAbove: Version = 0
     /// Whether versions above `complete` were remembered before this answer.
     private(set) var hadAhead = false
+    /// Whether rows waited to leave their scopes before this answer.
+    private(set) var hadWaiting = false
 
     /// - Parameter entities: the tables to write to; `nil`: all of the scope.
     init(
@@ -50,7 +52,7 @@ final class Applier {
         self.record = record
         scope = record.scope
         for shape in layout.shapes(in: scope) where entities?.contains(shape.name) ?? true {
-            tables[shape.name] = ApplyTable(shape, declared: declarations.entity(shape.name))
+            tables[shape.name] = ApplyTable(shape, in: scope, declared: declarations.entity(shape.name))
         }
     }
 
@@ -66,6 +68,7 @@ final class Applier {
             rememberVerdictsAbove = record.base
         }
         hadAhead = try !Ahead.isEmpty(db, scope)
+        hadWaiting = try Parked.isAnyWaiting(db)
         for result in answer.results { try apply(result.key, result.verdict) }
         if let page {
             try apply(page, body: answer.body)
@@ -154,13 +157,28 @@ final class Applier {
         guard change.version > known else { return }
         if change.version > rememberRowsAbove { try remember(change, table, reader) }
         let incoming = change.kind == .delete ? nil : try table.cells(change, reader)
+        try receive(
+            table, id, key, version: change.version, ahead: known, incoming: incoming, isMove: change.isMove)
+    }
+
+    /// Takes in what the server says of one record: its row, or that it was deleted.
+    ///
+    /// - Parameter isMove: a delete: the record lives on in another scope.
+    func receive(
+        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], version: Version, ahead known: Version,
+        incoming: [Int: Cell]?, isMove: Bool
+    ) throws {
+        if try keepAside(table, id, key, version: version, incoming: incoming) {
+            outcome.applied += 1
+            return
+        }
         // The children of a parent that moved away stay with it, wherever it is.
-        if incoming == nil, !change.isMove { try noteTombstone(table, id, key) }
+        if incoming == nil, !isMove { try noteTombstone(table, id, key) }
         if let shadow = try table.records.shadow(db, key) {
-            guard change.version > shadow.version ?? -1 || shadow.state == .deleted else { return }
-            try rebase(table, id, key, shadow, version: change.version, ahead: known, incoming: incoming)
+            guard version > shadow.version ?? -1 || shadow.state == .deleted else { return }
+            try rebase(table, id, key, shadow, version: version, ahead: known, incoming: incoming)
         } else {
-            try take(table, id, key, version: change.version, incoming: incoming)
+            try take(table, id, key, version: version, incoming: incoming)
         }
         outcome.applied += 1
     }
@@ -187,11 +205,14 @@ final class Applier {
     /// Makes the visible row what it should be. A row that the schema refuses is parked; its old image goes.
     func put(
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], from current: [Cell]?, isParked: Bool, to new: [Cell]?,
-        version: Version?
+        version: Version?, isPending: Bool = false
     ) throws {
+        if let new, !isPending, table.shape.scope(ofKey: key, new) != scope {
+            return try putAside(table, id, key, new, isOnScreen: current != nil && !isParked, version: version)
+        }
         guard new != current else { return }
         guard let new else {
-            if isParked { return try Parked.remove(db, table.shape.name, id.text) }
+            if isParked { return try Parked.remove(db, table.shape.name, id.text, scope.name) }
             do { try table.records.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {
                 // A trigger of the app's own keeps the row; it is shown as parked so that it is not overlooked.
                 try park(table, id, current ?? [], version: version, error)
@@ -200,7 +221,7 @@ final class Applier {
         }
         if isParked {
             return try Parked.put(
-                db, table.shape, record: id.text, scope: scope, version: version, cells: new,
+                db, table.shape, record: id.text, scope: scope.name, version: version, cells: new,
                 reason: "Waiting for its place.", contends: true, fresh: true)
         }
         do { try table.records.write(db, key, new) } catch let error as DatabaseError where error.refusesRow {
@@ -217,14 +238,14 @@ final class Applier {
         table.mayContend = true
         outcome.parked += 1
         try Parked.put(
-            db, table.shape, record: id.text, scope: scope, version: version, cells: cells, reason: error.refusal,
+            db, table.shape, record: id.text, scope: scope.name, version: version, cells: cells, reason: error.refusal,
             contends: error.dependsOnOthers, fresh: false)
     }
 
     func settleContests() throws {
         for table in tables.values {
             guard try table.mayContend || !Parked.isEmpty(db, table.shape.name) else { continue }
-            let placed = try Contest(db: db, scope: scope, table: table.records).settle()
+            let placed = try Contest(db: db, table: table.records).settle()
             outcome.parked = max(0, outcome.parked - placed)
         }
     }

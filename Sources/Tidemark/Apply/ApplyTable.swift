@@ -17,14 +17,23 @@ final class ApplyTable {
         var isWhole: Bool
     }
 
+    private let scope: Scope
+    /// What a row's scope column holds here, as text and as an integer.
+    private let placeText: [UInt8]
+    private let placeNumber: Int64?
+
     private var upserts: [Columns: Query] = [:]
     private var last: (columns: Columns, query: Query)?
     private var deletion: Query?
     private var present: [Int] = []
     private var scalars: [JSONScalar] = []
 
-    init(_ shape: TableShape, declared: EntityDeclaration) {
+    init(_ shape: TableShape, in scope: Scope, declared: EntityDeclaration) {
         self.shape = shape
+        self.scope = scope
+        let place = shape.placeText(of: scope)
+        placeText = Array(place.utf8)
+        placeNumber = Int64(place).flatMap { String($0) == place ? $0 : nil }
         records = RecordTable(shape)
         name = Array(shape.name.utf8)
         self.reserved = Set(shape.data.indices.filter { declared.serverFields.contains(shape.data[$0].name) })
@@ -51,11 +60,12 @@ final class ApplyTable {
         guard shape.key.count == 1, change.kind == .upsert || shape.children.isEmpty else { return false }
         let query: Query
         if change.kind == .delete {
-            query = try deletion ?? Query(db, "DELETE FROM \(shape.sql) WHERE \(shape.key[0].sql) = ?1")
+            query = try deletion ?? deletionQuery(db)
             deletion = query
             query.reset()
         } else {
             try readFields(change, reader)
+            guard !shape.isScopedByColumn || saysScope(reader) else { return false }
             query = try upsertQuery(db, isWhole: !change.isPartial)
             query.reset()
         }
@@ -66,7 +76,23 @@ final class ApplyTable {
             end(keepingPlain: true)
             return false
         }
-        return true
+        // A row that another scope has here is left alone.
+        return !shape.isScopedByColumn || db.changesCount > 0
+    }
+
+    private func deletionQuery(_ db: Database) throws -> Query {
+        let isHere = shape.isScopedByColumn ? " AND \(shape.isInSQL(scope, shape.sql))" : ""
+        return try Query(db, "DELETE FROM \(shape.sql) WHERE \(shape.key[0].sql) = ?1" + isHere)
+    }
+
+    /// Whether the row that was read is in the page's scope, as far as its data tell.
+    private func saysScope(_ reader: JSONReader) -> Bool {
+        guard let place = present.firstIndex(where: { $0 == shape.scopeIndex }) else { return false }
+        switch scalars[place] {
+        case .text(let text) where !text.hasEscapes: return reader.bytes[text.range].elementsEqual(placeText)
+        case .integer(let value): return value == placeNumber
+        case .null, .text, .real, .blob: return false
+        }
     }
 
     private func end(keepingPlain: Bool) {
@@ -125,7 +151,13 @@ final class ApplyTable {
         // Rows of one table mostly hold the same columns.
         if let last, last.columns.present == present, last.columns.isWhole == isWhole { return last.query }
         let columns = Columns(present: present, isWhole: isWhole)
-        let query = try upserts[columns] ?? Query(db, RecordTable.upsert(shape, present, isWhole: isWhole))
+        let query =
+            try upserts[columns]
+            ?? Query(
+                db,
+                RecordTable.upsert(
+                    shape, present, isWhole: isWhole,
+                    only: shape.isScopedByColumn ? shape.isInSQL(scope, shape.sql) : nil))
         upserts[columns] = query
         last = (columns, query)
         return query

@@ -3,47 +3,76 @@ import GRDBSQLite
 import TidemarkWire
 
 /// After each page, contenders for a unique value stand as if they had been inserted in the order of their record
-/// ids, so that all devices choose alike and a swap of two unique values goes through.
+/// ids, so that all devices choose alike and a swap of two unique values goes through. One record that several scopes
+/// hold has its row from the first of them, by name.
 struct Contest {
     let db: Database
-    let scope: Scope
     let table: RecordTable
+
+    private struct Contender {
+        var record: String
+        var scope: String
+    }
 
     /// Returns how many parked rows found their place.
     func settle() throws -> Int {
         let shape = table.shape
         var placed = 0
-        var last = ""
+        var last: Contender?
         // Losers that are evicted have larger ids than the winner, so they come up later in the same walk.
-        while let record = try next(after: last) {
-            last = record
-            guard let id = RecordID(record), let key = shape.key(of: id),
-                let cells = try Parked.cells(db, shape, id)
+        while let contender = try next(after: last) {
+            last = contender
+            guard let id = RecordID(contender.record), let key = shape.key(of: id),
+                let cells = try Parked.cells(db, shape, id, contender.scope)
             else { continue }
+            switch try claim(contender, id, key, cells) {
+            case .none: continue
             // The app made the record anew meanwhile: its row is newer than the parked one.
-            guard try table.row(db, key) == nil else {
-                try Parked.remove(db, shape.name, record)
-                continue
-            }
-            if try place(id, key, cells) {
-                try Parked.remove(db, shape.name, record)
+            case .outdated: try Parked.remove(db, shape.name, contender.record, contender.scope)
+            case .due:
+                guard try place(id, key, cells, contender.scope) else { continue }
+                try Parked.remove(db, shape.name, contender.record, contender.scope)
                 placed += 1
             }
         }
         return placed
     }
 
-    private func next(after record: String) throws -> String? {
+    private func next(after last: Contender?) throws -> Contender? {
         try Query(
             db,
             """
-            SELECT record FROM tidemark_parked WHERE entity = ?1 AND record > ?2 AND (contends OR fresh)
-            ORDER BY record LIMIT 1
+            SELECT record, scope FROM tidemark_parked
+            WHERE entity = ?1 AND record >= ?2 AND (record, scope) > (?2, ?3) AND leaving = 0 AND (contends OR fresh)
+            ORDER BY record, scope LIMIT 1
             """
-        ).first(db, [.text(table.shape.name), .text(record)]) { $0.text(0) }
+        ).first(db, [.text(table.shape.name), .text(last?.record ?? ""), .text(last?.scope ?? "")]) {
+            Contender(record: $0.text(0), scope: $0.text(1))
+        }
     }
 
-    private func place(_ id: RecordID, _ key: [Cell], _ cells: [Cell]) throws -> Bool {
+    private enum Claim {
+        case none, outdated, due
+    }
+
+    /// Whether the record's place in the table is free for this scope's row, or another scope's clean row gives way.
+    private func claim(_ contender: Contender, _ id: RecordID, _ key: [Cell], _ cells: [Cell]) throws -> Claim {
+        let shape = table.shape
+        let row = try table.row(db, key)
+        guard shape.isScopedByColumn else { return row == nil ? .due : .outdated }
+        let holder = try table.holder(db, key)
+        if holder == contender.scope { return row == nil ? .due : .outdated }
+        guard let holder else {
+            return shape.scope(ofKey: key, cells)?.name == contender.scope ? .due : .none
+        }
+        guard try table.shadow(db, key) == nil, contender.scope < holder else {
+            return .none
+        }
+        try evict(Rival(id: id, key: key))
+        return .due
+    }
+
+    private func place(_ id: RecordID, _ key: [Cell], _ cells: [Cell], _ scope: String) throws -> Bool {
         guard let refusal = try attempt(key, cells) else { return true }
         var reason = refusal
         if refusal.isUniqueViolation {
@@ -52,7 +81,7 @@ struct Contest {
             let rivals = try self.rivals(key, cells).filter { id < $0.id }
             if !rivals.isEmpty {
                 try db.execute(sql: "SAVEPOINT tidemark_contest")
-                for rival in rivals { try evict(rival, by: id) }
+                for rival in rivals { try evict(rival) }
                 if let still = try attempt(key, cells) {
                     try db.execute(sql: "ROLLBACK TO tidemark_contest")
                     reason = still
@@ -135,11 +164,17 @@ struct Contest {
             .filter { $0 != key }.compactMap { key in shape.recordID(key).map { Rival(id: $0, key: key) } }
     }
 
-    private func evict(_ rival: Rival, by winner: RecordID) throws {
+    private func evict(_ rival: Rival) throws {
         guard let cells = try table.row(db, rival.key) else { return }
+        let shape = table.shape
+        let shadow = try table.shadow(db, rival.key)
+        let place = shape.scope(ofKey: rival.key, cells)?.name ?? ""
         try table.deleteRow(db, rival.key)
+        // An edited row that was never sent is found again where its mark is.
+        if let shadow, shape.isScopedByColumn, shadow.scope == nil { try table.setPlace(db, rival.key, place) }
         try Parked.put(
-            db, table.shape, record: rival.id.text, scope: scope, version: nil, cells: cells,
-            reason: "Another record holds the same unique value.", contends: true, fresh: true)
+            db, shape, record: rival.id.text, scope: shadow?.scope ?? place, version: nil, cells: cells,
+            reason: "Another record holds the same unique value, or another scope the record.", contends: true,
+            fresh: true)
     }
 }

@@ -117,7 +117,7 @@ extension Applier {
         _ reader: JSONReader
     ) throws {
         let ahead = try Ahead.version(db, scope, table.shape.name, id.text) ?? -1
-        let shadow = try table.records.shadow(db, key)
+        let shadow = try ownShadow(table, key)
         // A verdict or page that came meanwhile knows the record better than this answer.
         guard max(ahead, shadow?.version ?? -1) <= head else { return }
         let incoming = change.kind == .upsert ? try table.cells(change, reader) : nil
@@ -126,6 +126,10 @@ extension Applier {
                 try noteLostEdits(table, id.text, unseenSince: base, version: change.version)
             }
             try Ahead.note(db, scope, table.shape.name, id.text, change.version, deleted: incoming == nil)
+        }
+        if try keepAside(table, id, key, version: change.version, incoming: incoming) {
+            outcome.applied += 1
+            return
         }
         // One that is merely absent was perhaps never heard of here: it settles nothing.
         if change.kind == .delete, !change.isMove { try noteTombstone(table, id, key) }

@@ -1,14 +1,49 @@
 import GRDB
 import TidemarkWire
 
-/// Rows that the app's schema does not take as things stand: kept whole, shown in the status, tried again.
+/// Rows that a scope holds and the table does not: kept whole, shown in the status, tried again.
 enum Parked {
-    static func cells(_ db: Database, _ shape: TableShape, _ id: RecordID) throws -> [Cell]? {
-        guard
-            let bytes = try Query(db, "SELECT data FROM tidemark_parked WHERE entity = ?1 AND record = ?2")
-                .first(db, [.text(shape.name), .text(id.text)], { $0.blob(0) })
-        else { return nil }
-        return try decode(bytes, shape)
+    /// A row that left for another scope stays here until the server has taken its delete (PROTOCOL.md 4).
+    enum Leaving: Int64 {
+        /// It does not leave.
+        case no = 0
+        /// The server has not said yet whether it took the row in its new scope.
+        case waiting = 1
+        /// It did; the delete here is to be sealed.
+        case moved = 2
+        /// It did not, and the row was deleted here meanwhile: the delete here is to be sealed.
+        case deleted = 3
+        /// The delete is sealed, and has no verdict yet.
+        case sealed = 4
+    }
+
+    struct Entry {
+        var cells: [Cell]
+        var version: Version?
+        var leaving: Leaving
+    }
+
+    /// - Parameter scope: by name; the empty text stands for rows that were never sent and belong to none.
+    static func entry(_ db: Database, _ shape: TableShape, _ id: RecordID, _ scope: String) throws -> Entry? {
+        try Query(
+            db, "SELECT data, version, leaving FROM tidemark_parked WHERE entity = ?1 AND record = ?2 AND scope = ?3"
+        ).first(db, [.text(shape.name), .text(id.text), .text(scope)]) { row in
+            Entry(
+                cells: try decode(row.blob(0), shape), version: row.optionalInteger(1),
+                leaving: Leaving(rawValue: row.integer(2)) ?? .no)
+        }
+    }
+
+    /// A record's row that would be in the table if the schema took it, with the edits made here.
+    static func cells(_ db: Database, _ shape: TableShape, _ id: RecordID, _ scope: String) throws -> [Cell]? {
+        guard let entry = try entry(db, shape, id, scope), entry.leaving == .no else { return nil }
+        return entry.cells
+    }
+
+    /// Whether any scope has the record here, off the table.
+    static func exists(_ db: Database, _ entity: String, _ record: String) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_parked WHERE entity = ?1 AND record = ?2 LIMIT 1")
+            .first(db, [.text(entity), .text(record)]) { _ in true } ?? false
     }
 
     static func isEmpty(_ db: Database, _ entity: String) throws -> Bool {
@@ -22,7 +57,7 @@ enum Parked {
     }
 
     static func put(
-        _ db: Database, _ shape: TableShape, record: String, scope: Scope, version: Version?, cells: [Cell],
+        _ db: Database, _ shape: TableShape, record: String, scope: String, version: Version?, cells: [Cell],
         reason: String, contends: Bool, fresh: Bool
     ) throws {
         try Query(
@@ -30,18 +65,18 @@ enum Parked {
             """
             INSERT INTO tidemark_parked(entity, record, scope, version, reason, contends, fresh, data)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-            ON CONFLICT(entity, record) DO UPDATE SET version = coalesce(excluded.version, version),
+            ON CONFLICT(entity, record, scope) DO UPDATE SET version = coalesce(excluded.version, version),
               reason = excluded.reason, contends = excluded.contends, fresh = excluded.fresh, data = excluded.data
             """
         ).execute([
-            .text(shape.name), .text(record), .text(scope.name), .optional(version), .text(reason),
+            .text(shape.name), .text(record), .text(scope), .optional(version), .text(reason),
             .integer(contends ? 1 : 0), .integer(fresh ? 1 : 0), .blob(encode(cells, shape)),
         ])
     }
 
-    static func remove(_ db: Database, _ entity: String, _ record: String) throws {
-        try Query(db, "DELETE FROM tidemark_parked WHERE entity = ?1 AND record = ?2")
-            .execute([.text(entity), .text(record)])
+    static func remove(_ db: Database, _ entity: String, _ record: String, _ scope: String) throws {
+        try Query(db, "DELETE FROM tidemark_parked WHERE entity = ?1 AND record = ?2 AND scope = ?3")
+            .execute([.text(entity), .text(record), .text(scope)])
     }
 
     private static func encode(_ cells: [Cell], _ shape: TableShape) -> [UInt8] {

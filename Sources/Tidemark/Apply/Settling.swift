@@ -36,7 +36,7 @@ struct Settling {
         guard !noted.isEmpty else { return 0 }
         for entry in noted {
             guard let shape = layout[entry.entity], let id = RecordID(entry.record), let key = shape.key(of: id),
-                try RecordTable(shape).row(db, key) == nil, try Parked.cells(db, shape, id) == nil
+                try RecordTable(shape).row(db, key) == nil, try !Parked.exists(db, entry.entity, entry.record)
             else { continue }
             var values: [String: Cell] = [:]
             for (name, value) in try columns(entry.columns) { values[name.lowercased()] = value }

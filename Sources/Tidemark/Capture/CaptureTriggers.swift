@@ -22,20 +22,20 @@ struct CaptureTriggers {
     // MARK: What the triggers watch
 
     private func insert() -> (String, String) {
-        make("insert", "AFTER INSERT", when: nil, [refuseNullKey, count, noteAbsent("NEW")])
+        make("insert", "AFTER INSERT", when: nil, [refuseNullKey, count, noteAbsent])
     }
 
     private func update() -> (String, String) {
-        make("update", "AFTER UPDATE", when: differs(shape.columns), [refuseNullKey, count, noteOld])
+        make("update", "AFTER UPDATE", when: differs(shape.columns), [refuseNullKey, count, noteOld(.updated)])
     }
 
     /// A new key is a delete under the old one (noted by `update`) and an insert under the new one.
     private func rekey() -> (String, String) {
-        make("rekey", "AFTER UPDATE", when: differs(shape.key), [count, noteAbsent("NEW")])
+        make("rekey", "AFTER UPDATE", when: differs(shape.key), [count, noteAbsent])
     }
 
     private func delete() -> (String, String) {
-        make("delete", "AFTER DELETE", when: nil, [count, noteOld])
+        make("delete", "AFTER DELETE", when: nil, [count, noteOld(.gone)])
     }
 
     /// A REPLACE evicts rows without firing their delete trigger, so they are noted before it can.
@@ -84,36 +84,68 @@ struct CaptureTriggers {
 
     private var keyList: String { shape.key.map(\.sql).joined(separator: ", ") }
     private var columnList: String { shape.columns.map(\.sql).joined(separator: ", ") }
-    private static let markColumns = "tidemark_state, tidemark_mark, tidemark_since, tidemark_edited"
+
+    private var markColumns: String {
+        "tidemark_state, tidemark_mark, tidemark_since, tidemark_edited"
+            + (shape.isScopedByColumn ? ", tidemark_scope, tidemark_place" : "")
+    }
 
     /// The first mark keeps its place in the order; the shadow keeps the row from before the first edit.
-    private var keepFirst: String {
+    private func keepFirst(place: String) -> String {
         """
         ON CONFLICT(\(keyList)) DO UPDATE SET tidemark_mark = coalesce(tidemark_mark, excluded.tidemark_mark), \
         tidemark_since = coalesce(tidemark_since, excluded.tidemark_since), tidemark_edited = excluded.tidemark_edited
-        """
+        """ + (shape.isScopedByColumn ? ", tidemark_place = \(place)" : "")
     }
 
-    private func noteAbsent(_ row: String) -> String {
-        let key = shape.key.map { "\(row).\($0.sql)" }.joined(separator: ", ")
+    private var noteAbsent: String {
+        let key = shape.key.map { "NEW.\($0.sql)" }.joined(separator: ", ")
         return """
-            INSERT INTO \(shape.shadowSQL)(\(keyList), \(Self.markColumns)) VALUES (\(key), 0, \(marks)) \(keepFirst)
+            INSERT INTO \(shape.shadowSQL)(\(keyList), \(markColumns)) \
+            VALUES (\(key), 0, \(marks)\(scopes("''", place: shape.scopeSQL("NEW")))) \
+            \(keepFirst(place: "excluded.tidemark_place"))
             """
     }
 
-    private var noteOld: String {
+    private enum Fate {
+        case updated, gone
+    }
+
+    /// The row as it was. Who has to look at the mark (ScopeRule.column): the scope where the row is now, or, of a row
+    /// that is gone, the one that has it.
+    private func noteOld(_ fate: Fate) -> String {
         let old = shape.columns.map { "OLD.\($0.sql)" }.joined(separator: ", ")
+        let isSame = shape.key.map { "NEW.\($0.sql) IS OLD.\($0.sql)" }.joined(separator: " AND ")
+        let gone = "CASE tidemark_state WHEN 0 THEN '' ELSE tidemark_scope END"
+        let (place, replaced) =
+            switch fate {
+            case .updated:
+                (
+                    "CASE WHEN \(isSame) THEN \(shape.scopeSQL("NEW")) ELSE \(shape.scopeSQL("OLD")) END",
+                    "CASE WHEN \(isSame) THEN excluded.tidemark_place ELSE \(gone) END"
+                )
+            case .gone: (shape.scopeSQL("OLD"), gone)
+            }
         return """
-            INSERT INTO \(shape.shadowSQL)(\(columnList), \(Self.markColumns)) VALUES (\(old), 1, \(marks)) \(keepFirst)
+            INSERT INTO \(shape.shadowSQL)(\(columnList), \(markColumns)) \
+            VALUES (\(old), 1, \(marks)\(scopes(shape.scopeSQL("OLD"), place: place))) \(keepFirst(place: replaced))
             """
     }
 
+    /// Whether the row will be gone is not known yet, so any scope may look.
     private func noteExisting(_ condition: String) -> String {
         let existing = shape.columns.map { "evicted.\($0.sql)" }.joined(separator: ", ")
+        let scope = shape.scopeSQL("evicted")
         return """
-            INSERT INTO \(shape.shadowSQL)(\(columnList), \(Self.markColumns)) \
-            SELECT \(existing), 1, \(marks) FROM \(shape.sql) AS evicted WHERE \(condition) \(keepFirst)
+            INSERT INTO \(shape.shadowSQL)(\(columnList), \(markColumns)) \
+            SELECT \(existing), 1, \(marks)\(scopes(scope, place: scope)) FROM \(shape.sql) AS evicted \
+            WHERE \(condition) \
+            \(keepFirst(place: "''"))
             """
+    }
+
+    private func scopes(_ scope: String, place: String) -> String {
+        shape.isScopedByColumn ? ", \(scope), \(place)" : ""
     }
 
     private func evicted(by unique: TableShape.UniqueIndex) -> String {

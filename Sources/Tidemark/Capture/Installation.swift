@@ -14,6 +14,7 @@ enum Installation {
             var shape = try TableShape(db, table: table.name, rule: table.rule)
             try shape.warnAboutTriggers(db, synced: Set(tables.map(\.name)))
             try installShadow(db, shape)
+            try refreshPlaces(db, shape)
             try installTriggers(db, shape)
             shapes.append(shape)
         }
@@ -49,9 +50,10 @@ enum Installation {
                     CREATE TABLE \(shape.shadowSQL)(
                       tidemark_row INTEGER PRIMARY KEY, \(columns)tidemark_state INTEGER NOT NULL,
                       tidemark_version INTEGER, tidemark_bases TEXT, tidemark_mark INTEGER,
-                      tidemark_since INTEGER, tidemark_edited INTEGER, UNIQUE (\(key)));
-                    CREATE INDEX \(quoted(shape.shadowName + ".mark")) ON \(shape.shadowSQL)(tidemark_mark)
-                      WHERE tidemark_mark IS NOT NULL;
+                      tidemark_since INTEGER, tidemark_edited INTEGER, tidemark_scope TEXT, tidemark_place TEXT,
+                      UNIQUE (\(key)));
+                    CREATE INDEX \(quoted(shape.shadowName + ".mark"))
+                      ON \(shape.shadowSQL)(tidemark_place, tidemark_mark) WHERE tidemark_mark IS NOT NULL;
                     """)
             try markExistingRows(db, shape)
             return
@@ -76,9 +78,22 @@ enum Installation {
         try db.execute(sql: CaptureTriggers.count)
         try db.execute(
             sql: """
-                INSERT INTO \(shape.shadowSQL)(\(key), tidemark_state, tidemark_mark, tidemark_since, tidemark_edited)
-                SELECT \(key), 0, \(CaptureTriggers.marks)
-                FROM \(shape.sql) WHERE \(isWhole)
+                INSERT INTO \(shape.shadowSQL)(
+                  \(key), tidemark_state, tidemark_mark, tidemark_since, tidemark_edited, tidemark_place)
+                SELECT \(key), 0, \(CaptureTriggers.marks), \(shape.scopeSQL("t"))
+                FROM \(shape.sql) AS t WHERE \(isWhole)
+                """)
+    }
+
+    /// What a migration wrote with capture off may have put edited rows into other scopes.
+    private static func refreshPlaces(_ db: Database, _ shape: TableShape) throws {
+        guard shape.isScopedByColumn else { return }
+        let isRow = shape.key.map { "t.\($0.sql) = shadow.\($0.sql)" }.joined(separator: " AND ")
+        try db.execute(
+            sql: """
+                UPDATE \(shape.shadowSQL) AS shadow SET tidemark_place = coalesce(
+                  (SELECT \(shape.scopeSQL("t")) FROM \(shape.sql) AS t WHERE \(isRow)), tidemark_place)
+                WHERE tidemark_mark IS NOT NULL
                 """)
     }
 

@@ -19,7 +19,7 @@ extension SyncedTable {
         /// Writing another value moves the row. A row whose value makes no scope's name stays on this device, with a
         /// reason among ``SyncEngine/rejectedOperations()``; one whose scope the engine does not follow waits until
         /// it does.
-        static func column(_ name: String, prefix: String = "") -> ScopeRule {
+        public static func column(_ name: String, prefix: String = "") -> ScopeRule {
             ScopeRule(kind: .column(name, prefix: prefix))
         }
 
@@ -102,18 +102,31 @@ extension TableShape {
             """
     }
 
+    /// What the column holds in a row of the scope, as text.
+    func placeText(of scope: Scope) -> String {
+        guard case .column(_, let prefix) = rule.kind else { return "" }
+        return String(scope.name.dropFirst(prefix.count))
+    }
+
     /// SQL for whether a row is in a scope; an index on the column serves it.
     func isInSQL(_ scope: Scope, _ row: String) -> String {
         switch rule.kind {
         case .constant(let constant): return constant == scope ? "1" : "0"
-        case .column(let name, let prefix):
-            let value = String(scope.name.dropFirst(prefix.count))
+        case .column(let name, _):
+            let value = placeText(of: scope)
             let isDecimal = Int64(value).map { String($0) == value } ?? false
             let spellings = isDecimal ? "\(literal(value)), \(value)" : literal(value)
             // The column's own collation finds the rows, the exact name decides.
             return
                 "\(row).\(quoted(name)) IN (\(spellings)) AND \(scopeSQL(row)) = \(literal(scope.name))"
         }
+    }
+
+    /// SQL for the marks that a scope has to look at, each part in the order of an index: its own, and those that any
+    /// scope may look at.
+    func placesSQL(_ scope: Scope) -> [String] {
+        isScopedByColumn
+            ? ["tidemark_place = \(literal(scope.name))", "tidemark_place = ''"] : ["tidemark_place IS NULL"]
     }
 
     /// Refuses a rule that does not fit the table.

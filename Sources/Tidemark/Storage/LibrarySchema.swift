@@ -80,11 +80,14 @@ enum LibrarySchema {
             scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
             PRIMARY KEY (scope, entity, record)) WITHOUT ROWID;
 
-        -- Rows that the app's schema does not take as things stand. fresh: not tried since it last changed.
+        -- Rows that a scope holds and the table does not, since the app's schema does not take them as things stand,
+        -- another scope's row has their place, or they leave for another scope. fresh: not tried since it last
+        -- changed. leaving: how far its leaving has come (Parked.Leaving). base: the version that the row left at.
         CREATE TABLE tidemark_parked(
             entity TEXT NOT NULL, record TEXT NOT NULL, scope TEXT NOT NULL, version INTEGER, reason TEXT NOT NULL,
             contends INTEGER NOT NULL, fresh INTEGER NOT NULL, data BLOB NOT NULL,
-            PRIMARY KEY (entity, record)) WITHOUT ROWID;
+            leaving INTEGER NOT NULL DEFAULT 0, base INTEGER, PRIMARY KEY (entity, record, scope)) WITHOUT ROWID;
+        CREATE INDEX tidemark_parked_leaving ON tidemark_parked(scope, leaving) WHERE leaving <> 0;
 
         -- Parents deleted in the walk under way, whose children are looked at when it ends.
         CREATE TABLE tidemark_settle(

@@ -57,25 +57,28 @@ enum Outbox {
         ).first(db, [.text(key.lane), .integer(key.number)], entry)
     }
 
-    static func open(_ db: Database, entity: String, record: String) throws -> OutboxEntry? {
+    /// A record's oldest operation without a verdict, in one scope.
+    static func open(_ db: Database, entity: String, record: String, scope: String) throws -> OutboxEntry? {
         try Query(
             db,
             """
             SELECT \(columns) FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND finished_at IS NULL ORDER BY id LIMIT 1
+            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND finished_at IS NULL ORDER BY id LIMIT 1
             """
-        ).first(db, [.text(entity), .text(record)], entry)
+        ).first(db, [.text(entity), .text(record), .text(scope)], entry)
     }
 
     /// Operations on a record that the server took at a version above `base`, as far as they are still kept.
-    static func taken(_ db: Database, entity: String, record: String, after base: Version) throws -> [OutboxEntry] {
+    static func taken(
+        _ db: Database, entity: String, record: String, scope: Scope, after base: Version
+    ) throws -> [OutboxEntry] {
         try Query(
             db,
             """
-            SELECT \(columns) FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND version > ?3 AND status IN ('applied', 'merged') ORDER BY id
+            SELECT \(columns) FROM tidemark_operation WHERE entity = ?1 AND record = ?2 AND scope = ?3
+            AND version > ?4 AND status IN ('applied', 'merged') ORDER BY id
             """
-        ).rows(db, [.text(entity), .text(record), .integer(base)], entry)
+        ).rows(db, [.text(entity), .text(record), .text(scope.name), .integer(base)], entry)
     }
 
     /// Seals an operation under a number that its lane has given out.

@@ -8,32 +8,61 @@ enum Pending {
         try Query(db, "SELECT n FROM tidemark_counter").first(db) { $0.integer(0) } ?? 0
     }
 
+    /// Lets other scopes hear that there may be something for them to send.
+    static func announce(_ db: Database) throws {
+        try Query(db, "UPDATE tidemark_counter SET n = n + 1").execute()
+    }
+
     static func exists(_ db: Database, _ layout: Layout, _ scope: Scope) throws -> Bool {
         for shape in layout.shapes(in: scope) {
-            let found = try Query(db, "SELECT 1 FROM \(shape.shadowSQL) WHERE tidemark_mark IS NOT NULL LIMIT 1")
-                .first(db) { _ in true }
-            if found != nil { return true }
+            for place in shape.placesSQL(scope) {
+                let found = try Query(
+                    db, "SELECT 1 FROM \(shape.shadowSQL) WHERE tidemark_mark IS NOT NULL AND \(place) LIMIT 1"
+                ).first(db) { _ in true }
+                if found != nil { return true }
+            }
         }
+        if try !Parked.departures(db, scope, limit: 1).isEmpty { return true }
         return try Query(db, "SELECT 1 FROM tidemark_operation WHERE scope = ?1 AND finished_at IS NULL LIMIT 1")
             .first(db, [.text(scope.name)]) { _ in true } != nil
     }
 
     static func marks(_ db: Database, _ layout: Layout, _ scope: Scope) throws -> Int {
         try layout.shapes(in: scope).reduce(0) { sum, shape in
-            sum + (try count(db, "SELECT count(*) FROM \(shape.shadowSQL) WHERE tidemark_mark IS NOT NULL"))
+            let places = shape.placesSQL(scope).joined(separator: " OR ")
+            return sum
+                + (try count(
+                    db, "SELECT count(*) FROM \(shape.shadowSQL) WHERE tidemark_mark IS NOT NULL AND (\(places))"))
         }
+    }
+
+    /// Records with marks that none of these scopes may send.
+    static func waiting(_ db: Database, followed: [Scope]) throws -> Int {
+        let names = followed.map { literal($0.name) }.joined(separator: ", ")
+        return try shadows(db).reduce(0) { sum, shadow in
+            sum
+                + (try count(
+                    db,
+                    """
+                    SELECT count(*) FROM \(quoted(shadow))
+                    WHERE tidemark_mark IS NOT NULL AND tidemark_place NOT IN ('', \(names))
+                    """))
+        }
+    }
+
+    private static func shadows(_ db: Database) throws -> [String] {
+        try Query(
+            db,
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'tidemark\\_shadow\\_%' ESCAPE '\\'"
+        ).rows(db) { $0.text(0) }
     }
 
     /// Records with marks, and when the oldest mark was made, by what stands in the file: no layout is needed, so
     /// that a command line can look at any app's file.
     static func marks(_ db: Database) throws -> (count: Int, since: Int64?) {
-        let shadows = try Query(
-            db,
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'tidemark\\_shadow\\_%' ESCAPE '\\'"
-        ).rows(db) { $0.text(0) }
         var total = 0
         var oldest: Int64?
-        for shadow in shadows {
+        for shadow in try shadows(db) {
             let (count, since) =
                 try Query(
                     db, "SELECT count(*), min(tidemark_since) FROM \(quoted(shadow)) WHERE tidemark_mark IS NOT NULL"

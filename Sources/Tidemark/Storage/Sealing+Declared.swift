@@ -22,7 +22,7 @@ extension Sealing {
             return true
         }
         try keepAside(isEvent ? .event : .pullOnly, table, id, shadow, current)
-        try restore(table, key, id, truth, over: current)
+        try restore(table, key, id, truth, over: current, owner: shadow.scope)
         return true
     }
 
@@ -52,7 +52,8 @@ extension Sealing {
 
     /// The row is the server's again at once.
     private func restore(
-        _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ truth: [Cell]?, over current: [Cell]?
+        _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ truth: [Cell]?, over current: [Cell]?,
+        owner: String?
     ) throws {
         if let truth {
             do { try Flag.whileApplying(db) { try table.write(db, key, truth) } } catch let error as DatabaseError
@@ -61,7 +62,7 @@ extension Sealing {
                 // Others stand in its way now; it finds its place as any row of the server's does.
                 if current != nil { try Flag.whileApplying(db) { try attemptDelete(table, key) } }
                 try Parked.put(
-                    db, table.shape, record: id.text, scope: scope.scope, version: nil, cells: truth,
+                    db, table.shape, record: id.text, scope: owner ?? scope.scope.name, version: nil, cells: truth,
                     reason: error.refusal, contends: true, fresh: true)
             }
         } else {

@@ -16,16 +16,30 @@ struct Sealing {
     var recordByteLimit = Limits().recordBytes
 
     /// What holds for all records of a batch, looked up once instead of for each.
-    private struct Batch {
+    struct Batch {
         var numbers: LaneNumbers
         let hasOpen: Bool
         let hasRefusals: Bool
         let hasAhead: Bool
     }
 
-    private struct Marked {
+    private struct Marked: Comparable {
+        var mark: Int64
         var table: Int
         var row: Int64
+
+        static func < (lhs: Marked, rhs: Marked) -> Bool {
+            (lhs.mark, lhs.table, lhs.row) < (rhs.mark, rhs.table, rhs.row)
+        }
+    }
+
+    /// What became of one mark.
+    enum Outcome {
+        case sealed(bytes: Int)
+        /// There was nothing to send, or it cannot travel.
+        case settled
+        /// It stays: it is another scope's, or waits for that one's verdict.
+        case passed
     }
 
     /// The operations to send: those without a verdict first, under their own keys, then what is newly sealed.
@@ -58,32 +72,59 @@ struct Sealing {
         let tables = layout.shapes(in: scope.scope).map(RecordTable.init)
         var left = limit
         var room = bytes
-        for marked in try self.marked(tables, limit: limit) {
-            guard left > 0, room > 0 else { return }
-            let table = tables[marked.table]
-            let key = try key(table.shape, row: marked.row)
-            guard let id = table.shape.recordID(key) else {
-                try quarantine(table, key, id: nil, why: "Its key cannot be a record id.")
-                continue
+        var last: Marked?
+        // Those that another scope holds up stay marked, and must not hide the ones behind them.
+        var passed = true
+        while passed {
+            passed = false
+            for marked in try self.marked(tables, after: last, limit: left) {
+                guard left > 0, room > 0 else { return }
+                last = marked
+                let table = tables[marked.table]
+                let key = try key(table.shape, row: marked.row)
+                guard let id = table.shape.recordID(key) else {
+                    try quarantine(table, key, id: nil, why: "Its key cannot be a record id.")
+                    continue
+                }
+                // Nothing overtakes a record whose last edit is still without a verdict.
+                if batch.hasOpen,
+                    try Outbox.open(db, entity: table.shape.name, record: id.text, scope: scope.scope.name) != nil
+                {
+                    return
+                }
+                switch try seal(&batch, table, key, id) {
+                case .sealed(let size): (left, room) = (left - 1, room - size)
+                case .settled: continue
+                case .passed: passed = true
+                }
             }
-            // Nothing overtakes a record whose last edit is still without a verdict.
-            if batch.hasOpen, try Outbox.open(db, entity: table.shape.name, record: id.text) != nil { return }
-            guard let size = try seal(&batch, table, key, id) else { continue }
-            left -= 1
-            room -= size
         }
+        try sealDepartures(&batch, tables, limit: left)
     }
 
-    private func marked(_ tables: [RecordTable], limit: Int) throws -> [Marked] {
-        guard !tables.isEmpty else { return [] }
-        let parts = tables.enumerated().map { index, table in
-            """
-            SELECT * FROM (SELECT tidemark_mark AS mark, \(index) AS part, tidemark_row AS place
-            FROM \(table.shape.shadowSQL) WHERE tidemark_mark IS NOT NULL ORDER BY tidemark_mark LIMIT \(limit))
-            """
+    private func marked(_ tables: [RecordTable], after last: Marked?, limit: Int) throws -> [Marked] {
+        guard limit > 0 else { return [] }
+        let parts = tables.enumerated().flatMap { index, table in
+            table.shape.placesSQL(scope.scope).map { place in
+                let isBehind =
+                    last.map {
+                        """
+                        AND tidemark_mark >= \($0.mark)
+                        AND (tidemark_mark, \(index), tidemark_row) > (\($0.mark), \($0.table), \($0.row))
+                        """
+                    } ?? ""
+                return """
+                    SELECT * FROM (SELECT tidemark_mark AS mark, \(index) AS part, tidemark_row AS row
+                    FROM \(table.shape.shadowSQL) WHERE tidemark_mark IS NOT NULL AND \(place) \(isBehind)
+                    ORDER BY tidemark_mark LIMIT \(limit))
+                    """
+            }
         }
-        let sql = parts.joined(separator: " UNION ALL ") + " ORDER BY mark, part, place LIMIT \(limit)"
-        return try Query(db, sql).rows(db) { Marked(table: Int($0.integer(1)), row: $0.integer(2)) }
+        guard !parts.isEmpty else { return [] }
+        let sql = parts.joined(separator: " UNION ALL ") + " ORDER BY mark, part, row LIMIT \(limit)"
+        return try Query(db, sql).rows(db) {
+            Marked(mark: $0.integer(0), table: Int($0.integer(1)), row: $0.integer(2))
+        }
     }
 
     private func key(_ shape: TableShape, row: Int64) throws -> [Cell] {
@@ -92,23 +133,35 @@ struct Sealing {
             .first(db, [.integer(row)]) { $0.cells(0..<shape.key.count) } ?? []
     }
 
-    /// Seals one record's edits; `nil` where there is nothing to send.
-    private func seal(_ batch: inout Batch, _ table: RecordTable, _ key: [Cell], _ id: RecordID) throws -> Int? {
+    /// Seals one record's edits.
+    private func seal(_ batch: inout Batch, _ table: RecordTable, _ key: [Cell], _ id: RecordID) throws -> Outcome {
         let shape = table.shape
-        guard let shadow = try table.shadow(db, key) else { return nil }
-        let current = try table.row(db, key) ?? Parked.cells(db, shape, id)
+        guard let known = try table.shadow(db, key) else { return .settled }
+        var shadow = known
+        let current = try current(table, key, id, shadow)
+        var move: Move?
+        switch try turn(table, key, id, shadow, current) {
+        case .stays: break
+        case .moves(let found): (move, shadow) = (found, found.arrival)
+        case .passes: return .passed
+        case .isNowhere(let column):
+            try quarantine(table, key, id: id, why: "Its column '\(column)' makes no scope's name.")
+            return .settled
+        }
         let declared = declarations.entity(shape.name)
         let reserved = Set(declared.serverFields)
         if let current { try restoreReserved(reserved, table, key, current, shadow) }
         if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
-        if try settleLocally(declared, table, key, id, shadow, current) { return nil }
+        if try settleLocally(declared, table, key, id, known, current) { return .settled }
         let ahead = batch.hasAhead ? try Ahead.version(db, scope.scope, shape.name, id.text) : nil
         guard
             var operation = edit(
                 shape, id, shadow, current, reserved, base: shadow.version ?? ahead ?? scope.base(of: shape.name))
         else {
+            if let move { try carryOut(move, table, id, key) }
             try table.dropShadow(db, key)
-            return nil
+            if move != nil { try Parked.settle(db, shape.name, id.text, as: .moved) }
+            return .settled
         }
         operation.epoch = scope.epoch
         if declared.kind == .events { operation.kind = .event }
@@ -117,16 +170,17 @@ struct Sealing {
             let column = zip(shape.data, current).first(where: { !$0.1.isSendable && !reserved.contains($0.0.name) })
         {
             try quarantine(table, key, id: id, why: "Field '\(column.0.name)' holds text that is not UTF-8.")
-            return nil
+            return .settled
         }
         guard operation.fields.bytes.count <= recordByteLimit else {
             try quarantine(table, key, id: id, why: "The record is larger than \(recordByteLimit) bytes.")
-            return nil
+            return .settled
         }
+        if let move { try carryOut(move, table, id, key) }
         try Outbox.seal(
             db, operation, key: batch.numbers.take(), scope: scope.scope, editedAt: shadow.since, now: now)
         try table.unmark(db, key)
-        return operation.fields.bytes.count + 120
+        return .sealed(bytes: operation.fields.bytes.count + 120)
     }
 
     /// When the edit was made. A stamp that is not later than the last sync belongs to an edit that is older than it:
@@ -169,10 +223,10 @@ struct Sealing {
     private func restoreReserved(
         _ reserved: Set<String>, _ table: RecordTable, _ key: [Cell], _ current: [Cell], _ shadow: Shadow
     ) throws {
-        guard !reserved.isEmpty, shadow.state == .known, try table.row(db, key) != nil else { return }
+        guard !reserved.isEmpty, shadow.state != .deleted, try table.row(db, key) != nil else { return }
         var restored = current
         for (index, column) in table.shape.data.enumerated() where reserved.contains(column.name) {
-            restored[index] = shadow.cells[index]
+            restored[index] = shadow.state == .known ? shadow.cells[index] : column.defaultCell
         }
         guard restored != current else { return }
         try Flag.whileApplying(db) { try table.write(db, key, restored) }

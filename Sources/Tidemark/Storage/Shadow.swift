@@ -26,6 +26,11 @@ struct Shadow: Hashable {
     var since: Int64?
     /// The stamp of the last edit.
     var edited: Int64?
+    /// In a table whose rows are spread over scopes: the scope whose row this is, or to which it was sent; `nil` where
+    /// it was never sent.
+    var scope: String?
+    /// There too: the scope that has to look at the mark, by name; empty where any of them may.
+    var place: String?
 
     static let deletionBase = ""
 }
@@ -41,6 +46,8 @@ struct RecordTable {
     private let shadowDelete: String
     private let shadowUnmark: String
     private let shadowSettled: String
+    private let shadowPlace: String
+    private let holderSelect: String
 
     init(_ shape: TableShape) {
         self.shape = shape
@@ -52,7 +59,10 @@ struct RecordTable {
         rowSelect = "SELECT 1\(dataList) FROM \(shape.sql) WHERE \(isKey)"
         rowDelete = "DELETE FROM \(shape.sql) WHERE \(isKey)"
         rowUpsert = Self.upsert(shape, Array(shape.data.indices))
-        let extra = "tidemark_state, tidemark_version, tidemark_bases, tidemark_mark, tidemark_since, tidemark_edited"
+        let extra = """
+            tidemark_state, tidemark_version, tidemark_bases, tidemark_mark, tidemark_since, tidemark_edited, \
+            tidemark_scope, tidemark_place
+            """
         shadowSelect = "SELECT \(extra)\(dataList) FROM \(shape.shadowSQL) WHERE \(isKey)"
         shadowUnmark = """
             UPDATE \(shape.shadowSQL) SET tidemark_mark = NULL, tidemark_since = NULL WHERE \(isKey)
@@ -60,10 +70,16 @@ struct RecordTable {
         shadowSettled = """
             SELECT 1 FROM \(shape.shadowSQL) WHERE \(isKey)
             AND tidemark_mark IS NULL AND tidemark_version IS NULL
-            AND tidemark_state <> \(Shadow.State.deleted.rawValue)
+            AND tidemark_state <> \(Shadow.State.deleted.rawValue) AND tidemark_scope IS ?\(keys.count + 1)
+            """
+        shadowPlace = "UPDATE \(shape.shadowSQL) SET tidemark_place = ?\(keys.count + 1) WHERE \(isKey)"
+        holderSelect = """
+            SELECT coalesce(nullif((SELECT tidemark_scope FROM \(shape.shadowSQL) WHERE \(isKey)), ''),
+              (SELECT \(shape.scopeSQL("t")) FROM \(shape.sql) AS t WHERE \(isKey)),
+              (SELECT tidemark_place FROM \(shape.shadowSQL) WHERE \(isKey)))
             """
         shadowDelete = "DELETE FROM \(shape.shadowSQL) WHERE \(isKey)"
-        let marks = (1...(keys.count + 6 + shape.data.count)).map { "?\($0)" }.joined(separator: ", ")
+        let marks = (1...(keys.count + 8 + shape.data.count)).map { "?\($0)" }.joined(separator: ", ")
         let names = extra.split(separator: ",").map { $0.trimmingPrefix(" ") } + shape.data.map { $0.sql[...] }
         let sets = names.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
         shadowUpsert = """
@@ -77,7 +93,10 @@ struct RecordTable {
     ///
     /// - Parameter isWhole: the columns are all that the record has; in a row that exists the others return to their
     ///   defaults, which is what `excluded` holds for a column that is not named.
-    static func upsert(_ shape: TableShape, _ indexes: [Int], isWhole: Bool = false) -> String {
+    /// - Parameter only: a condition that a row which exists has to meet.
+    static func upsert(
+        _ shape: TableShape, _ indexes: [Int], isWhole: Bool = false, only: String? = nil
+    ) -> String {
         let keys = shape.key.map(\.sql)
         let columns = indexes.map { shape.data[$0].sql }
         let others = shape.data.indices.filter { isWhole && shape.data[$0].returnsToDefault && !indexes.contains($0) }
@@ -86,8 +105,22 @@ struct RecordTable {
             .map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
         return """
             INSERT OR ABORT INTO \(shape.sql)(\((keys + columns).joined(separator: ", "))) VALUES (\(marks)) \
-            ON CONFLICT(\(keys.joined(separator: ", "))) DO \(sets.isEmpty ? "NOTHING" : "UPDATE SET \(sets)")
+            ON CONFLICT(\(keys.joined(separator: ", "))) DO \(sets.isEmpty ? "NOTHING" : "UPDATE SET \(sets)")\
+            \(only.map { " WHERE \($0)" } ?? "")
             """
+    }
+
+    // MARK: Scopes
+
+    /// By name, the scope that has the record on this device, with its row or with edits of it; the empty text where
+    /// the row was never sent and belongs to none, `nil` where there is neither row nor edit.
+    func holder(_ db: Database, _ key: [Cell]) throws -> String? {
+        try Query(db, holderSelect).first(db, key) { $0.optionalText(0) } ?? nil
+    }
+
+    /// Where the mark of a record belongs after all.
+    func setPlace(_ db: Database, _ key: [Cell], _ place: String) throws {
+        try Query(db, shadowPlace).execute(key + [.text(place)])
     }
 
     // MARK: The app's table
@@ -109,17 +142,18 @@ struct RecordTable {
             let (bases, originals) = Self.readBases(row.blob(2))
             return Shadow(
                 state: Shadow.State(rawValue: row.integer(0)) ?? .absent,
-                cells: row.cells(6..<(6 + shape.data.count)), version: row.optionalInteger(1), bases: bases,
+                cells: row.cells(8..<(8 + shape.data.count)), version: row.optionalInteger(1), bases: bases,
                 originals: originals, mark: row.optionalInteger(3), since: row.optionalInteger(4),
-                edited: row.optionalInteger(5))
+                edited: row.optionalInteger(5), scope: row.optionalText(6).flatMap { $0.isEmpty ? nil : $0 },
+                place: row.optionalText(7))
         }
     }
 
     func write(_ db: Database, _ key: [Cell], _ shadow: Shadow) throws {
         let extra: [Cell] = [
             .integer(shadow.state.rawValue), .optional(shadow.version),
-            Self.basesCell(shadow), .optional(shadow.mark),
-            .optional(shadow.since), .optional(shadow.edited),
+            Self.basesCell(shadow), .optional(shadow.mark), .optional(shadow.since), .optional(shadow.edited),
+            .optional(shadow.scope), .optional(shadow.place),
         ]
         try Query(db, shadowUpsert).execute(key + extra + shadow.cells)
     }
@@ -128,8 +162,9 @@ struct RecordTable {
     func unmark(_ db: Database, _ key: [Cell]) throws { try Query(db, shadowUnmark).execute(key) }
 
     /// Whether nothing was edited since the last sealing, and no row of the server's came under the edit.
-    func isSettled(_ db: Database, _ key: [Cell]) throws -> Bool {
-        try Query(db, shadowSettled).first(db, key) { _ in true } ?? false
+    func isSettled(_ db: Database, _ key: [Cell], in scope: Scope) throws -> Bool {
+        let owner: Cell = shape.isScopedByColumn ? .text(scope.name) : .null
+        return try Query(db, shadowSettled).first(db, key + [owner]) { _ in true } ?? false
     }
 
     func dropShadow(_ db: Database, _ key: [Cell]) throws { try Query(db, shadowDelete).execute(key) }

@@ -1,0 +1,138 @@
+import GRDB
+import TidemarkWire
+
+/// Rows of one table that lie in several scopes. The server's logs know nothing of each other, and a device pulls them
+/// in any order, so what each scope holds is kept apart: one row has the record's place in the table, the others are
+/// parked, and a tombstone takes away its own scope's row, never another's.
+extension Applier {
+    /// Keeps a row of this scope, or lets go of it, while another scope has the record's place, or while the record is
+    /// leaving this scope. `false` where this scope has the place, or may have it.
+    func keepAside(
+        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], version: Version, incoming: [Int: Cell]?
+    ) throws -> Bool {
+        guard table.shape.isScopedByColumn else { return false }
+        let shape = table.shape
+        let held = try Parked.entry(db, shape, id, scope.name)
+        let isLeaving = held.map { $0.leaving != .no } ?? false
+        guard try isLeaving || table.records.holder(db, key).map({ $0 != scope.name }) ?? false else { return false }
+        guard version > held?.version ?? -1 else { return true }
+        guard let incoming else {
+            try Parked.remove(db, shape.name, id.text, scope.name)
+            return true
+        }
+        var cells = held?.cells ?? shape.data.map(\.defaultCell)
+        for (index, cell) in incoming { cells[index] = cell }
+        let contends = !isLeaving && shape.scope(ofKey: key, cells) == scope
+        try Parked.put(
+            db, shape, record: id.text, scope: scope.name, version: version, cells: cells,
+            reason: isLeaving ? "It leaves for another scope." : "Another scope holds the record here.",
+            contends: contends, fresh: contends)
+        table.mayContend = true
+        if held == nil { outcome.parked += 1 }
+        return true
+    }
+
+    /// The shadow of a record, where it is this scope's.
+    func ownShadow(_ table: ApplyTable, _ key: [Cell]) throws -> Shadow? {
+        guard let shadow = try table.records.shadow(db, key) else { return nil }
+        return shadow.scope == nil || shadow.scope == scope.name ? shadow : nil
+    }
+
+    /// A row whose column says another scope than the one that it came in has no place in the table.
+    func putAside(
+        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], _ cells: [Cell], isOnScreen: Bool, version: Version?
+    ) throws {
+        if isOnScreen {
+            do { try table.records.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
+        }
+        outcome.parked += 1
+        try Parked.put(
+            db, table.shape, record: id.text, scope: scope.name, version: version, cells: cells,
+            reason: "Its column names another scope than the one that it came in.", contends: false, fresh: false)
+    }
+
+    /// A shadow with what its marks need to be found by the scope that has to send them.
+    func placed(_ shadow: Shadow, _ shape: TableShape, _ key: [Cell], _ row: [Cell]?, isSent: Bool) throws -> Shadow {
+        guard shape.isScopedByColumn else { return shadow }
+        var placed = shadow
+        placed.scope = shadow.state == .absent && !isSent ? nil : scope.name
+        placed.place = row.map { shape.scope(ofKey: key, $0)?.name ?? "" } ?? placed.scope ?? ""
+        if placed.mark != nil, placed.place != scope.name { try Pending.announce(db) }
+        return placed
+    }
+}
+
+// MARK: - Verdicts on moves
+
+extension Applier {
+    /// The verdict on a delete in the scope that a record left. `false` for any other operation.
+    func applyAside(
+        _ verdict: Verdict, _ entry: OutboxEntry, _ table: ApplyTable, _ id: RecordID, _ key: [Cell]
+    ) throws -> Bool {
+        guard table.shape.isScopedByColumn else { return false }
+        let shape = table.shape
+        guard entry.isDelete, let held = try Parked.entry(db, shape, id, scope.name), held.leaving == .sealed else {
+            guard let holder = try table.records.holder(db, key), holder != scope.name else { return false }
+            try Outbox.finish(db, entry, verdict, now: now)
+            return true
+        }
+        try Outbox.finish(db, entry, verdict, now: now)
+        let ahead = try Ahead.version(db, scope, shape.name, id.text) ?? -1
+        let known = max(held.version ?? -1, ahead, record.complete(of: shape.name) ?? -1)
+        table.mayContend = true
+        switch verdict.status {
+        case .applied, .merged:
+            guard let version = verdict.version, version > known else { break }
+            if version > rememberVerdictsAbove {
+                try Ahead.note(db, scope, shape.name, id.text, version, deleted: verdict.record?.data == nil)
+            }
+            guard let data = verdict.record?.data else {
+                try Parked.remove(db, shape.name, id.text, scope.name)
+                return true
+            }
+            // An edit made elsewhere wins over deletes there: the record stays in this scope too.
+            try keep(shape, id, data, version)
+        case .rejected, .conflict:
+            outcome.rejected += 1
+            if let data = verdict.record?.data, let version = verdict.record?.version, version > known {
+                try keep(shape, id, data, version)
+            }
+        case .deferred:
+            outcome.deferred += 1
+            return try again(shape, id)
+        case .settled:
+            try Wanted.note(db, scope, entry.entity, entry.record)
+            outcome.wanted += 1
+        }
+        try Parked.set(db, shape.name, id.text, scope.name, .no)
+        return true
+    }
+
+    private func keep(_ shape: TableShape, _ id: RecordID, _ data: DataObject, _ version: Version) throws {
+        var cells = shape.data.map(\.defaultCell)
+        for (index, cell) in data.cells(in: shape) { cells[index] = cell }
+        try Parked.put(
+            db, shape, record: id.text, scope: scope.name, version: version, cells: cells,
+            reason: "Another scope holds the record here.", contends: true, fresh: true)
+    }
+
+    private func again(_ shape: TableShape, _ id: RecordID) throws -> Bool {
+        try Parked.set(db, shape.name, id.text, scope.name, .moved)
+        return true
+    }
+
+    /// What a record's verdict in its new scope means for the one that it left.
+    func settleMove(
+        _ verdict: Verdict, _ table: ApplyTable, _ id: RecordID, _ key: [Cell], wasThere: Bool
+    ) throws {
+        let entity = table.shape.name
+        switch verdict.status {
+        case .applied, .merged: try Parked.settle(db, entity, id.text, as: .moved)
+        case .rejected, .conflict, .settled, .deferred:
+            // With edits under way it is sent once more, or on to a third scope: that verdict decides.
+            guard try table.records.shadow(db, key) == nil else { return }
+            table.mayContend = true
+            try Parked.settle(db, entity, id.text, as: wasThere ? .no : .deleted)
+        }
+    }
+}

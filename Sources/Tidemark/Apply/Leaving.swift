@@ -1,0 +1,75 @@
+import GRDB
+import TidemarkWire
+
+/// Rows on their way from one scope to another. The insert in the new scope goes first; only its verdict lets the
+/// delete go, so that no crash and no refusal leaves the record in neither.
+extension Parked {
+    /// The row goes from its scope: what the server has there, and the version that it was left at.
+    static func leave(
+        _ db: Database, _ shape: TableShape, _ id: RecordID, from scope: String, cells: [Cell], version: Version?,
+        base: Version
+    ) throws {
+        try put(
+            db, shape, record: id.text, scope: scope, version: version, cells: cells,
+            reason: "It leaves for another scope.", contends: false, fresh: false)
+        try Query(
+            db,
+            """
+            UPDATE tidemark_parked SET leaving = \(Leaving.waiting.rawValue), base = ?4
+            WHERE entity = ?1 AND record = ?2 AND scope = ?3
+            """
+        ).execute([.text(shape.name), .text(id.text), .text(scope), .integer(base)])
+    }
+
+    static func set(_ db: Database, _ entity: String, _ record: String, _ scope: String, _ leaving: Leaving) throws {
+        try Query(
+            db,
+            """
+            UPDATE tidemark_parked SET leaving = ?4, contends = ?4 = 0, fresh = ?4 = 0
+            WHERE entity = ?1 AND record = ?2 AND scope = ?3
+            """
+        ).execute([.text(entity), .text(record), .text(scope), .integer(leaving.rawValue)])
+    }
+
+    /// Whether any row waits for its insert's verdict.
+    static func isAnyWaiting(_ db: Database) throws -> Bool {
+        try Query(
+            db,
+            "SELECT 1 FROM tidemark_parked WHERE leaving = \(Leaving.waiting.rawValue) AND leaving <> 0 LIMIT 1"
+        ).first(db) { _ in true } ?? false
+    }
+
+    /// What a record's last insert or edit came to, for the scopes that wait to be left.
+    static func settle(_ db: Database, _ entity: String, _ record: String, as leaving: Leaving) throws {
+        try Query(
+            db,
+            """
+            UPDATE tidemark_parked SET leaving = ?3, contends = ?3 = 0, fresh = ?3 = 0
+            WHERE entity = ?1 AND record = ?2 AND leaving = \(Leaving.waiting.rawValue)
+            """
+        ).execute([.text(entity), .text(record), .integer(leaving.rawValue)])
+        try Pending.announce(db)
+    }
+
+    struct Departure {
+        var entity: String
+        var record: String
+        var base: Version
+        var isMove: Bool
+    }
+
+    /// Deletes that may be sealed now.
+    static func departures(_ db: Database, _ scope: Scope, limit: Int) throws -> [Departure] {
+        let (moved, deleted) = (Leaving.moved.rawValue, Leaving.deleted.rawValue)
+        return try Query(
+            db,
+            """
+            SELECT entity, record, base, leaving FROM tidemark_parked
+            WHERE scope = ?1 AND leaving IN (\(moved), \(deleted)) AND leaving <> 0 ORDER BY entity, record LIMIT ?2
+            """
+        ).rows(db, [.text(scope.name), .integer(Int64(limit))]) { row in
+            Departure(
+                entity: row.text(0), record: row.text(1), base: row.integer(2), isMove: row.integer(3) == moved)
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import GRDB
+import TidemarkWire
+
+/// Records whose column says another scope than the one that has them: sealed as an insert where they go, and, once
+/// that has its verdict, as a delete where they were (PROTOCOL.md 4).
+extension Sealing {
+    /// A record that arrives in this scope.
+    struct Move {
+        var departure: Shadow
+        /// What this scope's row is known to be, with the record's marks.
+        var arrival: Shadow
+        var current: [Cell]
+        var isParked: Bool
+    }
+
+    /// Whose turn a mark is.
+    enum Turn {
+        case stays
+        case moves(Move)
+        /// Another scope's, or it waits for that one's verdict.
+        case passes
+        case isNowhere(column: String)
+    }
+
+    /// What is on screen, or would be if the schema took it.
+    func current(_ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow) throws -> [Cell]? {
+        try table.row(db, key)
+            ?? Parked.cells(db, table.shape, id, shadow.scope ?? shadow.place ?? scope.scope.name)
+    }
+
+    func turn(
+        _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?
+    ) throws -> Turn {
+        let shape = table.shape
+        guard case .column(let column, _) = shape.rule.kind else { return .stays }
+        let place: String
+        if let current {
+            guard let named = shape.scope(ofKey: key, current) else { return .isNowhere(column: column) }
+            place = named.name
+        } else {
+            place = shadow.scope ?? ""
+        }
+        let here = scope.scope.name
+        guard place == here || place.isEmpty else {
+            guard shadow.place != place else { return .passes }
+            try table.setPlace(db, key, place)
+            try Pending.announce(db)
+            return .passes
+        }
+        guard let owner = shadow.scope, owner != here else {
+            guard shadow.scope == nil, let current else { return .stays }
+            return .moves(try arrive(table, key, id, shadow, current))
+        }
+        // What the scope that it leaves says to its last edit decides what it is there.
+        if try Outbox.open(db, entity: shape.name, record: id.text, scope: owner) != nil { return .passes }
+        guard let current else { return .stays }
+        return .moves(try arrive(table, key, id, shadow, current))
+    }
+
+    private func arrive(
+        _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ current: [Cell]
+    ) throws -> Move {
+        let here = scope.scope.name
+        let isParked = try table.row(db, key) == nil
+        // It was here before and has not left yet, or another device put it here too.
+        let known = isParked && shadow.scope == nil ? nil : try Parked.entry(db, table.shape, id, here)
+        var arrival = shadow
+        arrival.state = known == nil ? .absent : .known
+        arrival.cells = known?.cells ?? table.shape.data.map(\.defaultCell)
+        (arrival.version, arrival.bases) = (known?.version, [:])
+        (arrival.scope, arrival.place) = (here, here)
+        return Move(departure: shadow, arrival: arrival, current: current, isParked: isParked)
+    }
+
+    /// Runs in the transaction that seals the insert.
+    func carryOut(_ move: Move, _ table: RecordTable, _ id: RecordID, _ key: [Cell]) throws {
+        let shape = table.shape
+        let here = scope.scope.name
+        let before = move.departure
+        try Parked.remove(db, shape.name, id.text, here)
+        if let owner = before.scope, owner != here, let from = Scope(owner) {
+            if move.isParked { try Parked.remove(db, shape.name, id.text, owner) }
+            if before.state == .known {
+                let ahead = try Ahead.version(db, from, shape.name, id.text)
+                let base = try before.version ?? ahead ?? ScopeRecord.read(db, from).base(of: shape.name)
+                try Parked.leave(
+                    db, shape, id, from: owner, cells: before.cells, version: before.version ?? ahead, base: base)
+            }
+        }
+        if move.isParked {
+            try Parked.put(
+                db, shape, record: id.text, scope: here, version: nil, cells: move.current,
+                reason: "Waiting for its place.", contends: true, fresh: true)
+        }
+        try table.write(db, key, move.arrival)
+    }
+
+    /// The deletes in this scope of what has arrived in others.
+    func sealDepartures(_ batch: inout Batch, _ tables: [RecordTable], limit: Int) throws {
+        guard limit > 0, tables.contains(where: { $0.shape.isScopedByColumn }) else { return }
+        for departure in try Parked.departures(db, scope.scope, limit: limit) {
+            let (entity, record) = (departure.entity, departure.record)
+            guard tables.contains(where: { $0.shape.name == entity }),
+                try Outbox.open(db, entity: entity, record: record, scope: scope.scope.name) == nil
+            else { continue }
+            var operation = Operation(.delete, entity: entity, id: RecordID(record))
+            operation.baseVersion = departure.base
+            operation.epoch = scope.epoch
+            operation.isMove = departure.isMove
+            try Outbox.seal(
+                db, operation, key: batch.numbers.take(), scope: scope.scope, editedAt: nil, now: now)
+            try Parked.set(db, entity, record, scope.scope.name, .sealed)
+        }
+    }
+}
