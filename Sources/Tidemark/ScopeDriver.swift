@@ -16,6 +16,8 @@ actor ScopeDriver {
     var lane = randomHex(bytes: 16)
     private var generator = SystemRandomNumberGenerator()
     let clock = ContinuousClock()
+    /// When the last page of a walk in key order was asked for.
+    var pageSent = ContinuousClock().now
     private let start = ContinuousClock().now
     private let signal = WakeSignal()
 
@@ -206,7 +208,10 @@ actor ScopeDriver {
             let exchange = try await database {
                 try await self.preparation.writer.write { db -> Exchange? in
                     let record = try ScopeRecord.read(db, scope)
-                    guard record.isFilled || !isPull else { return nil }
+                    if isPull {
+                        // What this device had no place for comes before anything newer.
+                        guard record.isFilled, try Backfills.next(db, layout, scope) == nil else { return nil }
+                    }
                     return try Exchange(
                         db, record: record, isPull: isPull, lane: lane, layout: layout, declarations: declarations,
                         pageLimit: limit, operationLimit: operations, now: wallClockMilliseconds())
@@ -256,10 +261,9 @@ actor ScopeDriver {
         switch answer {
         case .exchange(let exchange, let answer):
             event = .applied(hasMore: try await apply(exchange.transaction(answer, now: now)), wait: wait)
-        case .page(let request, let answer):
-            let transaction = request.transaction(answer, now: now)
+        case .page(let take):
             let outcome = try await database {
-                try await self.preparation.writer.writeWithoutTransaction { db in try transaction.run(db) }
+                try await self.preparation.writer.writeWithoutTransaction { db in try take(db, now) }
             }
             count(outcome)
             event = .applied(hasMore: !outcome.isFilled, wait: wait)

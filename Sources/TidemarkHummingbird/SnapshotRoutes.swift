@@ -18,6 +18,7 @@
         /// `GET snapshot`.
         func snapshotPage(_ query: SyncQuery, access: Access, to request: Request) async throws -> Response {
             var wanted = try SnapshotQuery(query, of: request)
+            wanted.entity = try query.text("entity")
             wanted.fields = try query.text("fields")
             return .page(try await snapshot(wanted, access: access), to: request)
         }

@@ -2,17 +2,15 @@ import TidemarkWire
 
 /// The fields that a snapshot is limited to, where a device needs only those: a column that is new to it (F5).
 struct FieldSelection: Hashable, Sendable {
-    /// Names that one request may list.
-    static let nameLimit = 100
-
     /// As the log spells them.
     private let names: [[UInt8]]
 
     /// - Throws: ``Problem`` where the text is not a list of names, `a,b`.
     init(_ text: String) throws(Problem) {
         let names = text.split(separator: ",", omittingEmptySubsequences: false)
-        guard names.count <= Self.nameLimit else {
-            throw Problem(.limitOutOfRange, "`fields` lists \(names.count) names; it may be up to \(Self.nameLimit).")
+        guard names.count <= Limits.selectedFields else {
+            throw Problem(
+                .limitOutOfRange, "`fields` lists \(names.count) names; it may be up to \(Limits.selectedFields).")
         }
         // A column's name is as free as a record's id.
         guard names.allSatisfy({ Identifier.isRecordID(String($0)) }) else {

@@ -10,12 +10,17 @@ package struct SnapshotQuery: Hashable, Sendable {
     /// The checkpoint from which a delta goes; `nil` for a snapshot.
     package var since: String?
     package var limit: Int64?
+    /// The only entity wanted.
+    package var entity: String?
     /// Names of the only fields wanted, `a,b`.
     package var fields: String?
     /// How the device names itself, where it does.
     package var client: String?
 
     package init(of scope: Scope) { self.scope = scope }
+
+    /// A walk through a part of the scope, which leaves its reader where it was.
+    var isPartial: Bool { entity != nil || fields != nil }
 }
 
 /// A page of a walk in key order.
@@ -42,6 +47,9 @@ extension SyncServer {
         let limit = try pageLimit(query.limit)
         let fields = try query.fields.map { text throws(Problem) in try FieldSelection(text) }
         let device = try access.device(query.client)
+        guard query.entity.map(Identifier.isEntity) ?? true else {
+            throw Problem(.invalidIdentifier, "In `entity`: a name that is not of the allowed form.")
+        }
         guard query.cursor == nil || query.token != nil else {
             throw Problem(.malformedRequest, "In `snapshotToken`: a required member is missing.")
         }
@@ -112,7 +120,7 @@ private struct KeyWalk {
         rows.writer.member("epoch", pin.epoch.text)
         rows.writer.raw(",\"changes\":[")
         for entity in order.sorted(try reader.entities()) where !rows.isFull {
-            if withheld.contains(entity) { continue }
+            if withheld.contains(entity) || query.entity.map({ $0 != entity }) ?? false { continue }
             if let place, order.precedes(entity, place.entity) { continue }
             try visit(entity, after: place.flatMap { $0.entity == entity ? $0.record : nil })
         }
@@ -128,7 +136,9 @@ private struct KeyWalk {
         rows.writer.bool(rows.isFull)
         rows.writer.memberName("consistent")
         rows.writer.bool(isExact)
-        if !rows.isFull { rows.writer.member("nextSince", pin.checkpoint.token(scope: scope, key: key)) }
+        if !rows.isFull, !query.isPartial {
+            rows.writer.member("nextSince", pin.checkpoint.token(scope: scope, key: key))
+        }
         rows.writer.member("head", pin.horizon)
         rows.writer.raw("}")
         return rows.writer.bytes

@@ -62,6 +62,7 @@ public struct InProcessTransport: Transport {
         wanted.cursor = query("pageCursor", request)
         wanted.since = since
         wanted.limit = query("limit", request).flatMap { Int64($0) }
+        wanted.entity = query("entity", request)
         wanted.fields = query("fields", request)
         wanted.client = client(request)
         return try await server.snapshot(wanted, access: try await authorize(wanted.scope)).body

@@ -21,6 +21,11 @@ public struct Limits: Hashable, Sendable {
     public init() {}
 }
 
+extension Limits {
+    /// Names that one request may list in `fields`.
+    package static let selectedFields = 100
+}
+
 /// The protocol's version and the headers that carry it.
 package enum ProtocolVersion {
     package static let current = 1

@@ -8,13 +8,14 @@ import Testing
 struct SnapshotTests {
     private func page(
         _ bench: Bench, token: String? = nil, cursor: String? = nil, since: String? = nil, limit: Int64 = 2,
-        fields: String? = nil
+        entity: String? = nil, fields: String? = nil
     ) async throws -> (answer: Answer, token: String?, cursor: String?, consistent: Bool, bytes: [UInt8]) {
         var query = SnapshotQuery(of: "s")
         query.token = token
         query.cursor = cursor
         query.since = since
         query.limit = limit
+        query.entity = entity
         query.fields = fields
         let page = try await bench.server.snapshot(query, access: .read(as: "ada"))
         let object = try JSONSerialization.jsonObject(with: Data(page.body)) as? [String: Any] ?? [:]
@@ -150,10 +151,22 @@ struct SnapshotTests {
         #expect(page.answer.changes[0].data == ["größe \"q\"": 1, "n": ["$blob": "AQ=="]])
         #expect(page.answer.changes[1].data == ["n": NSNull()])
         #expect(String(decoding: page.bytes, as: UTF8.self).components(separatedBy: #""partial":true"#).count == 3)
-        #expect(page.answer.nextSince != nil)
+        // Who has read a part of the scope stands where it stood before.
+        #expect(page.answer.nextSince == nil && !page.answer.hasMore)
         // Rows that stay away still count, so that a page looks at no more of them than it may hold.
         let short = try await self.page(bench, limit: 2, fields: "other")
         #expect(short.answer.changes.isEmpty && short.answer.hasMore)
+    }
+
+    @Test("Limited to one entity, a walk goes through that alone, page by page, and gives no checkpoint")
+    func entity() async throws {
+        let bench = try await filled()
+        let first = try await page(bench, limit: 2, entity: "profile")
+        #expect(first.answer.changes.map { $0.entity + $0.id } == ["profilea", "profileb"])
+        let rest = try await page(bench, token: first.token, cursor: first.cursor, limit: 5, entity: "profile")
+        #expect(rest.answer.changes.map { $0.entity + $0.id } == ["profilec", "profiled"])
+        #expect(!rest.answer.hasMore && rest.answer.nextSince == nil)
+        #expect(await problem { _ = try await page(bench, entity: "no entity") }?.code == .invalidIdentifier)
     }
 
     @Test("The list of fields has a grammar and a limit")

@@ -247,8 +247,7 @@ extension Applier {
 
     /// The edit waits for another one: it is sealed again under a new number, with the base it was made on.
     private func reopen(_ operation: Operation, _ truth: inout Shadow, _ shape: TableShape) throws {
-        try Query(db, "UPDATE tidemark_counter SET n = n + 1").execute()
-        truth.mark = try Query(db, "SELECT n FROM tidemark_counter").first(db) { $0.integer(0) }
+        truth.mark = try Pending.nextMark(db)
         truth.since = truth.since ?? now
         guard let base = operation.baseVersion else { return }
         for index in operation.fields.cells(in: shape).keys {

@@ -6,7 +6,8 @@ extension ScopeDriver {
     /// An answer that waits to be applied.
     enum Answered: Sendable {
         case exchange(Exchange, Answer)
-        case page(SnapshotRequest, SnapshotAnswer)
+        /// A page of a walk in key order: takes it in, at a time in milliseconds since 1970.
+        case page(@Sendable (Database, Int64) throws -> Applier.Outcome)
     }
 
     /// One request of a scope that is being filled: what is pending goes first, so that a large snapshot never holds
@@ -15,13 +16,19 @@ extension ScopeDriver {
         nextTimer = nil
         let (layout, declarations) = try await prepared()
         let scope = scope
-        let (record, isPending) = try await database {
+        let (record, isPending, backfill) = try await database {
             try await self.preparation.writer.read { db in
-                (try ScopeRecord.read(db, scope), try Pending.exists(db, layout, scope))
+                (
+                    try ScopeRecord.read(db, scope), try Pending.exists(db, layout, scope),
+                    try Backfills.next(db, layout, scope)
+                )
             }
         }
-        // Another engine on this file has come to the snapshot's end: nothing is left to fill.
-        guard !record.isFilled else { return .answered }
+        guard !record.isFilled else {
+            // Another engine on this file has come to the snapshot's end: nothing is left to fill.
+            guard let backfill else { return .answered }
+            return try await fill(backfill, layout, declarations)
+        }
         if isPending, refusal == nil, !hasPushed,
             let exchange = try await seal(layout, declarations, isPull: false), exchange.operationCount > 0
         {
@@ -35,23 +42,33 @@ extension ScopeDriver {
     }
 
     private func send(_ request: SnapshotRequest) async throws -> SyncMachine.Event? {
-        let limit = snapshotSizing.limit
-        let sent = clock.now
-        let response: TransportResponse
-        do { response = try await send(request.request) } catch {
-            snapshotSizing.failed()
-            throw error
-        }
+        let response = try await page(request.request)
         if response.status == 400, Failure(response, scope: scope).problem?.code == .limitOutOfRange,
             snapshotSizing.refused()
         {
             return try await bootstrap()
         }
         let answer = try request.answer(response)
-        await received(.page(request, answer), response)
+        return await received(answer, response) { db, now in try request.transaction(answer, now: now).run(db) }
+    }
+
+    /// Asks for a page of a walk in key order.
+    func page(_ request: TransportRequest) async throws -> TransportResponse {
+        pageSent = clock.now
+        do { return try await send(request) } catch {
+            snapshotSizing.failed()
+            throw error
+        }
+    }
+
+    func received(
+        _ answer: SnapshotAnswer, _ response: TransportResponse,
+        _ take: @escaping @Sendable (Database, Int64) throws -> Applier.Outcome
+    ) async -> SyncMachine.Event {
+        await received(.page(take), response)
         snapshotSizing.received(
-            rows: answer.hasMore ? limit : 0, bytes: response.body.count,
-            milliseconds: (clock.now - sent).milliseconds)
+            rows: answer.hasMore ? snapshotSizing.limit : 0, bytes: response.body.count,
+            milliseconds: (clock.now - pageSent).milliseconds)
         return .answered
     }
 

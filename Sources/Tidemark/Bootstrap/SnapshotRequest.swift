@@ -26,15 +26,8 @@ struct SnapshotRequest: Sendable {
             path: "/sync/snapshot", query: query, headers: Exchange.headers(clientID: layout.clientID))
     }
 
-    /// Reads an answer to its end, and refuses one that belongs to another question.
     func answer(_ response: TransportResponse) throws -> SnapshotAnswer {
-        try Exchange.checkType(of: response, scope: scope)
-        let answer = try SnapshotAnswer(body: response.body)
-        guard answer.scope == scope.name, token == nil || token == answer.token else {
-            throw SyncError(
-                .answerUnusable, "The page belongs to another request.", hint: "It is asked for again.", scope: scope)
-        }
-        return answer
+        try SnapshotAnswer(response, scope: scope, token: token, isWhole: true)
     }
 
     func transaction(_ answer: SnapshotAnswer, now: Int64) -> SnapshotTransaction {

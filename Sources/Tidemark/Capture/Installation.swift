@@ -13,11 +13,12 @@ enum Installation {
         for table in tables {
             var shape = try TableShape(db, table: table.name, rule: table.rule)
             try shape.warnAboutTriggers(db, synced: Set(tables.map(\.name)))
-            try installShadow(db, shape)
+            try installShadow(db, shape, scopes: scopes)
             try refreshPlaces(db, shape)
             try installTriggers(db, shape)
             shapes.append(shape)
         }
+        try Backfills.noteDormant(db, named: Set(tables.map(\.name)))
         let clientID: String
         if let known = try Meta.get(db, "clientId") {
             clientID = known
@@ -39,7 +40,8 @@ enum Installation {
         try Query(db, "PRAGMA schema_version").first(db) { $0.integer(0) } ?? 0
     }
 
-    private static func installShadow(_ db: Database, _ shape: TableShape) throws {
+    private static func installShadow(_ db: Database, _ shape: TableShape, scopes: [Scope]) throws {
+        let scopes = scopes.filter(shape.rule.mayHold)
         guard try db.tableExists(shape.shadowName) else {
             // The index has a dot in its name, which no table here has: 'book' and 'book_mark' may both be synced.
             // Columns without a type have no affinity: what SQL copies in stays as it was, bit for bit.
@@ -56,10 +58,11 @@ enum Installation {
                       ON \(shape.shadowSQL)(tidemark_place, tidemark_mark) WHERE tidemark_mark IS NOT NULL;
                     """)
             try markExistingRows(db, shape)
-            return
+            return try Backfills.note(db, entity: shape.name, fields: nil, scopes: scopes)
         }
         let known = try Query(db, "PRAGMA table_info(\(shape.shadowSQL))").rows(db) { $0.text(1) }
-        for column in shape.columns where !known.contains(column.name) {
+        let added = shape.columns.filter { !known.contains($0.name) }
+        for column in added {
             try db.execute(sql: "ALTER TABLE \(shape.shadowSQL) ADD COLUMN \(column.sql)")
             // A new column is unedited in rows that were edited before it came.
             try db.execute(
@@ -69,6 +72,8 @@ enum Installation {
                     WHERE tidemark_state <> 0
                     """)
         }
+        guard !added.isEmpty else { return }
+        try Backfills.note(db, entity: shape.name, fields: added.map(\.name), scopes: scopes)
     }
 
     /// Rows that are older than the library are on this device only, as far as anybody knows: they are sent too.

@@ -51,7 +51,8 @@ struct TableShape: Hashable, Sendable {
 
     var columns: [Column] { key + data }
     var sql: String { quoted(name) }
-    var shadowName: String { "tidemark_shadow_\(name)" }
+    static let shadowPrefix = "tidemark_shadow_"
+    var shadowName: String { Self.shadowPrefix + name }
     var shadowSQL: String { quoted(shadowName) }
 
     func dataIndex(_ name: String) -> Int? { data.firstIndex { $0.name == name } }

@@ -94,6 +94,15 @@ enum LibrarySchema {
             scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL, columns BLOB NOT NULL,
             PRIMARY KEY (scope, entity, record)) WITHOUT ROWID;
 
+        -- What this device had no place for when it came: columns, or whole rows where fields is NULL, with the walk
+        -- that fetches them and the place where the scope stood when it began.
+        CREATE TABLE tidemark_backfill(
+            scope TEXT NOT NULL, entity TEXT NOT NULL, fields TEXT, token TEXT, cursor TEXT, since TEXT,
+            PRIMARY KEY (scope, entity)) WITHOUT ROWID;
+        CREATE TABLE tidemark_backfill_seen(
+            scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
+            PRIMARY KEY (scope, entity, record)) WITHOUT ROWID;
+
         -- Edits that met somebody else's. fields: base, mine, theirs and result of each, as JSON. whole: the row as it
         -- was meant here, where it may have to be made anew. operation: kept with it until it is decided.
         CREATE TABLE tidemark_conflict(

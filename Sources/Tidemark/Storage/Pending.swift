@@ -13,6 +13,12 @@ enum Pending {
         try Query(db, "UPDATE tidemark_counter SET n = n + 1").execute()
     }
 
+    /// A place among the marks, behind all others.
+    static func nextMark(_ db: Database) throws -> Int64 {
+        try Query(db, "UPDATE tidemark_counter SET n = n + 1").execute()
+        return try counter(db)
+    }
+
     static func exists(_ db: Database, _ layout: Layout, _ scope: Scope) throws -> Bool {
         for shape in layout.shapes(in: scope) {
             for place in shape.placesSQL(scope) {

@@ -1,0 +1,153 @@
+import GRDB
+import TidemarkWire
+
+extension Applier {
+    /// Takes a page of a backfill. Nothing newer is applied between its pages, so what it holds is never older than
+    /// what is here; verdicts that came meanwhile are.
+    func take(_ page: SnapshotAnswer, of backfill: Backfill) throws {
+        guard let table = tables[backfill.entity] else { return }
+        try table.begin(db, hasAhead: true)
+        let wanted = backfill.fields.map { fields in fields.compactMap(table.shape.dataIndex) }
+        try page.body.withUnsafeBytes { buffer in
+            var reader = JSONReader(UnsafeRawBufferPointer(rebasing: buffer[page.changes]))
+            try reader.enterArray()
+            while try reader.nextElement() {
+                outcome.received += 1
+                guard let change = try IncomingChange.read(from: &reader), change.kind == .upsert,
+                    reader.string(change.entity) == backfill.entity, let id = RecordID(reader.string(change.id)),
+                    let key = table.shape.key(of: id)
+                else {
+                    outcome.skipped += 1
+                    continue
+                }
+                let incoming = try table.cells(change, reader)
+                try Backfills.see(db, backfill, id)
+                if let wanted {
+                    try fill(table, id, key, columns: wanted, with: incoming)
+                } else {
+                    try take(table, id, key, row: incoming, version: change.version)
+                }
+            }
+            table.end()
+        }
+        if !page.hasMore {
+            if let wanted { try fillUnseen(table, wanted, backfill) } else { try removeUnseen(table, backfill) }
+        }
+        try settleContests()
+    }
+
+    /// New columns of a row that is here. What the migration put there gives way to what the server has; where the
+    /// server has nothing it is an edit of this device, and so is what was edited since.
+    private func fill(
+        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], columns: [Int], with incoming: [Int: Cell]
+    ) throws {
+        let (current, isParked) = try visible(table, id, key)
+        let shadow = try ownShadow(table, key)
+        guard let current, try shadow != nil || table.records.shadow(db, key) == nil, shadow?.state ?? .known == .known
+        else { return }
+        var new = current
+        var truth = shadow ?? Shadow(state: .known, cells: current)
+        var isEdited = false
+        for index in columns {
+            let served = incoming[index]
+            let isOwn = shadow.map { $0.cells[index] != current[index] } ?? false
+            if table.reserved.contains(index) || (!isOwn && served != nil) {
+                new[index] = served ?? table.shape.data[index].defaultCell
+            }
+            truth.cells[index] = served ?? table.shape.data[index].defaultCell
+            guard new[index] != truth.cells[index] else { continue }
+            isEdited = true
+            // It was made without a look at the server's value.
+            if served != nil { truth.bases[table.shape.data[index].name] = 0 }
+        }
+        if new != current { outcome.applied += 1 }
+        try put(
+            table, id, key, from: current, isParked: isParked, to: new, version: shadow?.version,
+            isPending: shadow != nil)
+        guard isEdited || shadow != nil else { return }
+        if isEdited, truth.mark == nil { truth.mark = try Pending.nextMark(db) }
+        truth.since = truth.since ?? (isEdited ? now : nil)
+        try table.records.write(db, key, placed(truth, table.shape, key, new, isSent: true))
+    }
+
+    /// Records that the server has without these columns: what the migration put there is an edit of this device.
+    private func fillUnseen(_ table: ApplyTable, _ columns: [Int], _ backfill: Backfill) throws {
+        let shape = table.shape
+        let isFilled = columns.map { "t.\(shape.data[$0].sql) IS NOT ?\(shape.key.count + 1 + $0)" }
+        try visit(table, where: isFilled.joined(separator: " OR "), shape.data.map(\.defaultCell)) { id, key in
+            guard try !Backfills.hasSeen(db, backfill, id) else { return }
+            try fill(table, id, key, columns: columns, with: [:])
+        }
+        for id in try parked(table) where try !Backfills.hasSeen(db, backfill, id) {
+            guard let key = shape.key(of: id) else { continue }
+            try fill(table, id, key, columns: columns, with: [:])
+        }
+    }
+
+    /// A row of a table that was not named until now, or not for a while.
+    private func take(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], row: [Int: Cell], version: Version) throws {
+        let known = try Ahead.version(db, scope, table.shape.name, id.text) ?? -1
+        guard version > known else { return }
+        if version > record.base { try Ahead.note(db, scope, table.shape.name, id.text, version, deleted: false) }
+        try receive(table, id, key, version: version, ahead: known, incoming: row, isMove: false)
+    }
+
+    /// Rows that are here without edits, and that the server did not name, were deleted while nobody looked.
+    private func removeUnseen(_ table: ApplyTable, _ backfill: Backfill) throws {
+        try visit(table, where: table.records.hasNoShadowSQL("t"), []) { id, key in
+            if try isGone(table, id, backfill) { try remove(table, id, key) }
+        }
+        for id in try parked(table) where try isGone(table, id, backfill) {
+            guard let key = table.shape.key(of: id), try table.records.shadow(db, key) == nil else { continue }
+            try remove(table, id, key)
+        }
+    }
+
+    private func isGone(_ table: ApplyTable, _ id: RecordID, _ backfill: Backfill) throws -> Bool {
+        try !Backfills.hasSeen(db, backfill, id) && Ahead.version(db, scope, table.shape.name, id.text) == nil
+    }
+
+    private func remove(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
+        try receive(table, id, key, version: record.base, ahead: -1, incoming: nil, isMove: false)
+    }
+
+    private func parked(_ table: ApplyTable) throws -> [RecordID] {
+        try Parked.records(db, table.shape.name, scope).compactMap { RecordID($0) }
+    }
+
+    /// Rows that are read at once; each may be written while they are visited.
+    private static let visitStep = 1000
+
+    /// Visits the scope's rows for which a condition on `t` holds, in the order of their keys. The condition's
+    /// parameters are numbered behind those of the key.
+    private func visit(
+        _ table: ApplyTable, where condition: String, _ parameters: [Cell], _ body: (RecordID, [Cell]) throws -> Void
+    ) throws {
+        let shape = table.shape
+        let keys = shape.key.map { "t.\($0.sql)" }.joined(separator: ", ")
+        let marks = shape.key.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+        let isIn = "(\(condition)) AND \(shape.isInSQL(scope, "t"))"
+        var last: [Cell]?
+        repeat {
+            let sql = """
+                SELECT \(keys) FROM \(shape.sql) AS t WHERE \(isIn) \(last == nil ? "" : "AND (\(keys)) > (\(marks))")
+                ORDER BY \(keys) LIMIT \(Self.visitStep)
+                """
+            let rows = try Query(db, sql).rows(db, (last ?? shape.key.map { _ in .null }) + parameters) {
+                $0.cells(0..<shape.key.count)
+            }
+            for key in rows {
+                if let id = shape.recordID(key) { try body(id, key) }
+            }
+            last = rows.last
+        } while last != nil
+    }
+}
+
+extension RecordTable {
+    /// SQL for a row without edits, where `row` is an alias of the table.
+    fileprivate func hasNoShadowSQL(_ row: String) -> String {
+        let isSame = shape.key.map { "s.\($0.sql) = \(row).\($0.sql)" }.joined(separator: " AND ")
+        return "NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS s WHERE \(isSame))"
+    }
+}

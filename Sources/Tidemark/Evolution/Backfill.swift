@@ -1,0 +1,118 @@
+import GRDB
+import TidemarkWire
+
+/// What the server gave, or passed over, while this device had no place for it: a column that a migration has added
+/// since, or a table that no engine on this file named (F5). It is fetched by itself, before anything newer.
+struct Backfill: Hashable, Sendable {
+    var scope: Scope
+    var entity: String
+    /// The columns; `nil`: whole rows.
+    var fields: [String]?
+    /// The walk in progress.
+    var token: String?
+    var cursor: String?
+    /// Where the scope stood when the walk began. Once another process has moved it on, the walk's rows may be older
+    /// than those in the table, and it begins anew.
+    var since: String?
+}
+
+/// What is to be fetched, durably: noted in the transaction that made room for it, done when the last page is in.
+enum Backfills {
+    /// A scope that has never synced gets everything anyway.
+    static func note(_ db: Database, entity: String, fields: [String]?, scopes: [Scope]) throws {
+        for scope in scopes where try ScopeRecord.read(db, scope).checkpoint != nil {
+            let known = try read(db, scope).first { $0.entity == entity }
+            var wanted = fields
+            if let known { wanted = known.fields.flatMap { old in fields.map { old + $0 } } }
+            try write(db, Backfill(scope: scope, entity: entity, fields: wanted))
+        }
+    }
+
+    /// Tables that have a shadow, and so were synced once, but are not named now: what comes for them is passed over.
+    static func noteDormant(_ db: Database, named: Set<String>) throws {
+        let prefix = TableShape.shadowPrefix
+        let tables = try Query(
+            db,
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'tidemark\\_shadow\\_%' ESCAPE '\\'"
+        ).rows(db) { String($0.text(0).dropFirst(prefix.count)) }
+        let scopes = try Query(db, "SELECT name FROM tidemark_scope").rows(db) { $0.text(0) }.compactMap(Scope.init)
+        for table in tables where !named.contains(table) { try note(db, entity: table, fields: nil, scopes: scopes) }
+    }
+
+    /// The next one of a scope, among the tables that are named.
+    static func next(_ db: Database, _ layout: Layout, _ scope: Scope) throws -> Backfill? {
+        try read(db, scope).first { backfill in layout.shapes(in: scope).contains { $0.name == backfill.entity } }
+    }
+
+    static func write(_ db: Database, _ backfill: Backfill) throws {
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_backfill(scope, entity, fields, token, cursor, since) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            ON CONFLICT(scope, entity) DO UPDATE SET fields = excluded.fields, token = excluded.token,
+              cursor = excluded.cursor, since = excluded.since
+            """
+        ).execute([
+            .text(backfill.scope.name), .text(backfill.entity), backfill.fields.map { .text(json($0)) } ?? .null,
+            .optional(backfill.token), .optional(backfill.cursor), .optional(backfill.since),
+        ])
+        if backfill.token == nil { try forgetSeen(db, backfill) }
+    }
+
+    static func end(_ db: Database, _ backfill: Backfill) throws {
+        try Query(db, "DELETE FROM tidemark_backfill WHERE scope = ?1 AND entity = ?2")
+            .execute([.text(backfill.scope.name), .text(backfill.entity)])
+        try forgetSeen(db, backfill)
+    }
+
+    /// Whole rows of this table have come so far; what is here and has not come is gone on the server.
+    static func see(_ db: Database, _ backfill: Backfill, _ record: RecordID) throws {
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_backfill_seen(scope, entity, record) VALUES (?1, ?2, ?3)
+            ON CONFLICT(scope, entity, record) DO NOTHING
+            """
+        ).execute([.text(backfill.scope.name), .text(backfill.entity), .text(record.text)])
+    }
+
+    static func hasSeen(_ db: Database, _ backfill: Backfill, _ record: RecordID) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_backfill_seen WHERE scope = ?1 AND entity = ?2 AND record = ?3")
+            .first(db, [.text(backfill.scope.name), .text(backfill.entity), .text(record.text)]) { _ in true } != nil
+    }
+
+    private static func forgetSeen(_ db: Database, _ backfill: Backfill) throws {
+        try Query(db, "DELETE FROM tidemark_backfill_seen WHERE scope = ?1 AND entity = ?2")
+            .execute([.text(backfill.scope.name), .text(backfill.entity)])
+    }
+
+    private static func read(_ db: Database, _ scope: Scope) throws -> [Backfill] {
+        try Query(
+            db, "SELECT entity, fields, token, cursor, since FROM tidemark_backfill WHERE scope = ?1 ORDER BY entity"
+        ).rows(db, [.text(scope.name)]) { row in
+            Backfill(
+                scope: scope, entity: row.text(0), fields: row.optionalText(1).map { names(Array($0.utf8)) },
+                token: row.optionalText(2), cursor: row.optionalText(3), since: row.optionalText(4))
+        }
+    }
+
+    private static func json(_ fields: [String]) -> [UInt8] {
+        var writer = JSONWriter(capacity: 64)
+        for (index, field) in fields.enumerated() {
+            writer.raw(index == 0 ? "[" : ",")
+            writer.string(field)
+        }
+        writer.raw("]")
+        return writer.bytes
+    }
+
+    private static func names(_ json: [UInt8]) -> [String] {
+        let names = try? json.reading { (reader: inout JSONReader) throws(JSONError) -> [String] in
+            var names: [String] = []
+            try reader.enterArray()
+            while try reader.nextElement() { names.append(try reader.readString()) }
+            return names
+        }
+        return names ?? []
+    }
+}

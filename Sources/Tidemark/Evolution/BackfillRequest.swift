@@ -1,0 +1,82 @@
+import GRDB
+import TidemarkWire
+
+/// The question for a backfill's next page, and what must still hold when the answer comes.
+struct BackfillRequest: Sendable {
+    var backfill: Backfill
+    var layout: Layout
+    var declarations: Declarations
+    var request: TransportRequest
+
+    init(_ backfill: Backfill, layout: Layout, declarations: Declarations, pageLimit: Int) {
+        self.backfill = backfill
+        self.layout = layout
+        self.declarations = declarations
+        var query: [TransportRequest.QueryItem] = [
+            .init("scope", backfill.scope.name), .init("entity", backfill.entity),
+        ]
+        if let fields = Self.list(backfill.fields ?? []) { query.append(.init("fields", fields)) }
+        if let token = backfill.token { query.append(.init("snapshotToken", token)) }
+        if let cursor = backfill.cursor { query.append(.init("pageCursor", cursor)) }
+        query.append(.init("limit", String(pageLimit)))
+        request = TransportRequest(
+            path: "/sync/snapshot", query: query, headers: Exchange.headers(clientID: layout.clientID))
+    }
+
+    /// Names as the address takes them; `nil` where it does not take them, and whole rows are asked for instead.
+    private static func list(_ fields: [String]) -> String? {
+        guard !fields.isEmpty, fields.count <= Limits.selectedFields, !fields.contains(where: { $0.contains(",") })
+        else { return nil }
+        return fields.joined(separator: ",")
+    }
+
+    func answer(_ response: TransportResponse) throws -> SnapshotAnswer {
+        try SnapshotAnswer(response, scope: backfill.scope, token: backfill.token, isWhole: false)
+    }
+
+    func transaction(_ answer: SnapshotAnswer, now: Int64) -> BackfillTransaction {
+        BackfillTransaction(
+            answer: answer, backfill: backfill, layout: layout, declarations: declarations, now: now)
+    }
+}
+
+/// The one transaction that takes in a page of a backfill, and the place where the next one begins.
+struct BackfillTransaction: Sendable {
+    var answer: SnapshotAnswer
+    var backfill: Backfill
+    var layout: Layout
+    var declarations: Declarations
+    var now: Int64
+
+    /// Runs on the writer, outside any transaction: foreign keys can only be switched there.
+    func run(_ db: Database) throws -> Applier.Outcome {
+        try ApplyTransaction.withoutForeignKeys(db) {
+            try layout.check(db, backfill.scope)
+            try Flag.raise(db)
+            let outcome = try apply(db)
+            try Flag.lower(db)
+            return outcome
+        }
+    }
+
+    private func apply(_ db: Database) throws -> Applier.Outcome {
+        let record = try ScopeRecord.read(db, backfill.scope)
+        var outcome = Applier.Outcome()
+        // Another engine on this file has gone on or begun anew meanwhile, or the schema wants more by now.
+        guard try Backfills.next(db, layout, backfill.scope) == backfill else { return outcome }
+        guard backfill.token == nil || backfill.since == record.checkpoint else {
+            try Backfills.write(
+                db, Backfill(scope: backfill.scope, entity: backfill.entity, fields: backfill.fields))
+            return outcome
+        }
+        var next = backfill
+        (next.token, next.cursor, next.since) = (answer.token, answer.cursor, record.checkpoint)
+        let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
+        try applier.take(answer, of: backfill)
+        if answer.hasMore { try Backfills.write(db, next) } else { try Backfills.end(db, backfill) }
+        outcome = applier.outcome
+        outcome.pageTaken = true
+        outcome.isFilled = !answer.hasMore
+        return outcome
+    }
+}

@@ -1,0 +1,32 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+extension ScopeDriver {
+    /// One page of what this device had no place for until now.
+    func fill(_ backfill: Backfill, _ layout: Layout, _ declarations: Declarations) async throws -> SyncMachine.Event? {
+        let request = BackfillRequest(
+            backfill, layout: layout, declarations: declarations, pageLimit: snapshotSizing.limit)
+        let response = try await page(request.request)
+        if response.status != 200 { try await beginAnew(backfill, after: Failure(response, scope: scope)) }
+        let answer = try request.answer(response)
+        return await received(answer, response) { db, now in try request.transaction(answer, now: now).run(db) }
+    }
+
+    /// A walk that the server cannot go on with says nothing about the scope, which stands where it stood.
+    private func beginAnew(_ backfill: Backfill, after failure: Failure) async throws {
+        if failure.problem?.code == .limitOutOfRange, snapshotSizing.refused() {
+            throw SyncError(.answerUnusable, "The page was too large.", hint: "Smaller ones are asked for.")
+        }
+        let isOver = [.snapshotExpired, .invalidCheckpoint, .checkpointExpired].contains(failure.problem?.code)
+        guard isOver, backfill.token != nil else { return }
+        try await database {
+            try await self.preparation.writer.write { db in
+                try Backfills.write(
+                    db, Backfill(scope: backfill.scope, entity: backfill.entity, fields: backfill.fields))
+            }
+        }
+        throw SyncError(
+            .answerUnusable, "The walk could not be continued.", hint: "It begins anew by itself.", scope: scope)
+    }
+}
