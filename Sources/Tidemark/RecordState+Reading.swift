@@ -36,7 +36,8 @@ extension RejectedOperation {
         return try Query(
             db,
             """
-            SELECT id, scope, entity, record, kind, members, code, detail, hint, finished_at FROM tidemark_operation
+            SELECT id, scope, entity, record, kind, coalesce('"fields":' || CAST(content AS TEXT), members), code,
+              detail, hint, finished_at FROM tidemark_operation
             WHERE status = 'rejected' ORDER BY id
             """
         ).rows(db) { row -> RejectedOperation? in

@@ -14,6 +14,8 @@ actor ScopeDriver {
     var snapshotSizing: PageSizing
     var operationLimit: Int
     var lane = randomHex(bytes: 16)
+    /// Not until the end of a walk in which a patch did not fit.
+    private var takesPatches = true
     private var generator = SystemRandomNumberGenerator()
     let clock = ContinuousClock()
     /// When the last page of a walk in key order was asked for.
@@ -201,7 +203,7 @@ actor ScopeDriver {
     /// Seals in steps: marks that turn out to be no edits make room for those behind them. `nil` where a page is
     /// wanted and the scope has to be filled first.
     func seal(_ layout: Layout, _ declarations: Declarations, isPull: Bool) async throws -> Exchange? {
-        let (scope, lane, limit) = (scope, lane, sizing.limit)
+        let (scope, lane, limit, takesPatches) = (scope, lane, sizing.limit, takesPatches)
         let operations = refusal == nil ? operationLimit : 0
         var marksLeft = Int.max
         while true {
@@ -214,7 +216,8 @@ actor ScopeDriver {
                     }
                     return try Exchange(
                         db, record: record, isPull: isPull, lane: lane, layout: layout, declarations: declarations,
-                        pageLimit: limit, operationLimit: operations, now: wallClockMilliseconds())
+                        pageLimit: limit, takesPatches: takesPatches, operationLimit: operations,
+                        now: wallClockMilliseconds())
                 }
             }
             guard let exchange, operations > 0, exchange.marksLeft > 0, exchange.marksLeft < marksLeft else {
@@ -284,6 +287,7 @@ actor ScopeDriver {
             }
         }
         let decided = try await database { try await self.decider.decide(transaction.layout) }
+        takesPatches = !outcome.wantsWhole && (takesPatches || !outcome.hasMore && outcome.pageTaken)
         count(outcome)
         // What is pending goes on at once where this round got something done; else it waits for the tick.
         let goesOn =

@@ -28,7 +28,8 @@
             switch try query.text("order") {
             case nil, "log":
                 let body = try await changes(
-                    in: query.scope, since: try query.text("since"), limit: try query.number("limit"), access: access,
+                    in: query.scope, since: try query.text("since"), limit: try query.number("limit"),
+                    takesPatches: try query.text("patches") == "true", access: access,
                     client: request.headers[.tidemarkClient])
                 return .json(body, to: request)
             case "priority":

@@ -48,8 +48,22 @@ class SQLiteScope: ScopeReader {
                 SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions, time FROM change
                 WHERE scope = ? AND entity = ? AND record = ? ORDER BY version DESC LIMIT 1
                 """)
-        guard let row = try Row.fetchOne(statement, arguments: [id, entity, record.text]) else { return nil }
-        return StoredRecord(
+        return try Row.fetchOne(statement, arguments: [id, entity, record.text]).map(stored)
+    }
+
+    func row(entity: String, record: RecordID, at version: Version) throws -> StoredRecord? {
+        guard let id else { return nil }
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions, time FROM change
+                WHERE scope = ?1 AND entity = ?2 AND record = ?3 AND version <= ?4
+                  AND (superseded_by IS NULL OR superseded_by > ?4) ORDER BY version DESC LIMIT 1
+                """)
+        return try Row.fetchOne(statement, arguments: [id, entity, record.text, version]).map(stored)
+    }
+
+    private func stored(_ row: Row) -> StoredRecord {
+        StoredRecord(
             version: row[0], time: row[3], payload: (row[1] as Data?).map { [UInt8]($0) },
             fieldVersions: (row[2] as Data?).map { [UInt8]($0) })
     }

@@ -36,6 +36,9 @@ public protocol ScopeReader {
     /// The newest row of a record, tombstones included; `nil` for one that never was.
     func newest(entity: String, record: RecordID) throws -> StoredRecord?
 
+    /// The row of a record that was live as of a version, while the store keeps it; without payload for a tombstone.
+    func row(entity: String, record: RecordID, at version: Version) throws -> StoredRecord?
+
     /// Visits the newest row of a record, whatever it is; does nothing for a record that never was.
     func newest(entity: String, record: RecordID, _ visit: (BorrowedChange) -> Void) throws
 

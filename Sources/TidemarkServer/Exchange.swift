@@ -37,7 +37,7 @@ extension SyncServer {
             let page = try await page(
                 of: request.scope, since: request.since, limit: limit, leavingOut: pushed.verbatim,
                 withholding: withheld(from: access), holding: pushed.oldest,
-                device: try access.device(request.clientID))
+                takesPatches: request.takesPatches, device: try access.device(request.clientID))
             answer.raw(",")
             answer.raw(page)
         case .pushOnly:

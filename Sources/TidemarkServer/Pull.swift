@@ -4,15 +4,19 @@ package import TidemarkWire
 extension SyncServer {
     /// `GET /sync/changes`: one page of what changed since a checkpoint (A4).
     ///
-    /// - Parameter client: how the device names itself, where it does.
+    /// - Parameters:
+    ///   - takesPatches: whether the reader applies patches to texts that it holds.
+    ///   - client: how the device names itself, where it does.
     package func changes(
-        in scope: Scope, since: String?, limit: Int64?, access: Access, client: String? = nil
+        in scope: Scope, since: String?, limit: Int64?, takesPatches: Bool = false, access: Access,
+        client: String? = nil
     ) async throws -> [UInt8] {
         try access.require(.read, in: scope)
         let limit = try pageLimit(limit)
         let device = try access.device(client)
         let members = try await page(
-            of: scope, since: since, limit: limit, leavingOut: [], withholding: withheld(from: access), device: device)
+            of: scope, since: since, limit: limit, leavingOut: [], withholding: withheld(from: access),
+            takesPatches: takesPatches, device: device)
         return [UInt8(ascii: "{")] + members + [UInt8(ascii: "}")]
     }
 
@@ -33,9 +37,10 @@ extension SyncServer {
     ///   - device: who reads, where it has said so.
     func page(
         of scope: Scope, since: String?, limit: Int, leavingOut own: Set<Version>, withholding withheld: EntityNames,
-        holding oldest: Version? = nil, device: DeviceName?
+        holding oldest: Version? = nil, takesPatches: Bool, device: DeviceName?
     ) async throws -> [UInt8] {
         let byteBudget = limits.pageBytes
+        let declarations = declarations
         let key = store.tokenKey
         return try await store.read(scope) { reader in
             let history = reader.state.history
@@ -50,6 +55,7 @@ extension SyncServer {
             if let since { rows.writer.string(since) } else { rows.writer.raw("null") }
             rows.writer.member("epoch", walk.epoch.text)
             rows.writer.raw(",\"changes\":[")
+            let patcher = takesPatches ? RowPatcher(reader, declarations, complete: walk.complete) : nil
             var position: Version?
             try reader.changes(
                 after: walk.position, through: walk.horizon, tombstonesAfter: walk.tombstonesAfter
@@ -58,7 +64,7 @@ extension SyncServer {
                     guard rows.passOver() else { return false }
                 } else if !own.contains(change.version) {
                     guard rows.hasRoom(for: change) else { return false }
-                    rows.append(change)
+                    if let row = patcher?.row(for: change) { rows.append(change, row) } else { rows.append(change) }
                 }
                 position = change.version
                 return true

@@ -86,7 +86,8 @@ struct Push {
     /// Stores a verdict and answers it: whatever it says, the number is used up.
     mutating func answer(_ sealed: ExchangeRequest.SealedOperation, _ verdict: Verdict) throws {
         let members = verdict.members()
-        if verdict.status == .rejected, let refusal = verdict.refusal {
+        // A patch that cannot be made whole is sent again by itself: nobody has to decide anything.
+        if verdict.status == .rejected, let refusal = verdict.refusal, refusal.code != RejectionCode.patchBaseUnknown {
             try writer.keep(
                 StoredRejection(
                     sealed.operation, refusal, scope: request.scope, lane: name(sealed.key.lane),
@@ -185,6 +186,12 @@ extension Push {
         if declaration.kind == .events {
             return try appendEvent(operation, record: record, declaration: declaration, ruling: ruling)
         }
+        let patched = PatchedOperation(reader: writer, declaration: declaration, seen: seen)
+        guard let operation = operation.kind == .patch ? try patched.whole(operation, of: record) : operation else {
+            return refused(
+                RejectionCode.patchBaseUnknown, "The text that the patch was made from is not known here.",
+                "Send the field whole.")
+        }
         let applied = try RecordWriter(
             writer: writer, declaration: declaration, limits: server.limits, ruling: ruling
         ).apply(operation, to: record, isService: access.isService, seen: seen, at: moment)
@@ -197,11 +204,6 @@ extension Push {
             return Verdict.Refusal(
                 code: RejectionCode.directionForbidden, detail: "\(declaration.name) travels from the server only.",
                 hint: "Declare the table pull-only on the device too.")
-        }
-        if operation.kind == .patch {
-            return Verdict.Refusal(
-                code: RejectionCode.unsupportedOperation, detail: "This server takes no such operation.",
-                hint: "Send whole fields.")
         }
         let isEvent = declaration.kind == .events
         let fits =

@@ -10,6 +10,8 @@ struct RowSplicer {
     private var taken = 0
     private var written = 0
     private var passedOver = 0
+    /// Bytes that patches saved: they count as written, so that what is read for one page stays bounded too.
+    private var saved = 0
     private let limit: Int
     private let byteBudget: Int
 
@@ -23,7 +25,7 @@ struct RowSplicer {
     mutating func hasRoom(for change: BorrowedChange) -> Bool { hasRoom(bytes: change.payload.count) }
 
     mutating func hasRoom(bytes: Int) -> Bool {
-        isFull = taken == limit || (taken > 0 && writer.bytes.count + bytes > byteBudget)
+        isFull = taken == limit || (taken > 0 && writer.bytes.count + saved + bytes > byteBudget)
         if !isFull { taken += 1 }
         return !isFull
     }
@@ -60,19 +62,12 @@ struct RowSplicer {
             // A row without any of the fields has nothing to say about them.
             if partial == nil { return }
         }
-        separate()
         switch change.kind {
-        case .upsert: writer.raw("{\"type\":\"upsert\",\"entity\":\"")
-        case .delete: writer.raw("{\"type\":\"delete\",\"entity\":\"")
-        case .event: writer.raw("{\"type\":\"event\",\"entity\":\"")
+        case .upsert: begin(change, "upsert")
+        case .delete: begin(change, "delete")
+        case .event: begin(change, "event")
         case .idmap: return appendIDMap(change)
         }
-        writer.raw(change.entity)
-        writer.raw("\",\"id\":")
-        writer.string(utf8: change.record)
-        writer.member("version", change.version)
-        if change.kind == .delete { writer.memberName("deletedAt") } else { writer.memberName("updatedAt") }
-        Timestamp.write(milliseconds: change.time, to: &writer)
         if let partial {
             writer.raw(",\"partial\":true,\"data\":")
             writer.raw(partial)
@@ -87,9 +82,36 @@ struct RowSplicer {
     }
 
     private mutating func appendIDMap(_ change: BorrowedChange) {
+        separate()
         writer.raw("{\"type\":\"idmap\",")
         writer.raw(change.payload)
         writer.member("version", change.version)
         writer.raw("}")
+    }
+
+    /// Writes a change as what is different from the row that the reader holds.
+    mutating func append(_ change: BorrowedChange, _ row: PatchedRow) {
+        let start = writer.bytes.count
+        begin(change, "patch")
+        writer.member("base", row.base)
+        writer.memberName("patch")
+        writer.patches(row.patches)
+        writer.raw(",\"data\":")
+        writer.raw(row.rest.bytes)
+        writer.raw("}")
+        saved += max(0, change.payload.count - (writer.bytes.count - start))
+    }
+
+    private mutating func begin(_ change: BorrowedChange, _ type: StaticString) {
+        separate()
+        writer.raw("{\"type\":\"")
+        writer.raw(type)
+        writer.raw("\",\"entity\":\"")
+        writer.raw(change.entity)
+        writer.raw("\",\"id\":")
+        writer.string(utf8: change.record)
+        writer.member("version", change.version)
+        if change.kind == .delete { writer.memberName("deletedAt") } else { writer.memberName("updatedAt") }
+        Timestamp.write(milliseconds: change.time, to: &writer)
     }
 }

@@ -27,6 +27,7 @@ extension Verdict {
         var verdict = self
         if verdict.record?.data != nil { verdict.record = nil }
         verdict.overwrites = []
+        verdict.losses = []
         return verdict
     }
 }

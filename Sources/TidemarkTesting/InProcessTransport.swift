@@ -43,7 +43,8 @@ public struct InProcessTransport: Transport {
             let scope = try scope(request)
             return try await server.changes(
                 in: scope, since: query("since", request), limit: query("limit", request).flatMap { Int64($0) },
-                access: try await authorize(scope), client: client(request))
+                takesPatches: query("patches", request) == "true", access: try await authorize(scope),
+                client: client(request))
         case ("GET", "/sync/snapshot"):
             return try await snapshot(request, since: nil)
         case ("GET", let path) where path.hasPrefix("/sync/records/"):

@@ -8,6 +8,8 @@ package struct ExchangeRequest: Hashable, Sendable {
     /// Per lane, the number up to which verdicts are safely applied on the device.
     package var acked: [String: Int64] = [:]
     package var operations: [SealedOperation] = []
+    /// Whether the reader takes patches for texts that it holds.
+    package var takesPatches = false
 
     package struct SealedOperation: Hashable, Sendable {
         package var key: OperationKey
@@ -44,6 +46,7 @@ extension ExchangeRequest {
                 case "protocolVersion": request.protocolVersion = try reader.readInteger()
                 case "since": request.since = try reader.readOptionalString()
                 case "limit": request.limit = try reader.readInteger()
+                case "patches": request.takesPatches = try reader.readBool()
                 case "acked": try request.readAcked(from: &reader)
                 case "operations": try request.readOperations(from: &reader, limit: operationLimit)
                 default: try reader.skip()

@@ -26,6 +26,8 @@ package struct Operation: Hashable, Sendable {
     /// Fields whose base is older than `baseVersion`, by canonical name.
     package var fieldBases: [ArraySlice<UInt8>: Version] = [:]
     package var fields = DataObject.empty
+    /// Fields of large text, as the difference to what they were at `baseVersion`; none of them is in `fields` too.
+    package var patches: [FieldPatch] = []
     /// When the edit was made, as the device's hybrid logical clock tells.
     package var editedAt: String?
     /// When the device had last synced by then, on the server's clock, in milliseconds since 1970.
@@ -84,7 +86,11 @@ extension Operation {
         if isMove { writer.raw(",\"moved\":true") }
         writeReferences(to: &writer)
         original?.write(to: &writer)
-        if kind == .upsert || kind == .event {
+        if kind == .patch {
+            writer.memberName("patch")
+            writer.patches(patches)
+        }
+        if setsFields {
             writer.raw(kind == .event ? ",\"data\":" : ",\"fields\":")
             writer.raw(fields.bytes)
         }
@@ -196,6 +202,7 @@ extension Operation {
         case "baseVersion": baseVersion = try reader.readInteger(in: 0...Int64.max)
         case "baseNumber": baseNumber = try reader.readInteger(in: 1...Int64.max)
         case "bases": try readFieldBases(from: &reader)
+        case "patch": patches = try reader.readPatches()
         case "fields", "data": fields = try DataObject(from: &reader)
         case "editedAt": editedAt = try reader.readString()
         case "syncedAt": syncedAt = try reader.readInteger(in: 0...Int64.max)
@@ -234,6 +241,9 @@ extension Operation {
         guard kind != .void else { return }
         guard !entity.isEmpty else { throw JSONError(.missingMember, at: start).inside("entity") }
         guard id != nil || tempID != nil else { throw JSONError(.missingMember, at: start).inside("id") }
+        for patch in patches where fields.value(named: DataObject.canonical(patch.field)[...]) != nil {
+            throw JSONError(.duplicateMember, at: start).inside(patch.field)
+        }
     }
 }
 

@@ -8,6 +8,14 @@ package struct Reference: Hashable, Sendable {
         case document(field: String, path: String)
         /// A part of the record's own id, counted from 0; the whole id where that is not a list.
         case key(part: Int64)
+
+        /// The field that holds the id.
+        package var field: String? {
+            switch self {
+            case .field(let field), .document(let field, _): field
+            case .key: nil
+            }
+        }
     }
 
     package var place: Place

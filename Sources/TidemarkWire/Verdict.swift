@@ -20,6 +20,8 @@ public enum RejectionCode {
     package static let groupFailed = "group_failed"
     /// The server does not do this yet.
     package static let unsupportedOperation = "unsupported_operation"
+    /// The server cannot make out the text that a patch was made from; the device sends it whole, and nobody is told.
+    package static let patchBaseUnknown = "patch_base_unknown"
     /// The device itself could not put the record on the wire.
     package static let unsendableValue = "unsendable_value"
     /// A rule of the operator's own threw, or answered what it may not answer.

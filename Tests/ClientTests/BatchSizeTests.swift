@@ -22,11 +22,13 @@ struct BatchSizeTests {
     func pages(context: Context) async throws {
         let directory = try TestDirectory()
         let server = try Device.server(in: directory)
+        let device = try await Device(noteSchema, tables: ["note"], server: server, in: directory)
+        let engine = try device.engine(context.configuration)
+        try await engine.syncNow()
         _ = try await server.commit(to: "w:1") { changes in
             for index in 0..<2500 { changes.upsert("note", id: .init(stringLiteral: "n\(index)"), ["rank": 1]) }
         }
-        let device = try await Device(noteSchema, tables: ["note"], server: server, in: directory)
-        try await device.engine(context.configuration).syncNow()
+        try await engine.syncNow()
         #expect(try await device.count("note") == 2500)
         let limits = await device.wire.bodies.compactMap { body in
             body.firstMatch(of: /"limit":(\d+)/).flatMap { Int($0.1) }

@@ -34,7 +34,8 @@ struct ConvergenceTests {
         let store = try SQLiteStore(path: directory.appending(path: "server.sqlite").path)
         var configuration = SyncServer.Configuration()
         if isCrowded { configuration.window = .zero }
-        let server = SyncServer(store: store, configuration: configuration)
+        let server = SyncServer(
+            store: store, entities: [.state("task", patch: ["body"])], configuration: configuration)
         let devices = try (0..<3).map { index in
             try Device("d\(index)", in: directory, server: server, seed: seed &* 31 &+ UInt64(index))
         }

@@ -87,7 +87,7 @@ final class Device: Sendable {
         CREATE TABLE project (id TEXT PRIMARY KEY, name TEXT NOT NULL, slug TEXT UNIQUE);
         CREATE TABLE task (
             id INTEGER PRIMARY KEY, project TEXT REFERENCES project(id) ON DELETE CASCADE, title TEXT, weight REAL,
-            note BLOB, done INTEGER NOT NULL DEFAULT 0);
+            body TEXT, note BLOB, done INTEGER NOT NULL DEFAULT 0);
         """
 
     /// An engine per opening: each call stands for a new start of the app.
@@ -116,6 +116,17 @@ final class Device: Sendable {
 
 /// Random edits, as an app makes them.
 extension Device {
+    /// Words somewhere in a text that is long enough to travel as patches.
+    private static func write(_ db: Database, _ text: String, into task: Int, at place: Int) throws {
+        let first = (0..<120).map { "Line \($0) of a long text — ein längerer Text.\n" }.joined()
+        try db.execute(
+            sql: """
+                UPDATE task SET body = substr(coalesce(body, :first), 1, :place) || :text
+                  || substr(coalesce(body, :first), :place + 5) WHERE id = :task
+                """,
+            arguments: ["first": first, "place": 1 + place % 4000, "text": text, "task": task])
+    }
+
     func edit(_ generator: inout SeededGenerator, serial: Int) throws {
         let project = "p\(Int.random(in: 0..<5, using: &generator))"
         let task = Int.random(in: 0..<8, using: &generator)
@@ -145,7 +156,9 @@ extension Device {
                             """,
                         arguments: [task, project, text])
                 case 7: try db.execute(sql: "UPDATE task SET title = ? WHERE id = ?", arguments: [text, task])
-                case 8: try db.execute(sql: "UPDATE task SET done = 1 - done WHERE id = ?", arguments: [task])
+                case 8 where serial % 2 == 0:
+                    try db.execute(sql: "UPDATE task SET done = 1 - done WHERE id = ?", arguments: [task])
+                case 8: try Self.write(db, text, into: task, at: serial * 37)
                 case 9:
                     try db.execute(
                         sql: "UPDATE task SET weight = ?, note = ? WHERE id = ?",

@@ -91,6 +91,8 @@ struct IncomingChange {
     var id: JSONReader.Text
     var version: Version
     var data: Range<Int>?
+    /// Where patches of large texts stand that belong to the data.
+    var patches: Range<Int>?
     /// Whether missing fields are unchanged; else the record does not have them.
     var isPartial = false
     /// A delete: the version that it was made on, where others had written since.
@@ -105,6 +107,7 @@ struct IncomingChange {
         var id: JSONReader.Text?
         var version: Version?
         var data: Range<Int>?
+        var patches: Range<Int>?
         var isPartial = false
         var base: Version?
         var isMove = false
@@ -112,7 +115,9 @@ struct IncomingChange {
         while let name = try reader.nextMember() {
             if reader.matches(name, "type") {
                 let type = try reader.readText()
-                if reader.matches(type, "upsert") || reader.matches(type, "event") {
+                if reader.matches(type, "upsert") || reader.matches(type, "event")
+                    || reader.matches(type, "patch")
+                {
                     kind = .upsert
                 } else if reader.matches(type, "delete") {
                     kind = .delete
@@ -127,6 +132,8 @@ struct IncomingChange {
                 version = try reader.readInteger()
             } else if reader.matches(name, "data") {
                 data = try reader.skip()
+            } else if reader.matches(name, "patch") {
+                patches = try reader.skip()
             } else if reader.matches(name, "partial") {
                 isPartial = try reader.readBool()
             } else if reader.matches(name, "base") {
@@ -139,7 +146,7 @@ struct IncomingChange {
         }
         guard let entity, let id, let version else { return nil }
         return IncomingChange(
-            kind: kind, entity: entity, id: id, version: version, data: data, isPartial: isPartial, base: base,
-            isMove: isMove)
+            kind: kind, entity: entity, id: id, version: version, data: data, patches: patches, isPartial: isPartial,
+            base: base, isMove: isMove)
     }
 }

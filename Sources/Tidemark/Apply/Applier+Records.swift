@@ -128,7 +128,8 @@ extension Shadow {
 
 extension Applier {
     /// Applies a verdict to the one operation that it names; one that is unknown or finished is left alone.
-    func apply(_ key: OperationKey, _ verdict: Verdict) throws {
+    func apply(_ key: OperationKey, _ answered: Verdict) throws {
+        let verdict = answered.asksForWhole ? answered.deferred() : answered
         guard let entry = try Outbox.open(db, key: key) else { return }
         outcome.verdicts += 1
         if try applyPlain(verdict, entry) { return }
@@ -168,7 +169,8 @@ extension Applier {
             if verdict.record != nil { truth.noteBases(remaining, on: operation, shape: shape, base: base) }
             try refuse(verdict, operation, &truth, known: known, base: base, table, id, current)
         case .deferred:
-            outcome.deferred += 1
+            // One that is only to be sent in another form goes on at once.
+            if verdict.refusal == nil { outcome.deferred += 1 }
             try reopen(operation, &truth, shape)
         case .settled:
             // What became of it is forgotten on the server too; the record itself tells.

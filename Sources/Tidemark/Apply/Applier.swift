@@ -22,6 +22,8 @@ final class Applier {
         var parked = 0
         var skipped = 0
         var hasMore = false
+        /// Whether a patch did not fit what is here, so that the page has to come again with texts whole.
+        var wantsWhole = false
         /// Whether the page was taken; one that does not start where the checkpoint stands is not.
         var pageTaken = false
         /// Whether the page was a snapshot's last.
@@ -144,7 +146,7 @@ final class Applier {
         if change.kind == .delete, let base = change.base {
             try noteLostEdits(table, reader.string(change.id), unseenSince: base, version: change.version)
         }
-        if table.isPlain, try table.applyPlain(change, reader, db) {
+        if table.isPlain, change.patches == nil, try table.applyPlain(change, reader, db) {
             if change.version > rememberRowsAbove { try remember(change, table, reader) }
             outcome.applied += 1
             return
@@ -156,7 +158,7 @@ final class Applier {
         let known = try Ahead.version(db, scope, table.shape.name, id.text) ?? -1
         guard change.version > known else { return }
         if change.version > rememberRowsAbove { try remember(change, table, reader) }
-        let incoming = change.kind == .delete ? nil : try table.cells(change, reader)
+        let incoming = change.kind == .delete ? nil : try cells(change, table, id, key, reader)
         try receive(
             table, id, key, version: change.version, ahead: known, incoming: incoming, isMove: change.isMove)
     }

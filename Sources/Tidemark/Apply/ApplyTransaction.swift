@@ -18,7 +18,14 @@ struct ApplyTransaction: Sendable {
     /// Runs on the writer, outside any transaction: foreign keys can only be switched there.
     func run(_ db: Database) throws -> Applier.Outcome {
         if let page = answer.page { try check(page) }
-        return try Self.withoutForeignKeys(db) { try apply(db) }
+        do { return try Self.withoutForeignKeys(db) { try apply(db) } } catch is PatchMismatch {
+            // Nothing of the page counts; the verdicts do, and the page is asked for again with its texts whole.
+            var verdicts = self
+            verdicts.answer.page = nil
+            var outcome = try Self.withoutForeignKeys(db) { try verdicts.apply(db) }
+            outcome.wantsWhole = true
+            return outcome
+        }
     }
 
     private func check(_ page: Answer.Page) throws {

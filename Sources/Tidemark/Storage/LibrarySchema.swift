@@ -56,12 +56,13 @@ enum LibrarySchema {
         -- Holds a row only inside a transaction that applies the server's changes: capture looks away then.
         CREATE TABLE tidemark_applying(flag INTEGER NOT NULL);
 
-        -- The outbox. members: the sealed operation as on the wire, without its key. lane and number are NULL for one
+        -- The outbox. members: the sealed operation as on the wire, without its key. content: its fields whole, where
+        -- it carries patches. lane and number are NULL for one
         -- that could not be put on the wire.
         CREATE TABLE tidemark_operation(
             id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL, lane TEXT, number INTEGER,
             entity TEXT NOT NULL, record TEXT NOT NULL, kind TEXT NOT NULL, members BLOB NOT NULL,
-            edited_at INTEGER, sealed_at INTEGER NOT NULL, sent_at INTEGER, finished_at INTEGER,
+            content BLOB, edited_at INTEGER, sealed_at INTEGER NOT NULL, sent_at INTEGER, finished_at INTEGER,
             status TEXT, version INTEGER, code TEXT, detail TEXT, hint TEXT);
         CREATE UNIQUE INDEX tidemark_operation_key ON tidemark_operation(lane, number);
         CREATE INDEX tidemark_operation_open ON tidemark_operation(scope, id) WHERE finished_at IS NULL;

@@ -10,6 +10,8 @@ struct OutboxEntry: Hashable, Sendable {
     var isDelete: Bool
     /// The operation's members as on the wire, without its key.
     var members: [UInt8]
+    /// Its fields whole, where the members carry patches.
+    var content: [UInt8]?
 
     /// The operation on the wire: its key is spliced in front of what was sealed.
     func append(to writer: inout JSONWriter) {
@@ -21,23 +23,30 @@ struct OutboxEntry: Hashable, Sendable {
         writer.raw("}")
     }
 
+    /// The operation with all its fields whole, however it travels.
     func operation() throws(JSONError) -> Operation {
         var writer = JSONWriter(capacity: members.count + 64)
         append(to: &writer)
-        return try writer.bytes.reading { (reader: inout JSONReader) throws(JSONError) -> Operation in
+        var operation = try writer.bytes.reading { (reader: inout JSONReader) throws(JSONError) -> Operation in
             try Operation.read(from: &reader).1
         }
+        if let content {
+            operation.kind = .upsert
+            operation.patches = []
+            operation.fields = try DataObject(stored: content)
+        }
+        return operation
     }
 }
 
 /// The durable queue of operations. Nothing leaves it but by its own verdict, by exact key.
 enum Outbox {
-    private static let columns = "id, lane, number, entity, record, kind = 'delete', members"
+    private static let columns = "id, lane, number, entity, record, kind = 'delete', members, content"
 
     private static func entry(_ row: Query) -> OutboxEntry {
         OutboxEntry(
             id: row.integer(0), key: OperationKey(lane: row.text(1), number: row.integer(2)), entity: row.text(3),
-            record: row.text(4), isDelete: row.integer(5) != 0, members: row.blob(6))
+            record: row.text(4), isDelete: row.integer(5) != 0, members: row.blob(6), content: row.optionalBlob(7))
     }
 
     /// Operations without a verdict, oldest first.
@@ -82,19 +91,24 @@ enum Outbox {
     }
 
     /// Seals an operation under a number that its lane has given out.
+    ///
+    /// - Parameter patched: the same operation as it travels, where it carries patches.
     static func seal(
-        _ db: Database, _ operation: Operation, key: OperationKey, scope: Scope, editedAt: Int64?, now: Int64
+        _ db: Database, _ operation: Operation, patched: Operation? = nil, key: OperationKey, scope: Scope,
+        editedAt: Int64?, now: Int64
     ) throws {
         try Query(
             db,
             """
-            INSERT INTO tidemark_operation(scope, lane, number, entity, record, kind, members, edited_at, sealed_at)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            INSERT INTO tidemark_operation(
+              scope, lane, number, entity, record, kind, members, edited_at, sealed_at, content)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
             """
         ).execute([
             .text(scope.name), .text(key.lane), .integer(key.number), .text(operation.entity),
-            .text(operation.id?.text ?? ""), .text(operation.kind.rawValue), .blob(operation.sealedMembers()),
-            .optional(editedAt), .integer(now),
+            .text(operation.id?.text ?? ""), .text(operation.kind.rawValue),
+            .blob((patched ?? operation).sealedMembers()), .optional(editedAt), .integer(now),
+            patched == nil ? .null : .blob(operation.fields.bytes),
         ])
     }
 

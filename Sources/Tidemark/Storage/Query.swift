@@ -131,6 +131,8 @@ struct Query {
         if case .text(let bytes) = cell(column) { String(decoding: bytes, as: UTF8.self) } else { nil }
     }
 
+    func optionalBlob(_ column: Int) -> [UInt8]? { cell(column) == .null ? nil : blob(column) }
+
     func blob(_ column: Int) -> [UInt8] {
         switch cell(column) {
         case .blob(let bytes), .text(let bytes): bytes

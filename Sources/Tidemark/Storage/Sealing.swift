@@ -177,8 +177,10 @@ struct Sealing {
             return .settled
         }
         if let move { try carryOut(move, table, id, key) }
+        let patched = try patched(operation, shape, declared, shadow)
         try Outbox.seal(
-            db, operation, key: batch.numbers.take(), scope: scope.scope, editedAt: shadow.since, now: now)
+            db, operation, patched: patched, key: batch.numbers.take(), scope: scope.scope, editedAt: shadow.since,
+            now: now)
         try table.unmark(db, key)
         return .sealed(bytes: operation.fields.bytes.count + 120)
     }
