@@ -169,8 +169,10 @@ struct BackfillTests {
                 try await Device(schema, tables: tables, server: server, in: directory, name: "v\(index + 1)"))
         }
         try await devices[2].sql(
-            "INSERT INTO note VALUES ('n1', 'a', 'b', 'merry'), ('n2', 'a', 'b', 'sad'); INSERT INTO tag VALUES ('t', 'x')"
-        )
+            """
+            INSERT INTO note VALUES ('n1', 'a', 'b', 'merry'), ('n2', 'a', 'b', 'sad');
+            INSERT INTO tag VALUES ('t', 'x')
+            """)
         try await devices[0].sql("INSERT INTO note VALUES ('n3', 'by the oldest')")
         for device in devices + devices { try await device.sync() }
         try await devices[0].sql("UPDATE note SET title = 'one' WHERE id IN ('n1', 'n3')")
