@@ -12,9 +12,7 @@ extension RecordState {
             self = .parked(reason: reason)
         } else if let key, try RecordTable(shape).shadow(db, key)?.mark != nil {
             self = .pending
-        } else if try Query(
-            db, "SELECT 1 FROM tidemark_operation WHERE entity = ?1 AND record = ?2 AND finished_at IS NULL LIMIT 1"
-        ).first(db, record, { _ in true }) != nil {
+        } else if try Outbox.hasOpen(db, entity: shape.name, record: id.text) {
             self = .sent
         } else if try Conflicts.isOpen(db, entity: shape.name, record: id.text) {
             self = .undecided

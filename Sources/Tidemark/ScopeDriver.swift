@@ -270,6 +270,9 @@ actor ScopeDriver {
             }
             count(outcome)
             event = .applied(hasMore: !outcome.isFilled, wait: wait)
+        case .inquiry(let problem):
+            try await recovering { db, recovery in try recovery.answered(db, problem) }
+            event = .applied(hasMore: true, wait: wait)
         }
         lastError = refusal ?? fetchError
         problem = nil

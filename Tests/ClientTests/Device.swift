@@ -21,7 +21,7 @@ final class TestDirectory: Sendable {
 actor Wire: Transport {
     typealias Step = @Sendable (TransportRequest, any Transport) async throws -> TransportResponse
 
-    private let inner: any Transport
+    private var inner: any Transport
     private var steps: [Step] = []
     private var pageSteps: [Step] = []
     private(set) var requests: [TransportRequest] = []
@@ -31,6 +31,9 @@ actor Wire: Transport {
     struct Lost: Error {}
 
     init(to inner: any Transport) { self.inner = inner }
+
+    /// From now on another server answers.
+    func connect(to inner: any Transport) { self.inner = inner }
 
     /// What happens to the next exchange or push, behind those that have a step already.
     func next(_ step: @escaping Step) { steps.append(step) }

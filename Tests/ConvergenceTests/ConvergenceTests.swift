@@ -63,7 +63,7 @@ struct ConvergenceTests {
 
         for device in devices { await device.transport.heal() }
         for _ in 0..<4 { for engine in engines { try await engine.syncNow() } }
-        try await check(devices, server, seed: seed)
+        try await Self.check(devices, server, seed: seed)
         try store.close()
     }
 
@@ -80,7 +80,7 @@ struct ConvergenceTests {
         }
     }
 
-    private func check(_ devices: [Device], _ server: SyncServer, seed: UInt64) async throws {
+    static func check(_ devices: [Device], _ server: SyncServer, seed: UInt64) async throws {
         for device in devices {
             #expect(
                 try device.count("SELECT count(*) FROM tidemark_shadow_project") == 0, "seed \(seed) \(device.name)")
@@ -107,7 +107,7 @@ struct ConvergenceTests {
         }
     }
 
-    private func ids(of entity: String, on server: SyncServer) async throws -> Set<String> {
+    private static func ids(of entity: String, on server: SyncServer) async throws -> Set<String> {
         let bytes = try await server.changes(in: "w:1", since: nil, limit: 5000, access: .read(as: "ada"))
         let answer = try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
         let changes = answer?["changes"] as? [[String: Any]] ?? []

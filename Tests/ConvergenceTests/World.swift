@@ -24,7 +24,7 @@ struct SeededGenerator: RandomNumberGenerator {
 
 /// A wire that loses requests, loses answers, repeats requests and cuts answers, by seed.
 actor FaultyTransport: Transport {
-    private let inner: any Transport
+    private var inner: any Transport
     private var generator: SeededGenerator
     private(set) var isFaulty = true
     /// How often of a hundred times the server cannot go on from where the device stands.
@@ -38,6 +38,7 @@ actor FaultyTransport: Transport {
     }
 
     func heal() { isFaulty = false }
+    func connect(to inner: any Transport) { self.inner = inner }
     func expire(_ percent: Int) { expiry = percent }
 
     /// What a server says that has forgotten what it would need.
@@ -68,19 +69,53 @@ actor FaultyTransport: Transport {
     }
 }
 
+/// A database's file, copied while nobody has it open.
+enum StoreFile {
+    static func copy(_ from: URL, _ to: URL) throws {
+        for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: to.path + suffix) }
+        try FileManager.default.copyItem(at: from, to: to)
+    }
+}
+
 /// One device: a real SQLite file with its own schema, and its engine.
 final class Device: Sendable {
     let name: String
     let queue: DatabaseQueue
     let transport: FaultyTransport
-    private let path: String
+    private let path: URL
 
     init(_ name: String, in directory: URL, server: SyncServer, seed: UInt64) throws {
         self.name = name
-        path = directory.appending(path: "\(name).sqlite").path
-        queue = try DatabaseQueue(path: path)
+        path = directory.appending(path: "\(name).sqlite")
+        queue = try DatabaseQueue(path: path.path)
         try queue.write { db in try db.execute(sql: Self.schema) }
-        transport = FaultyTransport(InProcessTransport(to: server) { _ in .readWrite(as: "ada") }, seed: seed)
+        transport = FaultyTransport(Self.wire(to: server), seed: seed)
+    }
+
+    static func wire(to server: SyncServer) -> any Transport {
+        InProcessTransport(to: server) { _ in .readWrite(as: "ada") }
+    }
+
+    /// The same device, after its file was put back to what it was.
+    private init(putBack device: Device) throws {
+        (name, path, transport) = (device.name, device.path, device.transport)
+        try StoreFile.copy(device.backup, device.path)
+        queue = try DatabaseQueue(path: path.path)
+    }
+
+    private var backup: URL { path.appendingPathExtension("backup") }
+
+    /// Puts a copy of the file aside.
+    func backUp() throws {
+        try queue.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
+        try StoreFile.copy(path, backup)
+    }
+
+    /// The device as it was when its file was put aside; `nil` where that never happened.
+    func putBack() throws -> Device? {
+        guard FileManager.default.fileExists(atPath: backup.path) else { return nil }
+        try queue.close()
+        return try Device(putBack: self)
     }
 
     private static let schema = """

@@ -26,6 +26,8 @@ struct Answer: Hashable, Sendable {
     var syncedAt: Int64?
     /// `nil` in the answer to a push without a pull.
     var page: Page?
+    /// The history that verdicts are of, where no page came with them.
+    var epoch: String?
 
     init(body: [UInt8]) throws(JSONError) {
         self.body = body
@@ -34,7 +36,10 @@ struct Answer: Hashable, Sendable {
         }
         results = parts.results
         syncedAt = parts.syncedAt
-        guard let changes = parts.changes else { return }
+        guard let changes = parts.changes else {
+            epoch = parts.epoch
+            return
+        }
         guard let scope = parts.scope, let next = parts.nextSince, let hasMore = parts.hasMore, let head = parts.head
         else { throw JSONError(.missingMember, at: body.count) }
         page = Page(

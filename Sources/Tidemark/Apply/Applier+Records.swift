@@ -10,7 +10,7 @@ extension Applier {
         incoming: [Int: Cell]?
     ) throws {
         let shape = table.shape
-        let operation = try Outbox.open(db, entity: shape.name, record: id.text, scope: scope.name)?.operation()
+        let operation = try Outbox.overlay(db, entity: shape.name, record: id.text, scope: scope.name)
         let (current, isParked) = try visible(table, id, key)
         let edits = Edits(
             shape: shape, shadow: shadow, operation: operation, current: current, reserved: table.reserved)
@@ -133,6 +133,12 @@ extension Applier {
         guard let entry = try Outbox.open(db, key: key) else { return }
         outcome.verdicts += 1
         if try applyPlain(verdict, entry) { return }
+        if verdict.refusal?.code == RejectionCode.operationMismatch,
+            try Outbox.sealAfterMismatch(db, entry, scope: scope)
+        {
+            outcome.sealedAgain += 1
+            return
+        }
         let operation = try entry.operation()
         guard let table = tables[entry.entity], let id = RecordID(entry.record), let recordKey = table.shape.key(of: id)
         else { return try Outbox.finish(db, entry, verdict, now: now) }
@@ -147,9 +153,10 @@ extension Applier {
         // A verdict at or below `complete` is old news, even of a record whose tombstone left no version here: it came
         // with a walk that another engine on this file has finished meanwhile.
         let known = max(shadow.version ?? -1, ahead, record.complete(of: shape.name) ?? -1)
+        let (sealed, later) = try self.sealed(operation, entry)
         // A deferred operation's edits become edits again; of any other, only what was edited since remains.
         let remaining = Edits(
-            shape: shape, shadow: shadow, operation: verdict.status == .deferred ? nil : operation, current: current,
+            shape: shape, shadow: shadow, operation: verdict.status == .deferred ? later : sealed, current: current,
             reserved: table.reserved)
         try Outbox.finish(db, entry, verdict, now: now)
         var truth = shadow
@@ -179,8 +186,17 @@ extension Applier {
         }
         try noteConflicts(
             verdict, Meeting(entry: entry, operation: operation, shape: shape, shadow: shadow, current: current))
-        try redraw(table, id, recordKey, truth, nil, remaining, current: current, isParked: isParked)
+        try redraw(table, id, recordKey, truth, later, remaining, current: current, isParked: isParked)
         if hadWaiting { try settleMove(verdict, table, id, recordKey, wasThere: current != nil) }
+    }
+
+    /// What lies over the record: this operation and, where lost ones are being brought back, those behind it.
+    private func sealed(_ operation: Operation, _ entry: OutboxEntry) throws -> (all: Operation?, others: Operation?) {
+        guard try isBringingBack.get() else { return (operation, nil) }
+        return (
+            try Outbox.overlay(db, entity: entry.entity, record: entry.record, scope: scope.name),
+            try Outbox.overlay(db, entity: entry.entity, record: entry.record, scope: scope.name, without: entry.id)
+        )
     }
 
     /// The usual verdict: taken as it was sent, on a record that nobody has touched since. What is on screen is what
@@ -188,8 +204,8 @@ extension Applier {
     private func applyPlain(_ verdict: Verdict, _ entry: OutboxEntry) throws -> Bool {
         guard verdict.isPlain, !hadAhead, let version = verdict.version, let table = tables[entry.entity],
             version > record.complete(of: entry.entity) ?? -1, let id = RecordID(entry.record),
-            let key = table.shape.key(of: id),
-            try table.records.isSettled(db, key, in: scope)
+            let key = table.shape.key(of: id), try table.records.isSettled(db, key, in: scope),
+            try !isBringingBack.get()
         else { return false }
         try Outbox.finish(db, entry, verdict, now: now)
         if version > rememberVerdictsAbove {

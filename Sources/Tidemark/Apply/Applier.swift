@@ -12,6 +12,8 @@ final class Applier {
         var deferred = 0
         /// References of deleted parents that were settled here, as edits.
         var settled = 0
+        /// Operations that got another key.
+        var sealedAgain = 0
         /// Records that the server has to be asked for by name.
         var wanted = 0
         var rejected = 0
@@ -43,6 +45,8 @@ final class Applier {
     private(set) var hadAhead = false
     /// Whether rows waited to leave their scopes before this answer.
     private(set) var hadWaiting = false
+    /// Whether lost operations are being brought back: then a record may have several.
+    private(set) lazy var isBringingBack = Result { try Outbox.isBringingBack(db, scope) }
 
     /// - Parameter entities: the tables to write to; `nil`: all of the scope.
     init(
@@ -75,6 +79,7 @@ final class Applier {
         if let page {
             try apply(page, body: answer.body)
         } else {
+            record.epoch = answer.epoch ?? record.epoch
             try settleContests()
         }
         if let syncedAt = answer.syncedAt { try hear(of: syncedAt) }
@@ -156,7 +161,8 @@ final class Applier {
             return
         }
         let known = try Ahead.version(db, scope, table.shape.name, id.text) ?? -1
-        guard change.version > known else { return }
+        // The same version again is the same row, but for one that a verdict made of what a lost history had left here.
+        guard change.version >= known else { return }
         if change.version > rememberRowsAbove { try remember(change, table, reader) }
         let incoming = change.kind == .delete ? nil : try cells(change, table, id, key, reader)
         try receive(
@@ -177,7 +183,7 @@ final class Applier {
         // The children of a parent that moved away stay with it, wherever it is.
         if incoming == nil, !isMove { try noteTombstone(table, id, key) }
         if let shadow = try table.records.shadow(db, key) {
-            guard version > shadow.version ?? -1 || shadow.state == .deleted else { return }
+            guard version >= shadow.version ?? -1 || shadow.state == .deleted else { return }
             try rebase(table, id, key, shadow, version: version, ahead: known, incoming: incoming)
         } else {
             try take(table, id, key, version: version, incoming: incoming)

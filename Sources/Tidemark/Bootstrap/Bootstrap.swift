@@ -18,8 +18,9 @@ struct Bootstrap: Hashable, Sendable {
     /// The entity whose pages are staged and may go on.
     var entity: String?
     var rows: Int64 = 0
-    /// The server is asked first what it still has of this device's operations.
-    var isAsking = false
+    /// The server is asked first whether it still has this device's operations: the name of the history that they were
+    /// answered in, empty where it is not known.
+    var asking: String?
 
     /// Whether an entity's clean rows stand as of `version`.
     func covers(_ entity: String) -> Bool { token != nil && (isDirect || swapped.contains(entity)) }
@@ -35,7 +36,7 @@ struct Bootstrap: Hashable, Sendable {
             Bootstrap(
                 scope: scope, token: row.optionalText(0), cursor: row.optionalText(1), version: row.integer(2),
                 isDirect: row.integer(3) != 0, swapped: row.text(4).split(separator: " ").map(String.init),
-                entity: row.optionalText(5), rows: row.integer(6), isAsking: row.integer(7) != 0)
+                entity: row.optionalText(5), rows: row.integer(6), asking: row.optionalText(7))
         }
     }
 
@@ -51,14 +52,14 @@ struct Bootstrap: Hashable, Sendable {
             """
         ).execute([
             .text(scope.name), .optional(token), .optional(cursor), .integer(version), .integer(isDirect ? 1 : 0),
-            .text(swapped.joined(separator: " ")), .optional(entity), .integer(rows), .integer(isAsking ? 1 : 0),
+            .text(swapped.joined(separator: " ")), .optional(entity), .integer(rows), .optional(asking),
         ])
     }
 
     /// Begins the snapshot, or begins it anew: what is shown stays, what was staged goes.
-    static func begin(_ db: Database, _ scope: Scope, isAsking: Bool) throws {
+    static func begin(_ db: Database, _ scope: Scope, asking: String?) throws {
         try dropStaged(db, scope)
-        try Bootstrap(scope: scope, isAsking: isAsking).write(db)
+        try Bootstrap(scope: scope, asking: asking).write(db)
     }
 
     static func end(_ db: Database, _ scope: Scope) throws {

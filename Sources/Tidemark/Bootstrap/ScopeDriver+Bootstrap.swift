@@ -8,6 +8,7 @@ extension ScopeDriver {
         case exchange(Exchange, Answer)
         /// A page of a walk in key order: takes it in, at a time in milliseconds since 1970.
         case page(@Sendable (Database, Int64) throws -> Applier.Outcome)
+        case inquiry(Problem?)
     }
 
     /// One request of a scope that is being filled: what is pending goes first, so that a large snapshot never holds
@@ -29,6 +30,7 @@ extension ScopeDriver {
             guard let backfill else { return .answered }
             return try await fill(backfill, layout, declarations)
         }
+        if record.bootstrap?.asking != nil { return try await ask(layout) }
         if isPending, refusal == nil, !hasPushed,
             let exchange = try await seal(layout, declarations, isPull: false), exchange.operationCount > 0
         {
@@ -72,12 +74,32 @@ extension ScopeDriver {
         return .answered
     }
 
+    /// Whether the server has lost what it once answered has to be known before anything is sent or shown.
+    private func ask(_ layout: Layout) async throws -> SyncMachine.Event? {
+        let scope = scope
+        let inquiry = try await database {
+            try await self.preparation.writer.read { db in try Inquiry(db, scope, layout) }
+        }
+        let response = try await send(inquiry.request)
+        await received(.inquiry(try inquiry.answer(response)), response)
+        return .answered
+    }
+
     /// The server cannot go on from where this device stands: the scope is filled anew, and the outbox is kept.
     func recover() async throws -> SyncMachine.Event? {
-        let scope = scope
-        try await database {
-            try await self.preparation.writer.write { db in try Bootstrap.begin(db, scope, isAsking: false) }
-        }
+        let problem = problem
+        hasPushed = false
+        try await recovering { db, recovery in try recovery.begin(db, after: problem) }
         return nil
+    }
+
+    func recovering(_ work: @escaping @Sendable (Database, Recovery) throws -> Void) async throws {
+        let (layout, declarations) = try await prepared()
+        lane = randomHex(bytes: 16)
+        let recovery = Recovery(
+            scope: scope, layout: layout, declarations: declarations, lane: lane, now: wallClockMilliseconds())
+        try await database {
+            try await self.preparation.writer.writeWithoutTransaction { db in try work(db, recovery) }
+        }
     }
 }

@@ -30,7 +30,7 @@ struct SnapshotTransaction: Sendable {
         outcome.hasMore = true
         // Another engine on this file has gone on, has come to the end or has begun anew meanwhile.
         guard !record.isFilled, record.bootstrap?.token == token, record.bootstrap?.cursor == cursor,
-            record.bootstrap?.isAsking != true
+            record.bootstrap?.asking == nil
         else { return outcome }
         var bootstrap = record.bootstrap ?? Bootstrap(scope: scope)
         if token == nil { try begin(db, &bootstrap, &record) }

@@ -34,11 +34,12 @@ enum LibrarySchema {
         -- A scope that is being filled from a snapshot: what is in progress, beside the durable checkpoint above.
         -- token, cursor: the snapshot and its next page, once it has begun. version: what it is fixed at. direct: there
         -- were no rows here, so pages go straight into the tables. swapped: entities that stand as of version. entity:
-        -- the one whose pages are staged. asking: the server is asked first what it still has of this device.
+        -- the one whose pages are staged. asking: the server is asked first whether it still has this
+        -- device's operations; the name of the history that they were answered in.
         CREATE TABLE tidemark_bootstrap(
             scope TEXT NOT NULL PRIMARY KEY, token TEXT, cursor TEXT, version INTEGER NOT NULL,
             direct INTEGER NOT NULL, swapped TEXT NOT NULL, entity TEXT, rows INTEGER NOT NULL,
-            asking INTEGER NOT NULL) WITHOUT ROWID;
+            asking TEXT) WITHOUT ROWID;
 
         -- Pages of the snapshot whose entity is not whole yet: the arrays of changes, as they came.
         CREATE TABLE tidemark_staged(id INTEGER PRIMARY KEY, scope TEXT NOT NULL, changes BLOB NOT NULL);
@@ -57,13 +58,14 @@ enum LibrarySchema {
         CREATE TABLE tidemark_applying(flag INTEGER NOT NULL);
 
         -- The outbox. members: the sealed operation as on the wire, without its key. content: its fields whole, where
-        -- it carries patches. lane and number are NULL for one
-        -- that could not be put on the wire.
+        -- it carries patches. lane and number are NULL for one that could not be put on the wire. again: why it is
+        -- sealed a second time, under another key.
         CREATE TABLE tidemark_operation(
             id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL, lane TEXT, number INTEGER,
             entity TEXT NOT NULL, record TEXT NOT NULL, kind TEXT NOT NULL, members BLOB NOT NULL,
             content BLOB, edited_at INTEGER, sealed_at INTEGER NOT NULL, sent_at INTEGER, finished_at INTEGER,
-            status TEXT, version INTEGER, code TEXT, detail TEXT, hint TEXT);
+            status TEXT, version INTEGER, code TEXT, detail TEXT, hint TEXT, again INTEGER);
+        CREATE INDEX tidemark_operation_again ON tidemark_operation(scope, again) WHERE again IS NOT NULL;
         CREATE UNIQUE INDEX tidemark_operation_key ON tidemark_operation(lane, number);
         CREATE INDEX tidemark_operation_open ON tidemark_operation(scope, id) WHERE finished_at IS NULL;
         CREATE INDEX tidemark_operation_record ON tidemark_operation(entity, record);

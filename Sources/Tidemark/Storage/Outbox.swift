@@ -66,15 +66,30 @@ enum Outbox {
         ).first(db, [.text(key.lane), .integer(key.number)], entry)
     }
 
-    /// A record's oldest operation without a verdict, in one scope.
-    static func open(_ db: Database, entity: String, record: String, scope: String) throws -> OutboxEntry? {
+    static func entry(_ db: Database, id: Int64) throws -> OutboxEntry? {
+        try Query(db, "SELECT \(columns) FROM tidemark_operation WHERE id = ?1").first(db, [.integer(id)], entry)
+    }
+
+    /// A record's operations without a verdict in one scope, oldest first.
+    static func open(_ db: Database, entity: String, record: String, scope: String) throws -> [OutboxEntry] {
         try Query(
             db,
             """
             SELECT \(columns) FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND finished_at IS NULL ORDER BY id LIMIT 1
+            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND finished_at IS NULL ORDER BY id
             """
-        ).first(db, [.text(entity), .text(record), .text(scope)], entry)
+        ).rows(db, [.text(entity), .text(record), .text(scope)], entry)
+    }
+
+    /// Whether a record has operations without a verdict, in one scope or (`nil`) in any.
+    static func hasOpen(_ db: Database, entity: String, record: String, scope: String? = nil) throws -> Bool {
+        try Query(
+            db,
+            """
+            SELECT 1 FROM tidemark_operation
+            WHERE entity = ?1 AND record = ?2 AND scope = coalesce(?3, scope) AND finished_at IS NULL LIMIT 1
+            """
+        ).first(db, [.text(entity), .text(record), .optional(scope)]) { _ in true } ?? false
     }
 
     /// Operations on a record that the server took at a version above `base`, as far as they are still kept.

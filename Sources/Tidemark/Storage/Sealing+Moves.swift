@@ -52,7 +52,7 @@ extension Sealing {
             return .moves(try arrive(table, key, id, shadow, current))
         }
         // What the scope that it leaves says to its last edit decides what it is there.
-        if try Outbox.open(db, entity: shape.name, record: id.text, scope: owner) != nil { return .passes }
+        if try Outbox.hasOpen(db, entity: shape.name, record: id.text, scope: owner) { return .passes }
         guard let current else { return .stays }
         return .moves(try arrive(table, key, id, shadow, current))
     }
@@ -101,7 +101,7 @@ extension Sealing {
         for departure in try Parked.departures(db, scope.scope, limit: limit) {
             let (entity, record) = (departure.entity, departure.record)
             guard tables.contains(where: { $0.shape.name == entity }),
-                try Outbox.open(db, entity: entity, record: record, scope: scope.scope.name) == nil
+                try !Outbox.hasOpen(db, entity: entity, record: record, scope: scope.scope.name)
             else { continue }
             var operation = Operation(.delete, entity: entity, id: RecordID(record))
             operation.baseVersion = departure.base

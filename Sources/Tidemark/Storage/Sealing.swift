@@ -88,7 +88,7 @@ struct Sealing {
                 }
                 // Nothing overtakes a record whose last edit is still without a verdict.
                 if batch.hasOpen,
-                    try Outbox.open(db, entity: table.shape.name, record: id.text, scope: scope.scope.name) != nil
+                    try Outbox.hasOpen(db, entity: table.shape.name, record: id.text, scope: scope.scope.name)
                 {
                     return
                 }

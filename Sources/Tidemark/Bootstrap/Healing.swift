@@ -1,0 +1,162 @@
+import GRDB
+import TidemarkWire
+
+/// Brings back what the server has lost (I11): operations above the marks that it still has, answered ones too, are
+/// sealed again in a new lane in their first order, each with what it was before. Until they are taken again they lie
+/// over the records as any edit does, so that a restored server does not take from the screen what was done here.
+struct Healing {
+    let db: Database
+    let layout: Layout
+    let declarations: Declarations
+    let now: Int64
+
+    private struct Lost {
+        var entry: OutboxEntry
+        var version: Version?
+    }
+
+    /// - Parameters:
+    ///   - marks: how far the server still knows each lane.
+    ///   - epoch: the history that was lost, if its name is known.
+    ///   - lane: a new one.
+    func bringBack(
+        _ scope: Scope, above marks: [String: Int64], lostEpoch epoch: String?, lane: String
+    ) throws {
+        var numbers = try LaneNumbers(db, lane: lane)
+        var moved: [OperationKey: Int64] = [:]
+        for id in try lost(scope, above: marks) {
+            guard let lost = try self.lost(id) else { continue }
+            var operation = try lost.entry.operation()
+            operation.original = original(of: operation, lost, epoch)
+            operation.baseNumber = operation.baseNumber.flatMap { number in
+                moved[OperationKey(lane: lost.entry.key.lane, number: number)]
+            }
+            let key = numbers.take()
+            moved[lost.entry.key] = key.number
+            try Outbox.seal(db, lost.entry, again: .losing, key: key, members: operation.sealedMembers())
+        }
+        try numbers.store(db, scope: scope)
+        try close(scope, above: marks, except: lane)
+        try redraw(scope)
+    }
+
+    /// What happened after this version happened to a history that is no more.
+    func forget(_ record: inout ScopeRecord, after survived: Version) throws {
+        record.complete = survived > 0 ? record.complete.map { min($0, survived) } : nil
+        record.origin = survived > 0 ? record.origin.map { min($0, survived) } : nil
+        record.head = nil
+        record.isWalking = false
+        let scope = record.scope
+        for statement in [
+            "DELETE FROM tidemark_ahead WHERE scope = ?1 AND version > ?2",
+            "UPDATE tidemark_parked SET version = NULL WHERE scope = ?1 AND version > ?2",
+        ] { try Query(db, statement).execute([.text(scope.name), .integer(survived)]) }
+        for shape in layout.shapes(in: scope) { try forget(shape, scope, after: survived) }
+    }
+
+    private func forget(_ shape: TableShape, _ scope: Scope, after survived: Version) throws {
+        let table = RecordTable(shape)
+        let keys = shape.key.map { "here.\($0.sql)" }.joined(separator: ", ")
+        let noted = try Query(
+            db,
+            """
+            SELECT \(keys) FROM \(shape.shadowSQL) AS here
+            WHERE tidemark_version > ?1 OR tidemark_bases IS NOT NULL
+            """
+        ).rows(db, [.integer(survived)]) { $0.cells(0..<shape.key.count) }
+        for key in noted {
+            guard var shadow = try table.shadow(db, key), shadow.scope == nil || shadow.scope == scope.name
+            else { continue }
+            // The row itself may be of the lost part: whatever the snapshot has is newer than nothing.
+            if let version = shadow.version, version > survived { shadow.version = nil }
+            shadow.bases = shadow.bases.mapValues { min($0, survived) }
+            try table.write(db, key, shadow)
+        }
+    }
+
+    // MARK: Sealing again
+
+    private func lost(_ scope: Scope, above marks: [String: Int64]) throws -> [Int64] {
+        try Query(
+            db,
+            """
+            SELECT id, lane, number FROM tidemark_operation WHERE scope = ?1 AND lane IS NOT NULL
+            AND (finished_at IS NULL OR status IN ('applied', 'merged')) ORDER BY id
+            """
+        ).rows(db, [.text(scope.name)]) { row in
+            row.integer(2) > marks[row.text(1)] ?? 0 ? row.integer(0) : nil
+        }.compactMap { $0 }
+    }
+
+    private func lost(_ id: Int64) throws -> Lost? {
+        guard let entry = try Outbox.entry(db, id: id) else { return nil }
+        let version = try Query(db, "SELECT version FROM tidemark_operation WHERE id = ?1")
+            .first(db, [.integer(id)]) { $0.optionalInteger(0) }
+        return Lost(entry: entry, version: version ?? nil)
+    }
+
+    /// What the operation was in the history that is gone. One that was brought back once and never answered since is
+    /// still what it was at first.
+    private func original(of operation: Operation, _ lost: Lost, _ epoch: String?) -> Operation.Original? {
+        if let version = lost.version {
+            return epoch.map { Operation.Original(epoch: $0, version: version) } ?? operation.original
+        }
+        return operation.original ?? (operation.epoch ?? epoch).map { Operation.Original(epoch: $0, version: nil) }
+    }
+
+    /// Lanes whose end is lost: what is left of them is replayed, nothing more is numbered there, and nothing that the
+    /// server never had is acknowledged.
+    private func close(_ scope: Scope, above marks: [String: Int64], except lane: String) throws {
+        let lanes = try Query(db, "SELECT id, next_number - 1 FROM tidemark_lane WHERE scope = ?1 AND id <> ?2")
+            .rows(db, [.text(scope.name), .text(lane)]) { ($0.text(0), $0.integer(1)) }
+        for (id, last) in lanes where last > marks[id] ?? 0 {
+            try Query(db, "DELETE FROM tidemark_lane WHERE id = ?1").execute([.text(id)])
+        }
+    }
+
+    // MARK: On screen
+
+    private func redraw(_ scope: Scope) throws {
+        let record = try ScopeRecord.read(db, scope)
+        let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
+        while let (entity, record) = try next(scope) {
+            guard let table = applier.tables[entity], let id = RecordID(record), let key = table.shape.key(of: id),
+                try table.records.holder(db, key) ?? scope.name == scope.name
+            else {
+                try reopen(scope, entity, record)
+                continue
+            }
+            let (current, isParked) = try applier.visible(table, id, key)
+            let shadow =
+                try table.records.shadow(db, key)
+                ?? Shadow(
+                    state: current == nil ? .absent : .known, cells: current ?? table.shape.data.map(\.defaultCell))
+            let edits = Edits(
+                shape: table.shape, shadow: shadow,
+                operation: try Outbox.overlay(db, entity: entity, record: record, scope: scope.name), current: current,
+                reserved: table.reserved)
+            try reopen(scope, entity, record)
+            try applier.redraw(
+                table, id, key, shadow, try Outbox.overlay(db, entity: entity, record: record, scope: scope.name),
+                edits,
+                current: current, isParked: isParked)
+        }
+        try applier.settleContests()
+    }
+
+    private func next(_ scope: Scope) throws -> (entity: String, record: String)? {
+        try Query(db, "SELECT entity, record FROM tidemark_operation WHERE scope = ?1 AND again = 2 LIMIT 1")
+            .first(db, [.text(scope.name)]) { ($0.text(0), $0.text(1)) }
+    }
+
+    private func reopen(_ scope: Scope, _ entity: String, _ record: String) throws {
+        try Query(
+            db,
+            """
+            UPDATE tidemark_operation SET again = 1, finished_at = NULL, status = NULL, version = NULL, code = NULL,
+              detail = NULL, hint = NULL
+            WHERE scope = ?1 AND again = 2 AND entity = ?2 AND record = ?3
+            """
+        ).execute([.text(scope.name), .text(entity), .text(record)])
+    }
+}

@@ -1,0 +1,66 @@
+import GRDB
+import TidemarkWire
+
+/// Asks the server whether it still has what it once answered, where its refusal does not say so: a push of nothing
+/// that acknowledges what was answered. A mark below that proves that history was lost (410 with the lanes' marks).
+struct Inquiry: Sendable {
+    /// Lanes that are named: the newest.
+    private static let laneLimit = 1000
+
+    var scope: Scope
+    var request: TransportRequest
+
+    /// Whether the server took anything that this device could bring back.
+    static func hasSomethingToLose(_ db: Database, _ scope: Scope) throws -> Bool { try !answered(db, scope).isEmpty }
+
+    init(_ db: Database, _ scope: Scope, _ layout: Layout) throws {
+        self.scope = scope
+        var writer = JSONWriter(capacity: 512)
+        writer.raw("{\"protocolVersion\":1,\"scope\":")
+        writer.string(scope.name)
+        writer.member("clientId", layout.clientID)
+        writer.memberName("acked")
+        writer.raw("{")
+        for (index, lane) in try Self.answered(db, scope).enumerated() {
+            if index > 0 { writer.raw(",") }
+            writer.string(lane.id)
+            writer.raw(":")
+            writer.integer(lane.number)
+        }
+        writer.raw("},\"operations\":[]}")
+        request = TransportRequest(
+            method: "POST", path: "/sync/push", headers: Exchange.headers(clientID: layout.clientID),
+            body: writer.bytes)
+    }
+
+    /// Reads the answer: a problem, where the server has lost something.
+    func answer(_ response: TransportResponse) throws -> Problem? {
+        if response.status == 200 {
+            try Exchange.checkType(of: response, scope: scope)
+            _ = try Answer(body: response.body)
+            return nil
+        }
+        let failure = Failure(response, scope: scope)
+        switch failure.problem?.code {
+        case .checkpointExpired: return failure.problem
+        // Nothing can be sent, so nothing can be brought back either.
+        case .scopeReadOnly: return nil
+        default: throw failure
+        }
+    }
+
+    /// Numbers up to which all of a lane was answered, by the server and not by this device itself.
+    private static func answered(_ db: Database, _ scope: Scope) throws -> [(id: String, number: Int64)] {
+        try Query(
+            db,
+            """
+            WITH lane AS (
+              SELECT lane AS name, max(id) AS last, min(CASE WHEN finished_at IS NULL THEN number END) AS open,
+                max(CASE WHEN status IN ('applied', 'merged') THEN number END) AS answered
+              FROM tidemark_operation WHERE scope = ?1 AND lane IS NOT NULL GROUP BY lane)
+            SELECT name, min(answered, coalesce(open - 1, answered)) AS number FROM lane
+            WHERE number > 0 ORDER BY last DESC LIMIT \(laneLimit)
+            """
+        ).rows(db, [.text(scope.name)]) { ($0.text(0), $0.integer(1)) }
+    }
+}

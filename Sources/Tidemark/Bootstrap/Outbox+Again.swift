@@ -1,0 +1,74 @@
+import GRDB
+import TidemarkWire
+
+/// Operations that are sealed a second time, under another key.
+extension Outbox {
+    /// Why an operation has a second key.
+    enum Again: Int64 {
+        /// The server has lost it, and it is brought back.
+        case lost = 1
+        /// The same, while its record is not drawn again yet.
+        case losing = 2
+        /// Another copy of this file had used its first key for something else.
+        case mismatch = 3
+    }
+
+    /// What all operations on a record that have no verdict come to together: more than one only where lost ones are
+    /// brought back.
+    static func overlay(
+        _ db: Database, entity: String, record: String, scope: String, without id: Int64? = nil
+    ) throws -> Operation? {
+        var result: Operation?
+        for entry in try open(db, entity: entity, record: record, scope: scope) where entry.id != id {
+            let operation = try entry.operation()
+            result = result?.followed(by: operation) ?? operation
+        }
+        return result
+    }
+
+    /// Whether lost operations wait to be taken again: only then a record may have more than one.
+    static func isBringingBack(_ db: Database, _ scope: Scope) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_operation WHERE scope = ?1 AND again < 3 AND finished_at IS NULL LIMIT 1")
+            .first(db, [.text(scope.name)]) { _ in true } ?? false
+    }
+
+    /// Gives an operation a second key. A patch stays one only where `members` is left out: its base may be lost.
+    static func seal(
+        _ db: Database, _ entry: OutboxEntry, again: Again, key: OperationKey, members: [UInt8]? = nil
+    ) throws {
+        try Query(
+            db,
+            """
+            UPDATE tidemark_operation SET lane = ?2, number = ?3, again = ?4, members = coalesce(?5, members),
+              content = CASE WHEN ?5 IS NULL THEN content END WHERE id = ?1
+            """
+        ).execute([
+            .integer(entry.id), .text(key.lane), .integer(key.number), .integer(again.rawValue),
+            members.map(Cell.blob) ?? .null,
+        ])
+    }
+
+    /// Another copy of this file, such as a device's clone, has used the key for something else: what this one wanted
+    /// to say is said under a new one. `false` where that has happened before, which no copy explains.
+    static func sealAfterMismatch(_ db: Database, _ entry: OutboxEntry, scope: Scope) throws -> Bool {
+        let again = try Query(db, "SELECT again FROM tidemark_operation WHERE id = ?1")
+            .first(db, [.integer(entry.id)]) { $0.optionalInteger(0) }
+        guard again.flatMap({ $0 }) != Again.mismatch.rawValue else { return false }
+        // A lane that two copies number in is not used any more.
+        try Query(db, "DELETE FROM tidemark_lane WHERE id = ?1").execute([.text(entry.key.lane)])
+        var numbers = try LaneNumbers(db, lane: randomHex(bytes: 16))
+        try seal(db, entry, again: .mismatch, key: numbers.take())
+        try numbers.store(db, scope: scope)
+        return true
+    }
+}
+
+extension Operation {
+    /// This operation and a later one of the same record as one, as far as what is on screen goes.
+    fileprivate func followed(by later: Operation) -> Operation {
+        guard setsFields, later.setsFields else { return later }
+        var both = later
+        both.fields = fields.overlaid(with: later.fields)
+        return both
+    }
+}

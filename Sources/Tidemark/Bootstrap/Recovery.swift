@@ -1,0 +1,71 @@
+import GRDB
+import TidemarkWire
+
+/// What a device does when the server cannot go on from where it stands. The scope is filled anew in any case; the
+/// outbox stays in any case; where the server has lost history, what is remembered of that ends with it, and what was
+/// done here in it is brought back.
+struct Recovery: Sendable {
+    var scope: Scope
+    var layout: Layout
+    var declarations: Declarations
+    /// A new one, for what is brought back.
+    var lane: String
+    var now: Int64
+
+    /// Takes in a refusal. Runs on the writer, outside any transaction.
+    func begin(_ db: Database, after problem: Problem?) throws {
+        try inTransaction(db) {
+            switch problem?.code {
+            case .checkpointExpired where problem?.reason == .epoch || problem?.reason == .ahead:
+                try lose(db, after: problem?.survived ?? 0, epoch: problem?.epoch, lanes: problem?.lanes)
+            case .invalidCheckpoint:
+                // Which history the server has cannot be told from this, so nothing that is remembered counts.
+                try lose(db, after: 0, epoch: nil, lanes: nil)
+            default: try Bootstrap.begin(db, scope, asking: nil)
+            }
+        }
+    }
+
+    /// Takes in the answer to an ``Inquiry``: a problem, where the server has lost what it once answered.
+    func answered(_ db: Database, _ problem: Problem?) throws {
+        try inTransaction(db) {
+            guard var bootstrap = try Bootstrap.read(db, scope), let epoch = bootstrap.asking else { return }
+            if let problem {
+                var record = try ScopeRecord.read(db, scope)
+                record.epoch = problem.epoch
+                try record.write(db)
+                try healing(db).bringBack(scope, above: problem.lanes ?? [:], lostEpoch: epoch.nonEmpty, lane: lane)
+            }
+            bootstrap.asking = nil
+            try bootstrap.write(db)
+        }
+    }
+
+    private func lose(_ db: Database, after survived: Version, epoch: String?, lanes: [String: Int64]?) throws {
+        var record = try ScopeRecord.read(db, scope)
+        let lost = record.bootstrap?.asking ?? record.epoch ?? ""
+        let healing = healing(db)
+        try healing.forget(&record, after: survived)
+        record.epoch = epoch
+        try record.write(db)
+        if let lanes { try healing.bringBack(scope, above: lanes, lostEpoch: lost.nonEmpty, lane: lane) }
+        let hasToAsk = try lanes == nil && Inquiry.hasSomethingToLose(db, scope)
+        try Bootstrap.begin(db, scope, asking: hasToAsk ? lost : nil)
+    }
+
+    private func healing(_ db: Database) -> Healing {
+        Healing(db: db, layout: layout, declarations: declarations, now: now)
+    }
+
+    private func inTransaction(_ db: Database, _ body: () throws -> Void) throws {
+        _ = try ApplyTransaction.withoutForeignKeys(db) {
+            try layout.check(db, scope)
+            try Flag.whileApplying(db, body)
+            return Applier.Outcome()
+        }
+    }
+}
+
+extension String {
+    fileprivate var nonEmpty: String? { isEmpty ? nil : self }
+}

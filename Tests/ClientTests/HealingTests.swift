@@ -1,0 +1,217 @@
+import Foundation
+import GRDB
+import Testing
+import TidemarkServer
+import TidemarkTesting
+import TidemarkWire
+
+@testable import Tidemark
+
+@Suite("A store that went back in time: devices bring back what they had done (I11, T19)")
+struct HealingTests {
+    private func expectHealed(_ server: RestorableServer) async throws {
+        let contents = try await server.contents()
+        for other in contents.dropFirst() { #expect(other == contents[0]) }
+        #expect(try await server.leftovers() == 0)
+    }
+
+    @Test("what was answered, what was on its way and what was not sent yet all come back", arguments: [true, false])
+    func restored(hasGrown: Bool) async throws {
+        let server = try RestorableServer()
+        let (a, b) = (try await server.device("a"), try await server.device("b"))
+        try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'old'), ('n2', 'old'), ('n3', 'old')")
+        try await a.sync()
+        try await b.sync()
+        try await server.backUp()
+        try await a.sql(
+            """
+            UPDATE note SET title = 'answered' WHERE id = 'n1'; DELETE FROM note WHERE id = 'n2';
+            INSERT INTO note(id, title) VALUES ('m1', 'answered'); INSERT INTO tag VALUES (7, 'answered');
+            """)
+        try await a.sync()
+        try await b.sync()
+        try await a.sql("UPDATE note SET body = 'on its way' WHERE id = 'n1'")
+        await a.wire.next { request, inner in
+            _ = try await inner.send(request)
+            throw Wire.Lost()
+        }
+        await #expect(throws: SyncError.self) { try await a.sync() }
+        try await a.sql("UPDATE note SET body = 'not sent' WHERE id = 'm1'; INSERT INTO tag VALUES (8, 'not sent')")
+        try await server.restore()
+        if hasGrown {
+            // It has numbers of its own by then, beyond those that the devices know.
+            for index in 0..<12 {
+                try await server.server.commit(to: "w:1") {
+                    $0.upsert("note", id: "n3", ["rank": .integer(Int64(index))])
+                }
+            }
+        }
+        let report = try await a.engine().syncNow()
+        #expect(report.pushed == 7)
+        try await b.sync()
+        try await a.sync()
+        try await expectHealed(server)
+        #expect(
+            try await b.rows("SELECT id, title, body FROM note ORDER BY id") == [
+                "\"m1\"|\"answered\"|\"not sent\"", "\"n1\"|\"answered\"|\"on its way\"", "\"n3\"|\"old\"|NULL",
+            ])
+        #expect(try await b.rows("SELECT id, name FROM tag ORDER BY id") == ["7|\"answered\"", "8|\"not sent\""])
+        // What is there again is not brought back again.
+        let head = try await server.head()
+        for device in [a, b] { try await device.sync() }
+        #expect(try await server.head() == head)
+    }
+
+    @Test("what had come later wins again, whoever is back first", arguments: [true])
+    func order(aFirst: Bool) async throws {
+        let server = try RestorableServer()
+        let (a, b) = (try await server.device("a"), try await server.device("b"))
+        try await a.sql("INSERT INTO note(id, title, body) VALUES ('n1', 'old', 'old')")
+        try await a.sync()
+        try await b.sync()
+        try await server.backUp()
+        try await a.sql("UPDATE note SET title = 'earlier', body = 'a'")
+        try await a.sync()
+        try await b.sync()
+        try await b.sql("UPDATE note SET title = 'later'")
+        try await b.sync()
+        try await a.sync()
+        try await server.restore()
+        for device in aFirst ? [a, b, a] : [b, a, b] { try await device.sync() }
+        try await expectHealed(server)
+        #expect(try await a.rows("SELECT title, body FROM note") == ["\"later\"|\"a\""])
+    }
+
+    @Test("several edits of one record come back one by one and stay on screen all the while (I5)")
+    func series() async throws {
+        let server = try RestorableServer()
+        let a = try await server.device("a")
+        for index in 0..<30 {
+            try await server.server.commit(to: "w:1") { $0.upsert("note", id: RecordID("x\(index)")!, ["rank": 1]) }
+        }
+        try await a.sync()
+        try await server.backUp()
+        try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'first')")
+        try await a.sync()
+        try await a.sql(
+            "UPDATE note SET title = 'second', body = 'b' WHERE id = 'n1'; DELETE FROM note WHERE id = 'x3'")
+        try await a.sync()
+        try await a.sql(
+            "UPDATE note SET title = 'third' WHERE id = 'n1'; INSERT INTO note(id, title) VALUES ('x3', 'anew')")
+        try await a.sync()
+        try await a.sql("UPDATE note SET rank = 4 WHERE id = 'n1'")
+        try await server.restore()
+        let seen = Seen()
+        let look: Wire.Step = { request, inner in
+            await seen.add(
+                try await a.rows("SELECT id, title, body, rank FROM note WHERE id IN ('n1', 'x3') ORDER BY id"))
+            return try await inner.send(request)
+        }
+        for _ in 0..<20 {
+            await a.wire.next(look)
+            await a.wire.nextPage(look)
+        }
+        var configuration = SyncConfiguration()
+        configuration.operationLimit = 2
+        configuration.snapshotRange = 10...10
+        configuration.firstSnapshotPage = 10
+        let engine = try a.engine(configuration)
+        try await engine.syncNow()
+        #expect(await seen.rows.count > 6)
+        let shown = ["\"n1\"|\"third\"|\"b\"|4", "\"x3\"|\"anew\"|NULL|NULL"]
+        #expect(await seen.rows.allSatisfy { $0 == shown })
+        #expect(
+            try await a.rows("SELECT id, title, body, rank FROM note WHERE id IN ('n1', 'x3') ORDER BY id") == shown)
+        try await expectHealed(server)
+    }
+
+    @Test("a store that is lost altogether is filled again by its devices, as far as they remember")
+    func lostAltogether() async throws {
+        let server = try RestorableServer()
+        let (a, b) = (try await server.device("a"), try await server.device("b"))
+        try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'a'), ('n2', 'a')")
+        try await a.sync()
+        try await b.sync()
+        try await b.sql("UPDATE note SET title = 'b' WHERE id = 'n1'; INSERT INTO tag VALUES (1, 'b')")
+        try await b.sync()
+        try await a.sync()
+        try await server.lose()
+        for device in [a, b, a] { try await device.sync() }
+        try await expectHealed(server)
+        #expect(try await a.rows("SELECT id, title FROM note ORDER BY id") == ["\"n1\"|\"b\"", "\"n2\"|\"a\""])
+        #expect(try await a.count("tag") == 1)
+    }
+
+    @Test("a key that is lost, with the log as it was, repeats nothing")
+    func lostKey() async throws {
+        let server = try RestorableServer()
+        let (a, b) = (try await server.device("a"), try await server.device("b"))
+        try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'a'), ('n2', 'a')")
+        try await a.sync()
+        try await b.sync()
+        try await b.sql("UPDATE note SET title = 'b' WHERE id = 'n1'")
+        let head = try await server.head()
+        try await server.changeKey()
+        for device in [a, b, a] { try await device.sync() }
+        #expect(try await server.head() == head + 1)
+        try await expectHealed(server)
+    }
+
+    @Test("a store that goes back twice, the second time before what was brought back was answered")
+    func twice() async throws {
+        let server = try RestorableServer()
+        let (a, b) = (try await server.device("a"), try await server.device("b"))
+        try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'old'), ('n2', 'old')")
+        try await a.sync()
+        try await b.sync()
+        try await server.backUp()
+        try await a.sql("UPDATE note SET title = 'a' WHERE id = 'n1'")
+        try await a.sync()
+        try await b.sync()
+        try await b.sql("UPDATE note SET title = 'b' WHERE id = 'n1'; UPDATE note SET body = 'b' WHERE id = 'n2'")
+        try await b.sync()
+        try await server.restore()
+        try await a.sync()
+        // The device brings its edits back, but hears of no verdict.
+        for _ in 0..<3 {
+            await b.wire.next { request, inner in
+                let answer = try await inner.send(request)
+                guard answer.status == 200 else { return answer }
+                throw Wire.Lost()
+            }
+        }
+        for _ in 0..<3 { _ = try? await b.sync() }
+        try await server.restore()
+        for device in [a, b, a, b] { try await device.sync() }
+        try await expectHealed(server)
+        #expect(
+            try await a.rows("SELECT id, title, body FROM note ORDER BY id") == [
+                "\"n1\"|\"b\"|NULL", "\"n2\"|\"old\"|\"b\"",
+            ])
+    }
+
+    @Test("versions of the lost history count for nothing: rows that are older by number are taken")
+    func versions() async throws {
+        let server = try RestorableServer()
+        let (a, b) = (try await server.device("a"), try await server.device("b"))
+        try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'old')")
+        try await a.sync()
+        try await b.sync()
+        try await server.backUp()
+        for index in 0..<20 {
+            try await server.server.commit(to: "w:1") { $0.upsert("note", id: "n1", ["rank": .integer(Int64(index))]) }
+        }
+        try await b.sync()
+        // An edit under which rows of the lost part came, and one that a verdict of it was applied to.
+        try await b.sql("UPDATE note SET body = 'mine'")
+        await b.wire.next { _, _ in throw Wire.Lost() }
+        await #expect(throws: SyncError.self) { try await b.sync() }
+        try await server.restore()
+        try await server.server.commit(to: "w:1") { $0.upsert("note", id: "n1", ["title": "new"]) }
+        try await b.sync()
+        #expect(try await b.rows("SELECT title, body, rank FROM note") == ["\"new\"|\"mine\"|NULL"])
+        try await a.sync()
+        try await expectHealed(server)
+        #expect(try await b.rows("SELECT complete FROM tidemark_scope") == ["3"])
+    }
+}
