@@ -5,7 +5,6 @@
     import Logging
     import ServiceLifecycle
     import TidemarkHummingbird
-    import TidemarkSQLite
     import TidemarkServer
     import UnixSignals
 
@@ -60,12 +59,12 @@
             let logger = try Self.logger(settings)
             try store.checkFolder()
             let key = try Secret.resolve(settings, store: store, isLoopback: address.isLoopback)
-            let log = try Self.open(store)
+            let log = try store.open()
             defer { try? log.close() }
             let file = settings.file
-            if file.retention != nil { logger.warning("`retention` is not carried out yet: everything is kept.") }
             let server = SyncServer(
-                store: log, entities: file.entities, isStrict: file.isStrict, limits: file.limits)
+                store: log, entities: file.entities, isStrict: file.isStrict, limits: file.limits,
+                configuration: file.configuration)
             let app = try await ServerApplication(
                 server: server, verifier: TokenVerifier(secret: key), limits: file.serverLimits, logger: logger
             ).application(address: .hostname(address.host, port: address.port)) { port in
@@ -83,16 +82,6 @@
             var logger = Logger(label: "tidemark") { StreamLogHandler.standardError(label: $0) }
             logger.logLevel = level
             return logger
-        }
-
-        private static func open(_ store: StoreAddress) throws -> SQLiteStore {
-            do {
-                return try SQLiteStore(path: store.path)
-            } catch {
-                throw Failure(
-                    "the store \(store.path) cannot be opened: \(error)",
-                    hint: "check that the file is a Tidemark store and may be written")
-            }
         }
 
         private static func serve(

@@ -7,7 +7,9 @@
     /// `tidemark.yaml` (PROTOCOL.md 10): what the operator declares. Every line is checked; a mistake stops the start.
     struct ServerFile {
         var isStrict = false
+        /// How long deletions and events are kept at least; `nil`: for ever.
         var retention: Duration?
+        var forgetDevicesAfter: Duration?
         var entities: [EntityDeclaration] = []
         var limits = Limits()
         var serverLimits = ServerLimits()
@@ -32,13 +34,15 @@
             guard let root = try Self.compose(text, path: path) else { return }
             let top = try CheckedNode(root, path: path, name: "the file").mapping(
                 allowed: [
-                    "strict", "retention", "listen", "store", "secretFile", "logLevel", "limits", "entities",
+                    "strict", "retention", "forgetDevicesAfter", "listen", "store", "secretFile", "logLevel", "limits",
+                    "entities",
                 ],
                 explaining: [
                     "secret": "the secret comes from TIDEMARK_SECRET or from `secretFile`, never from this file"
                 ])
             isStrict = try top["strict"]?.bool() ?? false
             retention = try top["retention"]?.duration()
+            forgetDevicesAfter = try top["forgetDevicesAfter"]?.duration()
             for key in [Settings.Key.listen, .store, .secretFile, .logLevel] {
                 settings[key] = try top[key.rawValue]?.string()
             }
@@ -49,6 +53,13 @@
             }
             if let node = top["limits"] { try readLimits(node) }
             entities = try top["entities"].map { try EntityReader.entities($0) } ?? []
+        }
+
+        var configuration: SyncServer.Configuration {
+            var configuration = SyncServer.Configuration()
+            configuration.retention = retention
+            if let forgetDevicesAfter { configuration.deviceRetention = forgetDevicesAfter }
+            return configuration
         }
 
         private static func compose(_ text: String, path: String) throws -> Node? {

@@ -20,7 +20,8 @@
             subcommands: commands)
 
         private static let commands: [any ParsableCommand.Type] = [
-            ServeCommand.self, TokenCommand.self, SyncCommand.self, StatusCommand.self, DemoCommand.self,
+            ServeCommand.self, CompactCommand.self, TokenCommand.self, SyncCommand.self, StatusCommand.self,
+            DemoCommand.self,
         ]
 
         /// Done, but something waits for a decision.

@@ -12,6 +12,8 @@ package enum Merge {
         package var time: Int64
         /// A tombstone: what was deleted, where that is kept.
         package var last: LastState?
+        /// What devices have brought back of it out of a lost history.
+        package var originals = Originals()
 
         package init(
             version: Version, data: DataObject?, fieldVersions: FieldVersions, time: Int64 = 0, last: LastState? = nil

@@ -45,7 +45,7 @@ class SQLiteScope: ScopeReader {
         guard let id else { return nil }
         let statement = try db.cachedStatement(
             sql: """
-                SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions, time FROM change
+                SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions, time, originals FROM change
                 WHERE scope = ? AND entity = ? AND record = ? ORDER BY version DESC LIMIT 1
                 """)
         return try Row.fetchOne(statement, arguments: [id, entity, record.text]).map(stored)
@@ -55,7 +55,7 @@ class SQLiteScope: ScopeReader {
         guard let id else { return nil }
         let statement = try db.cachedStatement(
             sql: """
-                SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions, time FROM change
+                SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions, time, originals FROM change
                 WHERE scope = ?1 AND entity = ?2 AND record = ?3 AND version <= ?4
                   AND (superseded_by IS NULL OR superseded_by > ?4) ORDER BY version DESC LIMIT 1
                 """)
@@ -65,7 +65,7 @@ class SQLiteScope: ScopeReader {
     private func stored(_ row: Row) -> StoredRecord {
         StoredRecord(
             version: row[0], time: row[3], payload: (row[1] as Data?).map { [UInt8]($0) },
-            fieldVersions: (row[2] as Data?).map { [UInt8]($0) })
+            fieldVersions: (row[2] as Data?).map { [UInt8]($0) }, originals: (row[4] as Data?).map { [UInt8]($0) })
     }
 
     func newest(entity: String, record: RecordID, _ visit: (BorrowedChange) -> Void) throws {
@@ -162,6 +162,35 @@ class SQLiteScope: ScopeReader {
                 """,
             arguments: [id, device.principal, device.client, limit]
         ).map { ($0[0], $0[1]) }
+    }
+
+    func standing(of device: DeviceName) throws -> DeviceStanding? {
+        try id.flatMap { try Devices.standing(db, scope: $0, of: device) }
+    }
+
+    func slowest() throws -> Version? { try id.flatMap { try Devices.slowest(db, scope: $0) } }
+
+    func unheard(devicesBefore: Int64, lanesBefore: Int64) throws -> (devices: Int, lanes: Int) {
+        guard let id else { return (0, 0) }
+        return try Devices.unheard(db, scope: id, devicesBefore: devicesBefore, lanesBefore: lanesBefore)
+    }
+
+    func aged(
+        after version: Version, through last: Version, before moment: Int64, limit: Int
+    ) throws -> (through: Version, rows: Int) {
+        guard let id else { return (version, 0) }
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT version, kind, time FROM change WHERE scope = ? AND version > ? AND version <= ?
+                ORDER BY version LIMIT ?
+                """)
+        var aged = (through: version, rows: 0)
+        let rows = try Row.fetchCursor(statement, arguments: [id, version, last, limit])
+        while let row = try rows.next(), (row[2] as Int64) < moment {
+            aged.through = row[0]
+            if row[1] as Int64 != RowKind.upsert.rawValue { aged.rows += 1 }
+        }
+        return aged
     }
 
     func verdict(_ lane: LaneName, _ number: Int64) throws -> StoredVerdict? {

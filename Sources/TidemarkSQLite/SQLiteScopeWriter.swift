@@ -29,12 +29,12 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         }
         let insert = try db.cachedStatement(
             sql: """
-                INSERT INTO change (scope, version, entity, record, kind, time, payload, field_versions)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO change (scope, version, entity, record, kind, time, payload, field_versions, originals)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """)
         try insert.execute(arguments: [
             id, version, row.entity, row.record.text, row.kind.rawValue, lastTime, row.payload.map { Data($0) },
-            row.fieldVersions.map { Data($0) },
+            row.fieldVersions.map { Data($0) }, row.originals.map { Data($0) },
         ])
         state.head = version
         return version
@@ -75,6 +75,27 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
     override func lane(_ lane: LaneName) throws -> Int64 { try lanes[lane]?.number ?? super.lane(lane) }
 
     func keep(_ rejection: StoredRejection, limit: Int) throws { try Rejections.keep(db, rejection, limit: limit) }
+
+    func note(_ standing: DeviceStanding, of device: DeviceName) throws {
+        // A scope that nobody wrote to has nothing to keep for anybody.
+        guard let id else { return }
+        try Devices.note(db, scope: id, standing, of: device)
+    }
+
+    func expire(through version: Version) throws {
+        guard let id, version > state.retentionFloor else { return }
+        // The floor rises before anything goes: a reader that asks for less learns it instead of missing a row (T38).
+        try db.execute(sql: "UPDATE scope SET retention_floor = ? WHERE id = ?", arguments: [version, id])
+        try db.execute(
+            sql: "DELETE FROM change WHERE scope = ? AND version > ? AND version <= ? AND kind <> 0",
+            arguments: [id, state.retentionFloor, version])
+        state.retentionFloor = version
+    }
+
+    func forget(devicesBefore: Int64, lanesBefore: Int64, limit: Int) throws -> (devices: Int, lanes: Int) {
+        guard let id else { return (0, 0) }
+        return try Devices.forget(db, scope: id, devicesBefore: devicesBefore, lanesBefore: lanesBefore, limit: limit)
+    }
 
     func forgetVerdicts(_ lane: LaneName, through number: Int64) throws {
         guard let laneRow = try laneRow(lane) else { return }

@@ -37,7 +37,7 @@ enum Schema {
         CREATE TABLE change (
             scope INTEGER NOT NULL, version INTEGER NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
             kind INTEGER NOT NULL, time INTEGER NOT NULL, superseded_by INTEGER, superseded_at INTEGER,
-            payload BLOB, field_versions BLOB)
+            payload BLOB, field_versions BLOB, originals BLOB)
         """,
         "CREATE UNIQUE INDEX change_version ON change (scope, version)",
         "CREATE UNIQUE INDEX change_record ON change (scope, entity, record, version)",
@@ -64,6 +64,14 @@ enum Schema {
         "CREATE INDEX alias_age ON alias (made_at)",
         // The last integer id assigned per entity, in all scopes: a row may move from one to another.
         "CREATE TABLE assigned (entity TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID",
+        // Who is known, and from which version on deletions are kept for it.
+        """
+        CREATE TABLE device (
+            scope INTEGER NOT NULL, principal TEXT NOT NULL, client TEXT NOT NULL, version INTEGER,
+            seen_at INTEGER NOT NULL, PRIMARY KEY (scope, principal, client)) WITHOUT ROWID
+        """,
+        "CREATE INDEX device_version ON device (scope, version)",
+        "CREATE INDEX device_seen ON device (scope, seen_at)",
         // Refused edits, for the operator; a bounded list.
         """
         CREATE TABLE rejection (

@@ -24,6 +24,15 @@ public protocol ChangeStore: Sendable {
     /// scope's sweep floor first. Returns how many rows went.
     func sweep(supersededBefore moment: Int64, limit: Int) async throws -> Int
 
+    /// The names of at most `limit` scopes behind one, in the order of their bytes.
+    func scopes(after scope: Scope?, limit: Int) async throws -> [Scope]
+
+    /// The time by which history ages, as it was kept last, in milliseconds since 1970; `nil` where it never was.
+    func ageClock() async throws -> Int64?
+
+    /// Keeps the time by which history ages.
+    func setAgeClock(_ moment: Int64) async throws
+
     /// The refused edits that are kept, of one scope or of all, newest first.
     func rejections(in scope: Scope?, limit: Int) async throws -> [StoredRejection]
 }
@@ -66,6 +75,23 @@ public protocol ScopeReader {
     /// A device's lanes and how far each has come, the last used first, at most `limit` of them.
     func lanes(of device: DeviceName, limit: Int) throws -> [(lane: String, number: Int64)]
 
+    /// What is known of a device; `nil` for one that was never heard of, or too long ago.
+    func standing(of device: DeviceName) throws -> DeviceStanding?
+
+    /// The lowest version that a device of the scope holds on to; `nil` where none does.
+    func slowest() throws -> Version?
+
+    /// Looks at rows with a version in (`version`, `last`] in their order, at most `limit` of them, as long as they
+    /// were committed before a moment. Answers the version of the last that was (`version` itself where there is none),
+    /// and how many of them are deletions and events.
+    func aged(
+        after version: Version, through last: Version, before moment: Int64, limit: Int
+    ) throws -> (through: Version, rows: Int)
+
+    /// How many devices were last heard of before one moment, and how many lanes were last used before another by
+    /// devices that are not known.
+    func unheard(devicesBefore: Int64, lanesBefore: Int64) throws -> (devices: Int, lanes: Int)
+
     /// What was answered to an operation, while it is kept.
     func verdict(_ lane: LaneName, _ number: Int64) throws -> StoredVerdict?
 
@@ -97,6 +123,17 @@ public protocol ScopeWriter: ScopeReader {
 
     /// Keeps a refused edit for the operator, and of all that are kept, in whatever scope, about the `limit` newest.
     func keep(_ rejection: StoredRejection, limit: Int) throws
+
+    /// Remembers a device. A standing without a version leaves the one that is known.
+    func note(_ standing: DeviceStanding, of device: DeviceName) throws
+
+    /// Raises the retention floor to a version, then removes deletions and events from the former floor up to there.
+    func expire(through version: Version) throws
+
+    /// Forgets devices that were last heard of before a moment, with the verdicts kept for them, and lanes that were
+    /// last used before another by devices that are not known; at most `limit` of each. Answers how many went. The
+    /// lanes of a device count as used when that was last heard of.
+    func forget(devicesBefore: Int64, lanesBefore: Int64, limit: Int) throws -> (devices: Int, lanes: Int)
 
     /// Drops the stored verdicts of a lane up to `number`; the lane's own mark stays.
     func forgetVerdicts(_ lane: LaneName, through number: Int64) throws
@@ -140,9 +177,14 @@ public struct StoredRecord: Hashable, Sendable {
     public var fieldVersions: [UInt8]?
     /// When it was committed, in milliseconds since 1970.
     public var time: Int64
+    /// The engine's note on what was brought back of it after a loss, kept as it was given.
+    public var originals: [UInt8]?
 
     /// Makes a record from its parts.
-    public init(version: Version, time: Int64, payload: [UInt8]?, fieldVersions: [UInt8]?) {
+    public init(
+        version: Version, time: Int64, payload: [UInt8]?, fieldVersions: [UInt8]?, originals: [UInt8]? = nil
+    ) {
+        self.originals = originals
         self.version = version
         self.time = time
         self.payload = payload
@@ -184,9 +226,15 @@ public struct NewRow: Hashable, Sendable {
     public var payload: [UInt8]?
     /// The engine's note on the versions of single fields.
     public var fieldVersions: [UInt8]?
+    /// The engine's note on what was brought back of the record after a loss.
+    public var originals: [UInt8]?
 
     /// Makes a row from its parts.
-    public init(entity: String, record: RecordID, kind: RowKind, payload: [UInt8]?, fieldVersions: [UInt8]? = nil) {
+    public init(
+        entity: String, record: RecordID, kind: RowKind, payload: [UInt8]?, fieldVersions: [UInt8]? = nil,
+        originals: [UInt8]? = nil
+    ) {
+        self.originals = originals
         self.entity = entity
         self.record = record
         self.kind = kind

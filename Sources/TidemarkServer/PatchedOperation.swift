@@ -21,8 +21,9 @@ struct PatchedOperation {
         guard let given = operation.baseVersion, isResolved else { return nil }
         let base = max(given, seen.max() ?? 0)
         let newest = try reader.newest(entity: operation.entity, record: record)
-        // Of a record that is gone for good nothing has to be made out: the edit is refused for that.
-        if newest?.payload == nil, declaration.deletes == .win { return upsert }
+        // Of a record that is gone for good nothing has to be made out: the edit is refused for that. After a loss the
+        // record may come back later.
+        if newest?.payload == nil, declaration.deletes == .win, operation.original == nil { return upsert }
         var texts = DataObject.Builder(capacity: 4096)
         for patch in operation.patches {
             let name: ArraySlice<UInt8> = DataObject.canonical(patch.field)[...]

@@ -42,7 +42,7 @@ extension SyncServer {
         let byteBudget = limits.pageBytes
         let declarations = declarations
         let key = store.tokenKey
-        return try await store.read(scope) { reader in
+        let (bytes, news) = try await store.read(scope) { reader in
             let history = reader.state.history
             let walk =
                 try since.map { token in
@@ -75,7 +75,9 @@ extension SyncServer {
             rows.writer.memberName("hasMore")
             rows.writer.bool(rows.isFull)
             rows.writer.member("head", walk.horizon)
-            return rows.writer.bytes
+            return (rows.writer.bytes, try self.news(of: device, at: since == nil ? nil : walk.retained, reader))
         }
+        await note(news, of: device, in: scope)
+        return bytes
     }
 }

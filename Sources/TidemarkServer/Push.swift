@@ -25,6 +25,8 @@ extension SyncServer {
             var push = Push(server: self, writer: writer, request: request, access: access, moment: moment)
             try push.takeAll()
             try push.acknowledge()
+            let news = try self.news(of: device, at: checkpoint?.retained, writer)
+            if let news { try writer.note(news, of: device) }
             push.result.epoch = writer.state.history.epoch(of: writer.state.head).text
             return push.result
         }
@@ -153,6 +155,8 @@ struct Push {
 extension Push {
     private mutating func apply(_ operation: Operation, lane: LaneName) throws -> (Verdict, isVerbatim: Bool) {
         if operation.kind == .void { return (Verdict(.applied), false) }
+        // Not lost after all: its lane is not known any more, its effect is.
+        if let original = operation.original, writer.state.history.holds(original) { return (Verdict(.settled), false) }
         guard let declaration = server.declaration(of: operation.entity) else {
             return refused(
                 RejectionCode.entityUnknown, "Entity \(operation.entity) is not declared on this server.",

@@ -11,9 +11,17 @@ struct RecordWriter {
     var ruling: Ruling?
 
     func apply(
-        _ operation: Operation, to record: RecordID, isService: Bool, seen: Set<Version>, at moment: Int64
+        _ sent: Operation, to record: RecordID, isService: Bool, seen: Set<Version>, at moment: Int64
     ) throws -> (verdict: Verdict, isVerbatim: Bool) {
-        let current = try current(operation.entity, record)
+        let current = try current(sent.entity, record)
+        var operation = sent
+        var restored: Restored?
+        if let original = sent.original {
+            switch try restore(sent, original, record, current, at: moment) {
+            case .goesOn(let edit, let how): (operation, restored) = (edit, how)
+            case .done(let verdict): return (verdict, false)
+            }
+        }
         var decided = DataObject.empty
         if let ruling {
             switch ruling.judge(
@@ -24,7 +32,7 @@ struct RecordWriter {
             }
         }
         let stamp = stamp(of: operation, at: moment)
-        let isNew = current?.data == nil && operation.baseVersion == nil
+        let isNew = current?.data == nil && operation.baseVersion == nil && restored?.begins != true
         let completed = isNew ? operation.completed(with: declaration.defaults) : operation
         let outcome = Merge.decide(
             completed, on: current, declaration: declaration, seen: seen, stamp: stamp, decided: decided,
@@ -39,13 +47,15 @@ struct RecordWriter {
             verdict.theirsAt = current?.time
             return (verdict, false)
         case .nothing(let answer):
+            if let restored { return (try restored.note(answer, operation, record, current, self, at: moment), false) }
             let version = current?.version ?? writer.state.head
             return (verdict(answer, version: version, data: current?.data, met: current), false)
-        case .write(let data, let writes, let answer):
+        case .write(let data, let writes, var answer):
+            if restored != nil { answer.needsRecord = true }
             if let data, data.bytes.count > limits.recordBytes { return (tooLarge(data), false) }
             let version = try append(
                 data, writes, operation, record, current: current, unseenSince: answer.unseenSince, stamp: stamp,
-                at: moment)
+                restored: restored, at: moment)
             return (
                 verdict(answer, version: version, data: data, met: current),
                 !answer.needsRecord && completed == operation
@@ -66,16 +76,18 @@ struct RecordWriter {
         guard let stored = try writer.newest(entity: entity, record: record) else { return nil }
         let data = try stored.payload.map { try DataObject(stored: $0) }
         let last = data == nil ? LastState(stored: stored.fieldVersions) : nil
-        return Merge.Current(
+        var current = Merge.Current(
             version: stored.version, data: data,
             fieldVersions: last?.fieldVersions
                 ?? FieldVersions(stored: stored.fieldVersions, rowVersion: stored.version),
             time: stored.time, last: last)
+        current.originals = Originals(stored: stored.originals)
+        return current
     }
 
-    private func append(
+    func append(
         _ data: DataObject?, _ writes: Merge.Writes, _ operation: Operation, _ record: RecordID,
-        current: Merge.Current?, unseenSince: Version?, stamp: EditStamp, at moment: Int64
+        current: Merge.Current?, unseenSince: Version?, stamp: EditStamp, restored: Restored? = nil, at moment: Int64
     ) throws -> Version {
         let version = writer.state.head + 1
         let note =
@@ -85,7 +97,8 @@ struct RecordWriter {
         return try writer.append(
             NewRow(
                 entity: operation.entity, record: record, kind: data == nil ? .delete : .upsert,
-                payload: data?.bytes ?? tombstone(operation, unseenSince: unseenSince), fieldVersions: note),
+                payload: data?.bytes ?? tombstone(operation, unseenSince: unseenSince), fieldVersions: note,
+                originals: originals(current, data, writes, operation, restored).stored),
             at: moment)
     }
 
@@ -114,7 +127,7 @@ struct RecordWriter {
         return members.isEmpty ? nil : Array(members.joined(separator: ",").utf8)
     }
 
-    private func verdict(
+    func verdict(
         _ answer: Merge.Answer, version: Version, data: DataObject?, met current: Merge.Current?
     ) -> Verdict {
         var verdict = Verdict(answer.status, version: version)

@@ -56,7 +56,7 @@ extension SyncServer {
         let (key, byteBudget, declarations) = (store.tokenKey, limits.pageBytes, declarations)
         let withheld = withheld(from: access)
         let window = configuration.window.components.seconds
-        return try await store.read(query.scope) { reader in
+        let (page, news) = try await store.read(query.scope) { reader in
             let history = reader.state.history
             let pin = try Self.pin(query, LostHistory(reader, of: device), key: key, history, order: declarations.order)
             let place = try query.cursor.map { text in
@@ -71,8 +71,11 @@ extension SyncServer {
             walk.rows.fields = fields
             let body = try walk.page(for: query, from: place, order: declarations, key: key)
             let lifetime: SnapshotPage.Lifetime = query.token == nil ? .untilWritten : .window(window)
-            return SnapshotPage(body: body, lifetime: walk.isExact ? lifetime : .none)
+            let page = SnapshotPage(body: body, lifetime: walk.isExact ? lifetime : .none)
+            return (page, try self.news(of: device, at: nil, reader))
         }
+        await note(news, of: device, in: query.scope)
+        return page
     }
 
     private static func pin(

@@ -37,6 +37,15 @@ public final class SyncServer: Sendable {
         public var sweepInterval: Duration = .seconds(60)
         /// Rows that one sweep removes, at most.
         public var sweepLimit = 10_000
+        /// How long deletions and events are kept at least, and longer for devices that have not got them yet; `nil`:
+        /// for ever.
+        public var retention: Duration?
+        /// A device that is not heard of for so long is forgotten, and nothing waits for it any more.
+        public var deviceRetention: Duration = .seconds(90 * 86_400)
+        /// How long the marks of lanes are kept that nobody uses: an operation from before is not taken twice.
+        public var laneRetention: Duration = .seconds(366 * 86_400)
+        /// How often old history is looked for.
+        public var compactionInterval: Duration = .seconds(60 * 60)
         /// Refused edits that are kept for the operator, the newest ones.
         public var rejectionLimit = 10_000
         /// The clock, in milliseconds since 1970.
@@ -68,13 +77,19 @@ public final class SyncServer: Sendable {
             .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     }
 
-    /// Sweeps superseded rows in small steps until the task is cancelled; a failed step is tried again next time.
+    /// Sweeps superseded rows, and less often what ``compact(elapsed:trustingClock:isRehearsal:)`` lets go, in small
+    /// steps until the task is cancelled; a failed step is tried again next time.
     ///
     /// - Throws: `CancellationError` when cancelled.
     public func sweepContinuously() async throws {
+        let clock = ContinuousClock()
+        var last = clock.now
         while true {
             try await Task.sleep(for: configuration.sweepInterval)
             _ = try? await sweep()
+            let now = clock.now
+            guard now - last >= configuration.compactionInterval else { continue }
+            if (try? await compact(elapsed: now - last)) != nil { last = now }
         }
     }
 

@@ -3,7 +3,7 @@ package struct Problem: Error, Hashable, Sendable {
     package var code: ProblemCode
     /// What happened here, without row data, SQL or stack traces.
     package var detail: String
-    /// `checkpoint_expired`: why.
+    /// `checkpoint_expired` and `client_unknown`: why.
     package var reason: Reason?
     /// `checkpoint_expired`: the name of the store's present history.
     package var epoch: String?

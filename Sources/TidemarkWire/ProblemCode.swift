@@ -26,6 +26,9 @@ public enum ProblemCode: String, Hashable, Sendable, CaseIterable {
     case operationGap = "operation_gap"
     /// The checkpoint can no longer be served; the device bootstraps again and keeps its outbox.
     case checkpointExpired = "checkpoint_expired"
+    /// The device was unheard of for so long that nothing is kept for it any more; it does what an expired checkpoint
+    /// asks for.
+    case clientUnknown = "client_unknown"
     /// A walk in key order can no longer be continued; the device begins it anew.
     case snapshotExpired = "snapshot_expired"
     /// The body, or what it inflates to, is larger than the server takes.
@@ -50,7 +53,7 @@ extension ProblemCode {
         case .notFound: 404
         case .methodNotAllowed: 405
         case .operationGap: 409
-        case .checkpointExpired, .snapshotExpired: 410
+        case .checkpointExpired, .clientUnknown, .snapshotExpired: 410
         case .requestTooLarge: 413
         case .unsupportedEncoding: 415
         case .tooManyRequests: 429
@@ -74,6 +77,7 @@ extension ProblemCode {
         case .methodNotAllowed: "This address does not take this method"
         case .operationGap: "Operations are missing from a lane"
         case .checkpointExpired: "The checkpoint can no longer be served"
+        case .clientUnknown: "This device was not heard of for too long"
         case .snapshotExpired: "The snapshot can no longer be continued"
         case .requestTooLarge: "The request is too large"
         case .unsupportedEncoding: "The body's encoding is not supported"
@@ -97,7 +101,7 @@ extension ProblemCode {
         case .notFound: "Check the address; GET /openapi.json lists them all."
         case .methodNotAllowed: "Check the method; GET /openapi.json lists them all."
         case .operationGap: "Send the lane's operations from `expected` on, or seal them again in a new lane."
-        case .checkpointExpired: "Bootstrap again and keep the outbox."
+        case .checkpointExpired, .clientUnknown: "Bootstrap again and keep the outbox."
         case .snapshotExpired: "Begin the snapshot anew."
         case .requestTooLarge: "Send fewer operations at once."
         case .unsupportedEncoding: "Send the body plain or with Content-Encoding: gzip."
@@ -112,7 +116,7 @@ extension ProblemCode {
         case .tooManyRequests, .internalError, .unavailable: true
         case .unsupportedProtocol, .malformedRequest, .invalidIdentifier, .limitOutOfRange, .invalidCheckpoint,
             .unauthenticated, .scopeForbidden, .scopeReadOnly, .notFound, .methodNotAllowed, .operationGap,
-            .checkpointExpired, .snapshotExpired, .requestTooLarge, .unsupportedEncoding:
+            .checkpointExpired, .clientUnknown, .snapshotExpired, .requestTooLarge, .unsupportedEncoding:
             false
         }
     }

@@ -118,7 +118,7 @@ package struct Verdict: Hashable, Sendable {
     package var isReplayed = false
 
     /// Whether something of the operation stands in the log, or stood there before.
-    package var tookEffect: Bool { status == .applied || status == .merged }
+    package var tookEffect: Bool { status == .applied || status == .merged || status == .settled }
 
     /// Taken as it was sent, and nothing to tell.
     package var isPlain: Bool {

@@ -22,6 +22,7 @@
                 """
                 strict: true
                 retention: 30d
+                forgetDevicesAfter: 60d
                 listen: 127.0.0.1:9090
                 store: sqlite:/var/lib/tidemark/sync.sqlite
                 secretFile: /etc/tidemark.key
@@ -38,7 +39,8 @@
                   audit: {kind: events}
                 """)
             #expect(file.isStrict)
-            #expect(file.retention == .seconds(30 * 86_400))
+            #expect(file.configuration.retention == .seconds(30 * 86_400))
+            #expect(file.configuration.deviceRetention == .seconds(60 * 86_400))
             #expect(file.settings[.listen] == "127.0.0.1:9090")
             #expect(file.settings[.secretFile] == "/etc/tidemark.key")
             #expect(file.limits.operations == 50)
@@ -56,6 +58,8 @@
 
         @Test func anEmptyFileIsTheDefaults() throws {
             #expect(try file("").entities.isEmpty)
+            #expect(try file("").configuration.retention == nil)
+            #expect(try file("").configuration.deviceRetention == .seconds(90 * 86_400))
             #expect(try file("# nothing yet\n").limits == Limits())
         }
 
@@ -65,6 +69,7 @@
             ("strict: true\nstrict: false", "1:1", "given twice"),
             ("secret: abc", "1:1", "TIDEMARK_SECRET"),
             ("retention: soon", "1:12", "30d"),
+            ("forgetDevicesAfter: never", "1:21", "30d"),
             ("listen: here", "1:9", "HOST:PORT"),
             ("limits:\n  page: 0", "2:9", "from 1 to"),
             ("limits:\n  pages: 1", "2:3", "allowed here: page"),

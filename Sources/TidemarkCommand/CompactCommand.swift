@@ -1,0 +1,91 @@
+#if Server
+    import ArgumentParser
+    import Foundation
+    import TidemarkSQLite
+    import TidemarkServer
+
+    struct CompactCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "compact",
+            abstract: "Let go of what no device needs any more.",
+            discussion: """
+                `tidemark serve` does this by itself, once in an hour. What goes: rows that newer ones have replaced;
+                deletions and events that are older than `retention` of the configuration file and that every known
+                device has; devices that were not heard of for `forgetDevicesAfter` (90d). A server may run meanwhile.
+
+                History ages by a clock that is kept in the store and follows this machine's slowly, so that a clock
+                which jumps ahead cannot make everything old. --trust-clock takes this machine's clock at its word.
+
+                EXAMPLES
+                  tidemark compact --store sqlite:sync.sqlite --config tidemark.yaml --dry-run
+                  tidemark compact --store sqlite:sync.sqlite --config tidemark.yaml --json
+                """)
+
+        @Option(help: ArgumentHelp("Where the log is kept: sqlite:PATH.", valueName: "store"))
+        var store: String?
+
+        @Option(help: ArgumentHelp("Declarations and settings, as YAML.", valueName: "file"))
+        var config: String?
+
+        @Flag(help: "Only say what would go.")
+        var dryRun = false
+
+        @Flag(help: "This machine's clock is right, however far it is from the store's.")
+        var trustClock = false
+
+        @Flag(help: "Report as JSON.")
+        var json = false
+
+        func run() async throws {
+            let settings = try Settings(flags: [.store: store, .config: config])
+            let address = try StoreAddress(settings[.store])
+            try address.checkFile()
+            let log = try address.open()
+            defer { try? log.close() }
+            let server = SyncServer(store: log, configuration: settings.file.configuration)
+            let compaction = try await server.compact(trustingClock: trustClock, isRehearsal: dryRun)
+            let report = CompactReport(compaction, isDryRun: dryRun, keepsHistory: settings.file.retention == nil)
+            if json { Console.line(try JSON.text(report)) } else { report.lines.forEach(Console.line) }
+        }
+    }
+
+    /// What was let go, for people and for programs.
+    struct CompactReport: Codable, Hashable {
+        var dryRun: Bool
+        /// Replaced rows; not counted ahead.
+        var replaced: Int?
+        /// Deletions and events.
+        var expired: Int
+        var devices, lanes: Int
+        /// Seconds by which the store's clock of ages is behind this machine's.
+        var clockBehind: Int64
+        /// Whether deletions and events are kept for ever.
+        var keepsHistory: Bool
+
+        init(_ compaction: Compaction, isDryRun: Bool, keepsHistory: Bool) {
+            dryRun = isDryRun
+            replaced = compaction.superseded
+            expired = compaction.expired
+            devices = compaction.devices
+            lanes = compaction.lanes
+            clockBehind = (compaction.wall - compaction.present) / 1000
+            self.keepsHistory = keepsHistory
+        }
+
+        /// Less is not worth a remark: a server that runs is always a little behind.
+        private static let remarkable: Int64 = 24 * 3600
+
+        var lines: [String] {
+            var parts = ["\(expired) deletions and events", "\(devices) devices", "\(lanes) lanes"]
+            if let replaced { parts.insert("\(replaced) replaced rows", at: 0) }
+            var lines = ["\(dryRun ? "would remove" : "removed") " + parts.joined(separator: ", ")]
+            if keepsHistory { lines.append("deletions and events are kept for ever: `retention` is not set") }
+            if clockBehind > Self.remarkable {
+                lines.append(
+                    "the clock by which history ages is \(clockBehind / 3600) h behind this machine's;"
+                        + " if this machine's is right, --trust-clock sets it")
+            }
+            return lines
+        }
+    }
+#endif

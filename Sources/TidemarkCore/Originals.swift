@@ -1,0 +1,87 @@
+package import TidemarkWire
+
+/// What a record remembers of writes that devices brought back out of a lost history: the versions that they had there,
+/// so that a lower one never beats a higher one, whichever comes first. A record without such writes needs nothing.
+package struct Originals: Hashable, Sendable {
+    /// Who wrote a field last.
+    package enum Mark: Hashable, Sendable {
+        /// An edit of this history.
+        case native
+        /// Nobody: the record was begun by an edit of other fields, whose insert has not come back yet.
+        case nobody
+        /// An edit that was brought back; its version in the lost history.
+        case original(Version)
+    }
+
+    private struct Exception: Hashable, Sendable {
+        var name: ArraySlice<UInt8>
+        var mark: Mark
+    }
+
+    /// The highest version of a deletion that was brought back; 0 for none.
+    package private(set) var deletion: Version = 0
+    /// The mark of every field that is not listed, and of a tombstone.
+    package private(set) var common = Mark.native
+    private var exceptions: [Exception] = []
+
+    package init() {}
+
+    package var isEmpty: Bool { deletion == 0 && common == .native && exceptions.isEmpty }
+
+    package func mark(of name: ArraySlice<UInt8>) -> Mark { exceptions.first { $0.name == name }?.mark ?? common }
+
+    /// The whole record was written.
+    package mutating func noteAll(_ mark: Mark) {
+        common = mark
+        exceptions = []
+    }
+
+    package mutating func note(_ names: [ArraySlice<UInt8>], _ mark: Mark) {
+        // What was brought back is rare; what was not should cost nothing.
+        guard common != mark || !exceptions.isEmpty else { return }
+        exceptions.removeAll { names.contains($0.name) }
+        if mark != common { exceptions += names.map { Exception(name: $0, mark: mark) } }
+    }
+
+    package mutating func noteDeletion(_ version: Version) { deletion = max(deletion, version) }
+}
+
+// MARK: - As bytes
+
+extension Originals {
+    /// `nil` where nothing is remembered.
+    package var stored: [UInt8]? {
+        guard !isEmpty else { return nil }
+        var writer = ByteWriter()
+        writer.integer(deletion)
+        writer.integer(common.number)
+        for exception in exceptions {
+            writer.run(exception.name)
+            writer.integer(exception.mark.number)
+        }
+        return writer.bytes
+    }
+
+    package init(stored: [UInt8]?) {
+        guard let stored else { return }
+        var reader = ByteReader(stored)
+        guard let deletion = reader.integer(), let common = reader.integer() else { return }
+        self.deletion = deletion
+        self.common = Mark(number: common)
+        while let name = reader.run(), let mark = reader.integer() {
+            exceptions.append(Exception(name: name, mark: Mark(number: mark)))
+        }
+    }
+}
+
+extension Originals.Mark {
+    fileprivate var number: Int64 {
+        switch self {
+        case .native: -1
+        case .nobody: 0
+        case .original(let version): version
+        }
+    }
+
+    fileprivate init(number: Int64) { self = number < 0 ? .native : number == 0 ? .nobody : .original(number) }
+}

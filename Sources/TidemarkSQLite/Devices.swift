@@ -1,0 +1,78 @@
+import GRDB
+import TidemarkServer
+
+/// The devices of a scope: who is known, and from which version on deletions are kept for it.
+enum Devices {
+    static func standing(_ db: Database, scope: Int64, of device: DeviceName) throws -> DeviceStanding? {
+        let statement = try db.cachedStatement(
+            sql: "SELECT version, seen_at FROM device WHERE scope = ? AND principal = ? AND client = ?")
+        return try Row.fetchOne(statement, arguments: [scope, device.principal, device.client])
+            .map { DeviceStanding(version: $0[0], seen: $0[1]) }
+    }
+
+    static func note(_ db: Database, scope: Int64, _ standing: DeviceStanding, of device: DeviceName) throws {
+        let statement = try db.cachedStatement(
+            sql: """
+                INSERT INTO device (scope, principal, client, version, seen_at) VALUES (?, ?, ?, ?, ?)
+                ON CONFLICT DO UPDATE SET version = coalesce(excluded.version, version), seen_at = excluded.seen_at
+                """)
+        try statement.execute(arguments: [
+            scope, device.principal, device.client, standing.version, standing.seen,
+        ])
+    }
+
+    static func slowest(_ db: Database, scope: Int64) throws -> Version? {
+        let statement = try db.cachedStatement(
+            sql: "SELECT version FROM device WHERE scope = ? AND version IS NOT NULL ORDER BY version LIMIT 1")
+        return try Int64.fetchOne(statement, arguments: [scope])
+    }
+
+    /// Lanes of devices that are not known, and were not used since a moment.
+    private static let oldLanes = """
+        lane WHERE scope = ?1 AND seen_at < ?2 AND NOT EXISTS (
+            SELECT 1 FROM device WHERE device.scope = ?1 AND device.principal = lane.principal
+            AND device.client = lane.client)
+        """
+
+    static func unheard(
+        _ db: Database, scope: Int64, devicesBefore: Int64, lanesBefore: Int64
+    ) throws -> (devices: Int, lanes: Int) {
+        let devices = try Int.fetchOne(
+            db, sql: "SELECT count(*) FROM device WHERE scope = ? AND seen_at < ?", arguments: [scope, devicesBefore])
+        let lanes = try Int.fetchOne(
+            db, sql: "SELECT count(*) FROM \(oldLanes)", arguments: [scope, lanesBefore])
+        return (devices ?? 0, lanes ?? 0)
+    }
+
+    static func forget(
+        _ db: Database, scope: Int64, devicesBefore: Int64, lanesBefore: Int64, limit: Int
+    ) throws -> (devices: Int, lanes: Int) {
+        let devices = try Row.fetchAll(
+            db, sql: "SELECT principal, client, seen_at FROM device WHERE scope = ? AND seen_at < ? LIMIT ?",
+            arguments: [scope, devicesBefore, limit])
+        for device in devices {
+            let arguments: StatementArguments = [scope, device[0] as String, device[1] as String]
+            try db.execute(
+                sql: """
+                    DELETE FROM verdict WHERE lane IN (
+                        SELECT id FROM lane WHERE scope = ? AND principal = ? AND client = ?)
+                    """,
+                arguments: arguments)
+            // From now on its lanes age by themselves.
+            try db.execute(
+                sql: """
+                    UPDATE lane SET seen_at = max(seen_at, ?4) WHERE scope = ?1 AND principal = ?2 AND client = ?3
+                    """,
+                arguments: arguments + [device[2] as Int64])
+            try db.execute(
+                sql: "DELETE FROM device WHERE scope = ? AND principal = ? AND client = ?", arguments: arguments)
+        }
+        let lanes = try Int64.fetchAll(
+            db, sql: "SELECT id FROM \(oldLanes) LIMIT ?3", arguments: [scope, lanesBefore, limit])
+        for lane in lanes {
+            try db.execute(sql: "DELETE FROM verdict WHERE lane = ?", arguments: [lane])
+            try db.execute(sql: "DELETE FROM lane WHERE id = ?", arguments: [lane])
+        }
+        return (devices.count, lanes.count)
+    }
+}

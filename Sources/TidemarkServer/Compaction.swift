@@ -1,0 +1,149 @@
+import TidemarkCore
+import TidemarkWire
+
+/// What one pass over a store's history has let go, or would.
+public struct Compaction: Hashable, Sendable {
+    /// Rows that newer ones had replaced; `nil` where that was only rehearsed.
+    public var superseded: Int?
+    /// Deletions and events that are older than the retention window and that every known device has.
+    public var expired = 0
+    /// Devices that were not heard of for too long.
+    public var devices = 0
+    /// Lanes of such devices, not used for a year.
+    public var lanes = 0
+    /// What counts as now for all of it, in milliseconds since 1970: not later than the clock of ages allows.
+    public var present: Int64 = 0
+    /// The wall clock, in milliseconds since 1970.
+    public var wall: Int64 = 0
+
+    /// Nothing.
+    public init() {}
+}
+
+extension SyncServer {
+    /// Scopes that are looked at between two questions for more of them.
+    private static let scopeBatch = 256
+
+    /// Lets go of what no device needs any more, in small steps: replaced rows, and, behind the retention window and
+    /// the checkpoints of all known devices, deletions and events. Devices that were away for too long are forgotten.
+    ///
+    /// ``sweepContinuously()`` does this by itself. A clock that has jumped ahead makes nothing old: history ages by a
+    /// clock of its own, which is kept in the store and follows the wall clock at most at twice the speed of the time
+    /// that passes while a server runs.
+    ///
+    /// - Parameters:
+    ///   - elapsed: how long ago the last pass was, by a clock that nobody sets; zero where that is not known.
+    ///   - trustingClock: take the wall clock at its word.
+    ///   - isRehearsal: only count.
+    @discardableResult
+    public func compact(
+        elapsed: Duration = .zero, trustingClock: Bool = false, isRehearsal: Bool = false
+    ) async throws -> Compaction {
+        var compaction = Compaction()
+        compaction.wall = configuration.now()
+        compaction.present = try await present(
+            at: compaction.wall, elapsed: trustingClock ? nil : elapsed.milliseconds, isRehearsal: isRehearsal)
+        if !isRehearsal {
+            var rows = try await sweep()
+            var last = rows
+            while last == configuration.sweepLimit {
+                last = try await sweep()
+                rows += last
+            }
+            compaction.superseded = rows
+        }
+        var last: Scope?
+        while true {
+            let scopes = try await store.scopes(after: last, limit: Self.scopeBatch)
+            for scope in scopes { try await compact(scope, &compaction, isRehearsal: isRehearsal) }
+            guard scopes.count == Self.scopeBatch else { return compaction }
+            last = scopes.last
+        }
+    }
+
+    /// - Parameter elapsed: `nil` to take the wall clock at its word.
+    private func present(at wall: Int64, elapsed: Int64?, isRehearsal: Bool) async throws -> Int64 {
+        let kept = try await store.ageClock()
+        let reading = elapsed.map { AgeClock.moved(kept, to: wall, elapsed: $0) } ?? wall
+        if !isRehearsal, reading != kept { try await store.setAgeClock(reading) }
+        return AgeClock.present(reading, wall: wall)
+    }
+
+    private func compact(_ scope: Scope, _ compaction: inout Compaction, isRehearsal: Bool) async throws {
+        let due = Due(configuration, at: compaction.present)
+        let limit = configuration.sweepLimit
+        let unheard = try await store.read(scope) {
+            try $0.unheard(devicesBefore: due.devices, lanesBefore: due.lanes)
+        }
+        if isRehearsal {
+            compaction.devices += unheard.devices
+            compaction.lanes += unheard.lanes
+        } else if unheard != (0, 0) {
+            var gone: (devices: Int, lanes: Int)
+            repeat {
+                gone = try await store.write(scope) {
+                    try $0.forget(devicesBefore: due.devices, lanesBefore: due.lanes, limit: limit)
+                }
+                compaction.devices += gone.devices
+                compaction.lanes += gone.lanes
+            } while max(gone.devices, gone.lanes) == limit
+        }
+        guard let moment = due.history else { return }
+        var from: Version?
+        while true {
+            try Task.checkCancellation()
+            let start = from
+            // First as a reader: most scopes have nothing that is old, and need no writer.
+            let step = try await store.read(scope) { try Step($0, from: start, before: moment, limit: limit) }
+            guard step.floor > step.start else { return }
+            compaction.expired += step.rows
+            from = step.floor
+            guard !isRehearsal else { continue }
+            try await store.write(scope) { writer in
+                let step = try Step(writer, from: start, before: moment, limit: limit)
+                if step.floor > writer.state.retentionFloor { try writer.expire(through: step.floor) }
+            }
+        }
+    }
+}
+
+/// What is old, by the present moment.
+private struct Due: Sendable {
+    /// `nil`: history is kept for ever.
+    var history: Int64?
+    var devices: Int64
+    var lanes: Int64
+
+    init(_ configuration: SyncServer.Configuration, at present: Int64) {
+        // A walk in progress may still need what the window holds.
+        history = configuration.retention.map { Self.moment(max($0, configuration.window), before: present) }
+        devices = Self.moment(configuration.deviceRetention, before: present)
+        lanes = Self.moment(max(configuration.laneRetention, configuration.deviceRetention), before: present)
+    }
+
+    private static func moment(_ duration: Duration, before present: Int64) -> Int64 {
+        let (moment, overflow) = present.subtractingReportingOverflow(duration.milliseconds)
+        return overflow ? .min : moment
+    }
+}
+
+/// One step of the retention floor, up to what is old and what every known device has.
+private struct Step: Sendable {
+    let start: Version
+    let floor: Version
+    let rows: Int
+
+    init(_ reader: any ScopeReader, from: Version?, before moment: Int64, limit: Int) throws {
+        start = from ?? reader.state.retentionFloor
+        let last = try reader.slowest() ?? reader.state.head
+        (floor, rows) = try reader.aged(after: start, through: last, before: moment, limit: limit)
+    }
+}
+
+extension Duration {
+    fileprivate var milliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1000)
+        return overflow ? .max : whole.addingReportingOverflow(attoseconds / 1_000_000_000_000_000).partialValue
+    }
+}
