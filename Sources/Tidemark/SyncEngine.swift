@@ -227,12 +227,28 @@ public actor SyncEngine {
         return try await writer.read { db in try RecordState(db, shape, record) }
     }
 
-    /// The edits that were refused and are kept, oldest first.
+    /// The edits that were refused and are kept, oldest first, each with those that wait for it.
     public func rejectedOperations() async throws -> [RejectedOperation] {
         try await writer.read { db in try RejectedOperation.all(db) }
     }
 
+    /// Writes a refused edit again, as the app would: on the record as it stands now, with `changes` on top. It is sent
+    /// like any other edit, and those that waited for it go with it.
+    ///
+    /// - Throws: ``SyncError`` `record_gone` where the record is deleted and too little is known to make it anew;
+    ///   `DatabaseError` where the app's schema refuses the row.
+    public func retry(_ operation: RejectedOperation, changing changes: [String: Value] = [:]) async throws {
+        try await install()
+        guard let layout = await preparation.layout else { return }
+        try await writer.write { db in try operation.retry(db, layout, changing: changes) }
+        await publishStatus()
+    }
+
     /// Lets go of a refused edit. One that never left this device is undone: the row becomes the server's again.
+    ///
+    /// Where the edit would have made a record, rows that refer to it go the way that the schema's own ON DELETE says
+    /// (deleted, or set to NULL or their default), as edits that travel; without such an action they are sent as they
+    /// are, with a reference to nothing.
     public func discard(_ operation: RejectedOperation) async throws {
         try await install()
         guard let layout = await preparation.layout else { return }

@@ -20,6 +20,7 @@ extension SyncStatus {
         pendingSince = [marks.since, oldest].compactMap { $0 }.min().map(Self.date)
         sent = try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE finished_at IS NULL")
         rejected = try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE status = 'rejected'")
+        held = try Pending.count(db, "SELECT count(*) FROM tidemark_held")
         undecided = try Pending.count(db, "SELECT count(*) FROM tidemark_conflict WHERE is_open")
         parked = try Pending.count(db, "SELECT count(*) FROM tidemark_parked WHERE leaving = 0")
         for scope in scopes {

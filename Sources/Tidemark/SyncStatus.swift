@@ -53,6 +53,8 @@ public struct SyncStatus: Hashable, Sendable {
     public var sent = 0
     /// Operations refused and kept; see ``SyncEngine/rejectedOperations()``.
     public var rejected = 0
+    /// Edits that are not sent while the insert of a record that they refer to is refused.
+    public var held = 0
     /// Conflicts that wait for a decision; see ``SyncEngine/conflicts()``.
     public var undecided = 0
     /// Rows that are kept aside: this device's schema does not take them as things stand, or another scope's row has

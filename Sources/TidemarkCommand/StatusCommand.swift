@@ -38,6 +38,8 @@
         struct Refusal: Codable, Hashable {
             var table, record, code, detail, hint: String
             var isDelete: Bool
+            /// Edits that are not sent while this one is refused.
+            var waiting: Int
         }
 
         struct Aside: Codable, Hashable { var table, record, reason: String }
@@ -86,7 +88,8 @@
             rejected = try await engine.rejectedOperations().map { operation in
                 Refusal(
                     table: operation.entity, record: operation.record, code: operation.code,
-                    detail: operation.detail, hint: operation.hint, isDelete: operation.isDelete)
+                    detail: operation.detail, hint: operation.hint, isDelete: operation.isDelete,
+                    waiting: operation.dependants.count)
             }
             conflicts = try await engine.conflicts().map { conflict in
                 Meeting(
@@ -125,6 +128,7 @@
             for refusal in rejected {
                 lines.append("refused: \(refusal.table) \(refusal.record): \(refusal.detail) (\(refusal.code))")
                 if !refusal.hint.isEmpty { lines.append("  hint: \(refusal.hint)") }
+                if refusal.waiting > 0 { lines.append("  \(refusal.waiting) edits wait for it") }
             }
             for row in parked { lines.append("kept aside: \(row.table) \(row.record): \(row.reason)") }
             for conflict in conflicts {
@@ -139,7 +143,7 @@
     }
 
     /// Nothing leaves the machine while a status is read.
-    private struct NoTransport: Transport {
+    struct NoTransport: Transport {
         func send(_ request: TransportRequest) async throws -> TransportResponse {
             throw URLError(.notConnectedToInternet)
         }

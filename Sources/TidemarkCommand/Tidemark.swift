@@ -21,7 +21,7 @@
 
         private static let commands: [any ParsableCommand.Type] = [
             ServeCommand.self, CompactCommand.self, TokenCommand.self, SyncCommand.self, StatusCommand.self,
-            DemoCommand.self,
+            RejectedCommand.self, DemoCommand.self,
         ]
 
         /// Done, but something waits for a decision.

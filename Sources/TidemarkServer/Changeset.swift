@@ -70,6 +70,10 @@ extension SyncServer {
                 at: moment)
             return
         }
+        // It edits the record as it stands: there is nobody whose edit it has not seen.
+        var operation = operation
+        let existing = try writer.newest(entity: operation.entity, record: record)
+        if existing?.payload != nil { operation.baseVersion = existing?.version }
         let (verdict, _) = try RecordWriter(
             writer: writer, declaration: declaration, limits: limits, ruling: ruling
         ).apply(operation, to: record, isService: true, seen: [], at: moment)

@@ -150,7 +150,7 @@ struct Ruling {
                 let name = data.name(field)
                 let version = current.fieldVersions[name]
                 let known = operation.base(ofField: name).map { version <= $0 } ?? false
-                if known || seen.contains(version) || caller.principal.isEmpty {
+                if known || seen.contains(version) {
                     base[data.nameString(field)] = data.decoded(field)
                 }
             }

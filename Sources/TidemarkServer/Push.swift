@@ -42,6 +42,8 @@ struct Push {
     let moment: Int64
     var result = PushResult()
     var heights: [String: Int64] = [:]
+    /// Which operations of this request took effect.
+    private var effects: [OperationKey: Bool] = [:]
 
     init(server: SyncServer, writer: any ScopeWriter, request: ExchangeRequest, access: Access, moment: Int64) {
         self.server = server
@@ -102,6 +104,7 @@ struct Push {
                 baseNumber: sealed.operation.baseNumber, tookEffect: verdict.tookEffect),
             name(sealed.key.lane), sealed.key.number, at: moment)
         heights[sealed.key.lane] = sealed.key.number
+        effects[sealed.key] = verdict.tookEffect
         result.note(verdict.version)
         append(sealed.key, members, isReplayed: false)
     }
@@ -237,7 +240,10 @@ extension Push {
 
     /// The first of the operations needed that took no effect.
     private func missing(of needs: [Int64], _ lane: LaneName) throws -> Int64? {
-        try needs.first { try writer.verdict(lane, $0)?.tookEffect != true }
+        try needs.first { number in
+            let effect = effects[OperationKey(lane: lane.lane, number: number)]
+            return try effect ?? writer.verdict(lane, number)?.tookEffect != true
+        }
     }
 
     private func appendEvent(

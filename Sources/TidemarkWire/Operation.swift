@@ -57,6 +57,9 @@ package struct Operation: Hashable, Sendable {
         }
     }
 
+    /// Whether it makes the record.
+    package var isInsert: Bool { setsFields && baseVersion == nil }
+
     /// The base that counts for one field.
     package func base(ofField name: ArraySlice<UInt8>) -> Version? { fieldBases[name] ?? baseVersion }
 }

@@ -113,6 +113,22 @@ struct ServerPolicyTests {
         #expect(!String(decoding: seen.bytes, as: UTF8.self).contains("note"))
     }
 
+    @Test(
+        "The server's own program edits the record as it stands, under every policy", arguments: ConflictPolicy.allCases
+    )
+    func commits(policy: ConflictPolicy) async throws {
+        let bench = try Bench(entities: [.state("task", conflict: policy, deletes: .lose)])
+        _ = try await bench.exchange([
+            upsert(1, "a", #"{"title":"device","note":"n"}"#, extra: stamp(4_070_908_800_000))
+        ])
+        try await bench.server.commit(to: "s") { $0.upsert("task", id: "a", ["title": "program"]) }
+        #expect(try await bench.pullAll().changes.last?.data == ["title": "program", "note": "n"])
+        try await bench.server.commit(to: "s") { $0.delete("task", id: "a") }
+        #expect(try await bench.pullAll().changes.isEmpty)
+        try await bench.server.commit(to: "s") { $0.upsert("task", id: "a", ["title": "anew"]) }
+        #expect(try await bench.pullAll().changes.last?.data == ["title": "anew"])
+    }
+
     @Test("An operation waits for those that it needs, and only for those")
     func needs() async throws {
         let bench = try Bench(entities: [.state("locked", direction: .pull)])

@@ -159,6 +159,7 @@ extension Applier {
             shape: shape, shadow: shadow, operation: verdict.status == .deferred ? later : sealed, current: current,
             reserved: table.reserved)
         try Outbox.finish(db, entry, verdict, now: now)
+        if hadRefusals, verdict.tookEffect { try Quarantine.accepted(db, entry) }
         var truth = shadow
         switch verdict.status {
         case .applied, .merged:
@@ -173,7 +174,7 @@ extension Applier {
             }
         case .rejected, .conflict:
             if verdict.status == .rejected { outcome.rejected += 1 } else { outcome.conflicts += 1 }
-            if verdict.record != nil { truth.noteBases(remaining, on: operation, shape: shape, base: base) }
+            if verdict.status == .conflict { truth.noteBases(remaining, on: operation, shape: shape, base: base) }
             try refuse(verdict, operation, &truth, known: known, base: base, table, id, current)
         case .deferred:
             // One that is only to be sent in another form goes on at once.
@@ -208,6 +209,7 @@ extension Applier {
             try !isBringingBack.get()
         else { return false }
         try Outbox.finish(db, entry, verdict, now: now)
+        if hadRefusals { try Quarantine.accepted(db, entry) }
         if version > rememberVerdictsAbove {
             try Ahead.note(db, scope, entry.entity, entry.record, version, deleted: entry.isDelete)
         }

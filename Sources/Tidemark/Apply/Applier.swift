@@ -47,6 +47,8 @@ final class Applier {
     private(set) var hadWaiting = false
     /// Whether lost operations are being brought back: then a record may have several.
     private(set) lazy var isBringingBack = Result { try Outbox.isBringingBack(db, scope) }
+    /// Whether edits were refused before this answer.
+    private(set) var hadRefusals = false
 
     /// - Parameter entities: the tables to write to; `nil`: all of the scope.
     init(
@@ -75,6 +77,7 @@ final class Applier {
         }
         hadAhead = try !Ahead.isEmpty(db, scope)
         hadWaiting = try Parked.isAnyWaiting(db)
+        hadRefusals = try Quarantine.hasRefusals(db)
         for result in answer.results { try apply(result.key, result.verdict) }
         if let page {
             try apply(page, body: answer.body)

@@ -46,6 +46,7 @@ struct ApplyTransaction: Sendable {
         if outcome.pageTaken, !outcome.hasMore {
             outcome.settled = try Settling(db: db, scope: scope).settle(layout)
         }
+        try Quarantine(db: db, layout: layout).release()
         try Outbox.acknowledged(db, acknowledged, scope: scope, currentLane: lane)
         return outcome
     }

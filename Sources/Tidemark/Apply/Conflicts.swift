@@ -41,6 +41,12 @@ enum Conflicts {
             ?? nil
     }
 
+    /// The one that a kept operation belongs to.
+    static func of(_ db: Database, operation: Int64) throws -> Conflict? {
+        try Query(db, "SELECT \(columns) FROM tidemark_conflict WHERE operation = ?1")
+            .first(db, [.integer(operation)], conflict) ?? nil
+    }
+
     /// Those that wait for a decision, oldest first.
     static func open(_ db: Database, _ scope: Scope, after id: Int64) throws -> [Conflict] {
         try Query(

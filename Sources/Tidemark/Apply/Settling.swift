@@ -55,6 +55,14 @@ struct Settling {
         }
     }
 
+    /// A record will never come to be: what refers to it is settled as if it had been deleted.
+    func settleChildren(of shape: TableShape, _ key: [Cell], _ fields: [String: Value]) throws {
+        var values: [String: Cell] = [:]
+        for (name, value) in fields { values[name.lowercased()] = Cell(value) }
+        for (column, cell) in zip(shape.key, key) { values[column.name.lowercased()] = cell }
+        try settleChildren(shape.children, values)
+    }
+
     /// Foreign keys are off here, so a cascade is walked by hand, from each deleted row to its own children.
     private func settleChildren(_ children: [TableShape.Child], _ parent: [String: Cell]) throws {
         var waiting = children.map { ($0, parent) }

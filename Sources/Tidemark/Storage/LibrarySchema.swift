@@ -63,8 +63,9 @@ enum LibrarySchema {
         CREATE TABLE tidemark_operation(
             id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL, lane TEXT, number INTEGER,
             entity TEXT NOT NULL, record TEXT NOT NULL, kind TEXT NOT NULL, members BLOB NOT NULL,
-            content BLOB, edited_at INTEGER, sealed_at INTEGER NOT NULL, sent_at INTEGER, finished_at INTEGER,
-            status TEXT, version INTEGER, code TEXT, detail TEXT, hint TEXT, again INTEGER);
+            content BLOB, is_insert INTEGER NOT NULL DEFAULT 0, edited_at INTEGER, sealed_at INTEGER NOT NULL,
+            sent_at INTEGER, finished_at INTEGER, status TEXT, version INTEGER, code TEXT, detail TEXT, hint TEXT,
+            again INTEGER);
         CREATE INDEX tidemark_operation_again ON tidemark_operation(scope, again) WHERE again IS NOT NULL;
         CREATE UNIQUE INDEX tidemark_operation_key ON tidemark_operation(lane, number);
         CREATE INDEX tidemark_operation_open ON tidemark_operation(scope, id) WHERE finished_at IS NULL;
@@ -72,6 +73,12 @@ enum LibrarySchema {
         CREATE INDEX tidemark_operation_refused ON tidemark_operation(status, id)
             WHERE status IN ('rejected', 'conflict');
         CREATE INDEX tidemark_operation_finished ON tidemark_operation(finished_at) WHERE finished_at IS NOT NULL;
+
+        -- Edits that refer to a record whose insert was refused: they are not sent until it is taken or given up.
+        CREATE TABLE tidemark_held(
+            id INTEGER PRIMARY KEY, entity TEXT NOT NULL, record TEXT NOT NULL, culprit_entity TEXT NOT NULL,
+            culprit_record TEXT NOT NULL, UNIQUE (entity, record) ON CONFLICT REPLACE);
+        CREATE INDEX tidemark_held_culprit ON tidemark_held(culprit_entity, culprit_record);
 
         -- Versions above complete that are known one by one: own verdicts, and rows of an unfinished walk.
         CREATE TABLE tidemark_ahead(

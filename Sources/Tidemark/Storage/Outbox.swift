@@ -116,14 +116,15 @@ enum Outbox {
             db,
             """
             INSERT INTO tidemark_operation(
-              scope, lane, number, entity, record, kind, members, edited_at, sealed_at, content)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+              scope, lane, number, entity, record, kind, members, edited_at, sealed_at, content, is_insert)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
             """
         ).execute([
             .text(scope.name), .text(key.lane), .integer(key.number), .text(operation.entity),
             .text(operation.id?.text ?? ""), .text(operation.kind.rawValue),
             .blob((patched ?? operation).sealedMembers()), .optional(editedAt), .integer(now),
             patched == nil ? .null : .blob(operation.fields.bytes),
+            .integer(operation.isInsert ? 1 : 0),
         ])
     }
 
@@ -131,21 +132,20 @@ enum Outbox {
     /// the row again.
     static func refuse(
         _ db: Database, _ operation: Operation, record: String, scope: Scope,
-        code: String = RejectionCode.unsendableValue,
-        detail: String, hint: String, now: Int64
+        code: String = RejectionCode.unsendableValue, isInsert: Bool = false, detail: String, hint: String, now: Int64
     ) throws {
         try forgetLocalRefusals(db, entity: operation.entity, record: record)
         try Query(
             db,
             """
             INSERT INTO tidemark_operation(
-              scope, entity, record, kind, members, sealed_at, finished_at, status, code, detail, hint)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 'rejected', ?7, ?8, ?9)
+              scope, entity, record, kind, members, sealed_at, finished_at, status, code, detail, hint, is_insert)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 'rejected', ?7, ?8, ?9, ?10)
             """
         ).execute([
             .text(scope.name), .text(operation.entity), .text(record), .text(operation.kind.rawValue),
-            .blob(operation.sealedMembers()), .integer(now), .text(code), .text(detail),
-            .text(hint),
+            .blob(operation.sealedMembers()), .integer(now), .text(code), .text(detail), .text(hint),
+            .integer(isInsert ? 1 : 0),
         ])
     }
 

@@ -26,6 +26,38 @@ extension Sealing {
         return true
     }
 
+    /// Fields that only the server may write go back to what they were, uncaptured: they are never sent. In a record
+    /// that is new they are as the server leaves them, at their defaults.
+    func restoreReserved(
+        _ reserved: Set<String>, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ current: [Cell],
+        _ shadow: Shadow, isMove: Bool
+    ) throws {
+        guard !reserved.isEmpty, shadow.state != .deleted, try table.row(db, key) != nil else { return }
+        let isNew = shadow.state == .absent
+        var restored = current
+        var fields: [Conflict.Field] = []
+        for (index, column) in table.shape.data.enumerated() where reserved.contains(column.name) {
+            if isNew, !column.returnsToDefault { continue }
+            let cell = isNew ? column.defaultCell : shadow.cells[index]
+            guard cell != current[index] else { continue }
+            restored[index] = cell
+            fields.append(
+                Conflict.Field(
+                    name: column.name, base: isNew ? nil : cell.value, mine: current[index].value, theirs: cell.value,
+                    result: cell.value))
+        }
+        guard !fields.isEmpty else { return }
+        do { try Flag.whileApplying(db) { try table.write(db, key, restored) } } catch let error as DatabaseError
+            where error.refusesRow
+        { return }
+        guard !isMove else { return }
+        try Conflicts.note(
+            db,
+            Conflict(
+                id: 0, scope: scope.scope, entity: table.shape.name, record: id.text, rule: .serverFields,
+                fields: fields, editedAt: shadow.since, noticedAt: now))
+    }
+
     private enum Forbidden {
         case event, pullOnly
     }

@@ -21,6 +21,7 @@ struct Sealing {
         let hasOpen: Bool
         let hasRefusals: Bool
         let hasAhead: Bool
+        var dependence: Dependence
     }
 
     private struct Marked: Comparable {
@@ -50,7 +51,8 @@ struct Sealing {
         if budget > 0, sealedBytes < byteLimit {
             var batch = Batch(
                 numbers: try LaneNumbers(db, lane: lane), hasOpen: !entries.isEmpty,
-                hasRefusals: try Outbox.hasLocalRefusals(db), hasAhead: try !Ahead.isEmpty(db, scope.scope))
+                hasRefusals: try Outbox.hasLocalRefusals(db), hasAhead: try !Ahead.isEmpty(db, scope.scope),
+                dependence: try Dependence(db, layout, lane: lane, hasOpen: !entries.isEmpty))
             try seal(&batch, limit: budget, bytes: byteLimit - sealedBytes)
             try batch.numbers.store(db, scope: scope.scope)
             entries = try open()
@@ -83,7 +85,7 @@ struct Sealing {
                 let table = tables[marked.table]
                 let key = try key(table.shape, row: marked.row)
                 guard let id = table.shape.recordID(key) else {
-                    try quarantine(table, key, id: nil, why: "Its key cannot be a record id.")
+                    try quarantine(&batch, table, key, id: nil, why: "Its key cannot be a record id.")
                     continue
                 }
                 // Nothing overtakes a record whose last edit is still without a verdict.
@@ -145,13 +147,15 @@ struct Sealing {
         case .moves(let found): (move, shadow) = (found, found.arrival)
         case .passes: return .passed
         case .isNowhere(let column):
-            try quarantine(table, key, id: id, why: "Its column '\(column)' makes no scope's name.")
+            try quarantine(&batch, table, key, id: id, why: "Its column '\(column)' makes no scope's name.")
             return .settled
         }
         let declared = declarations.entity(shape.name)
         let reserved = Set(declared.serverFields)
-        if let current { try restoreReserved(reserved, table, key, current, shadow) }
+        if let current { try restoreReserved(reserved, table, key, id, current, shadow, isMove: move != nil) }
         if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
+        let name = RecordName(entity: shape.name, record: id.text)
+        if batch.dependence.hasHeld { try Quarantine.forget(db, name) }
         if try settleLocally(declared, table, key, id, known, current) { return .settled }
         let ahead = batch.hasAhead ? try Ahead.version(db, scope.scope, shape.name, id.text) : nil
         guard
@@ -169,18 +173,26 @@ struct Sealing {
         if let current, operation.setsFields,
             let column = zip(shape.data, current).first(where: { !$0.1.isSendable && !reserved.contains($0.0.name) })
         {
-            try quarantine(table, key, id: id, why: "Field '\(column.0.name)' holds text that is not UTF-8.")
+            try quarantine(&batch, table, key, id: id, why: "Field '\(column.0.name)' holds text that is not UTF-8.")
             return .settled
         }
         guard operation.fields.bytes.count <= recordByteLimit else {
-            try quarantine(table, key, id: id, why: "The record is larger than \(recordByteLimit) bytes.")
+            try quarantine(&batch, table, key, id: id, why: "The record is larger than \(recordByteLimit) bytes.")
             return .settled
+        }
+        switch try batch.dependence.look(shape, id, key, current ?? [], operation) {
+        case .held(let culprit):
+            try Quarantine.hold(db, name, for: culprit)
+            try table.unmark(db, key)
+            return .settled
+        case .free(let needs): operation.needs = needs
         }
         if let move { try carryOut(move, table, id, key) }
         let patched = try patched(operation, shape, declared, shadow)
+        let number = batch.numbers.take()
         try Outbox.seal(
-            db, operation, patched: patched, key: batch.numbers.take(), scope: scope.scope, editedAt: shadow.since,
-            now: now)
+            db, operation, patched: patched, key: number, scope: scope.scope, editedAt: shadow.since, now: now)
+        batch.dependence.note(operation, shape, id, number: number.number)
         try table.unmark(db, key)
         return .sealed(bytes: operation.fields.bytes.count + 120)
     }
@@ -221,24 +233,14 @@ struct Sealing {
         return operation
     }
 
-    /// Fields that only the server may write go back to what they were, uncaptured: they are never sent.
-    private func restoreReserved(
-        _ reserved: Set<String>, _ table: RecordTable, _ key: [Cell], _ current: [Cell], _ shadow: Shadow
-    ) throws {
-        guard !reserved.isEmpty, shadow.state != .deleted, try table.row(db, key) != nil else { return }
-        var restored = current
-        for (index, column) in table.shape.data.enumerated() where reserved.contains(column.name) {
-            restored[index] = shadow.state == .known ? shadow.cells[index] : column.defaultCell
-        }
-        guard restored != current else { return }
-        try Flag.whileApplying(db) { try table.write(db, key, restored) }
-    }
-
     /// Sets an edit aside that cannot travel. The row stays as it is on this device; nothing waits for it.
-    private func quarantine(_ table: RecordTable, _ key: [Cell], id: RecordID?, why: String) throws {
+    private func quarantine(
+        _ batch: inout Batch, _ table: RecordTable, _ key: [Cell], id: RecordID?, why: String
+    ) throws {
         try table.unmark(db, key)
         let current = try table.row(db, key)
-        if current == nil, try table.shadow(db, key)?.state == .absent {
+        let isInsert = try table.shadow(db, key)?.state == .absent
+        if current == nil, isInsert {
             // Never sent and gone again: nothing is left to tell.
             try table.dropShadow(db, key)
             return try Outbox.forgetLocalRefusals(db, entity: table.shape.name, record: name(key, id))
@@ -255,8 +257,9 @@ struct Sealing {
         }
         operation.fields = fields.finish()
         try Outbox.refuse(
-            db, operation, record: name(key, id), scope: scope.scope, detail: why,
+            db, operation, record: name(key, id), scope: scope.scope, isInsert: isInsert, detail: why,
             hint: "Change the row so that it can be sent; it is tried again then.", now: now)
+        batch.dependence.noteRefusal()
     }
 }
 

@@ -45,6 +45,7 @@ struct RecordTable {
     private let shadowUpsert: String
     private let shadowDelete: String
     private let shadowUnmark: String
+    private let shadowMark: String
     private let shadowSettled: String
     private let shadowPlace: String
     private let holderSelect: String
@@ -66,6 +67,10 @@ struct RecordTable {
         shadowSelect = "SELECT \(extra)\(dataList) FROM \(shape.shadowSQL) WHERE \(isKey)"
         shadowUnmark = """
             UPDATE \(shape.shadowSQL) SET tidemark_mark = NULL, tidemark_since = NULL WHERE \(isKey)
+            """
+        shadowMark = """
+            UPDATE \(shape.shadowSQL) SET tidemark_mark = coalesce(tidemark_mark, (SELECT n FROM tidemark_counter)), \
+            tidemark_since = coalesce(tidemark_since, tidemark_edited >> 16) WHERE \(isKey)
             """
         shadowSettled = """
             SELECT 1 FROM \(shape.shadowSQL) WHERE \(isKey)
@@ -160,6 +165,12 @@ struct RecordTable {
 
     /// What was marked is sealed, or set aside.
     func unmark(_ db: Database, _ key: [Cell]) throws { try Query(db, shadowUnmark).execute(key) }
+
+    /// What was set aside is looked at again when the next batch is sealed.
+    func mark(_ db: Database, _ key: [Cell]) throws {
+        try Query(db, "UPDATE tidemark_counter SET n = n + 1").execute()
+        try Query(db, shadowMark).execute(key)
+    }
 
     /// Whether nothing was edited since the last sealing, and no row of the server's came under the edit.
     func isSettled(_ db: Database, _ key: [Cell], in scope: Scope) throws -> Bool {

@@ -1,0 +1,116 @@
+import GRDB
+import TidemarkWire
+
+/// A record of this file, by table and id.
+struct RecordName: Hashable, Sendable {
+    var entity: String
+    var record: String
+}
+
+/// What the rows of one batch refer to by the schema's own foreign keys, as far as it is not taken yet: an edit names
+/// the inserts of its own lane that it needs, and waits on this device while one of them is refused.
+struct Dependence {
+    /// A foreign key to a synced table's own key: the columns here, in the order of the columns there.
+    private struct Reference {
+        var parent: TableShape
+        var columns: [String]
+    }
+
+    enum Finding {
+        /// It goes, after these numbers of its lane.
+        case free(needs: [Int64])
+        /// It waits for the record whose insert was refused.
+        case held(by: RecordName)
+    }
+
+    private let db: Database
+    private let layout: Layout
+    private let references: [String: [Reference]]
+    private let parents: Set<String>
+    private var hasCulprits: Bool
+    let hasHeld: Bool
+    /// Inserts of the lane that have no verdict yet.
+    private var fresh: [RecordName: Int64] = [:]
+
+    init(_ db: Database, _ layout: Layout, lane: String, hasOpen: Bool) throws {
+        self.db = db
+        self.layout = layout
+        var references: [String: [Reference]] = [:]
+        for parent in layout.shapes {
+            for child in parent.children {
+                let columns = parent.key.compactMap { column in
+                    zip(child.parentColumns, child.columns).first { $0.0.lowercased() == column.name.lowercased() }?.1
+                }
+                guard columns.count == parent.key.count, columns.count == child.columns.count else { continue }
+                references[child.table, default: []].append(Reference(parent: parent, columns: columns))
+            }
+        }
+        self.references = references
+        parents = Set(references.values.flatMap { $0.map(\.parent.name) })
+        guard !references.isEmpty else {
+            (hasCulprits, hasHeld) = (false, false)
+            return
+        }
+        hasCulprits = try Quarantine.hasRefusedInserts(db)
+        hasHeld = try Quarantine.hasHeld(db)
+        guard hasOpen else { return }
+        let open = try Query(
+            db,
+            """
+            SELECT entity, record, number FROM tidemark_operation
+            WHERE lane = ?1 AND finished_at IS NULL AND is_insert
+            """
+        ).rows(db, [.text(lane)]) { (RecordName(entity: $0.text(0), record: $0.text(1)), $0.integer(2)) }
+        for (name, number) in open where parents.contains(name.entity) { fresh[name] = number }
+    }
+
+    func look(
+        _ shape: TableShape, _ id: RecordID, _ key: [Cell], _ row: [Cell], _ operation: Operation
+    ) throws
+        -> Finding
+    {
+        guard hasCulprits || !fresh.isEmpty, let references = references[shape.name], operation.setsFields else {
+            return .free(needs: [])
+        }
+        var needs: [Int64] = []
+        for reference in references {
+            guard let name = name(reference, shape, key, row, operation),
+                name != RecordName(entity: shape.name, record: id.text)
+            else { continue }
+            if hasCulprits, let culprit = try Quarantine(db: db, layout: layout).culprit(behind: name) {
+                return .held(by: culprit)
+            }
+            if let number = fresh[name], needs.count < Operation.needLimit, !needs.contains(number) {
+                needs.append(number)
+            }
+        }
+        return .free(needs: needs)
+    }
+
+    /// The record that a foreign key refers to, where the operation sets it.
+    private func name(
+        _ reference: Reference, _ shape: TableShape, _ key: [Cell], _ row: [Cell], _ operation: Operation
+    ) -> RecordName? {
+        var cells: [Cell] = []
+        var isSet = operation.baseVersion == nil
+        for column in reference.columns {
+            if let index = shape.data.firstIndex(where: { $0.name.lowercased() == column.lowercased() }) {
+                cells.append(row[index])
+                isSet = isSet || operation.fields.value(named: shape.data[index].canonicalName) != nil
+            } else if let index = shape.key.firstIndex(where: { $0.name.lowercased() == column.lowercased() }) {
+                cells.append(key[index])
+            }
+        }
+        guard isSet, cells.count == reference.columns.count, !cells.contains(.null) else { return nil }
+        return reference.parent.recordID(cells).map { RecordName(entity: reference.parent.name, record: $0.text) }
+    }
+
+    /// An insert was sealed.
+    mutating func note(_ operation: Operation, _ shape: TableShape, _ id: RecordID, number: Int64) {
+        guard operation.setsFields, operation.baseVersion == nil, parents.contains(shape.name) else { return }
+        fresh[RecordName(entity: shape.name, record: id.text)] = number
+    }
+
+    /// An edit was set aside on this device.
+    mutating func noteRefusal() { hasCulprits = !references.isEmpty }
+}

@@ -1,0 +1,151 @@
+#if Server
+    import ArgumentParser
+    import Foundation
+    import Tidemark
+    import TidemarkSQLite
+    import TidemarkServer
+
+    struct RejectedCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "rejected",
+            abstract: "List edits that a server refused: those of a device's file, or a server's own list.",
+            discussion: """
+                On a device each refused edit is kept with its reason, and with the edits that wait because they refer
+                to a record whose insert was refused. Try one again, or let it go; what has to be sent for that goes
+                with the next sync. A server keeps the newest refused edits of all devices for its operator.
+                Exit code 3: there are some.
+
+                EXAMPLES
+                  tidemark rejected app.sqlite
+                  tidemark rejected app.sqlite --retry 12
+                  tidemark rejected app.sqlite --discard 12
+                  tidemark rejected --store sqlite:sync.sqlite --scope workspace:1 --json
+                """)
+
+        @Argument(help: ArgumentHelp("A device's SQLite file.", valueName: "file"))
+        var file: String?
+
+        @Option(help: ArgumentHelp("A server's store instead: sqlite:PATH.", valueName: "store"))
+        var store: String?
+
+        @Option(help: ArgumentHelp("Of the server's list, those of one scope.", valueName: "name"))
+        var scope: String?
+
+        @Option(help: ArgumentHelp("Of the server's list, the newest ones.", valueName: "count"))
+        var limit = 100
+
+        @Option(help: ArgumentHelp("Write the edit of this number again.", valueName: "number"))
+        var retry: Int64?
+
+        @Option(help: ArgumentHelp("Let the edit of this number go.", valueName: "number"))
+        var discard: Int64?
+
+        @Flag(help: "Report as JSON.")
+        var json = false
+
+        func validate() throws {
+            guard (file == nil) != (store == nil) else {
+                throw ValidationError("Name a device's file, or a server's store with --store.")
+            }
+            guard file != nil || (retry == nil && discard == nil) else {
+                throw ValidationError("--retry and --discard are for a device's file; the server's list is a record.")
+            }
+            guard retry == nil || discard == nil else { throw ValidationError("Either --retry or --discard.") }
+            guard scope == nil || store != nil else { throw ValidationError("--scope goes with --store.") }
+            guard limit > 0 else { throw ValidationError("--limit is a number from 1.") }
+        }
+
+        func run() async throws {
+            let refusals: [RefusedEdit]
+            if let store {
+                refusals = try await serverList(StoreAddress(store))
+            } else {
+                do { refusals = try await deviceList(DeviceFile(file ?? "")) } catch let error as SyncError {
+                    throw Failure(error)
+                }
+            }
+            if json { Console.line(try JSON.text(refusals)) } else { refusals.flatMap(\.lines).forEach(Console.line) }
+            if !refusals.isEmpty { throw ExitCode(TidemarkTool.undecided) }
+        }
+
+        private func serverList(_ address: StoreAddress) async throws -> [RefusedEdit] {
+            guard FileManager.default.fileExists(atPath: address.path) else {
+                throw Failure("there is no store \(address.path)", hint: "name the one that the server uses")
+            }
+            let scope = try scope.map { text in
+                guard let scope = Scope(text) else { throw Failure("'\(text)' is not a scope") }
+                return scope
+            }
+            let store = try SQLiteStore(path: address.path)
+            defer { try? store.close() }
+            return try await SyncServer(store: store).rejections(in: scope, limit: limit).map(RefusedEdit.init)
+        }
+
+        private func deviceList(_ device: DeviceFile) async throws -> [RefusedEdit] {
+            let (tables, scopes) = (try device.syncedTables(), try device.scopes())
+            guard let scope = scopes.first, !tables.isEmpty else { return [] }
+            let engine = try SyncEngine(
+                for: device.database, tables: tables.map { .table($0, scope: .constant(scope)) }, scopes: scopes,
+                transport: NoTransport())
+            if let number = retry ?? discard {
+                guard let operation = try await engine.rejectedOperations().first(where: { $0.id == number }) else {
+                    throw Failure(
+                        "there is no refused edit \(number)", hint: "`tidemark rejected \(device.path)` lists them")
+                }
+                if retry != nil { try await engine.retry(operation) } else { try await engine.discard(operation) }
+            }
+            return try await engine.rejectedOperations().map(RefusedEdit.init)
+        }
+    }
+
+    /// A refused edit, as the command tells it.
+    struct RefusedEdit: Codable, Hashable {
+        struct Record: Codable, Hashable { var table, record: String }
+
+        /// The number in the device's file, or in its lane.
+        var number: Int64
+        var scope, table, record, code, detail: String
+        var hint: String?
+        var isDelete: Bool
+        /// The values as a person reads them; none where the server has not kept them.
+        var fields: [String: String]?
+        var at: Date
+        /// A device's list: what waits.
+        var dependants: [Record]?
+        /// A server's list: whose it was.
+        var sub, client, lane: String?
+
+        init(_ operation: RejectedOperation) {
+            number = operation.id
+            (scope, table, record) = (operation.scope.name, operation.entity, operation.record)
+            (code, detail, hint) = (operation.code, operation.detail, operation.hint)
+            isDelete = operation.isDelete
+            fields = operation.fields.mapValues(\.shown)
+            at = Date(timeIntervalSince1970: Double(operation.rejectedAt) / 1000)
+            dependants = operation.dependants.map { Record(table: $0.entity, record: $0.record) }
+        }
+
+        init(_ rejection: Rejection) {
+            number = rejection.number
+            (scope, table, record) = (rejection.scope.name, rejection.entity, rejection.record)
+            (code, detail) = (rejection.code, rejection.detail)
+            isDelete = rejection.isDelete
+            fields = rejection.fields?.mapValues(\.shown)
+            at = Date(timeIntervalSince1970: Double(rejection.rejectedAt) / 1000)
+            (sub, client, lane) = (rejection.principal, rejection.client, rejection.lane)
+        }
+
+        var lines: [String] {
+            let values = (fields ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+            let what = isDelete ? "delete" : values.joined(separator: ", ")
+            let whose = sub.map { " · \($0), device \(client ?? "")" } ?? ""
+            var lines = [
+                "\(number): \(table) \(record): \(detail) (\(code))",
+                "  \(what) · \(at.formatted(.iso8601))\(whose)",
+            ]
+            if let hint, !hint.isEmpty { lines.append("  hint: \(hint)") }
+            for dependant in dependants ?? [] { lines.append("  waits for it: \(dependant.table) \(dependant.record)") }
+            return lines
+        }
+    }
+#endif
