@@ -126,7 +126,9 @@ final class Device: Sendable {
         """
 
     /// An engine per opening: each call stands for a new start of the app.
-    func engine(page: Int, operationLimit: Int? = nil) throws -> SyncEngine {
+    func engine(
+        page: Int, operationLimit: Int? = nil, onConflict: ConflictHandler? = nil
+    ) throws -> SyncEngine {
         var configuration = SyncConfiguration()
         configuration.pageRange = page...page
         configuration.firstPage = page
@@ -135,7 +137,7 @@ final class Device: Sendable {
         configuration.operationLimit = operationLimit ?? 1 + page * 2
         return try SyncEngine(
             for: queue, tables: [.table("project"), .table("task")], scopes: ["w:1"], transport: transport,
-            configuration: configuration)
+            configuration: configuration, onConflict: onConflict)
     }
 
     /// Every row of a table, with the storage class of each value.

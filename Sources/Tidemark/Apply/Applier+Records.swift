@@ -185,6 +185,12 @@ extension Applier {
             try Wanted.note(db, scope, entry.entity, entry.record)
             outcome.wanted += 1
         }
+        if truth.state == .absent, let row = verdict.record, row.data != nil, row.version <= known {
+            // Known to the server from before this device's state was whole, and not here: made anew while its
+            // namesake was parked. Whether it still stands, the record itself tells.
+            try Wanted.note(db, scope, entry.entity, entry.record)
+            outcome.wanted += 1
+        }
         try noteConflicts(
             verdict, Meeting(entry: entry, operation: operation, shape: shape, shadow: shadow, current: current))
         try redraw(table, id, recordKey, truth, later, remaining, current: current, isParked: isParked)

@@ -66,7 +66,10 @@ struct Quarantine {
         else { return false }
         let table = RecordTable(shape)
         if try table.shadow(db, key)?.mark != nil { return false }
-        if try Outbox.open(db, entity: name.entity, record: name.record) != nil { return false }
+        let isSent = try Query(
+            db, "SELECT 1 FROM tidemark_operation WHERE entity = ?1 AND record = ?2 AND finished_at IS NULL LIMIT 1"
+        ).first(db, [.text(name.entity), .text(name.record)]) { _ in true }
+        if isSent == true { return false }
         // What this device refused to send is on screen still.
         return try isLocal == 1 || table.row(db, key) == nil
     }
