@@ -5,6 +5,7 @@
     import Logging
     import ServiceLifecycle
     import TidemarkHummingbird
+    import TidemarkSQLite
     import TidemarkServer
     import UnixSignals
 
