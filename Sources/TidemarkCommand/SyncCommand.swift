@@ -60,6 +60,9 @@
                 configuration.firstPage = page
                 configuration.pageRange =
                     min(page, configuration.pageRange.lowerBound)...max(page, configuration.pageRange.upperBound)
+                configuration.firstSnapshotPage = page
+                configuration.snapshotRange =
+                    min(page, configuration.snapshotRange.lowerBound)...configuration.snapshotRange.upperBound
             }
             do {
                 let engine = try SyncEngine(

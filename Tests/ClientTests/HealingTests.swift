@@ -214,4 +214,29 @@ struct HealingTests {
         try await expectHealed(server)
         #expect(try await b.rows("SELECT complete FROM tidemark_scope") == ["3"])
     }
+
+    @Test("rows of the lost part that came in an unfinished walk hide nothing of what is there now")
+    func ahead() async throws {
+        let server = try RestorableServer()
+        let a = try await server.device("a")
+        for index in 0..<6 {
+            try await server.server.commit(to: "w:1") { $0.upsert("note", id: RecordID("n\(index)")!, ["rank": 0]) }
+        }
+        try await a.sync()
+        try await server.backUp()
+        for index in 0..<6 {
+            try await server.server.commit(to: "w:1") { $0.upsert("note", id: RecordID("n\(index)")!, ["rank": 1]) }
+        }
+        var configuration = SyncConfiguration()
+        (configuration.pageRange, configuration.firstPage) = (4...4, 4)
+        await a.wire.next { request, inner in try await inner.send(request) }
+        await a.wire.next { _, _ in throw Wire.Lost() }
+        await #expect(throws: SyncError.self) { try await a.engine(configuration).syncNow() }
+        #expect(try await a.count("tidemark_ahead") == 4)
+        try await server.restore()
+        try await server.server.commit(to: "w:1") { $0.upsert("note", id: "n0", ["rank": 2]) }
+        try await a.sync()
+        #expect(try await a.rows("SELECT rank FROM note ORDER BY id") == ["2", "0", "0", "0", "0", "0"])
+        try await expectHealed(server)
+    }
 }
