@@ -29,7 +29,11 @@ actor Preparation {
         if let layout, layout.schemaVersion == (try await writer.read { try Installation.schemaVersion($0) }) {
             return layout
         }
-        let found = try await writer.write { db in try Installation.install(db, tables: resolved, scopes: scopes) }
+        var found = try await writer.write { db in try Installation.install(db, tables: resolved, scopes: scopes) }
+        for index in found.shapes.indices {
+            let table = tables.first { $0.name == found.shapes[index].name }
+            found.shapes[index].keepsDeleted = table?.keepsDeleted?.milliseconds
+        }
         layout = found
         return found
     }

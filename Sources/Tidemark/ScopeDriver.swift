@@ -285,7 +285,10 @@ actor ScopeDriver {
         let (outcome, isPending) = try await database {
             try await self.preparation.writer.writeWithoutTransaction { db in
                 let outcome = try transaction.run(db)
-                if outcome.pageTaken, !outcome.hasMore { try Outbox.prune(db, before: prune) }
+                if outcome.pageTaken, !outcome.hasMore {
+                    try Outbox.prune(db, before: prune)
+                    try KeptRecords.prune(db, transaction.layout, now: transaction.now)
+                }
                 return (outcome, try Pending.exists(db, transaction.layout, transaction.scope))
             }
         }

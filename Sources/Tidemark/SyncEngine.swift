@@ -13,9 +13,9 @@ public import TidemarkWire
 /// let running = Task { try await sync.run() }
 /// ```
 public actor SyncEngine {
-    private let writer: any DatabaseWriter
+    let writer: any DatabaseWriter
     private let configuration: SyncConfiguration
-    private let preparation: Preparation
+    let preparation: Preparation
     private let scopes: [Scope]
     private let onConflict: ConflictHandler?
     private let board = StatusBoard()

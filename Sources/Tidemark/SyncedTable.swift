@@ -16,19 +16,23 @@ public struct SyncedTable: Hashable, Sendable {
     public var scope: ScopeRule?
     /// The conflict policy that the app counts on; it is compared with what the server declares.
     public var conflicts: ConflictPolicy?
+    /// For how long rows that were deleted elsewhere are kept for ``SyncEngine/restore(_:)``; `nil`: not at all.
+    public var keepsDeleted: Duration?
 
     /// A table by its name.
     public static func table(
-        _ name: String, scope: ScopeRule? = nil, conflicts: ConflictPolicy? = nil
+        _ name: String, scope: ScopeRule? = nil, conflicts: ConflictPolicy? = nil,
+        keepsDeleted: Duration? = nil
     ) -> SyncedTable {
-        SyncedTable(name: name, scope: scope, conflicts: conflicts)
+        SyncedTable(name: name, scope: scope, conflicts: conflicts, keepsDeleted: keepsDeleted)
     }
 
     /// The table of a GRDB record type, so that a typo does not compile.
     public static func table<Record: TableRecord>(
-        _ record: Record.Type, scope: ScopeRule? = nil, conflicts: ConflictPolicy? = nil
+        _ record: Record.Type, scope: ScopeRule? = nil, conflicts: ConflictPolicy? = nil,
+        keepsDeleted: Duration? = nil
     ) -> SyncedTable {
-        SyncedTable(name: record.databaseTableName, scope: scope, conflicts: conflicts)
+        SyncedTable(name: record.databaseTableName, scope: scope, conflicts: conflicts, keepsDeleted: keepsDeleted)
     }
 
     /// Each table with its rule, or an error that says what does not fit together.

@@ -259,6 +259,7 @@ extension Applier {
                     table.shape.whole(data.cells(in: table.shape)), version: record.version, shape: table.shape,
                     current: current)
             } else {
+                try keepDeleted(table, id)
                 truth.delete(base: base)
             }
             if record.version > rememberVerdictsAbove {
@@ -267,6 +268,7 @@ extension Applier {
         } else if verdict.record == nil, verdict.refusal?.code == RejectionCode.recordDeleted,
             truth.version ?? 0 <= operation.baseVersion ?? 0
         {
+            try keepDeleted(table, id)
             truth.delete(base: base)
         }
     }

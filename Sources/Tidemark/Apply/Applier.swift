@@ -184,7 +184,10 @@ final class Applier {
             return
         }
         // The children of a parent that moved away stay with it, wherever it is.
-        if incoming == nil, !isMove { try noteTombstone(table, id, key) }
+        if incoming == nil, !isMove {
+            try keepDeleted(table, id, key)
+            try noteTombstone(table, id, key)
+        }
         if let shadow = try table.records.shadow(db, key) {
             guard version >= shadow.version ?? -1 || shadow.state == .deleted else { return }
             try rebase(table, id, key, shadow, version: version, ahead: known, incoming: incoming)

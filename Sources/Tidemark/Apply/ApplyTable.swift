@@ -56,8 +56,10 @@ final class ApplyTable {
 
     /// Applies a change without looking at the record first; `false` where it takes the long way.
     func applyPlain(_ change: IncomingChange, _ reader: JSONReader, _ db: Database) throws -> Bool {
-        // A parent's tombstone is noted, and a key of several columns is unpacked, on the long way.
-        guard shape.key.count == 1, change.kind == .upsert || shape.children.isEmpty else { return false }
+        // A parent's tombstone is noted, a row to be kept is read, and a key of several columns is unpacked, on the
+        // long way.
+        guard shape.key.count == 1, change.kind == .upsert || (shape.children.isEmpty && shape.keepsDeleted == nil)
+        else { return false }
         let query: Query
         if change.kind == .delete {
             query = try deletion ?? deletionQuery(db)

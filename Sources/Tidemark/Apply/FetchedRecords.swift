@@ -131,6 +131,7 @@ extension Applier {
             outcome.applied += 1
             return
         }
+        if incoming == nil, !change.isMove { try keepDeleted(table, id, key) }
         // One that is merely absent was perhaps never heard of here: it settles nothing.
         if change.kind == .delete, !change.isMove { try noteTombstone(table, id, key) }
         if let shadow {

@@ -79,7 +79,7 @@ enum Parked {
             .execute([.text(entity), .text(record), .text(scope)])
     }
 
-    private static func encode(_ cells: [Cell], _ shape: TableShape) -> [UInt8] {
+    static func encode(_ cells: [Cell], _ shape: TableShape) -> [UInt8] {
         var data = DataObject.Builder(capacity: 256)
         for (column, cell) in zip(shape.data, cells) {
             data.append(name: column.wireName) { writer in
@@ -91,7 +91,7 @@ enum Parked {
         return data.finish().bytes
     }
 
-    private static func decode(_ bytes: [UInt8], _ shape: TableShape) throws -> [Cell] {
+    static func decode(_ bytes: [UInt8], _ shape: TableShape) throws -> [Cell] {
         var cells = shape.data.map(\.defaultCell)
         for (index, cell) in try DataObject(stored: bytes).cells(in: shape) { cells[index] = cell }
         return cells

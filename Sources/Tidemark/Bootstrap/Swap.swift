@@ -118,6 +118,7 @@ extension Applier {
     fileprivate func takeOut(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], at version: Version) throws {
         let ahead = try Ahead.version(db, scope, table.shape.name, id.text) ?? -1
         guard ahead <= version else { return }
+        try keepDeleted(table, id, key)
         if try keepAside(table, id, key, version: version, incoming: nil) { return }
         if let shadow = try table.records.shadow(db, key) {
             guard shadow.state == .known, shadow.version ?? -1 <= version else { return }

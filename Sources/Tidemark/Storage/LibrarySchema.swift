@@ -99,6 +99,12 @@ enum LibrarySchema {
             leaving INTEGER NOT NULL DEFAULT 0, base INTEGER, PRIMARY KEY (entity, record, scope)) WITHOUT ROWID;
         CREATE INDEX tidemark_parked_leaving ON tidemark_parked(scope, leaving) WHERE leaving <> 0;
 
+        -- Rows that were deleted elsewhere, as they last came from the server, for as long as their table asks for.
+        CREATE TABLE tidemark_kept(
+            id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
+            data BLOB NOT NULL, deleted_at INTEGER NOT NULL);
+        CREATE INDEX tidemark_kept_record ON tidemark_kept(entity, record);
+
         -- Parents deleted in the walk under way, whose children are looked at when it ends.
         CREATE TABLE tidemark_settle(
             scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL, columns BLOB NOT NULL,
