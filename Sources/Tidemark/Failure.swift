@@ -9,11 +9,17 @@ struct Failure: Error {
     var error: SyncError
     /// The problem of a 409, which says where a lane broke off.
     var problem: Problem?
+    /// Whether every sign says that this server itself answered, and no proxy before it: rows go on nothing less.
+    var isOurs = false
 
     /// An answer that is not a success.
     init(_ response: TransportResponse, scope: Scope) {
         problem = response.body.withUnsafeBytes { Problem(from: $0) }
         kind = problem?.code == .invalidCheckpoint ? .bootstrap : FailureClass(status: response.status)
+        if problem?.code == .scopeForbidden { kind = .forbidden }
+        isOurs =
+            problem != nil && response.header("Content-Type")?.lowercased().hasPrefix(Problem.contentType) == true
+            && response.header(ProtocolVersion.header) != nil
         // A refusal that is not in the server's own words comes from a login page or a proxy: it says nothing about
         // what was sent, and may be gone the next time.
         if problem == nil, [.needsApp, .resolve, .bootstrap].contains(kind) { kind = .transient }
@@ -28,6 +34,7 @@ struct Failure: Error {
         case .transient: 500..<600 ~= status || [408, 425, 429].contains(status) ? .serverUnavailable : .answerUnusable
         case .server: .serverFailed
         case .unauthenticated: .unauthenticated
+        case .forbidden: .scopeForbidden
         case .needsApp: status == 403 ? .scopeForbidden : .requestRefused
         case .resolve: .operationGap
         case .bootstrap: .checkpointExpired

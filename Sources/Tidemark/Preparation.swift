@@ -29,6 +29,9 @@ actor Preparation {
         if let layout, layout.schemaVersion == (try await writer.read { try Installation.schemaVersion($0) }) {
             return layout
         }
+        let now = wallClockMilliseconds()
+        let changes = try await writer.read { db in try RuleChange.find(db, resolved, scopes, now: now) }
+        for change in changes { try await writer.writeWithoutTransaction { db in try change.run(db) } }
         var found = try await writer.write { db in try Installation.install(db, tables: resolved, scopes: scopes) }
         for index in found.shapes.indices {
             let table = tables.first { $0.name == found.shapes[index].name }

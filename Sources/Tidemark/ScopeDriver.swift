@@ -191,7 +191,21 @@ actor ScopeDriver {
         counts.roundTrips += 1
         counts.bytesSent += response.bytesSent
         counts.bytesReceived += response.bytesReceived
+        if response.status == 403 {
+            let failure = Failure(response, scope: scope)
+            if failure.kind == .forbidden, failure.isOurs { try await loseAccess() }
+        }
         return response
+    }
+
+    /// The server does not grant the scope any more (T25): its rows go, what was not sent is kept.
+    private func loseAccess() async throws {
+        let (layout, declarations) = try await prepared()
+        let removal = ScopeRemoval(
+            scope: scope, layout: layout, declarations: declarations, isLoss: true, now: wallClockMilliseconds())
+        try await database {
+            try await self.preparation.writer.writeWithoutTransaction { db in try removal.run(db) }
+        }
     }
 
     func received(_ answer: Answered, _ response: TransportResponse) async {

@@ -16,7 +16,7 @@ public actor SyncEngine {
     let writer: any DatabaseWriter
     private let configuration: SyncConfiguration
     let preparation: Preparation
-    private let scopes: [Scope]
+    let scopes: [Scope]
     private let onConflict: ConflictHandler?
     private let board = StatusBoard()
     private var drivers: [ScopeDriver] = []
@@ -205,7 +205,7 @@ public actor SyncEngine {
     private var isOutdated = false
 
     /// One at a time, so that an older reading never comes last.
-    private func publishStatus() async {
+    func publishStatus() async {
         isOutdated = true
         guard !isPublishing else { return }
         isPublishing = true

@@ -23,11 +23,13 @@ extension SyncStatus {
         held = try Pending.count(db, "SELECT count(*) FROM tidemark_held")
         undecided = try Pending.count(db, "SELECT count(*) FROM tidemark_conflict WHERE is_open")
         parked = try Pending.count(db, "SELECT count(*) FROM tidemark_parked WHERE leaving = 0")
+        setAside = try Pending.count(db, "SELECT count(*) FROM tidemark_aside")
         for scope in scopes {
             let record = try ScopeRecord.read(db, scope)
             var status = ScopeStatus()
             status.complete = record.complete
             status.head = record.head
+            status.accessLost = try ScopeRecord.lostAt(db, scope).map(Self.date)
             status.lastSync = record.lastSync.map(Self.date)
             status.bootstrap = record.bootstrap.map {
                 SyncStatus.Bootstrap(rows: Int($0.rows), entity: $0.entity ?? $0.swapped.last)

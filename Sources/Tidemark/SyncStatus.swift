@@ -31,6 +31,8 @@ public struct SyncStatus: Hashable, Sendable {
         public var complete: Version?
         /// The server's last version, as last heard.
         public var head: Version?
+        /// When the server took the access away; `nil` while it is granted, and where it never was.
+        public var accessLost: Date?
         /// When the scope was last in sync.
         public var lastSync: Date?
         /// The last failure, until the next success.
@@ -57,6 +59,8 @@ public struct SyncStatus: Hashable, Sendable {
     public var held = 0
     /// Conflicts that wait for a decision; see ``SyncEngine/conflicts()``.
     public var undecided = 0
+    /// Edits of scopes that this device has no more; see ``SyncEngine/setAsideEdits()``.
+    public var setAside = 0
     /// Rows that are kept aside: this device's schema does not take them as things stand, or another scope's row has
     /// their place.
     public var parked = 0

@@ -6,6 +6,8 @@ package enum FailureClass: Hashable, Sendable, CaseIterable {
     case server
     /// The token is missing, bad or expired: the app must act, but a later attempt may carry a fresh token.
     case unauthenticated
+    /// The token does not grant the scope: a later one may.
+    case forbidden
     /// Nothing will change until the app or its operator does something.
     case needsApp
     /// The server waits for other operations first: put the outbox in order and send again.
@@ -32,7 +34,7 @@ package enum FailureClass: Hashable, Sendable, CaseIterable {
     var backoffHeadStart: Int {
         switch self {
         case .server: 3
-        case .transient, .unauthenticated, .needsApp, .resolve, .bootstrap: 0
+        case .transient, .unauthenticated, .forbidden, .needsApp, .resolve, .bootstrap: 0
         }
     }
 }

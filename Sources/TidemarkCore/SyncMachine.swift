@@ -123,7 +123,7 @@ package struct SyncMachine: Hashable, Sendable {
             return now >= until ? exchange(attempt: attempt + 1, now: now) : [.sleep(until: until)]
         case (.open(let until), .timer):
             return now >= until ? exchange(attempt: 0, now: now) : [.sleep(until: until)]
-        case (.stopped(.unauthenticated), .timer):
+        case (.stopped(.unauthenticated), .timer), (.stopped(.forbidden), .timer):
             return exchange(attempt: 0, now: now)
         case (.waiting, .wake), (.open, .wake), (.stopped, .wake), (.stopped, .timer): return []
         // Late or repeated; listed by state, so that a new state must be decided.
@@ -184,7 +184,7 @@ package struct SyncMachine: Hashable, Sendable {
             return [.repair, .exchange]
         // The same conflict straight after the repair: something else is wrong, so no hurry.
         case .resolve: return [.repair] + backOff(failure, attempt: attempt, wait: wait, now: now, jitter: jitter)
-        case .unauthenticated:
+        case .unauthenticated, .forbidden:
             state = .stopped(failure)
             return [.sleep(until: now + min(settings.tickMilliseconds, settings.longestWaitMilliseconds))]
         case .bootstrap:

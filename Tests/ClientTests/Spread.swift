@@ -10,6 +10,8 @@ import TidemarkWire
 
 /// Devices over one server, each with a table whose rows lie in several scopes.
 struct Spread {
+    /// Scopes that no token grants just now.
+    let withdrawn = Withdrawn()
     let directory: TestDirectory
     let server: SyncServer
 
@@ -43,6 +45,19 @@ struct Spread {
     }
 }
 
+/// Scopes that tokens do not grant.
+actor Withdrawn {
+    private var scopes: Set<Scope> = []
+
+    func insert(_ scope: Scope) { scopes.insert(scope) }
+    func remove(_ scope: Scope) { scopes.remove(scope) }
+
+    func access(to scope: Scope) throws -> Access {
+        guard !scopes.contains(scope) else { throw Problem(.scopeForbidden, "Not granted.") }
+        return .readWrite(as: "ada")
+    }
+}
+
 /// One file, and an engine for whichever scopes a test asks for.
 final class SpreadDevice: Sendable {
     let queue: DatabaseQueue
@@ -52,7 +67,8 @@ final class SpreadDevice: Sendable {
 
     init(_ name: String, in world: Spread, scopes: [Scope]) async throws {
         queue = try DatabaseQueue(path: world.directory.url.appending(path: "\(name).sqlite").path)
-        wire = Wire(to: InProcessTransport(to: world.server) { _ in .readWrite(as: "ada") })
+        let withdrawn = world.withdrawn
+        wire = Wire(to: InProcessTransport(to: world.server) { try await withdrawn.access(to: $0) })
         self.scopes = scopes
         try await queue.write { db in try db.execute(sql: Spread.schema) }
         try await engine().install()

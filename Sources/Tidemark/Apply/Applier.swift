@@ -10,7 +10,7 @@ final class Applier {
         var verdicts = 0
         /// Verdicts that only put an operation off.
         var deferred = 0
-        /// References of deleted parents that were settled here, as edits.
+        /// Edits that applying made here: references of deleted parents that were settled, edits that were given back.
         var settled = 0
         /// Operations that got another key.
         var sealedAgain = 0

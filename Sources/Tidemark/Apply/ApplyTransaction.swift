@@ -45,6 +45,8 @@ struct ApplyTransaction: Sendable {
         var outcome = applier.outcome
         if outcome.pageTaken, !outcome.hasMore {
             outcome.settled = try Settling(db: db, scope: scope).settle(layout)
+            outcome.settled += try SetAside.giveBack(db, layout, scope)
+            try ScopeRecord.granted(db, scope)
         }
         try Quarantine(db: db, layout: layout).release()
         try Outbox.acknowledged(db, acknowledged, scope: scope, currentLane: lane)

@@ -16,6 +16,7 @@ enum Installation {
             try installShadow(db, shape, scopes: scopes)
             try refreshPlaces(db, shape)
             try installTriggers(db, shape)
+            try TableRules.note(db, table.name, table.rule)
             shapes.append(shape)
         }
         try Backfills.noteDormant(db, named: Set(tables.map(\.name)))

@@ -26,10 +26,19 @@ enum LibrarySchema {
 
         -- One row per scope. complete: the last version at which the rows here were whole. origin: the first horizon
         -- of a walk from the beginning. head: the server's, as last heard. synced_at: the server's time then.
+        -- lost_at: when the server took the access away.
         CREATE TABLE tidemark_scope(
             name TEXT NOT NULL PRIMARY KEY, checkpoint TEXT, complete INTEGER, origin INTEGER,
             walking INTEGER NOT NULL DEFAULT 0, epoch TEXT, head INTEGER, last_sync INTEGER,
-            synced_at INTEGER) WITHOUT ROWID;
+            synced_at INTEGER, lost_at INTEGER) WITHOUT ROWID;
+
+        -- Which scopes each table's rows were last spread over, by SyncedTable.ScopeRule.
+        CREATE TABLE tidemark_table(name TEXT NOT NULL PRIMARY KEY, rule TEXT NOT NULL) WITHOUT ROWID;
+
+        -- Edits of scopes that this device has no more: given back as edits when the scope is filled again.
+        CREATE TABLE tidemark_aside(
+            id INTEGER PRIMARY KEY, scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
+            kind TEXT NOT NULL, fields BLOB NOT NULL, reason TEXT, noted_at INTEGER NOT NULL);
 
         -- A scope that is being filled from a snapshot: what is in progress, beside the durable checkpoint above.
         -- token, cursor: the snapshot and its next page, once it has begun. version: what it is fixed at. direct: there

@@ -56,6 +56,17 @@ struct ScopeRecord: Hashable, Sendable {
         }
     }
 
+    /// When the server took the access away; `nil` while it is granted.
+    static func lostAt(_ db: Database, _ scope: Scope) throws -> Int64? {
+        try Query(db, "SELECT lost_at FROM tidemark_scope WHERE name = ?1")
+            .first(db, [.text(scope.name)]) { $0.optionalInteger(0) } ?? nil
+    }
+
+    static func granted(_ db: Database, _ scope: Scope) throws {
+        try Query(db, "UPDATE tidemark_scope SET lost_at = NULL WHERE name = ?1 AND lost_at IS NOT NULL")
+            .execute([.text(scope.name)])
+    }
+
     func write(_ db: Database) throws {
         try Query(
             db,

@@ -1,0 +1,63 @@
+import GRDB
+import TidemarkWire
+
+/// Takes a scope off the device: what was not sent is set aside, then exactly the scope's rows go, and with them all
+/// that was known of its history. Other scopes are left alone (T25).
+struct ScopeRemoval: Sendable {
+    var scope: Scope
+    var layout: Layout
+    var declarations: Declarations
+    /// Whether the server took the access away, which the status tells.
+    var isLoss: Bool
+    var now: Int64
+
+    /// Runs on the writer, outside any transaction. Does nothing where the device never held the scope: what was made
+    /// for it here waits to be sent.
+    func run(_ db: Database) throws {
+        _ = try ApplyTransaction.withoutForeignKeys(db) {
+            try layout.check(db, scope)
+            guard try isHeld(db) else { return Applier.Outcome() }
+            try Flag.whileApplying(db) { try remove(db) }
+            try Pending.announce(db)
+            return Applier.Outcome()
+        }
+    }
+
+    private func isHeld(_ db: Database) throws -> Bool {
+        let record = try ScopeRecord.read(db, scope)
+        return record.checkpoint != nil || record.complete != nil || record.bootstrap?.token != nil
+    }
+
+    private func remove(_ db: Database) throws {
+        for shape in layout.shapes(in: scope) {
+            try TableRemoval(
+                db: db, scope: scope, table: RecordTable(shape),
+                reserved: declarations.reserved(in: shape), now: now
+            ).run()
+        }
+        for table in ["ahead", "settle", "wanted", "parked", "lane", "bootstrap", "staged"] {
+            try forget(db, "tidemark_\(table) WHERE scope = ?1")
+        }
+        // What was refused or waits for a decision is the app's to let go of.
+        try forget(db, "tidemark_operation WHERE scope = ?1 AND finished_at IS NULL")
+        try forget(db, "tidemark_operation WHERE scope = ?1 AND status NOT IN ('rejected', 'conflict')")
+        try forget(db, "tidemark_scope WHERE name = ?1")
+        try Query(db, "INSERT INTO tidemark_scope(name, lost_at) VALUES (?1, ?2)")
+            .execute([.text(scope.name), .optional(isLoss ? now : nil)])
+        for shape in layout.shapes(in: scope) {
+            _ = try Contest(db: db, table: RecordTable(shape)).settle()
+        }
+    }
+
+    private func forget(_ db: Database, _ what: String) throws {
+        try Query(db, "DELETE FROM \(what)").execute([.text(scope.name)])
+    }
+}
+
+extension Declarations {
+    /// The columns that only the server may write.
+    fileprivate func reserved(in shape: TableShape) -> Set<Int> {
+        let fields = entity(shape.name).serverFields
+        return Set(shape.data.indices.filter { fields.contains(shape.data[$0].name) })
+    }
+}

@@ -1,0 +1,114 @@
+import GRDB
+import TidemarkWire
+
+/// The rule by which each table's rows were last spread over scopes. It stays in the file, so that another rule in the
+/// next version of the app is noticed (T27), and a table that the app no longer names is still known.
+enum TableRules {
+    static func all(_ db: Database) throws -> [String: SyncedTable.ScopeRule] {
+        guard try db.tableExists("tidemark_table") else { return [:] }
+        let rules = try Query(db, "SELECT name, rule FROM tidemark_table").rows(db) { row in
+            SyncedTable.ScopeRule(row.text(1)).map { (row.text(0), $0) }
+        }
+        return Dictionary(rules.compactMap { $0 }, uniquingKeysWith: { $1 })
+    }
+
+    static func note(_ db: Database, _ table: String, _ rule: SyncedTable.ScopeRule) throws {
+        try Query(
+            db, "INSERT INTO tidemark_table(name, rule) VALUES (?1, ?2) ON CONFLICT(name) DO UPDATE SET rule = ?2"
+        ).execute([.text(table), .text(rule.description)])
+    }
+
+    /// The tables that may hold rows of a scope, with those that an earlier version of the app synced.
+    static func shapes(_ db: Database, holding scope: Scope, beside layout: Layout) throws -> [TableShape] {
+        var shapes = layout.shapes(in: scope)
+        for (name, rule) in try all(db).sorted(by: { $0.key < $1.key })
+        where layout[name] == nil && rule.mayHold(scope) {
+            guard try db.tableExists(name) else { continue }
+            shapes.append(try TableShape(db, table: name, rule: rule))
+        }
+        return shapes
+    }
+}
+
+/// A table whose rows are spread over scopes by another rule than before. Rows that are in the same scope by both stay.
+/// The others go from this device as if their scope were left: what was not sent is set aside, what was sealed is still
+/// sent. The scopes that may hold rows of the table now are filled anew; nothing changes on the server.
+struct RuleChange: Sendable {
+    var table: String
+    var old: SyncedTable.ScopeRule
+    var new: SyncedTable.ScopeRule
+    var followed: [Scope]
+    var now: Int64
+
+    static func find(
+        _ db: Database, _ tables: [(name: String, rule: SyncedTable.ScopeRule)], _ followed: [Scope], now: Int64
+    ) throws -> [RuleChange] {
+        let known = try TableRules.all(db)
+        return tables.compactMap { table in
+            guard let old = known[table.name], old != table.rule else { return nil }
+            return RuleChange(table: table.name, old: old, new: table.rule, followed: followed, now: now)
+        }
+    }
+
+    /// Runs on the writer, outside any transaction.
+    func run(_ db: Database) throws {
+        _ = try ApplyTransaction.withoutForeignKeys(db) {
+            // Another engine on this file may have been quicker.
+            guard try TableRules.all(db)[table] == old else { return Applier.Outcome() }
+            try Flag.whileApplying(db) { try change(db) }
+            return Applier.Outcome()
+        }
+    }
+
+    private func change(_ db: Database) throws {
+        let shape = try TableShape(db, table: table, rule: new)
+        let scopes = try Query(db, "SELECT name FROM tidemark_scope ORDER BY name").rows(db) { Scope($0.text(0)) }
+            .compactMap { $0 }
+        // Without its column the old rule says nothing any more: what is here is looked at by the new one.
+        if let before = try? TableShape(db, table: table, rule: old) {
+            for scope in scopes where old.mayHold(scope) { try take(scope, before, shape, db) }
+        }
+        try place(db, shape)
+        for scope in scopes where new.mayHold(scope) && followed.contains(scope) {
+            guard try ScopeRecord.read(db, scope).checkpoint != nil else { continue }
+            try Bootstrap.begin(db, scope, isAsking: false)
+        }
+        try TableRules.note(db, table, new)
+        try Pending.announce(db)
+    }
+
+    private func take(_ scope: Scope, _ before: TableShape, _ shape: TableShape, _ db: Database) throws {
+        try TableRemoval(
+            db: db, scope: scope, table: RecordTable(before), reserved: [], now: now, staying: shape
+        ).run()
+        for place in ["ahead", "settle", "wanted", "parked"] {
+            try Query(db, "DELETE FROM tidemark_\(place) WHERE scope = ?1 AND entity = ?2")
+                .execute([.text(scope.name), .text(table)])
+        }
+        guard !followed.contains(scope) else { return }
+        try Query(db, "DELETE FROM tidemark_operation WHERE scope = ?1 AND entity = ?2 AND finished_at IS NULL")
+            .execute([.text(scope.name), .text(table)])
+    }
+
+    /// Marks that stay are found by the new rule.
+    private func place(_ db: Database, _ shape: TableShape) throws {
+        let records = RecordTable(shape)
+        let keys = try Query(db, "SELECT \(shape.key.map(\.sql).joined(separator: ", ")) FROM \(shape.shadowSQL)")
+            .rows(db) { $0.cells(0..<shape.key.count) }
+        for key in keys {
+            guard var shadow = try records.shadow(db, key) else { continue }
+            let row = try records.row(db, key)
+            (shadow.scope, shadow.place) = (nil, nil)
+            if shape.isScopedByColumn {
+                shadow.place = row.map { shape.scope(ofKey: key, $0)?.name ?? "" } ?? ""
+                shadow.scope = shadow.state == .absent ? nil : shape.scope(ofKey: key, shadow.cells)?.name
+                if shadow.state == .absent, let id = shape.recordID(key), let place = shadow.place,
+                    try Outbox.open(db, entity: table, record: id.text, scope: place) != nil
+                {
+                    shadow.scope = place
+                }
+            }
+            try records.write(db, key, shadow)
+        }
+    }
+}

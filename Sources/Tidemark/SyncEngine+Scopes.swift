@@ -1,0 +1,42 @@
+import GRDB
+public import TidemarkWire
+
+extension SyncEngine {
+    /// The edits that were not sent when access to their scope was lost or the scope was left, oldest first. They are
+    /// given back by themselves when the scope is filled again.
+    public func setAsideEdits() async throws -> [SetAsideEdit] {
+        try await writer.read { db in try LibrarySchema.isInstalled(db) ? try SetAside.all(db) : [] }
+    }
+
+    /// Lets go of an edit that was set aside.
+    public func discard(_ edit: SetAsideEdit) async throws {
+        try await writer.write { db in try SetAside.remove(db, edit.id) }
+        await publishStatus()
+    }
+
+    /// Takes a scope off this device: its rows go, edits that were not sent are set aside. Nothing changes on the
+    /// server. Following the scope again fills it anew and gives the edits back.
+    ///
+    /// Make the engine without the scope first; one that it follows would be filled again at once.
+    /// - Throws: ``SyncError`` where this engine follows the scope.
+    public func leave(_ scope: Scope) async throws {
+        guard !scopes.contains(scope) else {
+            throw SyncError(
+                .configurationInvalid, "The engine follows the scope.",
+                hint: "Make the engine without it, then leave the scope.", scope: scope)
+        }
+        try await install()
+        guard let layout = await preparation.layout else { return }
+        let now = wallClockMilliseconds()
+        do {
+            try await writer.writeWithoutTransaction { db in
+                var layout = layout
+                layout.shapes = try TableRules.shapes(db, holding: scope, beside: layout)
+                try ScopeRemoval(
+                    scope: scope, layout: layout, declarations: Declarations(), isLoss: false, now: now
+                ).run(db)
+            }
+        } catch let error as DatabaseError { throw Failure.database(error, scope: scope).error }
+        await publishStatus()
+    }
+}
