@@ -116,7 +116,7 @@ let package = Package(
             name: "ClientTests",
             dependencies: ["Tidemark", "TidemarkTesting", "TidemarkServer", "TidemarkSQLite"]
         ),
-        .testTarget(name: "ServerTests", dependencies: ["TidemarkServer", "TidemarkSQLite"]),
+        .testTarget(name: "ServerTests", dependencies: ["TidemarkServer", "TidemarkSQLite", "TidemarkCore"]),
         .testTarget(
             name: "ConvergenceTests",
             dependencies: [

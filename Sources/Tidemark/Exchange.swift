@@ -50,7 +50,8 @@ struct Exchange: Sendable {
         operationCount = entries.count
         onlyKey = entries.count == 1 ? entries.first?.key : nil
         onlyBytes = entries.count == 1 ? entries[0].members.count : 0
-        wanted = try Wanted.all(db, scope, limit: RecordFetch.requestLimit)
+        // What a snapshot fills it brings too.
+        wanted = record.bootstrap != nil ? [] : try Wanted.all(db, scope, limit: RecordFetch.requestLimit)
         marksLeft = entries.isEmpty ? try Pending.marks(db, layout, scope) : 0
         var writer = JSONWriter(capacity: entries.reduce(256) { $0 + $1.members.count + 80 })
         writer.raw("{\"protocolVersion\":1,\"scope\":")

@@ -66,9 +66,10 @@ struct RecordFetch: Sendable {
         if let since { query.append(TransportRequest.QueryItem("since", since)) }
         query += records.map { TransportRequest.QueryItem("id", $0.id.text) }
         query += follow.map { TransportRequest.QueryItem("follow", $0) }
-        let response = try await preparation.transport.send(
-            TransportRequest(
-                path: "/sync/records/\(entity)", query: query, headers: Exchange.headers(clientID: layout.clientID)))
+        let request = TransportRequest(
+            path: "/sync/records/\(entity)", query: query, headers: Exchange.headers(clientID: layout.clientID))
+        let response: TransportResponse
+        do { response = try await preparation.transport.send(request) } catch { throw Failure(error, scope: scope) }
         counts.roundTrips += 1
         counts.bytesSent += response.bytesSent
         counts.bytesReceived += response.bytesReceived

@@ -65,10 +65,23 @@ actor ScopeDriver {
     /// Syncs until everything is pushed and pulled, or something stands in the way.
     func syncNow() async -> (SyncReport.Counts, SyncError?) {
         await acquire()
+        let result = await syncAlone()
+        release()
+        return result
+    }
+
+    private func syncAlone() async -> (SyncReport.Counts, SyncError?) {
         counts = SyncReport.Counts()
         refusal = nil
         await carryOut(machine.handle(.reset, now: now, jitter: generator.next()))
-        let result = (counts, lastError)
+        return (counts, lastError)
+    }
+
+    /// Compares the scope's tables with the server's records. Nothing else of this engine works on the scope meanwhile.
+    func verify(repairing: Bool) async -> Verification.Result {
+        await acquire()
+        let result = await Verification(preparation: preparation, scope: scope, isRepairing: repairing)
+            .run { await self.syncAlone() }
         release()
         return result
     }

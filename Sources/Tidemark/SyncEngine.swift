@@ -19,7 +19,7 @@ public actor SyncEngine {
     let scopes: [Scope]
     private let onConflict: ConflictHandler?
     private let board = StatusBoard()
-    private var drivers: [ScopeDriver] = []
+    private(set) var drivers: [ScopeDriver] = []
     private var isRunning = false
 
     /// Makes an engine. Nothing happens yet: no file is touched, no request is sent.

@@ -2,7 +2,6 @@
     import ArgumentParser
     import Foundation
     import Tidemark
-    import TidemarkAsyncHTTPClient
     import TidemarkServer
     import UnixSignals
 
@@ -25,17 +24,13 @@
         @Argument(help: ArgumentHelp("The SQLite file.", valueName: "file"))
         var file: String
 
-        @Option(help: ArgumentHelp("The server's URL.", valueName: "url"))
-        var server: String
+        @OptionGroup var connection: ServerConnection
 
         @Option(help: ArgumentHelp("The scope that the rows belong to.", valueName: "name"))
         var scope: String?
 
         @Option(name: .customLong("table"), help: ArgumentHelp("A table to sync; may be repeated.", valueName: "name"))
         var tables: [String] = []
-
-        @Option(help: ArgumentHelp("The access token; better in TIDEMARK_TOKEN, which nobody sees.", valueName: "jwt"))
-        var token: String?
 
         @Option(help: ArgumentHelp("Rows on the first page; it adapts from there.", valueName: "rows"))
         var page: Int?
@@ -54,7 +49,7 @@
             let device = try DeviceFile(file)
             let scope = try device.scope(named: scope)
             let tables = try device.tables(named: tables)
-            let transport = try makeTransport()
+            let transport = try connection.transport()
             var configuration = SyncConfiguration()
             if let page {
                 configuration.firstPage = page
@@ -70,18 +65,6 @@
                     configuration: configuration)
                 try await watch ? follow(engine) : once(engine)
             } catch let error as SyncError { throw Failure(error) }
-        }
-
-        private func makeTransport() throws -> AsyncHTTPClientTransport {
-            guard let url = URL(string: server), ["http", "https"].contains(url.scheme?.lowercased() ?? ""),
-                url.host() != nil
-            else {
-                throw Failure("'\(server)' is not a server's URL", hint: "write --server http://127.0.0.1:8080")
-            }
-            guard let token = token ?? ProcessInfo.processInfo.environment["TIDEMARK_TOKEN"], !token.isEmpty else {
-                throw Failure("no token is set", hint: "set TIDEMARK_TOKEN; `tidemark token` prints one")
-            }
-            return AsyncHTTPClientTransport(url) { token }
         }
 
         private func once(_ engine: SyncEngine) async throws {

@@ -21,7 +21,7 @@
 
         private static let commands: [any ParsableCommand.Type] = [
             ServeCommand.self, CompactCommand.self, TokenCommand.self, SyncCommand.self, StatusCommand.self,
-            RejectedCommand.self, DemoCommand.self,
+            RejectedCommand.self, VerifyCommand.self, DemoCommand.self,
         ]
 
         /// Done, but something waits for a decision.

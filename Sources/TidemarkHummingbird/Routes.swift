@@ -16,8 +16,8 @@
         /// - Parameter authorize: the one question that the host answers: what may this caller do in this scope? It is
         ///   asked on every request and page. Throw `HTTPError(.unauthorized)` where the caller is not known; it may
         ///   run at any time, on any thread, many times at once.
-        /// - Returns: `GET changes`, `GET snapshot`, `GET records/{entity}`, `GET declarations`, `POST` at the root
-        ///   and `POST push`.
+        /// - Returns: `GET` of `changes`, `snapshot`, `records/{entity}`, `digest` and `declarations`, `POST` at the
+        ///   root and of `push`.
         public func routes<Context: RequestContext>(
             context: Context.Type = Context.self,
             authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access
@@ -42,6 +42,15 @@
                 named.follow = query.texts("follow")
                 named.since = try query.text("since")
                 return .json(try await self.records(named, access: access), to: request)
+            }
+            routes.on("digest", only: .get) { request, context in
+                let query = try SyncQuery(of: request)
+                let access = try await authorize(query.scope, request, context)
+                var digest = DigestQuery(of: query.scope)
+                (digest.at, digest.entity) = (try query.text("at"), try query.text("entity"))
+                (digest.after, digest.through) = (try query.text("after"), try query.text("through"))
+                (digest.every, digest.fields) = (try query.number("every"), query.texts("field"))
+                return .json(try await self.digest(digest, access: access), to: request)
             }
             routes.on("declarations", only: .get) { request, _ in .json(self.declarations.body(), to: request) }
             for (path, mode) in [("", ExchangeMode.pushAndPull), ("push", .pushOnly)] {

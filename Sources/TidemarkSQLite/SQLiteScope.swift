@@ -11,6 +11,8 @@ class SQLiteScope: ScopeReader {
     private(set) var id: Int64?
     var state = ScopeState()
     var lastTime: Int64 = 0
+    /// The last answer to a question for a record's newest row; a writer that appends to it need not ask again.
+    var lastNewest: (entity: String, record: RecordID, kind: RowKind?, payload: [UInt8]?)?
 
     init(_ db: Database, _ scope: Scope) throws {
         self.db = db
@@ -45,10 +47,14 @@ class SQLiteScope: ScopeReader {
         guard let id else { return nil }
         let statement = try db.cachedStatement(
             sql: """
-                SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions, time, originals FROM change
+                SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions, time, originals, kind
+                FROM change
                 WHERE scope = ? AND entity = ? AND record = ? ORDER BY version DESC LIMIT 1
                 """)
-        return try Row.fetchOne(statement, arguments: [id, entity, record.text]).map(stored)
+        let row = try Row.fetchOne(statement, arguments: [id, entity, record.text])
+        let newest = row.map(stored)
+        lastNewest = (entity, record, row.flatMap { RowKind(rawValue: $0[5]) }, newest?.payload)
+        return newest
     }
 
     func row(entity: String, record: RecordID, at version: Version) throws -> StoredRecord? {
@@ -94,6 +100,12 @@ class SQLiteScope: ScopeReader {
                 ORDER BY version
                 """)
         try visitRows(statement, [id, position, horizon, tombstonesAfter], visit)
+    }
+
+    func digest(of entity: String) throws -> [UInt8]? {
+        guard let id else { return nil }
+        let statement = try db.cachedStatement(sql: "SELECT sums FROM digest WHERE scope = ? AND entity = ?")
+        return try Data.fetchOne(statement, arguments: [id, entity]).map { [UInt8]($0) }
     }
 
     func entities() throws -> [String] {

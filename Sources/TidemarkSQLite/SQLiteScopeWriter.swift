@@ -8,6 +8,7 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
     /// The lanes that moved in this transaction: row id, number and time, written once at its end.
     private var lanes: [LaneName: (id: Int64, number: Int64, moment: Int64)] = [:]
     private var isChanged = false
+    private var digests = DigestKeeper()
 
     init(_ db: Database, _ scope: Scope, incarnation: Int64) throws {
         self.incarnation = incarnation
@@ -20,6 +21,9 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         let version = state.head + 1
         lastTime = max(moment, lastTime + 1)
         if row.kind.supersedes {
+            try digests.replace(
+                row.entity, row.record, try livePayload(row, of: id), with: row.kind == .upsert ? row.payload : nil
+            ) { try digest(of: row.entity) }
             let supersede = try db.cachedStatement(
                 sql: """
                     UPDATE change SET superseded_by = ?, superseded_at = ?
@@ -37,7 +41,26 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
             row.fieldVersions.map { Data($0) }, row.originals.map { Data($0) },
         ])
         state.head = version
+        lastNewest = nil
         return version
+    }
+
+    /// The fields of the record's live row, which the engine has mostly just read.
+    private func livePayload(_ row: NewRow, of id: Int64) throws -> [UInt8]? {
+        if let lastNewest, lastNewest.entity == row.entity, lastNewest.record == row.record {
+            switch lastNewest.kind {
+            case .upsert: return lastNewest.payload
+            case .delete, nil: return nil
+            // An entity that held events once: there may be a row of its records below.
+            case .event, .idmap: break
+            }
+        }
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT payload FROM change
+                WHERE scope = ? AND entity = ? AND record = ? AND superseded_by IS NULL AND kind = 0
+                """)
+        return try Data.fetchOne(statement, arguments: [id, row.entity, row.record.text]).map { [UInt8]($0) }
     }
 
     /// The first row of this opening in the scope: from here on versions are this incarnation's.
@@ -104,7 +127,7 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
     }
 
     func attempt<Result>(_ body: () throws -> Result) throws -> Result {
-        let (memory, lanes, isChanged) = (memory, lanes, isChanged)
+        let (memory, lanes, isChanged, digests) = (memory, lanes, isChanged, digests)
         var result: Result?
         do {
             try db.inSavepoint {
@@ -112,7 +135,8 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
                 return .commit
             }
         } catch {
-            (self.memory, self.lanes, self.isChanged) = (memory, lanes, isChanged)
+            (self.memory, self.lanes, self.isChanged, self.digests) = (memory, lanes, isChanged, digests)
+            lastNewest = nil
             throw error
         }
         guard let result else { throw DatabaseError(resultCode: .SQLITE_INTERNAL) }
@@ -124,6 +148,12 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         let advance = try db.cachedStatement(sql: "UPDATE lane SET number = ?, seen_at = ? WHERE id = ?")
         for lane in lanes.values { try advance.execute(arguments: [lane.number, lane.moment, lane.id]) }
         guard isChanged, let id else { return }
+        let keep = try db.cachedStatement(
+            sql: """
+                INSERT INTO digest (scope, entity, sums) VALUES (?, ?, ?)
+                ON CONFLICT (scope, entity) DO UPDATE SET sums = excluded.sums
+                """)
+        for (entity, sums) in digests.stored { try keep.execute(arguments: [id, entity, Data(sums)]) }
         let statement = try db.cachedStatement(sql: "UPDATE scope SET head = ?, last_time = ? WHERE id = ?")
         try statement.execute(arguments: [state.head, lastTime, id])
     }

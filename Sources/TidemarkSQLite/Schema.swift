@@ -42,6 +42,12 @@ enum Schema {
         "CREATE UNIQUE INDEX change_version ON change (scope, version)",
         "CREATE UNIQUE INDEX change_record ON change (scope, entity, record, version)",
         "CREATE INDEX change_superseded ON change (superseded_at) WHERE superseded_at IS NOT NULL",
+        // What the live records of an entity add up to, kept in step with the log.
+        """
+        CREATE TABLE digest (
+            scope INTEGER NOT NULL, entity TEXT NOT NULL, sums BLOB NOT NULL, PRIMARY KEY (scope, entity)
+        ) WITHOUT ROWID
+        """,
         """
         CREATE TABLE lane (
             id INTEGER PRIMARY KEY, scope INTEGER NOT NULL, principal TEXT NOT NULL, client TEXT NOT NULL,

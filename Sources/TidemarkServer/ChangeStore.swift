@@ -51,6 +51,10 @@ public protocol ScopeReader {
     /// Visits the newest row of a record, whatever it is; does nothing for a record that never was.
     func newest(entity: String, record: RecordID, _ visit: (BorrowedChange) -> Void) throws
 
+    /// The digest that is kept of an entity's live records, as the store was given it; `nil` where no row of the
+    /// entity was ever appended. It belongs to `state.head`.
+    func digest(of entity: String) throws -> [UInt8]?
+
     /// Visits rows with a version in (`position`, `horizon`] that are live as of `horizon`, in version order, without
     /// tombstones at or below `tombstonesAfter`, until `visit` answers `false`.
     func changes(
@@ -104,7 +108,8 @@ public protocol ScopeReader {
 
 /// The one writer of a scope, for the length of a transaction.
 public protocol ScopeWriter: ScopeReader {
-    /// Appends a row at `state.head + 1`, marks the record's former row superseded, and returns the version.
+    /// Appends a row at `state.head + 1`, marks the record's former row superseded, and returns the version. The
+    /// entity's digest is kept in step, in the same transaction (`DigestKeeper`).
     ///
     /// The row's time is `moment` (milliseconds since 1970), or one more than the scope's last where that is later.
     func append(_ row: NewRow, at moment: Int64) throws -> Version

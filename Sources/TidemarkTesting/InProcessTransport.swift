@@ -53,6 +53,12 @@ public struct InProcessTransport: Transport {
             named.follow = all("follow", request)
             named.since = query("since", request)
             return try await server.records(named, access: try await authorize(named.scope))
+        case ("GET", "/sync/digest"):
+            var digest = DigestQuery(of: try scope(request))
+            (digest.at, digest.entity) = (query("at", request), query("entity", request))
+            (digest.after, digest.through) = (query("after", request), query("through", request))
+            (digest.every, digest.fields) = (query("every", request).flatMap { Int64($0) }, all("field", request))
+            return try await server.digest(digest, access: try await authorize(digest.scope))
         default: throw Problem(.notFound, "There is nothing at \(request.method) \(request.path).")
         }
     }

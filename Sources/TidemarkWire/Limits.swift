@@ -16,6 +16,14 @@ public struct Limits: Hashable, Sendable {
     public var namedRecords = 100
     /// Fields that one request may follow to other records.
     public var followedFields = 8
+    /// Versions that a digest is computed back from the newest one, at most.
+    public var digestRewind = 10_000
+    /// Records that are read for the digest of a key range, in one request.
+    public var digestScan = 100_000
+    /// Parts of a key range in one answer.
+    public var digestParts = 256
+    /// Fields that one request may name.
+    public var namedFields = 500
 
     /// The defaults.
     public init() {}

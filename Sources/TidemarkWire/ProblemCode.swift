@@ -31,6 +31,8 @@ public enum ProblemCode: String, Hashable, Sendable, CaseIterable {
     case clientUnknown = "client_unknown"
     /// A walk in key order can no longer be continued; the device begins it anew.
     case snapshotExpired = "snapshot_expired"
+    /// The digest as of this checkpoint can no longer be computed; pull to the end and compare again.
+    case digestUnavailable = "digest_unavailable"
     /// The body, or what it inflates to, is larger than the server takes.
     case requestTooLarge = "request_too_large"
     /// The body is neither plain nor gzip.
@@ -52,7 +54,7 @@ extension ProblemCode {
         case .scopeForbidden, .scopeReadOnly: 403
         case .notFound: 404
         case .methodNotAllowed: 405
-        case .operationGap: 409
+        case .operationGap, .digestUnavailable: 409
         case .checkpointExpired, .clientUnknown, .snapshotExpired: 410
         case .requestTooLarge: 413
         case .unsupportedEncoding: 415
@@ -79,6 +81,7 @@ extension ProblemCode {
         case .checkpointExpired: "The checkpoint can no longer be served"
         case .clientUnknown: "This device was not heard of for too long"
         case .snapshotExpired: "The snapshot can no longer be continued"
+        case .digestUnavailable: "The digest as of this checkpoint is not available"
         case .requestTooLarge: "The request is too large"
         case .unsupportedEncoding: "The body's encoding is not supported"
         case .tooManyRequests: "Too many requests"
@@ -103,6 +106,7 @@ extension ProblemCode {
         case .operationGap: "Send the lane's operations from `expected` on, or seal them again in a new lane."
         case .checkpointExpired, .clientUnknown: "Bootstrap again and keep the outbox."
         case .snapshotExpired: "Begin the snapshot anew."
+        case .digestUnavailable: "Pull to the end and compare again."
         case .requestTooLarge: "Send fewer operations at once."
         case .unsupportedEncoding: "Send the body plain or with Content-Encoding: gzip."
         case .tooManyRequests, .unavailable: "Try again after the time given in Retry-After."
@@ -116,7 +120,8 @@ extension ProblemCode {
         case .tooManyRequests, .internalError, .unavailable: true
         case .unsupportedProtocol, .malformedRequest, .invalidIdentifier, .limitOutOfRange, .invalidCheckpoint,
             .unauthenticated, .scopeForbidden, .scopeReadOnly, .notFound, .methodNotAllowed, .operationGap,
-            .checkpointExpired, .clientUnknown, .snapshotExpired, .requestTooLarge, .unsupportedEncoding:
+            .checkpointExpired, .clientUnknown, .snapshotExpired, .digestUnavailable, .requestTooLarge,
+            .unsupportedEncoding:
             false
         }
     }

@@ -63,6 +63,10 @@ struct ConvergenceTests {
 
         for device in devices { await device.transport.heal() }
         for _ in 0..<4 { for engine in engines { try await engine.syncNow() } }
+        for engine in engines {
+            let report = try await engine.verify()
+            #expect(report.isClean && report.differing == 0, "seed \(seed) \(report.scopes)")
+        }
         try await Self.check(devices, server, seed: seed)
         try store.close()
     }

@@ -92,6 +92,42 @@
             #expect(await server.stop() == 0)
         }
 
+        @Test(.timeLimit(.minutes(1))) func verifyThroughTheCommandLine() async throws {
+            try makeDevice("a")
+            try sql(
+                "a",
+                "INSERT INTO project VALUES ('p', 'Home'), ('q', 'Work'); INSERT INTO task VALUES ('t', 'p', 'Milk', 0)"
+            )
+            let token = try await token()
+            let server = try await ServerProcess.start(folder.path("s"))
+            let tables = ["--scope", "w:1", "--table", "task", "--table", "project"]
+            #expect(try await sync("a", server, token, tables).status == 0)
+            func verify(_ more: [String] = []) async throws -> (status: Int32, summary: VerifySummary) {
+                let result = try await ChildProcess(
+                    ServeTests.command, ["verify", folder.path("a"), "--server", server.url, "--json"] + more,
+                    environment: ["TIDEMARK_TOKEN": token]
+                ).result()
+                return (
+                    result.status, try JSONDecoder().decode(VerifySummary.self, from: Data(result.output.utf8))
+                )
+            }
+            let clean = try await verify()
+            #expect(clean.status == 0 && clean.summary.isClean && clean.summary.records == 3)
+            try sql(
+                "a",
+                """
+                INSERT INTO tidemark_applying VALUES (1); UPDATE project SET name = 'flipped' WHERE id = 'q';
+                DELETE FROM tidemark_applying;
+                """)
+            let found = try await verify()
+            #expect(found.status == 3 && !found.summary.isClean)
+            #expect(found.summary.tables.first { $0.table == "project" }?.ids == ["q"])
+            let healed = try await verify(["--repair"])
+            #expect(healed.status == 0 && healed.summary.repaired == 1)
+            #expect(try sql("a", "SELECT name FROM project ORDER BY id") == ["Home", "Work"])
+            #expect(await server.stop() == 0)
+        }
+
         @Test func whatCannotBeSynced() async throws {
             try makeDevice("a")
             try sql("a", "INSERT INTO project VALUES ('p', 'Home')")

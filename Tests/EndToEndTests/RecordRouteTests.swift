@@ -7,7 +7,7 @@
     import TidemarkHummingbird
     import TidemarkWire
 
-    /// Records by name, over real HTTP.
+    /// Records by name and digests, over real HTTP.
     @Suite struct RecordRouteTests {
         let folder: TemporaryFolder
         init() throws { folder = try TemporaryFolder() }
@@ -42,6 +42,35 @@
                 let token = try await LiveServer.token(scopes: ["w": .read])
                 let answer = try await Caller(url: server.url, token: token).get("/sync/records/\(entity)", query)
                 #expect((answer.status, answer.code) == (status, code))
+            }
+        }
+
+        @Test(arguments: [
+            ("at=x", 400, ProblemCode.invalidCheckpoint), ("entity=a%20b", 400, .invalidIdentifier),
+            ("entity=task&every=0", 400, .limitOutOfRange), ("entity=task&every=x", 400, .malformedRequest),
+            ("entity=task&entity=task", 400, .malformedRequest), ("entity=task&after=", 400, .invalidIdentifier),
+        ])
+        func refusedDigest(query: String, status: Int, code: ProblemCode) async throws {
+            try await LiveServer.run(in: folder) { server in
+                let caller = Caller(url: server.url, token: try await LiveServer.token())
+                let answer = try await caller.get("/sync/digest", "scope=w&" + query)
+                #expect((answer.status, answer.code) == (status, code))
+            }
+        }
+
+        @Test func digest() async throws {
+            try await LiveServer.run(in: folder) { server in
+                let caller = Caller(url: server.url, token: try await LiveServer.token())
+                let pushed = try await caller.push([
+                    upsert("t1", #""title":"Buy milk","done":0,"weight":1.5"#),
+                    upsert("t2", #""title":"a\nb","done":null,"weight":-0.0"#), upsert("é", #""title":"é""#),
+                ])
+                let answer = try await caller.get("/sync/digest", "scope=w&at=\(pushed.nextSince)")
+                #expect(answer.text.contains(#""entities":{"task":{"count":3,"records":"b727f7b790525277","fields":{"#))
+                let parts = try await caller.get(
+                    "/sync/digest", "scope=w&entity=task&every=1&after=t1&through=t2&field=title&field=done")
+                let ends = (parts.member("parts") as? [[String: Any]])?.map { $0["through"] as? String }
+                #expect(ends == ["t2", "t2"])
             }
         }
 

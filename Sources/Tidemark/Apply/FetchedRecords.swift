@@ -94,7 +94,8 @@ extension Applier {
     /// Takes in records as the server has them at `head`. An answer that is older than what is here changes nothing,
     /// and `outcome.pageTaken` stays false.
     func apply(_ fetched: FetchedRecords) throws {
-        guard fetched.scope == scope.name, fetched.since == record.checkpoint, fetched.head >= record.base
+        guard fetched.scope == scope.name, fetched.since == record.checkpoint, record.bootstrap == nil,
+            fetched.head >= record.base
         else { return }
         try fetched.forEach { change, reader in
             outcome.received += 1

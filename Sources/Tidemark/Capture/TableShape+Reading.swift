@@ -61,19 +61,30 @@ extension TableShape {
             )
         }
         // Generated columns (hidden 2 and 3) are computed on each device again.
-        return try rows.filter { $0.hidden == 0 }.map { row in
+        return rows.filter { $0.hidden == 0 }.map { row in
             let column = Column(
                 name: row.name, affinity: Affinity(declaredType: row.type),
-                defaultCell: try row.fallback.flatMap { try Self.evaluate(db, $0) } ?? .null,
+                defaultCell: row.fallback.flatMap { Self.evaluate(db, $0, Affinity(declaredType: row.type)) } ?? .null,
                 returnsToDefault: row.fallback.map(Self.isConstant) ?? !row.isRequired,
                 wireName: DataObject.Builder.quoted(row.name))
             return (column, row.key)
         }
     }
 
-    /// A column's default as it would be now; one that needs more than a constant counts as NULL.
-    private static func evaluate(_ db: Database, _ expression: String) throws -> Cell? {
-        try? Query(db, "SELECT \(expression)").first(db) { $0.cell(0) }
+    /// A column's default as a row that is made now would hold it: `REAL DEFAULT 0` holds 0.0. One that SQLite does not
+    /// work out counts as NULL.
+    private static func evaluate(_ db: Database, _ expression: String, _ affinity: Affinity) -> Cell? {
+        // The pragma leaves out the parentheses that an expression needs, and a text in double quotes cannot have.
+        for fallback in ["(\(expression))", expression] {
+            do {
+                try db.execute(
+                    sql: "CREATE TEMP TABLE tidemark_default(value \(affinity.declaredType) DEFAULT \(fallback))")
+            } catch { continue }
+            defer { try? db.execute(sql: "DROP TABLE temp.tidemark_default") }
+            try? db.execute(sql: "INSERT INTO temp.tidemark_default DEFAULT VALUES")
+            return try? Query(db, "SELECT value FROM temp.tidemark_default").first(db) { $0.cell(0) }
+        }
+        return nil
     }
 
     /// Literals are the same on every device; `CURRENT_TIMESTAMP` and whatever is in parentheses may not be.

@@ -78,6 +78,17 @@ enum Affinity: Hashable, Sendable {
             self = .numeric
         }
     }
+
+    /// A type that has this affinity.
+    var declaredType: String {
+        switch self {
+        case .integer: "INTEGER"
+        case .text: "TEXT"
+        case .blob: "BLOB"
+        case .real: "REAL"
+        case .numeric: "NUMERIC"
+        }
+    }
 }
 
 /// A name as SQL takes it, whatever is in it.

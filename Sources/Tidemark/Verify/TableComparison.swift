@@ -1,0 +1,56 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+/// One table against the server's digest of it: which columns can be compared, and whether anything differs.
+struct TableComparison: Sendable {
+    let shape: TableShape
+    /// The data columns that can be compared, in their order.
+    private(set) var columns: [Int] = []
+    private(set) var gaps: [VerifyReport.Gap] = []
+    /// Records on the server.
+    let count: Int
+    /// Records here.
+    let ownCount: Int
+    let differs: Bool
+
+    /// - Parameter own: the sums of all data columns of the table.
+    init(_ shape: TableShape, server: EntityDigest, own: EntityDigest) {
+        self.shape = shape
+        count = Int(truncatingIfNeeded: server.count)
+        ownCount = Int(truncatingIfNeeded: own.count)
+        var differs = own.count != server.count || own.records != server.records
+        if server.isOverfull {
+            gaps = [VerifyReport.Gap(column: nil, reason: .tooManyFields)]
+        } else {
+            for (index, column) in shape.data.enumerated() {
+                guard column.returnsToDefault || !server.isLacked(column.canonicalName) else {
+                    gaps.append(VerifyReport.Gap(column: column.name, reason: .computedDefault))
+                    continue
+                }
+                columns.append(index)
+                let expected = server.sum(of: column.canonicalName, lacking: Self.defaultContent(column))
+                differs = differs || own[column.canonicalName]?.sum ?? 0 != expected
+            }
+        }
+        self.differs = differs
+    }
+
+    /// What a cell counts for in a record that lacks the field on the server.
+    static func defaultContent(_ column: TableShape.Column) -> UInt64 {
+        var writer = JSONWriter(capacity: 32)
+        writer.cell(column.defaultCell)
+        return writer.bytes.withUnsafeBytes { CellHash.content(CellHash.prefix(column.canonicalName), $0) }
+    }
+}
+
+extension DigestPart {
+    /// What the part adds up to on a device that has the columns and gives a field its default where the record lacks
+    /// it.
+    func sum(defaults: [(name: [UInt8], content: UInt64)]) -> UInt64 {
+        having.reduce(sum) { sum, field in
+            let content = defaults.first { $0.name == field.field }?.content ?? 0
+            return sum &+ content &* (records &- field.sum)
+        }
+    }
+}

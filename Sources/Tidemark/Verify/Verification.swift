@@ -1,0 +1,110 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+/// Compares one scope's tables with the server, narrows down what differs and, where asked to, fetches just that.
+struct Verification: Sendable {
+    /// Times that a comparison begins anew: because another engine moved the scope, or after a repair.
+    private static let roundLimit = 5
+
+    let preparation: Preparation
+    let scope: Scope
+    let isRepairing: Bool
+
+    struct Result: Sendable {
+        var part = VerifyReport.Part()
+        var counts = SyncReport.Counts()
+        var error: SyncError?
+    }
+
+    /// - Parameter sync: brings the scope up to date, and says what stood in the way.
+    func run(sync: @Sendable () async -> (SyncReport.Counts, SyncError?)) async -> Result {
+        var result = Result()
+        var tried: [String: Set<RecordID>] = [:]
+        for round in 0..<Self.roundLimit {
+            let (counts, error) = await sync()
+            result.counts += counts
+            result.error = error
+            do {
+                let found = try await compare(&result)
+                result.error = nil
+                let untried = note(found, &tried, &result)
+                guard isRepairing, !untried.isEmpty, round + 1 < Self.roundLimit else { return result }
+                try await repair(untried, &result)
+            } catch {
+                // Moved meanwhile, by another engine on this file or by the server's sweep: synced and compared again.
+                if error is StandMoved || (error as? Failure)?.problem?.code == .digestUnavailable {
+                    result.error =
+                        result.error
+                        ?? SyncError(
+                            .serverUnavailable, "The scope changed faster than it could be compared.",
+                            hint: "Compare again when less is going on.", scope: scope)
+                    continue
+                }
+                result.error = Failure.database(error, scope: scope).error
+                return result
+            }
+        }
+        return result
+    }
+
+    /// The differing records by table, and whether there are more.
+    private typealias Found = [String: (records: [RecordID], isCutShort: Bool)]
+
+    private func compare(_ result: inout Result) async throws -> Found {
+        let (layout, scope) = (try await preparation.install(), scope)
+        guard let stand = try await preparation.writer.read({ try ScopeStand($0, scope) }) else { throw StandMoved() }
+        var questions = DigestQuestions(
+            preparation: preparation, scope: scope, clientID: layout.clientID, stand: stand)
+        defer { result.counts += questions.counts }
+        let answer = try await questions.ask()
+        result.part.version = answer.version
+        var found: Found = [:]
+        for shape in layout.shapes(in: scope) {
+            var table = result.part.tables[shape.name] ?? VerifyReport.Table()
+            defer { result.part.tables[shape.name] = table }
+            if let reason = answer.leftOut[shape.name] {
+                table.gaps = [VerifyReport.Gap(column: nil, reason: reason == "push" ? .pushOnly : .events)]
+                continue
+            }
+            let sums = try await TruthScan(shape, scope, stand).run(
+                preparation.writer, into: OwnSums(shape, columns: Array(shape.data.indices)))
+            let comparison = TableComparison(
+                shape, server: answer.entities[shape.name] ?? EntityDigest(), own: sums.parts[0])
+            (table.records, table.gaps) = (comparison.ownCount, comparison.gaps)
+            guard comparison.differs else { continue }
+            var narrowing = Narrowing(comparison, scope: scope, stand: stand, reader: preparation.writer)
+            try await narrowing.run(&questions)
+            found[shape.name] = (narrowing.differing, narrowing.isCutShort)
+        }
+        return found
+    }
+
+    /// Enters what was found into the report, and returns what no repair was tried on yet.
+    private func note(
+        _ found: Found, _ tried: inout [String: Set<RecordID>], _ result: inout Result
+    ) -> [Wanted.Record] {
+        var untried: [Wanted.Record] = []
+        for entity in result.part.tables.keys {
+            let records = found[entity]?.records ?? []
+            let former = tried[entity] ?? []
+            let fresh = records.filter { !former.contains($0) }
+            let all = former.union(fresh)
+            result.part.tables[entity]?.isCutShort = found[entity]?.isCutShort ?? false
+            result.part.tables[entity]?.differing = all.count
+            result.part.tables[entity]?.repaired = all.count - Set(records).count
+            result.part.tables[entity]?.differingIDs = all.sorted().prefix(VerifyReport.idLimit).map(\.text)
+            untried += fresh.map { Wanted.Record(entity: entity, id: $0) }
+            tried[entity] = all
+        }
+        return untried
+    }
+
+    private func repair(_ records: [Wanted.Record], _ result: inout Result) async throws {
+        let layout = try await preparation.install()
+        let declarations = try await preparation.declarations(clientID: layout.clientID, scope: scope)
+        result.counts += try await RecordFetch(
+            preparation: preparation, scope: scope, layout: layout, declarations: declarations
+        ).run(records)
+    }
+}

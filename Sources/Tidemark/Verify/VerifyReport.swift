@@ -1,0 +1,83 @@
+public import TidemarkWire
+
+/// What a comparison of this device's tables with the server's records has found (F2).
+public struct VerifyReport: Hashable, Sendable {
+    /// Something that could not be compared, and why.
+    public struct Gap: Hashable, Sendable {
+        /// Why it could not be compared.
+        public enum Reason: String, Hashable, Sendable, CaseIterable {
+            /// Events have no present state.
+            case events
+            /// What is only pushed is not handed out, so that each device holds its own part.
+            case pushOnly = "push_only"
+            /// Some records lack the column on the server, and its default is computed on each device.
+            case computedDefault = "computed_default"
+            /// The server has more fields of this entity than it tells apart; only the existence of its records was
+            /// compared.
+            case tooManyFields = "too_many_fields"
+        }
+
+        /// The column; `nil`: the whole table.
+        public var column: String?
+        /// Why it could not be compared.
+        public var reason: Reason
+    }
+
+    /// One table, as far as its rows belong to one scope.
+    public struct Table: Hashable, Sendable {
+        /// Rows that were compared: the server's, as this device knows them beneath its own edits.
+        public var records = 0
+        /// Records that differed from the server's, were missing here, or were here alone.
+        public var differing = 0
+        /// Those of them that are as on the server now.
+        public var repaired = 0
+        /// The ids of differing records, the first ``VerifyReport/idLimit`` of them.
+        public var differingIDs: [String] = []
+        /// More records differ than one comparison looks for; the next one goes on.
+        public var isCutShort = false
+        /// What could not be compared.
+        public var gaps: [Gap] = []
+
+        /// Nothing compared yet.
+        public init() {}
+    }
+
+    /// One scope.
+    public struct Part: Hashable, Sendable {
+        /// The version as of which was compared.
+        public var version: Version = 0
+        /// Each table that may hold rows of the scope.
+        public var tables: [String: Table] = [:]
+
+        /// Nothing compared yet.
+        public init() {}
+    }
+
+    /// Ids that are listed for one table, at most.
+    public static let idLimit = 1000
+
+    /// Each scope.
+    public var scopes: [Scope: Part] = [:]
+    /// Requests made, syncing included.
+    public var roundTrips = 0
+    /// Bytes of requests' bodies, as on the wire.
+    public var bytesSent = 0
+    /// Bytes of answers, as on the wire.
+    public var bytesReceived = 0
+    /// How long it took.
+    public var duration: Duration = .zero
+
+    /// Nothing compared yet.
+    public init() {}
+
+    /// Rows that were compared.
+    public var records: Int { tables.reduce(0) { $0 + $1.records } }
+    /// Records that differed.
+    public var differing: Int { tables.reduce(0) { $0 + $1.differing } }
+    /// Records that differed and are as on the server now.
+    public var repaired: Int { tables.reduce(0) { $0 + $1.repaired } }
+    /// Whether everything that can be compared is as on the server now.
+    public var isClean: Bool { tables.allSatisfy { $0.differing == $0.repaired && !$0.isCutShort } }
+
+    private var tables: [Table] { scopes.values.flatMap { $0.tables.values } }
+}

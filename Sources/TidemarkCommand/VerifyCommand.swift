@@ -1,0 +1,108 @@
+#if Server
+    import ArgumentParser
+    import Tidemark
+    import TidemarkAsyncHTTPClient
+    import TidemarkServer
+
+    struct VerifyCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "verify",
+            abstract: "Prove that a synced SQLite file holds what the server holds.",
+            discussion: """
+                Syncs, sums up the rows of every synced table and compares the sums with the server's. Where they
+                differ, the records that differ are named; --repair fetches just those again. Edits that wait are left
+                alone. Exit code 3: something differs.
+
+                EXAMPLES
+                  tidemark verify app.sqlite --server http://127.0.0.1:8080
+                  tidemark verify app.sqlite --server http://127.0.0.1:8080 --scope workspace:1 --repair
+                """)
+
+        @Argument(help: ArgumentHelp("The SQLite file.", valueName: "file"))
+        var file: String
+
+        @OptionGroup var connection: ServerConnection
+
+        @Option(help: ArgumentHelp("The scope to compare.", valueName: "name"))
+        var scope: String?
+
+        @Flag(help: "Fetch what differs and put it right.")
+        var repair = false
+
+        @Flag(help: "Report as JSON.")
+        var json = false
+
+        func run() async throws {
+            let device = try DeviceFile(file)
+            let scope = try device.scope(named: scope)
+            let tables = try device.tables(named: [])
+            let transport = try connection.transport()
+            let report: VerifyReport
+            do {
+                let engine = try SyncEngine(
+                    for: device.database, tables: tables, scopes: [scope], transport: transport)
+                report = try await engine.verify(repairing: repair)
+            } catch let error as SyncError { throw Failure(error) }
+            let summary = VerifySummary(report, scope)
+            if json { Console.line(try JSON.text(summary)) } else { summary.lines.forEach(Console.line) }
+            if !summary.isClean { throw ExitCode(TidemarkTool.undecided) }
+        }
+    }
+
+    /// What a comparison found, for people and for programs.
+    struct VerifySummary: Codable, Hashable {
+        struct Table: Codable, Hashable {
+            var table: String
+            var records, differing, repaired: Int
+            var ids: [String]
+            var isCutShort: Bool
+            /// What was not compared: a column, or the whole table, and why.
+            var gaps: [String]
+        }
+
+        var scope: String
+        var version: Int64
+        var isClean: Bool
+        var records, differing, repaired, roundTrips, bytesSent, bytesReceived: Int
+        var seconds: Double
+        var tables: [Table]
+
+        init(_ report: VerifyReport, _ scope: Scope) {
+            let part = report.scopes[scope] ?? VerifyReport.Part()
+            self.scope = scope.name
+            version = part.version
+            isClean = report.isClean
+            (records, differing, repaired) = (report.records, report.differing, report.repaired)
+            (roundTrips, bytesSent, bytesReceived) = (report.roundTrips, report.bytesSent, report.bytesReceived)
+            seconds = (report.duration / .milliseconds(1)).rounded() / 1000
+            tables = part.tables.sorted { $0.key < $1.key }.map { name, table in
+                Table(
+                    table: name, records: table.records, differing: table.differing, repaired: table.repaired,
+                    ids: table.differingIDs, isCutShort: table.isCutShort,
+                    gaps: table.gaps.map { gap in (gap.column.map { "\($0): " } ?? "") + gap.reason.rawValue })
+            }
+        }
+
+        /// Ids that are shown for one table.
+        private static let shownIDs = 20
+
+        var lines: [String] {
+            var lines = [
+                "\(scope) at version \(version): \(records) records compared, \(differing) differ"
+                    + (repaired > 0 ? ", \(repaired) repaired" : "")
+                    + " · \(bytesReceived.asBytes) down · \(roundTrips) round trips · \(seconds.asSeconds)"
+            ]
+            for table in tables where table.differing > 0 || table.isCutShort || !table.gaps.isEmpty {
+                if table.differing > 0 {
+                    let more = table.differing > Self.shownIDs ? " …" : ""
+                    lines.append(
+                        "\(table.table): \(table.differing) differ, \(table.repaired) repaired: "
+                            + table.ids.prefix(Self.shownIDs).joined(separator: " ") + more)
+                }
+                if table.isCutShort { lines.append("\(table.table): more differ; verify again") }
+                lines += table.gaps.map { "\(table.table): not compared: \($0)" }
+            }
+            return lines
+        }
+    }
+#endif

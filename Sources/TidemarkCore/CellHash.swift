@@ -1,0 +1,30 @@
+/// What one cell counts for in a digest: the product, modulo 2^64, of a number for its record and one for its content.
+/// A product lets the other side work out what records that lack a field would add to the sum, had they its default.
+package enum CellHash {
+    /// A record's number. It is odd, so that two contents never count the same in it.
+    package static func record(entity: some Collection<UInt8>, id: UnsafeRawBufferPointer) -> UInt64 {
+        record(prefix(entity), id: id)
+    }
+
+    /// The hash in progress that all records of an entity, or all values of a field, have in common.
+    package static func prefix(_ name: some Collection<UInt8>) -> SipHash {
+        var hash = SipHash()
+        hash.update(name)
+        hash.update(byte: 0)
+        return hash
+    }
+
+    package static func record(_ entity: SipHash, id: UnsafeRawBufferPointer) -> UInt64 {
+        var hash = entity
+        hash.update(id)
+        return hash.finish() | 1
+    }
+
+    /// A content's number, by the field's prefix and the value's canonical bytes; 0 for NULL.
+    package static func content(_ field: SipHash, _ value: UnsafeRawBufferPointer) -> UInt64 {
+        if value.count == 4, value[0] == UInt8(ascii: "n") { return 0 }
+        var hash = field
+        hash.update(value)
+        return hash.finish()
+    }
+}
