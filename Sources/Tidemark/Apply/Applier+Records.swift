@@ -31,7 +31,7 @@ extension Applier {
     }
 
     func visible(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws -> (cells: [Cell]?, isParked: Bool) {
-        if let row = try table.records.row(db, key) {
+        if let row = try table.records.row(db, key), try isHeldHere(table, key) {
             // Made here anew while its namesake was parked: what is on screen is what counts.
             try Parked.remove(db, table.shape.name, id.text, scope.name)
             return (row, false)

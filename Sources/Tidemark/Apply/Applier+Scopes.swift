@@ -32,6 +32,11 @@ extension Applier {
         return true
     }
 
+    /// Whether the row in the table, if there is one, is this scope's.
+    func isHeldHere(_ table: ApplyTable, _ key: [Cell]) throws -> Bool {
+        try !table.shape.isScopedByColumn || table.records.holder(db, key) == scope.name
+    }
+
     /// The shadow of a record, where it is this scope's.
     func ownShadow(_ table: ApplyTable, _ key: [Cell]) throws -> Shadow? {
         guard let shadow = try table.records.shadow(db, key) else { return nil }

@@ -98,6 +98,8 @@ enum SetAside {
     /// the transaction that ends the scope's filling; what cannot be done stays in the list, with the reason.
     /// Returns how many were made.
     static func giveBack(_ db: Database, _ layout: Layout, _ scope: Scope) throws -> Int {
+        // Rows that are still to come by themselves come first.
+        guard try Backfills.next(db, layout, scope) == nil else { return 0 }
         var made = 0
         for entry in try entries(db, "WHERE scope = ?1", [.text(scope.name)]) {
             guard let shape = layout[entry.entity], shape.rule.mayHold(scope), let id = RecordID(entry.record),

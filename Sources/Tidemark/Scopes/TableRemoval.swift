@@ -85,7 +85,7 @@ struct TableRemoval {
         guard let current else { return }
         let fields = Dictionary(uniqueKeysWithValues: current.enumerated().map { ($0, $1) })
         try SetAside.note(db, scope, shape, id, .insert, fields: fields, now: now)
-        let operation = try Outbox.open(db, entity: shape.name, record: id.text, scope: owner)?.operation()
+        let operation = try Outbox.overlay(db, entity: shape.name, record: id.text, scope: owner)
         let before = shadow.overlaid(with: operation, shape: shape)
         try deleteRow(key)
         try Parked.remove(db, shape.name, id.text, owner)

@@ -32,7 +32,7 @@ enum TableRules {
 
 /// A table whose rows are spread over scopes by another rule than before. Rows that are in the same scope by both stay.
 /// The others go from this device as if their scope were left: what was not sent is set aside, what was sealed is still
-/// sent. The scopes that may hold rows of the table now are filled anew; nothing changes on the server.
+/// sent. The table gets what its scopes hold now; nothing changes on the server.
 struct RuleChange: Sendable {
     var table: String
     var old: SyncedTable.ScopeRule
@@ -69,10 +69,8 @@ struct RuleChange: Sendable {
             for scope in scopes where old.mayHold(scope) { try take(scope, before, shape, db) }
         }
         try place(db, shape)
-        for scope in scopes where new.mayHold(scope) && followed.contains(scope) {
-            guard try ScopeRecord.read(db, scope).checkpoint != nil else { continue }
-            try Bootstrap.begin(db, scope, isAsking: false)
-        }
+        try Backfills.note(
+            db, entity: table, fields: nil, scopes: scopes.filter { new.mayHold($0) && followed.contains($0) })
         try TableRules.note(db, table, new)
         try Pending.announce(db)
     }
@@ -103,7 +101,7 @@ struct RuleChange: Sendable {
                 shadow.place = row.map { shape.scope(ofKey: key, $0)?.name ?? "" } ?? ""
                 shadow.scope = shadow.state == .absent ? nil : shape.scope(ofKey: key, shadow.cells)?.name
                 if shadow.state == .absent, let id = shape.recordID(key), let place = shadow.place,
-                    try Outbox.open(db, entity: table, record: id.text, scope: place) != nil
+                    try Outbox.hasOpen(db, entity: table, record: id.text, scope: place)
                 {
                     shadow.scope = place
                 }
