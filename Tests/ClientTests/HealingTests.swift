@@ -62,7 +62,7 @@ struct HealingTests {
         #expect(try await server.head() == head)
     }
 
-    @Test("what had come later wins again, whoever is back first", arguments: [true])
+    @Test("what had come later wins again, whoever is back first", arguments: [true, false])
     func order(aFirst: Bool) async throws {
         let server = try RestorableServer()
         let (a, b) = (try await server.device("a"), try await server.device("b"))
