@@ -29,9 +29,9 @@ public enum RejectionCode {
 
     /// The protocol's own codes, which mean something to devices: no rule of an operator's may use them.
     package static let all: Set<String> = [
-        recordDeleted, operationMismatch, entityUnknown, directionForbidden, recordTooLarge, kindMismatch,
-        unsupportedOperation, unsendableValue, ruleFailed, groupFailed,
-        idNotAssigned, temporaryIDRefused, "conflict",
+        recordDeleted, operationMismatch, entityUnknown, directionForbidden, recordTooLarge,
+        kindMismatch, idNotAssigned, temporaryIDRefused, groupFailed, unsupportedOperation,
+        patchBaseUnknown, unsendableValue, ruleFailed, "conflict",
     ]
 
     /// Whether a rule of the operator's own may refuse with this code.

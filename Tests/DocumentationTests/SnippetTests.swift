@@ -20,6 +20,15 @@ struct SnippetTests {
         #expect(shown == compiled)
     }
 
+    @Test("So does each snippet of the page about conflicts", arguments: ["conflicts", "rules"])
+    func conflicts(name: String) throws {
+        let page = try String(
+            contentsOf: Self.root.appending(path: "Documentation/Conflicts.md"), encoding: .utf8)
+        let source = try String(contentsOf: Self.folder.appending(path: "ConflictSnippets.swift"), encoding: .utf8)
+        #expect(Snippet.shown(name, in: page) != nil)
+        #expect(Snippet.shown(name, in: page) == Snippet.compiled(name, in: source))
+    }
+
     @Test("A README with one letter changed is noticed")
     func plantedFault() throws {
         let source = "    // snippet: a\n    let x = 1\n\n      f(x)\n    // end snippet\n"

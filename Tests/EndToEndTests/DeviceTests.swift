@@ -89,6 +89,19 @@
             let report = try decoder.decode(FileReport.self, from: Data(status.output.utf8))
             #expect(report.rejected.map(\.code) == ["record_deleted"])
             #expect(report.tables == ["project", "task"])
+
+            // The device's list and the operator's; what is let go leaves the device's.
+            let listed = try await refused([folder.path("b"), "--json"])
+            #expect(listed.edits.map(\.code) == ["record_deleted"])
+            #expect(listed.edits.first?.fields == ["title": "'Butter'"])
+            let operators = try await refused(["--store", "sqlite:" + folder.path("s"), "--scope", "w:1", "--json"])
+            #expect(operators.status == 3)
+            #expect(operators.edits.map(\.sub) == ["ada"])
+            #expect(operators.edits.first?.record == "t")
+            let number = try #require(listed.edits.first?.number)
+            let left = try await refused([folder.path("b"), "--discard", String(number), "--json"])
+            #expect(left.status == 0 && left.edits.isEmpty)
+            #expect(try await refused([folder.path("b"), "--retry", "999", "--json"]).status == 1)
             #expect(await server.stop() == 0)
         }
 
@@ -126,6 +139,13 @@
             #expect(healed.status == 0 && healed.summary.repaired == 1)
             #expect(try sql("a", "SELECT name FROM project ORDER BY id") == ["Home", "Work"])
             #expect(await server.stop() == 0)
+        }
+
+        private func refused(_ arguments: [String]) async throws -> (status: Int32, edits: [RefusedEdit]) {
+            let result = try await ChildProcess(ServeTests.command, ["rejected"] + arguments).result()
+            let decoder = JSONDecoder()
+            decoder.dateDecodingStrategy = .iso8601
+            return (result.status, (try? decoder.decode([RefusedEdit].self, from: Data(result.output.utf8))) ?? [])
         }
 
         @Test func whatCannotBeSynced() async throws {
