@@ -89,7 +89,11 @@
                 let again = try await caller.push(operations, path: "/sync/push")
                 #expect(first.results.count == 2)
                 #expect(again.results.allSatisfy { $0["replayed"] as? Bool == true })
-                #expect(again.text.replacing(#","replayed":true"#, with: "") == first.text)
+                // Behind the verdicts an answer says when it was given.
+                let verdicts = [again, first].map { answer in
+                    answer.text.replacing(#","replayed":true"#, with: "").prefix { $0 != "]" }
+                }
+                #expect(verdicts[0] == verdicts[1])
                 #expect(try await caller.pullAll().count == 2)
             }
         }
