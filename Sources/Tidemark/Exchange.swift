@@ -9,8 +9,8 @@ struct Exchange: Sendable {
     var since: String?
     var acknowledged: [String: Int64]
     var operationCount: Int
-    /// The operation that is sent alone, and its size.
-    var onlyKey: OperationKey?
+    /// The operation that is sent alone, or the group, and its size; empty where the request can be made smaller.
+    var onlyKeys: [OperationKey]
     var onlyBytes: Int
     /// Marks behind those that turned out to be no edits, where nothing is sent.
     var marksLeft: Int
@@ -48,8 +48,9 @@ struct Exchange: Sendable {
         since = record.checkpoint
         acknowledged = try Outbox.acknowledgements(db, scope: scope)
         operationCount = entries.count
-        onlyKey = entries.count == 1 ? entries.first?.key : nil
-        onlyBytes = entries.count == 1 ? entries[0].members.count : 0
+        let isOne = entries.count == 1 || entries.first?.group != nil && Set(entries.map(\.group)).count == 1
+        onlyKeys = isOne ? entries.map(\.key) : []
+        onlyBytes = isOne ? entries.reduce(0) { $0 + $1.members.count } : 0
         // What a snapshot fills it brings too.
         wanted = record.bootstrap != nil ? [] : try Wanted.all(db, scope, limit: RecordFetch.requestLimit)
         marksLeft = entries.isEmpty ? try Pending.marks(db, layout, scope) : 0
@@ -97,17 +98,21 @@ struct Exchange: Sendable {
     }
 
     /// What this device answers itself to an operation that no request can carry.
-    func refusal(of key: OperationKey, bytes: Int, now: Int64) throws -> ApplyTransaction {
+    func refusal(now: Int64) throws -> ApplyTransaction {
         let refusal = Verdict.Refusal(
-            code: RejectionCode.recordTooLarge, detail: "The edit takes \(bytes) bytes, more than the server accepts.",
-            hint: "Keep large content apart from the record.")
+            code: RejectionCode.recordTooLarge, detail: "It takes \(onlyBytes) bytes, more than the server accepts.",
+            hint: "Keep large content apart from the record, and groups small.")
         var writer = JSONWriter(capacity: 256)
-        writer.raw("{\"results\":[{\"lane\":")
-        writer.string(key.lane)
-        writer.member("number", key.number)
-        writer.raw(",")
-        writer.raw(Verdict(.rejected, refusal: refusal).members())
-        writer.raw("}]}")
+        writer.raw("{\"results\":[")
+        for (index, key) in onlyKeys.enumerated() {
+            writer.raw(index == 0 ? "{\"lane\":" : ",{\"lane\":")
+            writer.string(key.lane)
+            writer.member("number", key.number)
+            writer.raw(",")
+            writer.raw(Verdict(.rejected, refusal: refusal).members())
+            writer.raw("}")
+        }
+        writer.raw("]}")
         var transaction = transaction(try Answer(body: writer.bytes), now: now)
         // The server has not taken this request, and so has not heard what it acknowledged.
         transaction.acknowledged = [:]

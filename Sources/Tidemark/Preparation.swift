@@ -32,10 +32,9 @@ actor Preparation {
         let now = wallClockMilliseconds()
         let changes = try await writer.read { db in try RuleChange.find(db, resolved, scopes, now: now) }
         for change in changes { try await writer.writeWithoutTransaction { db in try change.run(db) } }
-        var found = try await writer.write { db in try Installation.install(db, tables: resolved, scopes: scopes) }
-        for index in found.shapes.indices {
-            let table = tables.first { $0.name == found.shapes[index].name }
-            found.shapes[index].keepsDeleted = table?.keepsDeleted?.milliseconds
+        let tables = tables
+        let found = try await writer.write { db in
+            try Installation.install(db, tables: resolved, scopes: scopes).adding(tables, db)
         }
         layout = found
         return found
@@ -66,15 +65,8 @@ actor Preparation {
         do { declarations = try response.body.withUnsafeBytes { try Declarations(from: $0) } } catch {
             throw Failure(error, scope: scope)
         }
-        for table in tables {
-            let declared = declarations[table.name]?.conflict ?? .mergeFields
-            guard let expected = table.conflicts, expected != declared else { continue }
-            throw SyncError(
-                .declarationMismatch,
-                "The app expects '\(expected.rawValue)' for '\(table.name)', "
-                    + "the server declares '\(declared.rawValue)'.",
-                hint: "Change `conflicts:` in the app or the entity's `conflict` on the server.")
-        }
+        for table in tables { try table.check(declarations.entity(table.name)) }
+        try layout?.checkIDs(declarations)
         let fingerprint = response.header(ProtocolVersion.declarationsHeader)
         known = fingerprint
         heard = fingerprint

@@ -12,6 +12,8 @@ extension RecordState {
             self = .parked(reason: reason)
         } else if let key, try RecordTable(shape).shadow(db, key)?.mark != nil {
             self = .pending
+        } else if try Waiting.holds(db, RecordName(entity: shape.name, record: id.text)) {
+            self = .pending
         } else if try Outbox.hasOpen(db, entity: shape.name, record: id.text) {
             self = .sent
         } else if let culprit = try Quarantine.culprit(db, of: RecordName(entity: shape.name, record: id.text)) {

@@ -26,6 +26,8 @@ public struct RejectedOperation: Hashable, Sendable, Identifiable {
     public var isDelete: Bool
     /// The fields as they were edited.
     public var fields: [String: Value]
+    /// The group that it was made in: what has the same one was refused together.
+    public var group: String?
     /// Why, for programs: a code of the protocol or of the operator's own rules.
     public var code: String
     /// Why, for people.
@@ -40,11 +42,12 @@ public struct RejectedOperation: Hashable, Sendable, Identifiable {
 
 extension RejectedOperation {
     private static let columns = """
-        id, scope, entity, record, kind, \(contentSQL), code, detail, hint, finished_at, is_insert
+        id, scope, entity, record, kind, \(contentSQL), code, detail, hint, finished_at, is_insert,
+        in_group
         """
 
     /// The sealed members, or, of one that travels as a patch, the fields that it stands for.
-    static let contentSQL = "coalesce('\"fields\":' || CAST(content AS TEXT), members)"
+    static let contentSQL = "coalesce('\"fields\":' || CAST(content AS TEXT), resolved, members)"
 
     static func all(_ db: Database) throws -> [RejectedOperation] {
         guard try LibrarySchema.isInstalled(db) else { return [] }
@@ -64,8 +67,8 @@ extension RejectedOperation {
         guard let scope = Scope(row.text(1)) else { return nil }
         return RejectedOperation(
             id: row.integer(0), scope: scope, entity: row.text(2), record: row.text(3), isInsert: row.integer(10) != 0,
-            isDelete: row.text(4) == Operation.Kind.delete.rawValue, fields: fields(row.blob(5)), code: row.text(6),
-            detail: row.text(7), hint: row.text(8), rejectedAt: row.integer(9))
+            isDelete: row.text(4) == Operation.Kind.delete.rawValue, fields: fields(row.blob(5)),
+            group: row.optionalText(11), code: row.text(6), detail: row.text(7), hint: row.text(8), rejectedAt: row.integer(9))
     }
 
     /// The fields out of the sealed members, which may lack what an operation on the wire must have.
@@ -123,11 +126,21 @@ extension RejectedOperation {
         try Quarantine(db: db, layout: layout).release()
     }
 
+    /// Edits of one group that never left this device go together.
     func discard(_ db: Database, _ layout: Layout) throws {
+        try discardAlone(db, layout)
+        if group != nil {
+            for other in try Self.all(db) where try other.group == group && other.isLocal(db) == true {
+                try other.discardAlone(db, layout)
+            }
+        }
+        try Quarantine(db: db, layout: layout).release()
+    }
+
+    private func discardAlone(_ db: Database, _ layout: Layout) throws {
         guard let isLocal = try isLocal(db) else { return }
         try remove(db)
         try undo(db, layout, isLocal: isLocal)
-        try Quarantine(db: db, layout: layout).release()
     }
 
     private func undo(_ db: Database, _ layout: Layout, isLocal: Bool) throws {

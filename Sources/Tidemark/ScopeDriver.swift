@@ -260,13 +260,14 @@ actor ScopeDriver {
             throw SyncError(.answerUnusable, "The page was too large.", hint: "Smaller ones are asked for.")
         }
         guard status == 413 else { return }
-        if exchange.operationCount > 1 {
+        if exchange.onlyKeys.isEmpty, exchange.operationCount > 1 {
             operationLimit = max(1, exchange.operationCount / 2)
             throw SyncError(.answerUnusable, "The request was too large.", hint: "It is sent in smaller parts.")
         }
         // Alone and still too large: it would stop everything behind it for ever. A small one is not at fault.
-        guard let key = exchange.onlyKey, exchange.onlyBytes >= Self.leastTooLarge else { return }
-        let verdict = try exchange.refusal(of: key, bytes: exchange.onlyBytes, now: wallClockMilliseconds())
+        guard let key = exchange.onlyKeys.first, exchange.onlyKeys.count > 1 || exchange.onlyBytes >= Self.leastTooLarge
+        else { return }
+        let verdict = try exchange.refusal(now: wallClockMilliseconds())
         let outcome = try await database {
             try await self.preparation.writer.writeWithoutTransaction { db in try verdict.run(db) }
         }
@@ -315,6 +316,7 @@ actor ScopeDriver {
                 if outcome.pageTaken, !outcome.hasMore {
                     try Outbox.prune(db, before: prune)
                     try KeptRecords.prune(db, transaction.layout, now: transaction.now)
+                    try Alias.prune(db, now: transaction.now)
                 }
                 return (outcome, try Pending.exists(db, transaction.layout, transaction.scope))
             }

@@ -220,11 +220,14 @@ public actor SyncEngine {
     // MARK: Records
 
     /// How the record stands between this device and the server. `id` is the id on the wire: a text key as it is, an
-    /// integer key in decimal, any other as the canonical JSON array of its values.
+    /// integer key in decimal, any other as the canonical JSON array of its values. A temporary id will do.
     public func state(of table: String, id: String) async throws -> RecordState {
         try await install()
-        guard let shape = await preparation.layout?[table], let record = RecordID(id) else { return .confirmed }
-        return try await writer.read { db in try RecordState(db, shape, record) }
+        guard let shape = await preparation.layout?[table] else { return .confirmed }
+        return try await writer.read { db in
+            guard let record = RecordID(try Self.canonicalID(of: id, in: table, db)) else { return .confirmed }
+            return try RecordState(db, shape, record)
+        }
     }
 
     /// The edits that were refused and are kept, oldest first, each with those that wait for it.

@@ -30,6 +30,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         case tableUnsupported = "table_unsupported"
         /// The engine was given scopes or tables that do not fit together.
         case configurationInvalid = "configuration_invalid"
+        /// Edits that cannot be one group.
+        case groupImpossible = "group_impossible"
         /// The file was written by a newer version of the library.
         case schemaUnsupported = "schema_unsupported"
         /// A decision about a record that is deleted, of which too little is known to make it anew.
@@ -69,7 +71,7 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
             .checkpointExpired:
             .wait
         case .unauthenticated, .scopeForbidden, .requestRefused, .declarationMismatch, .tableUnsupported,
-            .configurationInvalid, .schemaUnsupported, .recordGone:
+            .configurationInvalid, .schemaUnsupported, .recordGone, .groupImpossible:
             .needsApp
         }
     }

@@ -11,7 +11,8 @@ extension SyncStatus {
             return
         }
         let marks = try Pending.marks(db)
-        pending = marks.count
+        unnamed = try Pending.count(db, "SELECT count(*) FROM tidemark_waiting")
+        pending = marks.count + unnamed
         waiting = try Pending.waiting(db, followed: scopes)
         let oldest =
             try Query(

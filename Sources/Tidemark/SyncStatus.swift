@@ -49,6 +49,8 @@ public struct SyncStatus: Hashable, Sendable {
     public var pending = 0
     /// Those of them that belong to a scope which this engine does not follow: they wait until one does.
     public var waiting = 0
+    /// Those of them that name another record by its temporary id and wait until it has its own.
+    public var unnamed = 0
     /// When the oldest edit without a verdict was made.
     public var pendingSince: Date?
     /// Operations sealed for sending, without a verdict.

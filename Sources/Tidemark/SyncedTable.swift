@@ -18,21 +18,43 @@ public struct SyncedTable: Hashable, Sendable {
     public var conflicts: ConflictPolicy?
     /// For how long rows that were deleted elsewhere are kept for ``SyncEngine/restore(_:)``; `nil`: not at all.
     public var keepsDeleted: Duration?
+    /// Who the app counts on to make the ids of new records; it is compared with what the server declares.
+    public var ids: EntityDeclaration.IDSource?
+    /// Places in JSON documents that hold ids of other records. Foreign keys need not be named.
+    public var references: [DocumentID]
+
+    /// A place in JSON documents of one column that holds ids of another table's records.
+    public struct DocumentID: Hashable, Sendable {
+        /// The column that holds the documents, as text.
+        public var column: String
+        /// Where in a document: names, `[0]` and `[*]` behind `$`, as in `$.items[*].order_id`.
+        public var path: String
+        /// The table whose ids stand there.
+        public var table: String
+
+        /// A place in a column's JSON documents.
+        public static func json(_ column: String, path: String, to table: String) -> DocumentID {
+            DocumentID(column: column, path: path, table: table)
+        }
+    }
 
     /// A table by its name.
     public static func table(
         _ name: String, scope: ScopeRule? = nil, conflicts: ConflictPolicy? = nil,
-        keepsDeleted: Duration? = nil
+        ids: EntityDeclaration.IDSource? = nil, references: [DocumentID] = [], keepsDeleted: Duration? = nil
     ) -> SyncedTable {
-        SyncedTable(name: name, scope: scope, conflicts: conflicts, keepsDeleted: keepsDeleted)
+        SyncedTable(
+            name: name, scope: scope, conflicts: conflicts, keepsDeleted: keepsDeleted, ids: ids, references: references)
     }
 
     /// The table of a GRDB record type, so that a typo does not compile.
     public static func table<Record: TableRecord>(
         _ record: Record.Type, scope: ScopeRule? = nil, conflicts: ConflictPolicy? = nil,
-        keepsDeleted: Duration? = nil
+        ids: EntityDeclaration.IDSource? = nil, references: [DocumentID] = [], keepsDeleted: Duration? = nil
     ) -> SyncedTable {
-        SyncedTable(name: record.databaseTableName, scope: scope, conflicts: conflicts, keepsDeleted: keepsDeleted)
+        SyncedTable(
+            name: record.databaseTableName, scope: scope, conflicts: conflicts, keepsDeleted: keepsDeleted, ids: ids,
+            references: references)
     }
 
     /// Each table with its rule, or an error that says what does not fit together.
@@ -78,5 +100,20 @@ extension SyncedTable.ScopeRule {
                 .configurationInvalid, "'\(prefix)' is not the beginning of a scope's name.",
                 hint: "A scope's name is made of letters, digits and '._:@-'.")
         }
+    }
+}
+
+extension SyncedTable {
+    /// Holds what the app counts on against what the operator declared.
+    func check(_ declared: EntityDeclaration) throws {
+        try check(conflicts?.rawValue, declared.conflict.rawValue, "conflicts", "conflict")
+        try check(ids?.rawValue, declared.ids.rawValue, "ids", "ids")
+    }
+
+    private func check(_ expected: String?, _ declared: String, _ here: String, _ there: String) throws {
+        guard let expected, expected != declared else { return }
+        throw SyncError(
+            .declarationMismatch, "The app expects '\(expected)' for '\(name)', the server declares '\(declared)'.",
+            hint: "Change `\(here):` in the app or the entity's `\(there)` on the server.")
     }
 }

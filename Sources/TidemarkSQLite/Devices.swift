@@ -44,6 +44,25 @@ enum Devices {
         return (devices ?? 0, lanes ?? 0)
     }
 
+    /// A device that is gone names nothing any more by the ids that it had made up for a while.
+    private static func forgetAliases(_ db: Database, madeBefore moment: Int64, limit: Int) throws {
+        let old = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT principal, client, entity, temporary FROM alias INDEXED BY alias_age WHERE made_at < ?
+                AND (principal, client) NOT IN (SELECT principal, client FROM device)
+                AND (principal, client) NOT IN (SELECT principal, client FROM lane) LIMIT ?
+                """,
+            arguments: [moment, limit])
+        let delete = try db.cachedStatement(
+            sql: "DELETE FROM alias WHERE principal = ? AND client = ? AND entity = ? AND temporary = ?")
+        for row in old {
+            try delete.execute(arguments: [
+                row[0] as String, row[1] as String, row[2] as String, row[3] as String,
+            ])
+        }
+    }
+
     static func forget(
         _ db: Database, scope: Int64, devicesBefore: Int64, lanesBefore: Int64, limit: Int
     ) throws -> (devices: Int, lanes: Int) {
@@ -73,6 +92,7 @@ enum Devices {
             try db.execute(sql: "DELETE FROM verdict WHERE lane = ?", arguments: [lane])
             try db.execute(sql: "DELETE FROM lane WHERE id = ?", arguments: [lane])
         }
+        try forgetAliases(db, madeBefore: lanesBefore, limit: limit)
         return (devices.count, lanes.count)
     }
 }

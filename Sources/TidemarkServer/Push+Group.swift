@@ -36,7 +36,7 @@ extension Push {
         do {
             try writer.attempt {
                 for (index, sealed) in fresh.enumerated() {
-                    guard let verdict = try take(sealed), !verdict.tookEffect else { continue }
+                    guard let verdict = try take(sealed), verdict.isFailure else { continue }
                     throw Failed(index: index, verdict: verdict)
                 }
             }
@@ -63,6 +63,13 @@ extension Push {
 }
 
 extension Verdict {
+    fileprivate var isFailure: Bool {
+        switch status {
+        case .conflict, .rejected, .deferred: true
+        case .applied, .merged, .settled: false
+        }
+    }
+
     fileprivate static func groupFailed(_ detail: String, after: Int64?) -> Verdict {
         var verdict = Verdict(
             .rejected,

@@ -38,7 +38,7 @@ extension Push {
         guard let record = try knownID(of: operation) else {
             return try insert(resolved, under: temporary, declaration, seen: seen)
         }
-        if resolved.kind == .upsert, resolved.baseVersion == nil,
+        if resolved.kind == .upsert, resolved.baseVersion == nil, resolved.original == nil,
             let row = try writer.newest(entity: operation.entity, record: record), row.payload == nil
         {
             // The insert was made here before, and somebody deleted the record since: it does not come back (I6).
@@ -53,7 +53,9 @@ extension Push {
     private func unassigned(
         _ operation: Operation, _ record: RecordID, _ declaration: EntityDeclaration
     ) throws -> (Verdict, isVerbatim: Bool)? {
+        // What comes back after lost history had its id from the server.
         guard declaration.ids == .server, !access.isService, operation.kind == .upsert, operation.baseVersion == nil,
+            operation.original == nil,
             try writer.newest(entity: operation.entity, record: record) == nil
         else { return nil }
         return refused(

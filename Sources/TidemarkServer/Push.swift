@@ -159,7 +159,11 @@ extension Push {
     private mutating func apply(_ operation: Operation, lane: LaneName) throws -> (Verdict, isVerbatim: Bool) {
         if operation.kind == .void { return (Verdict(.applied), false) }
         // Not lost after all: its lane is not known any more, its effect is.
-        if let original = operation.original, writer.state.history.holds(original) { return (Verdict(.settled), false) }
+        if let original = operation.original, writer.state.history.holds(original) {
+            var verdict = Verdict(.settled)
+            verdict.id = try knownID(of: operation)
+            return (verdict, false)
+        }
         guard let declaration = server.declaration(of: operation.entity) else {
             return refused(
                 RejectionCode.entityUnknown, "Entity \(operation.entity) is not declared on this server.",

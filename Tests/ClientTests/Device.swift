@@ -71,7 +71,7 @@ final class Device: Sendable {
 
     init(
         _ schema: String, tables: [String], server: SyncServer? = nil, in directory: TestDirectory? = nil,
-        name: String = "device", usesPool: Bool = false
+        name: String = "device", usesPool: Bool = false, synced: [SyncedTable]? = nil
     ) async throws {
         let directory = try directory ?? TestDirectory()
         self.directory = directory
@@ -79,7 +79,7 @@ final class Device: Sendable {
         writer = usesPool ? try DatabasePool(path: path) : try DatabaseQueue(path: path)
         let server = try server ?? Self.server(in: directory, name: "server-of-\(name)")
         wire = Wire(to: InProcessTransport(to: server) { _ in .readWrite(as: "ada") })
-        self.tables = tables.map { .table($0) }
+        self.tables = synced ?? tables.map { .table($0) }
         try await writer.write { db in try db.execute(sql: schema) }
         try await engine().install()
     }

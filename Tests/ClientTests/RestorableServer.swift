@@ -14,22 +14,27 @@ actor RestorableServer {
     private var store: SQLiteStore
     private(set) var server: SyncServer
     private var devices: [Device] = []
+    private let entities: [EntityDeclaration]
 
     static let schema = """
         CREATE TABLE note (id TEXT PRIMARY KEY, title TEXT, body TEXT, rank INTEGER);
         CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT);
         """
 
-    init() throws {
+    init(entities: [EntityDeclaration] = []) throws {
+        self.entities = entities
         directory = try TestDirectory()
         path = directory.url.appending(path: "store.sqlite")
         store = try SQLiteStore(path: path.path)
-        server = SyncServer(store: store)
+        server = SyncServer(store: store, entities: entities)
     }
 
-    func device(_ name: String) async throws -> Device {
+    func device(
+        _ name: String, schema: String = RestorableServer.schema,
+        synced: [SyncedTable] = [.table("note"), .table("tag")]
+    ) async throws -> Device {
         let device = try await Device(
-            Self.schema, tables: ["note", "tag"], server: server, in: directory, name: name)
+            schema, tables: [], server: server, in: directory, name: name, synced: synced)
         devices.append(device)
         return device
     }
@@ -38,7 +43,7 @@ actor RestorableServer {
         try store.close()
         try work()
         store = try SQLiteStore(path: path.path)
-        server = SyncServer(store: store)
+        server = SyncServer(store: store, entities: entities)
         for device in devices {
             await device.wire.connect(to: InProcessTransport(to: server) { _ in .readWrite(as: "ada") })
         }

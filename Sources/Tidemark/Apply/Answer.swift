@@ -89,7 +89,7 @@ struct Answer: Hashable, Sendable {
 /// One change of a page, still in the page's bytes.
 struct IncomingChange {
     /// `absent`: there is no such record; an answer to a question for it by name.
-    enum Kind { case upsert, delete, absent, unknown }
+    enum Kind { case upsert, delete, idmap, absent, unknown }
 
     var kind: Kind = .unknown
     var entity: JSONReader.Text
@@ -104,6 +104,9 @@ struct IncomingChange {
     var base: Version?
     /// A delete: the record lives on in another scope.
     var isMove = false
+    /// An idmap: the temporary id, and whose it is.
+    var temporary: JSONReader.Text?
+    var client: JSONReader.Text?
 
     /// `nil` for an element that lacks what every change has: a kind of a newer server.
     static func read(from reader: inout JSONReader) throws(JSONError) -> IncomingChange? {
@@ -116,6 +119,7 @@ struct IncomingChange {
         var isPartial = false
         var base: Version?
         var isMove = false
+        var (temporary, client): (JSONReader.Text?, JSONReader.Text?)
         try reader.enterObject()
         while let name = try reader.nextMember() {
             if reader.matches(name, "type") {
@@ -126,6 +130,8 @@ struct IncomingChange {
                     kind = .upsert
                 } else if reader.matches(type, "delete") {
                     kind = .delete
+                } else if reader.matches(type, "idmap") {
+                    kind = .idmap
                 } else if reader.matches(type, "none") {
                     kind = .absent
                 }
@@ -145,6 +151,10 @@ struct IncomingChange {
                 base = try reader.readInteger()
             } else if reader.matches(name, "moved") {
                 isMove = try reader.readBool()
+            } else if reader.matches(name, "tempId") {
+                temporary = try reader.readText()
+            } else if reader.matches(name, "clientId") {
+                client = try reader.readText()
             } else {
                 try reader.skip()
             }
@@ -152,6 +162,6 @@ struct IncomingChange {
         guard let entity, let id, let version else { return nil }
         return IncomingChange(
             kind: kind, entity: entity, id: id, version: version, data: data, patches: patches, isPartial: isPartial,
-            base: base, isMove: isMove)
+            base: base, isMove: isMove, temporary: temporary, client: client)
     }
 }

@@ -35,6 +35,9 @@ final class Applier {
     let db: Database
     let scope: Scope
     let now: Int64
+    let layout: Layout
+    /// `nil` where the server assigns no ids.
+    let identity: Identity?
     var record: ScopeRecord
     var outcome = Outcome()
     private(set) var tables: [String: ApplyTable] = [:]
@@ -59,6 +62,8 @@ final class Applier {
         self.now = now
         self.record = record
         scope = record.scope
+        self.layout = layout
+        identity = try Identity(db, layout, declarations)
         for shape in layout.shapes(in: scope) where entities?.contains(shape.name) ?? true {
             tables[shape.name] = ApplyTable(shape, in: scope, declared: declarations.entity(shape.name))
         }
@@ -78,6 +83,7 @@ final class Applier {
         hadAhead = try !Ahead.isEmpty(db, scope)
         hadWaiting = try Parked.isAnyWaiting(db)
         hadRefusals = try Quarantine.hasRefusals(db)
+        try adoptIDs(answer.results)
         for result in answer.results { try apply(result.key, result.verdict) }
         if let page {
             try apply(page, body: answer.body)
@@ -118,14 +124,11 @@ final class Applier {
         try reader.enterArray()
         while try reader.nextElement() {
             outcome.received += 1
-            guard let change = try IncomingChange.read(from: &reader), let table = table(change, reader),
-                change.kind == .upsert || change.kind == .delete
-            else {
+            guard let change = try IncomingChange.read(from: &reader) else {
                 outcome.skipped += 1
                 continue
             }
-            try seen?.note(change, table, reader)
-            try apply(change, table, reader)
+            try apply(change, reader, noting: seen)
         }
         // The statements point into the page's bytes, which end here.
         for table in tables.values { table.end() }
@@ -149,6 +152,18 @@ final class Applier {
     }
 
     // MARK: One change
+
+    private func apply(_ change: IncomingChange, _ reader: JSONReader, noting seen: SeenRecords?) throws {
+        switch change.kind {
+        case .upsert, .delete:
+            guard let table = table(change, reader) else { break }
+            try seen?.note(change, table, reader)
+            return try apply(change, table, reader)
+        case .idmap: if try adopt(change, reader) { return }
+        case .absent, .unknown: break
+        }
+        outcome.skipped += 1
+    }
 
     private func apply(_ change: IncomingChange, _ table: ApplyTable, _ reader: JSONReader) throws {
         if change.kind == .delete, let base = change.base {

@@ -26,7 +26,9 @@ struct Healing {
         var moved: [OperationKey: Int64] = [:]
         for id in try lost(scope, above: marks) {
             guard let lost = try self.lost(id) else { continue }
-            var operation = try lost.entry.operation()
+            var operation = try lost.entry.sealedOperation()
+            // The record had an id by then, and gets it again if it is free.
+            if operation.tempID != nil { operation.id = RecordID(lost.entry.record) }
             operation.original = original(of: operation, lost, epoch)
             operation.baseNumber = operation.baseNumber.flatMap { number in
                 moved[OperationKey(lane: lost.entry.key.lane, number: number)]

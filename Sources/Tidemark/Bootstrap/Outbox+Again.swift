@@ -57,7 +57,10 @@ extension Outbox {
         // A lane that two copies number in is not used any more.
         try Query(db, "DELETE FROM tidemark_lane WHERE id = ?1").execute([.text(entry.key.lane)])
         var numbers = try LaneNumbers(db, lane: randomHex(bytes: 16))
-        try seal(db, entry, again: .mismatch, key: numbers.take())
+        // A group stays together.
+        for entry in try entry.group.map({ try rest(db, of: $0, after: 0) }) ?? [entry] {
+            try seal(db, entry, again: .mismatch, key: numbers.take())
+        }
         try numbers.store(db, scope: scope)
         return true
     }

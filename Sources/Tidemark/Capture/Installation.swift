@@ -54,7 +54,9 @@ enum Installation {
                       tidemark_row INTEGER PRIMARY KEY, \(columns)tidemark_state INTEGER NOT NULL,
                       tidemark_version INTEGER, tidemark_bases TEXT, tidemark_mark INTEGER,
                       tidemark_since INTEGER, tidemark_edited INTEGER, tidemark_scope TEXT, tidemark_place TEXT,
-                      UNIQUE (\(key)));
+                      tidemark_group TEXT, UNIQUE (\(key)));
+                    CREATE INDEX \(quoted(shape.shadowName + ".group")) ON \(shape.shadowSQL)(tidemark_group)
+                      WHERE tidemark_group IS NOT NULL;
                     CREATE INDEX \(quoted(shape.shadowName + ".mark"))
                       ON \(shape.shadowSQL)(tidemark_place, tidemark_mark) WHERE tidemark_mark IS NOT NULL;
                     """)
@@ -91,8 +93,8 @@ enum Installation {
                 """)
     }
 
-    /// What a migration wrote with capture off may have put edited rows into other scopes.
-    private static func refreshPlaces(_ db: Database, _ shape: TableShape) throws {
+    /// What was written with capture off may have put edited rows into other scopes.
+    static func refreshPlaces(_ db: Database, _ shape: TableShape) throws {
         guard shape.isScopedByColumn else { return }
         let isRow = shape.key.map { "t.\($0.sql) = shadow.\($0.sql)" }.joined(separator: " AND ")
         try db.execute(
@@ -135,6 +137,8 @@ struct Layout: Hashable, Sendable {
     var shapes: [TableShape]
     var clientID: String
     var schemaVersion: Int64
+    /// Places in JSON documents that hold ids, as the app declared them.
+    var documents: [DocumentReference] = []
 
     subscript(_ table: String) -> TableShape? { shapes.first { $0.name == table } }
     /// The tables that may hold rows of a scope; those whose scope is constant hold nothing else.

@@ -16,13 +16,6 @@ struct Dependence {
         var columns: [String]
     }
 
-    enum Finding {
-        /// It goes, after these numbers of its lane.
-        case free(needs: [Int64])
-        /// It waits for the record whose insert was refused.
-        case held(by: RecordName)
-    }
-
     private let db: Database
     private let layout: Layout
     private let references: [String: [Reference]]
@@ -64,27 +57,37 @@ struct Dependence {
         for (name, number) in open where parents.contains(name.entity) { fresh[name] = number }
     }
 
-    func look(
-        _ shape: TableShape, _ id: RecordID, _ key: [Cell], _ row: [Cell], _ operation: Operation
-    ) throws
-        -> Finding
-    {
-        guard hasCulprits || !fresh.isEmpty, let references = references[shape.name], operation.setsFields else {
-            return .free(needs: [])
+    /// The record whose refused insert stands in the way of an edit.
+    func culprit(
+        behind operation: Operation, _ shape: TableShape, _ id: RecordID, _ key: [Cell], _ row: [Cell]
+    ) throws -> RecordName? {
+        guard hasCulprits else { return nil }
+        for name in names(in: operation, shape, id, key, row) {
+            if let culprit = try Quarantine(db: db, layout: layout).culprit(behind: name) { return culprit }
         }
+        return nil
+    }
+
+    /// The numbers of the lane after which an edit goes.
+    func needs(
+        of operation: Operation, _ shape: TableShape, _ id: RecordID, _ key: [Cell], _ row: [Cell]
+    ) -> [Int64] {
+        guard !fresh.isEmpty else { return [] }
         var needs: [Int64] = []
-        for reference in references {
-            guard let name = name(reference, shape, key, row, operation),
-                name != RecordName(entity: shape.name, record: id.text)
-            else { continue }
-            if hasCulprits, let culprit = try Quarantine(db: db, layout: layout).culprit(behind: name) {
-                return .held(by: culprit)
-            }
-            if let number = fresh[name], needs.count < Operation.needLimit, !needs.contains(number) {
-                needs.append(number)
-            }
+        for name in names(in: operation, shape, id, key, row) {
+            guard let number = fresh[name], needs.count < Operation.needLimit, !needs.contains(number) else { continue }
+            needs.append(number)
         }
-        return .free(needs: needs)
+        return needs
+    }
+
+    /// The other records that the operation refers to.
+    private func names(
+        in operation: Operation, _ shape: TableShape, _ id: RecordID, _ key: [Cell], _ row: [Cell]
+    ) -> [RecordName] {
+        guard operation.setsFields, let references = references[shape.name] else { return [] }
+        let own = RecordName(entity: shape.name, record: id.text)
+        return references.compactMap { name($0, shape, key, row, operation) }.filter { $0 != own }
     }
 
     /// The record that a foreign key refers to, where the operation sets it.

@@ -74,7 +74,9 @@ enum LibrarySchema {
             entity TEXT NOT NULL, record TEXT NOT NULL, kind TEXT NOT NULL, members BLOB NOT NULL,
             content BLOB, is_insert INTEGER NOT NULL DEFAULT 0, edited_at INTEGER, sealed_at INTEGER NOT NULL,
             sent_at INTEGER, finished_at INTEGER, status TEXT, version INTEGER, code TEXT, detail TEXT, hint TEXT,
-            again INTEGER);
+            again INTEGER,
+            -- The same members with ids for temporary ones, to read here; and the group that it is taken with.
+            resolved BLOB, in_group TEXT);
         CREATE INDEX tidemark_operation_again ON tidemark_operation(scope, again) WHERE again IS NOT NULL;
         CREATE UNIQUE INDEX tidemark_operation_key ON tidemark_operation(lane, number);
         CREATE INDEX tidemark_operation_open ON tidemark_operation(scope, id) WHERE finished_at IS NULL;
@@ -127,6 +129,27 @@ enum LibrarySchema {
         CREATE TABLE tidemark_backfill_seen(
             scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
             PRIMARY KEY (scope, entity, record)) WITHOUT ROWID;
+
+        -- What temporary ids stand for. again: one was used here after it had gone.
+        CREATE TABLE tidemark_alias(
+            entity TEXT NOT NULL, temporary TEXT NOT NULL, record TEXT NOT NULL, made_at INTEGER NOT NULL,
+            again INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (entity, temporary)) WITHOUT ROWID;
+        CREATE INDEX tidemark_alias_again ON tidemark_alias(again) WHERE again;
+        CREATE INDEX tidemark_alias_age ON tidemark_alias(made_at);
+
+        -- Sealed operations that name another record by its temporary id.
+        CREATE TABLE tidemark_ref(
+            entity TEXT NOT NULL, temporary TEXT NOT NULL, operation INTEGER NOT NULL,
+            PRIMARY KEY (entity, temporary, operation)) WITHOUT ROWID;
+
+        -- Records that cannot be sealed before another one, which they name by its temporary id, has its own.
+        CREATE TABLE tidemark_waiting(
+            entity TEXT NOT NULL, record TEXT NOT NULL, parent_entity TEXT NOT NULL, parent TEXT NOT NULL,
+            PRIMARY KEY (entity, record)) WITHOUT ROWID;
+        CREATE INDEX tidemark_waiting_parent ON tidemark_waiting(parent_entity, parent);
+
+        -- Holds rows only inside a transaction that puts ids in the place of others.
+        CREATE TABLE tidemark_renaming(old PRIMARY KEY, new) WITHOUT ROWID;
 
         -- Edits that met somebody else's. fields: base, mine, theirs and result of each, as JSON. whole: the row as it
         -- was meant here, where it may have to be made anew. operation: kept with it until it is decided.

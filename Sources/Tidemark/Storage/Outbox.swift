@@ -12,9 +12,15 @@ struct OutboxEntry: Hashable, Sendable {
     var members: [UInt8]
     /// Its fields whole, where the members carry patches.
     var content: [UInt8]?
+    /// The same with ids in the place of temporary ones: what the operation means on this device by now.
+    var resolved: [UInt8]?
+    /// The group that it is taken with, or not at all.
+    var group: String?
 
     /// The operation on the wire: its key is spliced in front of what was sealed.
-    func append(to writer: inout JSONWriter) {
+    func append(to writer: inout JSONWriter) { append(members, to: &writer) }
+
+    private func append(_ members: [UInt8], to writer: inout JSONWriter) {
         writer.raw("{\"lane\":")
         writer.string(key.lane)
         writer.member("number", key.number)
@@ -23,10 +29,15 @@ struct OutboxEntry: Hashable, Sendable {
         writer.raw("}")
     }
 
-    /// The operation with all its fields whole, however it travels.
-    func operation() throws(JSONError) -> Operation {
+    /// The operation with all its fields whole, however it travels, and with the ids that are known by now.
+    func operation() throws(JSONError) -> Operation { try operation(resolved ?? members) }
+
+    /// The operation as it was sealed, with all its fields whole.
+    func sealedOperation() throws(JSONError) -> Operation { try operation(members) }
+
+    private func operation(_ members: [UInt8]) throws(JSONError) -> Operation {
         var writer = JSONWriter(capacity: members.count + 64)
-        append(to: &writer)
+        append(members, to: &writer)
         var operation = try writer.bytes.reading { (reader: inout JSONReader) throws(JSONError) -> Operation in
             try Operation.read(from: &reader).1
         }
@@ -41,12 +52,14 @@ struct OutboxEntry: Hashable, Sendable {
 
 /// The durable queue of operations. Nothing leaves it but by its own verdict, by exact key.
 enum Outbox {
-    private static let columns = "id, lane, number, entity, record, kind = 'delete', members, content"
+    static let columns =
+        "id, lane, number, entity, record, kind = 'delete', members, content, resolved, in_group"
 
-    private static func entry(_ row: Query) -> OutboxEntry {
+    static func entry(_ row: Query) -> OutboxEntry {
         OutboxEntry(
             id: row.integer(0), key: OperationKey(lane: row.text(1), number: row.integer(2)), entity: row.text(3),
-            record: row.text(4), isDelete: row.integer(5) != 0, members: row.blob(6), content: row.optionalBlob(7))
+            record: row.text(4), isDelete: row.integer(5) != 0, members: row.blob(6), content: row.optionalBlob(7),
+            resolved: row.optionalBlob(8), group: row.optionalText(9))
     }
 
     /// Operations without a verdict, oldest first.
@@ -116,15 +129,16 @@ enum Outbox {
             db,
             """
             INSERT INTO tidemark_operation(
-              scope, lane, number, entity, record, kind, members, edited_at, sealed_at, content, is_insert)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+              scope, lane, number, entity, record, kind, members, edited_at, sealed_at, content, is_insert,
+              in_group)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
             """
         ).execute([
             .text(scope.name), .text(key.lane), .integer(key.number), .text(operation.entity),
-            .text(operation.id?.text ?? ""), .text(operation.kind.rawValue),
+            .text((operation.tempID ?? operation.id)?.text ?? ""), .text(operation.kind.rawValue),
             .blob((patched ?? operation).sealedMembers()), .optional(editedAt), .integer(now),
             patched == nil ? .null : .blob(operation.fields.bytes),
-            .integer(operation.isInsert ? 1 : 0),
+            .integer(operation.isInsert ? 1 : 0), .optional(operation.group),
         ])
     }
 
@@ -202,6 +216,14 @@ enum Outbox {
             WHERE finished_at < ?1 AND status NOT IN ('rejected', 'conflict')
             """
         ).execute([.integer(before)])
+        guard db.changesCount > 0 else { return }
+        try Query(
+            db,
+            """
+            DELETE FROM tidemark_ref
+            WHERE NOT EXISTS (SELECT 1 FROM tidemark_operation WHERE tidemark_operation.id = tidemark_ref.operation)
+            """
+        ).execute()
     }
 }
 

@@ -22,12 +22,22 @@ struct Sealing {
         let hasRefusals: Bool
         let hasAhead: Bool
         var dependence: Dependence
+        /// `nil` where the server assigns no ids.
+        let identity: Identity?
+        var hasWaiting: Bool
+        /// Records whose sealing has begun and waits for that of a record they name.
+        var underWay: [RecordName] = []
+        /// Records that were looked at before their turn.
+        var early: Set<RecordName> = []
+        /// The group that is being sealed.
+        var group: String?
     }
 
     private struct Marked: Comparable {
         var mark: Int64
         var table: Int
         var row: Int64
+        var group: String?
 
         static func < (lhs: Marked, rhs: Marked) -> Bool {
             (lhs.mark, lhs.table, lhs.row) < (rhs.mark, rhs.table, rhs.row)
@@ -52,18 +62,13 @@ struct Sealing {
             var batch = Batch(
                 numbers: try LaneNumbers(db, lane: lane), hasOpen: !entries.isEmpty,
                 hasRefusals: try Outbox.hasLocalRefusals(db), hasAhead: try !Ahead.isEmpty(db, scope.scope),
-                dependence: try Dependence(db, layout, lane: lane, hasOpen: !entries.isEmpty))
+                dependence: try Dependence(db, layout, lane: lane, hasOpen: !entries.isEmpty),
+                identity: try Identity(db, layout, declarations), hasWaiting: try !Waiting.isEmpty(db))
             try seal(&batch, limit: budget, bytes: byteLimit - sealedBytes)
             try batch.numbers.store(db, scope: scope.scope)
             entries = try open()
         }
-        // One lane's numbers must not skip, so the batch is cut, never thinned.
-        var bytes = 0
-        let count = entries.firstIndex { entry in
-            bytes += entry.members.count + 80
-            return bytes > byteLimit + recordByteLimit
-        }
-        return Array(entries.prefix(max(count ?? entries.count, 1)))
+        return try cut(entries)
     }
 
     private func open() throws -> [OutboxEntry] {
@@ -82,6 +87,15 @@ struct Sealing {
             for marked in try self.marked(tables, after: last, limit: left) {
                 guard left > 0, room > 0 else { return }
                 last = marked
+                if let group = marked.group {
+                    switch try seal(group: group, &batch, tables, limit: left, isFirst: left == limit) {
+                    case .sealed(let count, let size): (left, room) = (left - count, room - size)
+                    case .setAside: break
+                    case .passed: passed = true
+                    case .held: return
+                    }
+                    continue
+                }
                 let table = tables[marked.table]
                 let key = try key(table.shape, row: marked.row)
                 guard let id = table.shape.recordID(key) else {
@@ -116,7 +130,8 @@ struct Sealing {
                         """
                     } ?? ""
                 return """
-                    SELECT * FROM (SELECT tidemark_mark AS mark, \(index) AS part, tidemark_row AS row
+                    SELECT * FROM (SELECT tidemark_mark AS mark, \(index) AS part, tidemark_row AS row,
+                    tidemark_group
                     FROM \(table.shape.shadowSQL) WHERE tidemark_mark IS NOT NULL AND \(place) \(isBehind)
                     ORDER BY tidemark_mark LIMIT \(limit))
                     """
@@ -125,19 +140,23 @@ struct Sealing {
         guard !parts.isEmpty else { return [] }
         let sql = parts.joined(separator: " UNION ALL ") + " ORDER BY mark, part, row LIMIT \(limit)"
         return try Query(db, sql).rows(db) {
-            Marked(mark: $0.integer(0), table: Int($0.integer(1)), row: $0.integer(2))
+            Marked(
+                mark: $0.integer(0), table: Int($0.integer(1)), row: $0.integer(2), group: $0.optionalText(3))
         }
     }
 
-    private func key(_ shape: TableShape, row: Int64) throws -> [Cell] {
+    func key(_ shape: TableShape, row: Int64) throws -> [Cell] {
         let columns = shape.key.map(\.sql).joined(separator: ", ")
         return try Query(db, "SELECT \(columns) FROM \(shape.shadowSQL) WHERE tidemark_row = ?1")
             .first(db, [.integer(row)]) { $0.cells(0..<shape.key.count) } ?? []
     }
 
     /// Seals one record's edits.
-    private func seal(_ batch: inout Batch, _ table: RecordTable, _ key: [Cell], _ id: RecordID) throws -> Outcome {
+    func seal(_ batch: inout Batch, _ table: RecordTable, _ key: [Cell], _ id: RecordID) throws -> Outcome {
         let shape = table.shape
+        let name = RecordName(entity: shape.name, record: id.text)
+        if !batch.early.isEmpty, batch.early.contains(name) { return .settled }
+        if batch.hasWaiting { try Waiting.forget(db, name) }
         guard let known = try table.shadow(db, key) else { return .settled }
         var shadow = known
         let current = try current(table, key, id, shadow)
@@ -154,7 +173,6 @@ struct Sealing {
         let reserved = Set(declared.serverFields)
         if let current { try restoreReserved(reserved, table, key, id, current, shadow, isMove: move != nil) }
         if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
-        let name = RecordName(entity: shape.name, record: id.text)
         if batch.dependence.hasHeld { try Quarantine.forget(db, name) }
         if try settleLocally(declared, table, key, id, known, current) { return .settled }
         let ahead = batch.hasAhead ? try Ahead.version(db, scope.scope, shape.name, id.text) : nil
@@ -180,20 +198,31 @@ struct Sealing {
             try quarantine(&batch, table, key, id: id, why: "The record is larger than \(recordByteLimit) bytes.")
             return .settled
         }
-        switch try batch.dependence.look(shape, id, key, current ?? [], operation) {
-        case .held(let culprit):
+        operation.group = batch.group
+        var names = Names()
+        // What it names by temporary ids is sealed first, and may be refused by that.
+        let missing = try settleNames(&operation, table, key, id, &batch, &names)
+        if let culprit = try batch.dependence.culprit(behind: operation, shape, id, key, current ?? []) {
             try Quarantine.hold(db, name, for: culprit)
             try table.unmark(db, key)
             return .settled
-        case .free(let needs): operation.needs = needs
         }
+        if let missing {
+            batch.hasWaiting = true
+            try Waiting.note(db, name, for: missing)
+            try table.unmark(db, key)
+            return .settled
+        }
+        operation.needs = batch.dependence.needs(of: operation, shape, id, key, current ?? [])
         if let move { try carryOut(move, table, id, key) }
-        let patched = try patched(operation, shape, declared, shadow)
+        // Nobody could put an id into a patch.
+        let patched = names.held.isEmpty ? try patched(operation, shape, declared, shadow) : nil
         let number = batch.numbers.take()
         try Outbox.seal(
             db, operation, patched: patched, key: number, scope: scope.scope, editedAt: shadow.since, now: now)
         batch.dependence.note(operation, shape, id, number: number.number)
-        try table.unmark(db, key)
+        if !names.held.isEmpty { try Outbox.note(db, names.held) }
+        if !names.isPartial { try table.unmark(db, key) }
         return .sealed(bytes: operation.fields.bytes.count + 120)
     }
 
@@ -234,7 +263,7 @@ struct Sealing {
     }
 
     /// Sets an edit aside that cannot travel. The row stays as it is on this device; nothing waits for it.
-    private func quarantine(
+    func quarantine(
         _ batch: inout Batch, _ table: RecordTable, _ key: [Cell], id: RecordID?, why: String
     ) throws {
         try table.unmark(db, key)

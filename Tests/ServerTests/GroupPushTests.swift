@@ -6,7 +6,7 @@ import Testing
 private let inGroup = #","group":"g1""#
 
 @Suite("Groups: all or none, in one request and one lane")
-struct GroupTests {
+struct GroupPushTests {
     private var small: Limits {
         var limits = Limits()
         limits.recordBytes = 200
@@ -98,6 +98,23 @@ struct GroupTests {
         #expect(answer.statuses == ["deferred", "deferred"])
         #expect(answer.results[0]["after"] as? Int == 2)
         #expect(answer.head == 0)
+    }
+
+    @Test("A group that a device brings back although it was not lost is settled as it was")
+    func notLost() async throws {
+        let bench = try Bench()
+        let answer = try await bench.exchange([
+            upsert(1, "a", "{}", extra: inGroup), upsert(2, "b", "{}", extra: inGroup),
+        ])
+        let epoch = try #require(String(decoding: answer.bytes, as: UTF8.self).firstMatch(of: /"epoch":"(\w+)"/)?.1)
+        let again = try await bench.exchange(
+            (1...2).map { number in
+                upsert(
+                    number, number == 1 ? "a" : "b", "{}", lane: "lane-bbbb",
+                    extra: #","original":{"epoch":"\#(epoch)","version":\#(number)}"# + inGroup)
+            })
+        #expect(again.statuses == ["settled", "settled"])
+        #expect(again.head == 2)
     }
 
     @Test("A group that comes in two requests is refused where it was cut")

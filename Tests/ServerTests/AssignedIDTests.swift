@@ -27,7 +27,7 @@ extension Answer {
 }
 
 @Suite("Temporary ids: the server gives records their own, once, and no other device sees any other")
-struct IdentityTests {
+struct AssignedIDTests {
     private let entities: [EntityDeclaration] = [
         .state("order", ids: .server), .state("line"), .state("task"), .events("audit"),
     ]
@@ -218,6 +218,20 @@ struct IdentityTests {
         // A record that was deleted may be inserted again by its own id.
         try await bench.server.commit(to: "s") { $0.delete("order", id: "3") }
         #expect(try await bench.exchange([upsert(6, "3", "{}", entity: "order")]).statuses == ["applied"])
+    }
+
+    @Test("What temporary ids stand for is forgotten with a device's last lane, not before")
+    func ages() async throws {
+        let bench = try Bench(entities: entities)
+        let first = try await bench.exchange([temporary(1, order(7))])
+        let day: Int64 = 86_400_000
+        bench.clock += 300 * day
+        try await bench.server.compact(trustingClock: true)
+        try await bench.server.compact(trustingClock: true)
+        #expect(try await bench.exchange([temporary(1, order(7), lane: "lane-copy")]).ids == first.ids)
+        bench.clock += 500 * day
+        for _ in 0..<3 { try await bench.server.compact(trustingClock: true) }
+        #expect(try await bench.exchange([temporary(1, order(7), lane: "lane-late")]).ids == ["2"])
     }
 
     @Test("Numbers are one row over all scopes, so that a row can move; a lost history's ids may be claimed again")

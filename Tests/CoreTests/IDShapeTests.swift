@@ -3,7 +3,7 @@ import Testing
 @testable import TidemarkCore
 
 @Suite("New ids")
-struct NewIDTests {
+struct IDShapeTests {
     @Test("The bits stand where RFC 9562 puts them")
     func layout() {
         var generator = UUIDv7()

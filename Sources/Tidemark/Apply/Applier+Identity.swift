@@ -1,0 +1,35 @@
+import GRDB
+import TidemarkWire
+
+// MARK: - Ids that the server assigned
+
+extension Applier {
+    /// Puts the ids that verdicts tell in the place of temporary ones, before anything else is applied.
+    func adoptIDs(_ results: [Answer.Result]) throws {
+        guard let identity else { return }
+        var aliases = try Alias.usedAgain(db)
+        for result in results {
+            guard let id = result.verdict.id, let entry = try Outbox.open(db, key: result.key), entry.record != id.text,
+                let temporary = try entry.operation().tempID, identity.entities.contains(entry.entity)
+            else { continue }
+            aliases.append(Alias(entity: entry.entity, temporary: temporary, id: id))
+        }
+        guard !aliases.isEmpty else { return }
+        try Adoption(db: db, layout: layout, identity: identity, scope: scope, now: now).run(aliases)
+    }
+
+    /// An idmap that came with a page: this device made the record, and never heard, or no longer knows, what the
+    /// server called it. Those of other devices mean nothing here: `false`.
+    func adopt(_ change: IncomingChange, _ reader: JSONReader) throws -> Bool {
+        let entity = reader.string(change.entity)
+        guard let identity, identity.entities.contains(entity),
+            let client = change.client, reader.string(client) == layout.clientID,
+            let temporary = change.temporary.flatMap({ RecordID(reader.string($0)) }),
+            let id = RecordID(reader.string(change.id)), try Alias.find(db, entity, temporary) != id
+        else { return false }
+        try Adoption(db: db, layout: layout, identity: identity, scope: scope, now: now)
+            .run([Alias(entity: entity, temporary: temporary, id: id)])
+        outcome.applied += 1
+        return true
+    }
+}

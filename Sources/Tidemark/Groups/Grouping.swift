@@ -1,0 +1,106 @@
+public import GRDB
+import TidemarkWire
+
+extension SyncEngine {
+    /// Edits that belong together: on the server all of them are applied, or none.
+    ///
+    /// ```swift
+    /// try await sync.atomically { db in
+    ///     try from.updateChanges(db) { $0.balance -= 100 }
+    ///     try to.updateChanges(db) { $0.balance += 100 }
+    /// }
+    /// ```
+    /// The block is a write transaction like any other. Its edits are sent in one request; where the server refuses
+    /// one, the rows of all are the server's again and all are kept in ``rejectedOperations()``, with the same
+    /// ``RejectedOperation/group``. A record is sent with all that was edited of it, so unsent edits of the same
+    /// records go with the group, and two groups that share a record become one.
+    ///
+    /// - Throws: ``SyncError`` `group_impossible` where the edits lie in more than one scope, or are more than one
+    ///   request can carry; then nothing is written. What the block throws passes through, and nothing is written
+    ///   either.
+    @discardableResult
+    public func atomically<Result: Sendable>(
+        _ updates: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
+        try await install()
+        guard let layout = await preparation.layout else { return try await writer.write(updates) }
+        return try await writer.write { db in try Grouping(db: db, layout: layout).run(updates) }
+    }
+}
+
+/// Notes which records a block of edits touched, and makes one group of them.
+struct Grouping {
+    let db: Database
+    let layout: Layout
+
+    /// Records in one group at most: what every server takes in one request.
+    static let limit = Limits().operations
+
+    func run<Result>(_ updates: (Database) throws -> Result) throws -> Result {
+        let watch = ShadowWatch()
+        db.add(transactionObserver: watch, extent: .observerLifetime)
+        defer { db.remove(transactionObserver: watch) }
+        let result = try updates(db)
+        try group(watch.rows)
+        return result
+    }
+
+    private func group(_ touched: [String: Set<Int64>]) throws {
+        let group = randomHex(bytes: 8)
+        let tables = layout.shapes.map(RecordTable.init)
+        var earlier: Set<String> = []
+        for table in tables {
+            for row in touched[table.shape.shadowName] ?? [] {
+                let place: [Cell] = [.integer(row)]
+                let known = try Query(db, "SELECT tidemark_group FROM \(table.shape.shadowSQL) WHERE tidemark_row = ?1")
+                    .first(db, place) { $0.optionalText(0) }
+                if let known = known ?? nil { earlier.insert(known) }
+                try Query(db, "UPDATE \(table.shape.shadowSQL) SET tidemark_group = ?2 WHERE tidemark_row = ?1")
+                    .execute(place + [.text(group)])
+            }
+        }
+        for earlier in earlier { for table in tables { try table.rename(db, group: earlier, to: group) } }
+        try check(group, tables)
+    }
+
+    private func check(_ group: String, _ tables: [RecordTable]) throws {
+        var scopes: Set<Scope> = []
+        var count = 0
+        for table in tables {
+            let keys = try Query(
+                db,
+                """
+                SELECT \(table.shape.key.map(\.sql).joined(separator: ", ")) FROM \(table.shape.shadowSQL)
+                WHERE tidemark_group = ?1
+                """
+            ).rows(db, [.text(group)]) { $0.cells(0..<table.shape.key.count) }
+            count += keys.count
+            for key in keys {
+                let cells = try table.row(db, key) ?? table.shadow(db, key)?.cells ?? []
+                if let scope = table.shape.scope(ofKey: key, cells) { scopes.insert(scope) }
+            }
+        }
+        guard scopes.count <= 1 else {
+            throw SyncError(
+                .groupImpossible, "The edits of a group lie in \(scopes.count) scopes.",
+                hint: "Make one group per scope: scopes are sent apart from each other.")
+        }
+        guard count <= Self.limit else {
+            throw SyncError(
+                .groupImpossible, "The group would have \(count) edited records; \(Self.limit) go into one request.",
+                hint: "Make smaller groups, or sync before this one: unsent groups that share a record are one.")
+        }
+    }
+}
+
+/// Hears which shadows capture wrote, whatever statement, trigger or cascade was the cause.
+private final class ShadowWatch: TransactionObserver {
+    private(set) var rows: [String: Set<Int64>] = [:]
+
+    func observes(eventsOfKind kind: DatabaseEventKind) -> Bool { kind.tableName.hasPrefix("tidemark_shadow_") }
+
+    func databaseDidChange(with event: DatabaseEvent) { rows[event.tableName, default: []].insert(event.rowID) }
+
+    func databaseDidCommit(_ db: Database) {}
+    func databaseDidRollback(_ db: Database) {}
+}

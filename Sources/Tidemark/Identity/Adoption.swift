@@ -1,0 +1,170 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+/// Puts ids in the place of temporary ones: keys, every column that refers to them, declared JSON paths, and whatever
+/// this library remembers of the records. Nothing of it is an edit, and a second time changes nothing.
+///
+/// Runs inside the transaction that brought the ids, with the flag up and foreign keys off. What is sealed stays as it
+/// is for the wire; what it means here is kept beside it.
+struct Adoption {
+    let db: Database
+    let layout: Layout
+    let identity: Identity
+    /// Whose page or verdict brought the ids.
+    let scope: Scope
+    let now: Int64
+
+    private struct Step: Hashable {
+        var old: RecordID
+        var new: RecordID
+    }
+
+    func run(_ aliases: [Alias]) throws {
+        var steps: [String: [Step]] = [:]
+        var isWide = false
+        for alias in aliases {
+            if let known = try Alias.find(db, alias.entity, alias.temporary), known != alias.id {
+                // The history in which the record had that id is lost, and the server has given it another.
+                steps[alias.entity, default: []].append(Step(old: known, new: alias.id))
+                isWide = true
+                // Somebody else may have that one now; both records are fetched as they are.
+                for id in [known, alias.id] { try Wanted.note(db, scope, alias.entity, id.text) }
+            }
+            steps[alias.entity, default: []].append(Step(old: alias.temporary, new: alias.id))
+            try alias.store(db, now: now)
+        }
+        for (entity, steps) in steps.sorted(by: { $0.key < $1.key }) {
+            guard let shape = layout[entity] else { continue }
+            try run(steps, shape, isWide: isWide)
+        }
+    }
+
+    private func run(_ steps: [Step], _ shape: TableShape, isWide: Bool) throws {
+        for step in steps {
+            guard let old = shape.key(of: step.old), let new = shape.key(of: step.new) else { continue }
+            try Query(db, "INSERT OR REPLACE INTO tidemark_renaming(old, new) VALUES (?1, ?2)").execute(old + new)
+            try Renaming(db: db, scope: scope, table: RecordTable(shape)).move(step.old, old, to: step.new, new)
+        }
+        for column in identity.columns where column.entity == shape.name {
+            try rewrite(column, isWide: isWide)
+        }
+        for document in identity.documents where document.entity == shape.name {
+            try rewrite(document, isWide: isWide)
+        }
+        let operations = SealedNames(db: db, identity: identity)
+        for step in steps {
+            try operations.resolve(shape.name, step.old, step.new)
+            try Waiting.wake(db, layout, for: RecordName(entity: shape.name, record: step.old.text))
+        }
+        try rewriteParked(referringTo: shape.name)
+        try Query(db, "DELETE FROM tidemark_renaming").execute()
+    }
+
+    // MARK: Columns
+
+    private func rewrite(_ column: Identity.Column, isWide: Bool) throws {
+        let name = quoted(column.column)
+        let set = "SET \(name) = (SELECT new FROM tidemark_renaming WHERE old = +\(name))"
+        let isOld = "\(name) IN (SELECT old FROM tidemark_renaming)"
+        guard let shape = layout[column.table] else {
+            return try attempt("UPDATE OR IGNORE \(quoted(column.table)) \(set) WHERE \(isOld)")
+        }
+        if shape.key.contains(where: { $0.name.lowercased() == column.column.lowercased() }) {
+            return try rewriteKeys(shape, isOld: isOld, isWide: isWide)
+        }
+        try Query(db, "UPDATE \(shape.shadowSQL) \(set) WHERE \(isOld)").execute()
+        let condition = isWide ? isOld : "\(isOld) AND \(hasShadow(shape))"
+        try attempt("UPDATE OR IGNORE \(shape.sql) \(set) WHERE \(condition)")
+        try Installation.refreshPlaces(db, shape)
+    }
+
+    /// A synced row holds a temporary id only while an edit of it is under way; so the others are not looked at, and
+    /// no index is needed.
+    private func hasShadow(_ shape: TableShape) -> String {
+        let keys = shape.key.map(\.sql).joined(separator: ", ")
+        return "(\(keys)) IN (SELECT \(keys) FROM \(shape.shadowSQL))"
+    }
+
+    /// Where the app's schema refuses it, the reference stays dangling, and is rewritten with the row's next edit.
+    private func attempt(_ sql: String) throws {
+        do { try Query(db, sql).execute() } catch let error as DatabaseError where error.refusesRow {}
+    }
+
+    /// The key of a record holds another record's id: it moves with it.
+    private func rewriteKeys(_ shape: TableShape, isOld: String, isWide: Bool) throws {
+        let keys = shape.key.map(\.sql).joined(separator: ", ")
+        var found = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL) WHERE \(isOld)")
+            .rows(db) { $0.cells(0..<shape.key.count) }
+        if isWide {
+            found += try Query(db, "SELECT \(keys) FROM \(shape.sql) WHERE \(isOld)")
+                .rows(db) { $0.cells(0..<shape.key.count) }.filter { !found.contains($0) }
+        }
+        let renaming = Renaming(db: db, scope: scope, table: RecordTable(shape))
+        for old in found {
+            guard let id = shape.recordID(old),
+                let renamed = try resolved(Operation(.delete, entity: shape.name, id: id)),
+                let new = renamed.id, new != id, let key = shape.key(of: new)
+            else { continue }
+            try renaming.move(id, old, to: new, key)
+        }
+    }
+
+    // MARK: Fields that the library reads itself
+
+    private func resolved(_ operation: Operation) throws -> Operation? {
+        guard let shape = layout[operation.entity] else { return nil }
+        var probe = operation
+        probe.references = identity.references(in: shape)
+        let resolution = try Resolution(probe) { try Alias.find(db, $0, $1) }
+        return resolution.operation
+    }
+
+    private func rewrite(_ document: DocumentReference, isWide: Bool) throws {
+        guard let shape = layout[document.table], let index = shape.dataIndex(document.column) else { return }
+        let (keys, column) = (shape.key.map(\.sql).joined(separator: ", "), shape.data[index])
+        let rows = try Query(
+            db,
+            """
+            SELECT \(keys), \(column.sql) FROM \(shape.sql)
+            WHERE typeof(\(column.sql)) = 'text'\(isWide ? "" : " AND \(hasShadow(shape))")
+            """
+        ).rows(db) { ($0.cells(0..<shape.key.count), $0.cell(shape.key.count)) }
+        guard let path = JSONPath(document.path) else { return }
+        let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 2)" }.joined(separator: " AND ")
+        for (key, cell) in rows {
+            guard case .text(let bytes) = cell,
+                let new = try path.replacing(
+                    in: bytes,
+                    { value in
+                        guard let old = RecordID(value.text) else { return nil }
+                        return try Alias.find(db, document.entity, old).map(value.replaced(by:))
+                    })
+            else { continue }
+            try Query(db, "UPDATE OR IGNORE \(shape.sql) SET \(column.sql) = ?1 WHERE \(isKey)")
+                .execute([.text(new)] + key)
+        }
+    }
+
+    /// Rows that wait for their place may refer to a record too.
+    private func rewriteParked(referringTo entity: String) throws {
+        let tables = Set(
+            identity.columns.filter { $0.entity == entity }.map(\.table)
+                + identity.documents.filter { $0.entity == entity }.map(\.table))
+        for shape in layout.shapes where tables.contains(shape.name) {
+            let rows = try Query(db, "SELECT record, data, scope FROM tidemark_parked WHERE entity = ?1")
+                .rows(db, [.text(shape.name)]) { ($0.text(0), $0.blob(1), $0.text(2)) }
+            for (record, data, scope) in rows {
+                var operation = Operation(.upsert, entity: shape.name, id: RecordID(record))
+                operation.fields = try DataObject(stored: data)
+                guard let new = try resolved(operation), new.fields != operation.fields else { continue }
+                try Query(
+                    db,
+                    """
+                    UPDATE tidemark_parked SET data = ?4, fresh = 1 WHERE entity = ?1 AND record = ?2 AND scope = ?3
+                    """
+                ).execute([.text(shape.name), .text(record), .text(scope), .blob(new.fields.bytes)])
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+/// Where this file holds ids that the server assigns: what the operator declared, put together with the schema's own
+/// foreign keys, in synced tables and others, and with the JSON paths that the app declared.
+struct Identity: Hashable {
+    struct Column: Hashable {
+        /// Whose ids the column holds.
+        var entity: String
+        var table: String
+        var column: String
+    }
+
+    /// Tables whose new records get their ids from the server.
+    let entities: Set<String>
+    /// Columns that refer to them, also through another table's key.
+    private(set) var columns: [Column] = []
+    let documents: [DocumentReference]
+
+    /// `nil` where nothing of the kind is declared: the usual case costs nothing.
+    init?(_ db: Database, _ layout: Layout, _ declarations: Declarations) throws {
+        let shapes = layout.shapes.filter { declarations.entity($0.name).ids == .server && $0.mayTakeAssignedIDs }
+        guard !shapes.isEmpty else { return nil }
+        entities = Set(shapes.map(\.name))
+        documents = layout.documents.filter { [entities] in entities.contains($0.entity) }
+        for shape in shapes {
+            var waiting = [(table: shape.name, column: shape.key[0].name)]
+            while let target = waiting.popLast() {
+                let children = try layout[target.table]?.children ?? TableShape.references(db, to: target.table)
+                for child in children {
+                    for (column, parent) in zip(child.columns, child.parentColumns)
+                    where parent.lowercased() == target.column.lowercased() {
+                        let found = Column(entity: shape.name, table: child.table, column: column)
+                        guard !columns.contains(found) else { continue }
+                        columns.append(found)
+                        waiting.append((child.table, column))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a record of a table still has a temporary id.
+    func isTemporary(_ entity: String, _ id: String) -> Bool {
+        entities.contains(entity) && TemporaryShape.matches(id)
+    }
+
+    /// Every place of a table that may hold an id of one of the entities.
+    func references(in shape: TableShape) -> [Reference] {
+        let held = columns.filter { $0.table == shape.name }.compactMap { column -> Reference? in
+            let name = column.column.lowercased()
+            if let part = shape.key.firstIndex(where: { $0.name.lowercased() == name }) {
+                return Reference(.key(part: Int64(part)), to: column.entity)
+            }
+            return shape.data.first { $0.name.lowercased() == name }
+                .map { Reference(.field($0.name), to: column.entity) }
+        }
+        return held
+            + documents.filter { $0.table == shape.name }
+            .map { Reference(.document(field: $0.column, path: $0.path), to: $0.entity) }
+    }
+}
+
+/// A place in a JSON document that holds another record's id, as the app declared it.
+struct DocumentReference: Hashable, Sendable {
+    var table: String
+    var column: String
+    var path: String
+    var entity: String
+}
+
+extension TableShape {
+    /// One column, and one that both temporary and assigned ids fit into.
+    var mayTakeAssignedIDs: Bool {
+        key.count == 1 && (key[0].affinity == .text || key[0].affinity == .integer)
+    }
+
+    /// Refuses what cannot be put together with `ids: server`, saying what to change.
+    func checkAssignedIDs() throws {
+        guard !mayTakeAssignedIDs else { return }
+        throw SyncError(
+            .tableUnsupported, "The server assigns the ids of '\(name)', whose key is not one TEXT or INTEGER column.",
+            hint: "Give the table such a key, or declare the entity with `ids: client`.")
+    }
+}
+
+/// What a temporary id of this device stands for.
+struct Alias: Hashable {
+    var entity: String
+    var temporary: RecordID
+    var id: RecordID
+
+    static func find(_ db: Database, _ entity: String, _ temporary: RecordID) throws -> RecordID? {
+        try Query(db, "SELECT record FROM tidemark_alias WHERE entity = ?1 AND temporary = ?2")
+            .first(db, [.text(entity), .text(temporary.text)]) { RecordID($0.text(0)) } ?? nil
+    }
+
+    /// Those that were used here after they had gone: a screen still knew them.
+    static func usedAgain(_ db: Database) throws -> [Alias] {
+        try Query(db, "SELECT entity, temporary, record FROM tidemark_alias WHERE again").rows(db) { row in
+            guard let temporary = RecordID(row.text(1)), let id = RecordID(row.text(2)) else { return nil }
+            return Alias(entity: row.text(0), temporary: temporary, id: id)
+        }.compactMap { $0 }
+    }
+
+    static func noteUse(_ db: Database, _ entity: String, _ temporary: RecordID) throws {
+        try Query(db, "UPDATE tidemark_alias SET again = 1 WHERE entity = ?1 AND temporary = ?2")
+            .execute([.text(entity), .text(temporary.text)])
+    }
+
+    func store(_ db: Database, now: Int64) throws {
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_alias(entity, temporary, record, made_at) VALUES (?1, ?2, ?3, ?4)
+            ON CONFLICT(entity, temporary) DO UPDATE SET record = excluded.record, again = 0
+            """
+        ).execute([.text(entity), .text(temporary.text), .text(id.text), .integer(now)])
+    }
+
+    /// A screen or a link may hold a temporary id for long.
+    static let retention: Int64 = 365 * 24 * 3600 * 1000
+
+    static func prune(_ db: Database, now: Int64) throws {
+        try Query(db, "DELETE FROM tidemark_alias WHERE made_at < ?1").execute([.integer(now - retention)])
+    }
+}

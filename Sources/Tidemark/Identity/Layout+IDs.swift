@@ -1,0 +1,68 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+extension Layout {
+    /// Takes in what the app said about its tables, and refuses what cannot be, before anything is sent.
+    func adding(_ tables: [SyncedTable], _ db: Database) throws -> Layout {
+        var layout = self
+        for table in tables {
+            guard let index = shapes.firstIndex(where: { $0.name == table.name }) else { continue }
+            layout.shapes[index].keepsDeleted = table.keepsDeleted?.milliseconds
+            let shape = shapes[index]
+            if table.ids == .server {
+                try shape.checkAssignedIDs()
+                try layout.warnAboutIDs(db, shape)
+            }
+            for reference in table.references {
+                layout.documents.append(try document(reference, in: shape))
+            }
+        }
+        return layout
+    }
+
+    /// New rows with ids of their own will be refused: a key that SQLite counted up, or rows older than the library.
+    private mutating func warnAboutIDs(_ db: Database, _ shape: TableShape) throws {
+        let (key, range) = (shape.key[0].sql, TemporaryShape.integers)
+        let isTemporary = """
+            CASE typeof(\(key)) WHEN 'integer' THEN \(key) BETWEEN \(range.lowerBound) AND \(range.upperBound)
+            ELSE \(key) GLOB '\(TemporaryShape.prefix)?*' END
+            """
+        let found = try Query(
+            db,
+            """
+            SELECT 1 FROM \(shape.shadowSQL)
+            WHERE tidemark_mark IS NOT NULL AND tidemark_state = 0 AND NOT \(isTemporary) LIMIT 1
+            """
+        ).first(db) { _ in true }
+        guard found != nil, let index = shapes.firstIndex(where: { $0.name == shape.name }) else { return }
+        shapes[index].warnings.append(
+            "New rows of '\(shape.name)' have ids of their own, which the server will refuse: insert them under "
+                + "temporary ids (TemporaryID).")
+    }
+
+    private func document(_ reference: SyncedTable.DocumentID, in shape: TableShape) throws -> DocumentReference {
+        guard shape.dataIndex(reference.column) != nil else {
+            throw SyncError(
+                .tableUnsupported, "Table '\(shape.name)' has no column '\(reference.column)' outside its key.",
+                hint: "Name the column that holds the JSON documents, spelled as in its schema.")
+        }
+        guard JSONPath(reference.path) != nil else {
+            throw SyncError(
+                .tableUnsupported, "'\(reference.path)' is no path into a JSON document.",
+                hint: "Write names, [0] and [*] behind $, as in $.items[*].order_id.")
+        }
+        guard self[reference.table] != nil else {
+            throw SyncError(
+                .tableUnsupported, "References to '\(reference.table)' are declared, which is not synced.",
+                hint: "Name one of the engine's tables.")
+        }
+        return DocumentReference(
+            table: shape.name, column: reference.column, path: reference.path, entity: reference.table)
+    }
+
+    /// Refuses tables that do not go with the ids that the server assigns.
+    func checkIDs(_ declarations: Declarations) throws {
+        for shape in shapes where declarations.entity(shape.name).ids == .server { try shape.checkAssignedIDs() }
+    }
+}

@@ -1,0 +1,112 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+/// Moves one record to another id on this device: its row, its edits under way, and all that is noted of it.
+struct Renaming {
+    let db: Database
+    /// Whose page or verdict brought the id.
+    let scope: Scope
+    let table: RecordTable
+
+    private var shape: TableShape { table.shape }
+
+    func move(_ old: RecordID, _ oldKey: [Cell], to new: RecordID, _ newKey: [Cell]) throws {
+        guard old != new else { return }
+        try moveRow(oldKey, to: new, newKey)
+        for note in Self.notes {
+            // What is noted of the new id already is newer.
+            try Query(db, "UPDATE OR IGNORE \(note) SET record = ?3 WHERE entity = ?1 AND record = ?2")
+                .execute([.text(shape.name), .text(old.text), .text(new.text)])
+            try Query(db, "DELETE FROM \(note) WHERE entity = ?1 AND record = ?2")
+                .execute([.text(shape.name), .text(old.text)])
+        }
+        try Query(db, "UPDATE tidemark_operation SET record = ?3 WHERE entity = ?1 AND record = ?2")
+            .execute([.text(shape.name), .text(old.text), .text(new.text)])
+        try Query(
+            db, "UPDATE tidemark_held SET culprit_record = ?3 WHERE culprit_entity = ?1 AND culprit_record = ?2"
+        ).execute([.text(shape.name), .text(old.text), .text(new.text)])
+    }
+
+    /// The library's own tables that name records by entity and record.
+    private static let notes = [
+        "tidemark_parked", "tidemark_ahead", "tidemark_settle", "tidemark_waiting", "tidemark_held",
+        "tidemark_conflict", "tidemark_aside", "tidemark_wanted",
+    ]
+
+    private func moveRow(_ oldKey: [Cell], to new: RecordID, _ newKey: [Cell]) throws {
+        let row = try table.row(db, oldKey)
+        let (oldShadow, newShadow) = (try table.shadow(db, oldKey), try table.shadow(db, newKey))
+        let standing = try table.row(db, newKey)
+        guard standing == nil, newShadow == nil else {
+            return try merge(row, oldShadow, oldKey, into: standing, newShadow, newKey)
+        }
+        try moveShadow(oldKey, to: newKey)
+        guard let row else { return }
+        do {
+            let sets = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: ", ")
+            let isOld = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1 + shape.key.count)" }
+            try Query(db, "UPDATE OR ABORT \(shape.sql) SET \(sets) WHERE \(isOld.joined(separator: " AND "))")
+                .execute(newKey + oldKey)
+        } catch let error as DatabaseError where error.refusesRow {
+            // The app's schema does not take the new key: the row is kept aside like any other that does not fit.
+            do { try table.deleteRow(db, oldKey) } catch let error as DatabaseError where error.refusesRow {}
+            try Parked.put(
+                db, shape, record: new.text, scope: (shape.scope(ofKey: newKey, row) ?? scope).name,
+                version: nil, cells: row, reason: error.refusal, contends: error.dependsOnOthers, fresh: false)
+        }
+    }
+
+    private func moveShadow(_ oldKey: [Cell], to newKey: [Cell]) throws {
+        let sets = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: ", ")
+        let isOld = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1 + shape.key.count)" }
+        try Query(db, "UPDATE \(shape.shadowSQL) SET \(sets) WHERE \(isOld.joined(separator: " AND "))")
+            .execute(newKey + oldKey)
+    }
+
+    /// Both are here: the record came from the server, and this device made it under its old name. What was made here
+    /// are edits of the server's row, unless there are some already.
+    private func merge(
+        _ row: [Cell]?, _ oldShadow: Shadow?, _ oldKey: [Cell], into standing: [Cell]?, _ newShadow: Shadow?,
+        _ newKey: [Cell]
+    ) throws {
+        if row != nil {
+            do { try table.deleteRow(db, oldKey) } catch let error as DatabaseError where error.refusesRow {}
+        }
+        guard newShadow == nil, let standing, let row, var shadow = oldShadow else {
+            return try table.dropShadow(db, oldKey)
+        }
+        try moveShadow(oldKey, to: newKey)
+        (shadow.state, shadow.cells) = (.known, standing)
+        try table.write(db, newKey, shadow)
+        do { try table.write(db, newKey, row) } catch let error as DatabaseError where error.refusesRow {}
+    }
+}
+
+/// What sealed operations mean once an id is known that they name: written beside them, never over them.
+struct SealedNames {
+    let db: Database
+    let identity: Identity
+
+    func resolve(_ entity: String, _ old: RecordID, _ new: RecordID) throws {
+        let own = try Query(db, "SELECT id FROM tidemark_operation WHERE entity = ?1 AND record = ?2")
+            .rows(db, [.text(entity), .text(new.text)]) { $0.integer(0) }
+        let others = try Query(db, "SELECT operation FROM tidemark_ref WHERE entity = ?1 AND temporary = ?2")
+            .rows(db, [.text(entity), .text(old.text)]) { $0.integer(0) }
+        for id in Set(own + others).sorted() { try resolve(id) }
+    }
+
+    private func resolve(_ id: Int64) throws {
+        guard let entry = try Outbox.entry(db, id: id), entry.key.number > 0 else { return }
+        var operation = try entry.sealedOperation()
+        guard operation.tempID != nil || !operation.references.isEmpty else { return }
+        operation = try Resolution(operation) { try Alias.find(db, $0, $1) }.operation
+        if let temporary = operation.tempID {
+            operation.id = try Alias.find(db, entry.entity, temporary) ?? operation.id
+        }
+        try Query(db, "UPDATE tidemark_operation SET resolved = ?2, record = ?3 WHERE id = ?1").execute([
+            .integer(id), .blob(operation.sealedMembers()),
+            .text((operation.id ?? operation.tempID)?.text ?? entry.record),
+        ])
+    }
+}

@@ -1,0 +1,33 @@
+public import GRDB
+import TidemarkWire
+
+extension SyncEngine {
+    /// What a record is called by now: the id that the server assigned, where `id` is a temporary one that has been
+    /// replaced; else `id` itself. A screen that holds a temporary id finds its row by it.
+    ///
+    /// Called inside an observation's closure, it makes the observation look again when the id comes:
+    ///
+    /// ```swift
+    /// ValueObservation.tracking { db in
+    ///     try Order.fetchOne(db, key: SyncEngine.canonicalID(of: draftID, in: "order", db))
+    /// }
+    /// ```
+    /// Temporary ids are remembered for a year.
+    public static func canonicalID(of id: Int64, in table: String, _ db: Database) throws -> Int64 {
+        Int64(try canonicalID(of: String(id), in: table, db)) ?? id
+    }
+
+    /// The same for a text key, or for the id as it stands on the wire.
+    public static func canonicalID(of id: String, in table: String, _ db: Database) throws -> String {
+        guard try LibrarySchema.isInstalled(db) else { return id }
+        // Through GRDB's own reading, so that observations hear of changes.
+        return try String.fetchOne(
+            db, sql: "SELECT record FROM tidemark_alias WHERE entity = ? AND temporary = ?", arguments: [table, id])
+            ?? id
+    }
+
+    /// The same, read by itself.
+    public func canonicalID(of id: String, in table: String) async throws -> String {
+        try await writer.read { db in try Self.canonicalID(of: id, in: table, db) }
+    }
+}
