@@ -68,7 +68,8 @@ extension RejectedOperation {
         return RejectedOperation(
             id: row.integer(0), scope: scope, entity: row.text(2), record: row.text(3), isInsert: row.integer(10) != 0,
             isDelete: row.text(4) == Operation.Kind.delete.rawValue, fields: fields(row.blob(5)),
-            group: row.optionalText(11), code: row.text(6), detail: row.text(7), hint: row.text(8), rejectedAt: row.integer(9))
+            group: row.optionalText(11), code: row.text(6), detail: row.text(7), hint: row.text(8),
+            rejectedAt: row.integer(9))
     }
 
     /// The fields out of the sealed members, which may lack what an operation on the wire must have.

@@ -44,7 +44,8 @@ public struct SyncedTable: Hashable, Sendable {
         ids: EntityDeclaration.IDSource? = nil, references: [DocumentID] = [], keepsDeleted: Duration? = nil
     ) -> SyncedTable {
         SyncedTable(
-            name: name, scope: scope, conflicts: conflicts, keepsDeleted: keepsDeleted, ids: ids, references: references)
+            name: name, scope: scope, conflicts: conflicts, keepsDeleted: keepsDeleted, ids: ids,
+            references: references)
     }
 
     /// The table of a GRDB record type, so that a typo does not compile.

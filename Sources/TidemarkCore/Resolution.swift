@@ -13,9 +13,12 @@ package struct Resolution: Hashable, Sendable {
         package var temporary: RecordID
     }
 
-    /// - Parameter canonical: the id that stands for a temporary one of an entity; `nil` where none is known.
+    /// - Parameters:
+    ///   - isCandidate: which ids may have to give way; what is none of them is left as it is.
+    ///   - canonical: the id that stands for such a one of an entity; `nil` where none is known.
     package init(
-        _ operation: Operation, canonical: (_ entity: String, _ temporary: RecordID) throws -> RecordID?
+        _ operation: Operation, isCandidate: (String) -> Bool = TemporaryShape.matches,
+        canonical: (_ entity: String, _ temporary: RecordID) throws -> RecordID?
     ) throws {
         self.operation = operation
         guard !operation.references.isEmpty else { return }
@@ -24,7 +27,7 @@ package struct Resolution: Hashable, Sendable {
         for reference in operation.references {
             var isMissing = false
             func replacement(_ value: IDValue) throws -> IDValue? {
-                guard TemporaryShape.matches(value.text), let temporary = RecordID(value.text) else { return nil }
+                guard isCandidate(value.text), let temporary = RecordID(value.text) else { return nil }
                 if let id = try canonical(reference.entity, temporary) { return value.replaced(by: id) }
                 missing = missing ?? Missing(entity: reference.entity, temporary: temporary)
                 isMissing = true

@@ -28,7 +28,7 @@ struct IdentityTests {
             try await here.rows(all + " WHERE o.id = 1")
                 == [#"1|1|1|1|"{\"orders\":[{\"id\":1},{\"id\":\"1\"}]}"|1"#])
         #expect(try await here.rows(#"SELECT id, replaces FROM "order" ORDER BY id"#) == ["1|NULL", "2|1"])
-        #expect(try await here.writer.read { db in try Row.fetchAll(db, sql: "PRAGMA foreign_key_check") }.isEmpty)
+        #expect(try await here.rows("PRAGMA foreign_key_check") == [])
         // Nothing is left to send, and nothing was sent twice.
         let bodies = await here.wire.bodies.filter { $0.contains(#""number":"#) }
         #expect(bodies.count == 1)
@@ -168,12 +168,15 @@ struct IdentityTests {
             INSERT INTO "order" VALUES (\(number(1)), NULL, '\(String(repeating: "x", count: 400))', NULL);
             INSERT INTO line VALUES (\(number(1)), 1, 'tea');
             INSERT INTO customer VALUES ('local-1', 'Ada');
+            INSERT INTO remark VALUES ('r1', NULL, NULL, 'see', '{"orders":[{"id":\(number(1))}]}');
             """)
         try await device.sync()
         try await device.sync()
         let engine = try device.engine()
-        #expect(try await engine.rejectedOperations().map(\.entity) == ["order"])
         #expect(try await engine.status().unnamed == 1)
+        let refused = try await engine.rejectedOperations()
+        #expect(refused.map(\.entity) == ["order"])
+        #expect(refused.first?.dependants.map(\.entity) == ["line"])
         #expect(try await engine.state(of: "line", id: #"[{"$int":"\#(number(1))"},1]"#) != .confirmed)
         // Nothing is sent in vain meanwhile.
         let before = await device.wire.bodies.count
@@ -185,7 +188,9 @@ struct IdentityTests {
         try await device.sync()
         try await device.sync()
         #expect(try await device.rows("SELECT order_id FROM line") == ["1"])
+        #expect(try await engine.rejectedOperations().isEmpty)
         #expect(try await engine.status().unnamed == 0)
+        #expect(try await device.rows("SELECT extra FROM remark") == [#""{\"orders\":[{\"id\":1}]}""#])
         #expect(try await device.count("tidemark_shadow_line") == 0)
     }
 

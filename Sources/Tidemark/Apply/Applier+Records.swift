@@ -195,9 +195,7 @@ extension Applier {
             verdict, Meeting(entry: entry, operation: operation, shape: shape, shadow: shadow, current: current))
         try redraw(table, id, recordKey, truth, later, remaining, current: current, isParked: isParked)
         if hadWaiting { try settleMove(verdict, table, id, recordKey, wasThere: current != nil) }
-        if verdict.status == .deferred, let group = operation.group {
-            try table.records.setGroup(db, recordKey, group)
-        }
+        if verdict.status == .deferred { try table.records.setGroup(db, recordKey, operation.group) }
     }
 
     /// What lies over the record: this operation and, where lost ones are being brought back, those behind it.

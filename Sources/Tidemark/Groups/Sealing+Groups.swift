@@ -127,7 +127,8 @@ extension Sealing {
         case .unsendable(let culprit):
             for member in members where member.key != culprit.key || member.table.shape != culprit.table.shape {
                 try quarantine(
-                    &batch, member.table, member.key, id: member.id, why: "Another edit of the same group cannot be sent.")
+                    &batch, member.table, member.key, id: member.id,
+                    why: "Another edit of the same group cannot be sent.")
             }
             if let id = culprit.id {
                 _ = try seal(&batch, culprit.table, culprit.key, id)
@@ -171,7 +172,9 @@ extension RecordTable {
             .first(db, key) { $0.optionalText(0) } ?? nil
     }
 
-    func setGroup(_ db: Database, _ key: [Cell], _ group: String) throws {
+    /// Back into the group that it was taken out of, if there was one.
+    func setGroup(_ db: Database, _ key: [Cell], _ group: String?) throws {
+        guard let group else { return }
         let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 2)" }.joined(separator: " AND ")
         try Query(db, "UPDATE \(shape.shadowSQL) SET tidemark_group = ?1 WHERE \(isKey)").execute([.text(group)] + key)
     }

@@ -22,12 +22,10 @@ struct Adoption {
 
     func run(_ aliases: [Alias]) throws {
         var steps: [String: [Step]] = [:]
-        var isWide = false
         for alias in aliases {
             if let known = try Alias.find(db, alias.entity, alias.temporary), known != alias.id {
                 // The history in which the record had that id is lost, and the server has given it another.
                 steps[alias.entity, default: []].append(Step(old: known, new: alias.id))
-                isWide = true
                 // Somebody else may have that one now; both records are fetched as they are.
                 for id in [known, alias.id] { try Wanted.note(db, scope, alias.entity, id.text) }
             }
@@ -36,21 +34,21 @@ struct Adoption {
         }
         for (entity, steps) in steps.sorted(by: { $0.key < $1.key }) {
             guard let shape = layout[entity] else { continue }
-            try run(steps, shape, isWide: isWide)
+            try run(steps, shape)
         }
     }
 
-    private func run(_ steps: [Step], _ shape: TableShape, isWide: Bool) throws {
+    private func run(_ steps: [Step], _ shape: TableShape) throws {
         for step in steps {
             guard let old = shape.key(of: step.old), let new = shape.key(of: step.new) else { continue }
             try Query(db, "INSERT OR REPLACE INTO tidemark_renaming(old, new) VALUES (?1, ?2)").execute(old + new)
             try Renaming(db: db, scope: scope, table: RecordTable(shape)).move(step.old, old, to: step.new, new)
         }
         for column in identity.columns where column.entity == shape.name {
-            try rewrite(column, isWide: isWide)
+            try rewrite(column)
         }
         for document in identity.documents where document.entity == shape.name {
-            try rewrite(document, isWide: isWide)
+            try rewrite(document)
         }
         let operations = SealedNames(db: db, identity: identity)
         for step in steps {
@@ -63,7 +61,7 @@ struct Adoption {
 
     // MARK: Columns
 
-    private func rewrite(_ column: Identity.Column, isWide: Bool) throws {
+    private func rewrite(_ column: Identity.Column) throws {
         let name = quoted(column.column)
         let set = "SET \(name) = (SELECT new FROM tidemark_renaming WHERE old = +\(name))"
         let isOld = "\(name) IN (SELECT old FROM tidemark_renaming)"
@@ -71,16 +69,16 @@ struct Adoption {
             return try attempt("UPDATE OR IGNORE \(quoted(column.table)) \(set) WHERE \(isOld)")
         }
         if shape.key.contains(where: { $0.name.lowercased() == column.column.lowercased() }) {
-            return try rewriteKeys(shape, isOld: isOld, isWide: isWide)
+            return try rewriteKeys(shape, of: column.entity, isOld: isOld)
         }
         try Query(db, "UPDATE \(shape.shadowSQL) \(set) WHERE \(isOld)").execute()
-        let condition = isWide ? isOld : "\(isOld) AND \(hasShadow(shape))"
-        try attempt("UPDATE OR IGNORE \(shape.sql) \(set) WHERE \(condition)")
+        try attempt("UPDATE OR IGNORE \(shape.sql) \(set) WHERE \(isOld) AND \(hasShadow(shape))")
         try Installation.refreshPlaces(db, shape)
     }
 
-    /// A synced row holds a temporary id only while an edit of it is under way; so the others are not looked at, and
-    /// no index is needed.
+    /// A synced row holds a temporary id, or one of a lost history, only while an edit of it is under way; so the
+    /// others are not looked at, and no index is needed. In those, an id that has been given away anew means its new
+    /// holder.
     private func hasShadow(_ shape: TableShape) -> String {
         let keys = shape.key.map(\.sql).joined(separator: ", ")
         return "(\(keys)) IN (SELECT \(keys) FROM \(shape.shadowSQL))"
@@ -92,18 +90,14 @@ struct Adoption {
     }
 
     /// The key of a record holds another record's id: it moves with it.
-    private func rewriteKeys(_ shape: TableShape, isOld: String, isWide: Bool) throws {
+    private func rewriteKeys(_ shape: TableShape, of entity: String, isOld: String) throws {
         let keys = shape.key.map(\.sql).joined(separator: ", ")
-        var found = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL) WHERE \(isOld)")
+        let found = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL) WHERE \(isOld)")
             .rows(db) { $0.cells(0..<shape.key.count) }
-        if isWide {
-            found += try Query(db, "SELECT \(keys) FROM \(shape.sql) WHERE \(isOld)")
-                .rows(db) { $0.cells(0..<shape.key.count) }.filter { !found.contains($0) }
-        }
         let renaming = Renaming(db: db, scope: scope, table: RecordTable(shape))
         for old in found {
             guard let id = shape.recordID(old),
-                let renamed = try resolved(Operation(.delete, entity: shape.name, id: id)),
+                let renamed = try resolved(Operation(.delete, entity: shape.name, id: id), entity),
                 let new = renamed.id, new != id, let key = shape.key(of: new)
             else { continue }
             try renaming.move(id, old, to: new, key)
@@ -112,22 +106,28 @@ struct Adoption {
 
     // MARK: Fields that the library reads itself
 
-    private func resolved(_ operation: Operation) throws -> Operation? {
+    private func resolved(_ operation: Operation, _ entity: String) throws -> Operation? {
         guard let shape = layout[operation.entity] else { return nil }
         var probe = operation
-        probe.references = identity.references(in: shape)
-        let resolution = try Resolution(probe) { try Alias.find(db, $0, $1) }
-        return resolution.operation
+        probe.references = identity.references(in: shape).filter { $0.entity == entity }
+        return try Resolution(probe, isCandidate: { _ in true }, canonical: successor).operation
     }
 
-    private func rewrite(_ document: DocumentReference, isWide: Bool) throws {
+    /// What stands for an id of the entity whose records are being renamed.
+    private func successor(_ entity: String, _ old: RecordID) throws -> RecordID? {
+        guard let shape = layout[entity], let key = shape.key(of: old) else { return nil }
+        return try Query(db, "SELECT new FROM tidemark_renaming WHERE old = ?1").first(db, key) { $0.cell(0) }
+            .flatMap { shape.recordID([$0]) }
+    }
+
+    private func rewrite(_ document: DocumentReference) throws {
         guard let shape = layout[document.table], let index = shape.dataIndex(document.column) else { return }
         let (keys, column) = (shape.key.map(\.sql).joined(separator: ", "), shape.data[index])
         let rows = try Query(
             db,
             """
             SELECT \(keys), \(column.sql) FROM \(shape.sql)
-            WHERE typeof(\(column.sql)) = 'text'\(isWide ? "" : " AND \(hasShadow(shape))")
+            WHERE typeof(\(column.sql)) = 'text' AND \(hasShadow(shape))
             """
         ).rows(db) { ($0.cells(0..<shape.key.count), $0.cell(shape.key.count)) }
         guard let path = JSONPath(document.path) else { return }
@@ -138,7 +138,7 @@ struct Adoption {
                     in: bytes,
                     { value in
                         guard let old = RecordID(value.text) else { return nil }
-                        return try Alias.find(db, document.entity, old).map(value.replaced(by:))
+                        return try successor(document.entity, old).map(value.replaced(by:))
                     })
             else { continue }
             try Query(db, "UPDATE OR IGNORE \(shape.sql) SET \(column.sql) = ?1 WHERE \(isKey)")
@@ -157,7 +157,7 @@ struct Adoption {
             for (record, data, scope) in rows {
                 var operation = Operation(.upsert, entity: shape.name, id: RecordID(record))
                 operation.fields = try DataObject(stored: data)
-                guard let new = try resolved(operation), new.fields != operation.fields else { continue }
+                guard let new = try resolved(operation, entity), new.fields != operation.fields else { continue }
                 try Query(
                     db,
                     """

@@ -202,19 +202,9 @@ struct Sealing {
         var names = Names()
         // What it names by temporary ids is sealed first, and may be refused by that.
         let missing = try settleNames(&operation, table, key, id, &batch, &names)
-        if let culprit = try batch.dependence.culprit(behind: operation, shape, id, key, current ?? []) {
-            try Quarantine.hold(db, name, for: culprit)
-            try table.unmark(db, key)
-            return .settled
-        }
-        if let missing {
-            batch.hasWaiting = true
-            try Waiting.note(db, name, for: missing)
-            try table.unmark(db, key)
-            return .settled
-        }
-        operation.needs = batch.dependence.needs(of: operation, shape, id, key, current ?? [])
+        if try isHeld(operation, table, key, id, current, &batch, missing) { return .settled }
         if let move { try carryOut(move, table, id, key) }
+        operation.needs = batch.dependence.needs(of: operation, shape, id, key, current ?? [])
         // Nobody could put an id into a patch.
         let patched = names.held.isEmpty ? try patched(operation, shape, declared, shadow) : nil
         let number = batch.numbers.take()
@@ -224,6 +214,24 @@ struct Sealing {
         if !names.held.isEmpty { try Outbox.note(db, names.held) }
         if !names.isPartial { try table.unmark(db, key) }
         return .sealed(bytes: operation.fields.bytes.count + 120)
+    }
+
+    /// Whether the edit waits on this device for another record: one whose insert was refused, or that has no id yet.
+    private func isHeld(
+        _ operation: Operation, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ current: [Cell]?,
+        _ batch: inout Batch, _ missing: RecordName?
+    ) throws -> Bool {
+        let name = RecordName(entity: table.shape.name, record: id.text)
+        if let culprit = try batch.dependence.culprit(behind: operation, table.shape, id, key, current ?? []) {
+            try Quarantine.hold(db, name, for: culprit)
+        } else if let missing {
+            batch.hasWaiting = true
+            try Waiting.note(db, name, for: missing)
+        } else {
+            return false
+        }
+        try table.unmark(db, key)
+        return true
     }
 
     /// When the edit was made. A stamp that is not later than the last sync belongs to an edit that is older than it:
