@@ -72,8 +72,7 @@
             let story = DemoStory(world: world) { json ? Console.note($0) : Console.line($0) }
             do {
                 let report = try await story.tell()
-                await world.server.signal(SIGTERM)
-                guard await world.server.wait() == 0 else { throw Failure("the server did not end cleanly") }
+                guard await world.server.stop() == 0 else { throw Failure("the server did not end cleanly") }
                 if json { Console.line(try JSON.text(report)) } else { story.farewell() }
                 guard report.isSame else { throw Failure("files and server do not hold the same rows") }
             } catch {

@@ -11,6 +11,8 @@
         /// Times that device B was killed while it had something under way.
         var kills = 0
         var edits: [String: String] = [:]
+        /// Rows that the server had lost, and got back from the devices.
+        var broughtBack = 0
         var differences: [String] = []
         var seconds = 0.0
 
@@ -36,12 +38,15 @@
             let clock = ContinuousClock()
             let start = clock.now
             let (up, down) = try await begin()
+            // Of the server as it is before anything is edited; it comes back in chapter 7.
+            try world.server.copyStore()
             let cast = try chooseCast()
             try await editApart(cast)
             let kills = try await meet(cast)
             var report = DemoReport(folder: world.folder.path(percentEncoded: false), up: up, down: down, kills: kills)
             report.rows = try world.rows(of: "a.sqlite").count
             try await explain(cast, &report)
+            try await loseHistory(&report)
             try await compare(&report)
             report.seconds = ((clock.now - start) / .milliseconds(1)).rounded() / 1000
             say("")
@@ -228,7 +233,7 @@
 
         private func compare(_ report: inout DemoReport) async throws {
             say("")
-            say("7. who holds what now")
+            say("8. who holds what now")
             let server = try await world.rowsOfServer()
             for device in ["a.sqlite", "b.sqlite"] {
                 let rows = try world.rows(of: device)

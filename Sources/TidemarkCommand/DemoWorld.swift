@@ -13,8 +13,7 @@
 
         let folder: URL
         let data: DemoData
-        let server: ChildProcess
-        let url: String
+        let server: DemoServer
         let token: String
 
         static func path(_ folder: URL, _ name: String) -> String {
@@ -23,23 +22,18 @@
 
         func path(_ name: String) -> String { Self.path(folder, name) }
 
+        var url: String { server.url }
+
         /// Starts a server over a store in `folder`, and waits until it listens.
         static func start(in folder: URL, data: DemoData) async throws -> DemoWorld {
-            let store = "sqlite:" + path(folder, "server.sqlite")
-            let server = try ChildProcess(
-                ChildProcess.executable, ["serve", "--listen", "127.0.0.1:0", "--store", store])
+            let server = try await DemoServer(in: folder)
             do {
-                let start = "listening on "
-                guard let line = try await server.line(startingWith: start) else {
-                    throw Failure("the server did not start", hint: server.standardError)
-                }
                 let settings = try Settings(flags: [:], environment: [:])
-                let key = try Secret.resolve(settings, store: StoreAddress(store), isLoopback: true)
+                let key = try Secret.resolve(settings, store: StoreAddress(server.store), isLoopback: true)
                 let token = try await TokenSigner(secret: key).token(
                     TokenClaims(
                         subject: "ada", expires: Date.now.addingTimeInterval(3600), scopes: ["machine:*": .readWrite]))
-                return DemoWorld(
-                    folder: folder, data: data, server: server, url: String(line.dropFirst(start.count)), token: token)
+                return DemoWorld(folder: folder, data: data, server: server, token: token)
             } catch {
                 await server.end()
                 throw error

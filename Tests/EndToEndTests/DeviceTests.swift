@@ -228,7 +228,7 @@
             ).result()
             #expect(result.status == 0, "\(result.errors)")
             let report = try JSONDecoder().decode(DemoReport.self, from: Data(result.output.utf8))
-            #expect(report.isSame && report.kills > 0 && report.rows > 300)
+            #expect(report.isSame && report.kills > 0 && report.rows > 300 && report.broughtBack > 50)
         }
 
         @Test func theCountriesFitTogether() {

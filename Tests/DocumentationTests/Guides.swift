@@ -1,0 +1,38 @@
+import Foundation
+import GRDB
+import Tidemark
+
+private struct Todo: Codable, FetchableRecord, PersistableRecord {
+    var id: String
+    var title: String
+}
+
+private struct Invoice: Codable, FetchableRecord, PersistableRecord {
+    var id: Int64
+    var total: Int
+}
+
+/// The code of the pages in Documentation, compiled as it stands there; `SnippetTests` compares the two.
+private func ids(database: DatabasePool) async throws {
+    // snippet: ids-client
+    try await database.write { db in
+        try Todo(id: UUID.v7().uuidString.lowercased(), title: "Buy milk").insert(db)
+    }
+    // end snippet
+
+    // snippet: ids-server
+    let draft = TemporaryID.integer()
+    try await database.write { db in
+        try db.execute(sql: "INSERT INTO invoice (id, total) VALUES (?, 100)", arguments: [draft])
+        try db.execute(
+            sql: "INSERT INTO line (id, invoice_id) VALUES (?, ?)", arguments: [UUID.v7().uuidString, draft])
+    }
+    // end snippet
+
+    // snippet: ids-canonical
+    let invoice = try await database.read { db in
+        try Invoice.fetchOne(db, key: SyncEngine.canonicalID(of: draft, in: "invoice", db))
+    }
+    // end snippet
+    _ = invoice
+}
