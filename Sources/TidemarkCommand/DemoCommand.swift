@@ -7,12 +7,13 @@
     struct DemoCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "demo",
-            abstract: "Show it all at once: a server, two devices, a crash and a merge.",
+            abstract: "Show it all at once: a server, two devices, a kill -9, a lost disk, and the proof.",
             discussion: """
                 Starts a server on a free loopback port, fills an SQLite file with real records of this machine, syncs
-                it to a second file, edits both apart from each other, kills one of them in mid-sync, and shows that
-                server and files hold the same rows in the end. Needs no configuration and no network. The files stay;
-                where they are is printed at the end. Exit code 1: something differs.
+                it to a second file, edits both apart from each other, kills one of them in mid-sync, puts an old copy
+                in the place of the server's store, damages a row, and shows that server and files hold the same rows
+                in the end. Needs no configuration and no network. The files stay; where they are is printed at the
+                end. Exit code 1: something differs.
 
                 EXAMPLES
                   tidemark demo

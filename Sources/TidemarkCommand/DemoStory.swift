@@ -13,6 +13,8 @@
         var edits: [String: String] = [:]
         /// Rows that the server had lost, and got back from the devices.
         var broughtBack = 0
+        /// Rows that a digest found damaged, and that are whole again.
+        var repaired = 0
         var differences: [String] = []
         var seconds = 0.0
 
@@ -47,6 +49,7 @@
             report.rows = try world.rows(of: "a.sqlite").count
             try await explain(cast, &report)
             try await loseHistory(&report)
+            try await prove(&report)
             try await compare(&report)
             report.seconds = ((clock.now - start) / .milliseconds(1)).rounded() / 1000
             say("")
@@ -233,7 +236,7 @@
 
         private func compare(_ report: inout DemoReport) async throws {
             say("")
-            say("8. who holds what now")
+            say("9. who holds what now")
             let server = try await world.rowsOfServer()
             for device in ["a.sqlite", "b.sqlite"] {
                 let rows = try world.rows(of: device)

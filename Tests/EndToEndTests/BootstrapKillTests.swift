@@ -13,7 +13,7 @@
         private static let rows = 6000
 
         private func device(_ name: String, rows: Int = 0) throws {
-            let database = try DatabaseQueue(path: folder.path(name))
+            let database = try folder.database(name)
             defer { try? database.close() }
             try database.write { db in
                 try db.execute(sql: "CREATE TABLE task (id TEXT PRIMARY KEY NOT NULL, title TEXT, n INTEGER)")
@@ -24,7 +24,7 @@
         }
 
         private func read<T: Sendable>(_ name: String, _ body: (Database) throws -> T) throws -> T {
-            let database = try DatabaseQueue(path: folder.path(name))
+            let database = try folder.database(name)
             defer { try? database.close() }
             return try database.read(body)
         }

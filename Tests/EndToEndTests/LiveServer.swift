@@ -1,6 +1,7 @@
 #if Server
     import AsyncHTTPClient
     import Foundation
+    import GRDB
     import Hummingbird
     import Logging
     import NIOCore
@@ -72,5 +73,12 @@
         deinit { try? FileManager.default.removeItem(at: url) }
 
         func path(_ name: String) -> String { url.appending(path: name).path(percentEncoded: false) }
+
+        /// A file that another process may hold at the same time.
+        func database(_ name: String) throws -> DatabaseQueue {
+            var configuration = GRDB.Configuration()
+            configuration.busyMode = .timeout(10)
+            return try DatabaseQueue(path: path(name), configuration: configuration)
+        }
     }
 #endif
