@@ -8,7 +8,7 @@
             commandName: "tidemark",
             abstract: "Offline-first delta sync for SQLite files, and the server that it meets at.",
             discussion: """
-                Start with `tidemark demo`: a server, two devices, a crash and a merge, in a minute.
+                Start with `tidemark demo`: a server, two devices, a kill -9, a lost disk and the proof, in a minute.
 
                 Exit codes:
                   0   done
