@@ -81,8 +81,7 @@ enum LibrarySchema {
         CREATE UNIQUE INDEX tidemark_operation_key ON tidemark_operation(lane, number);
         CREATE INDEX tidemark_operation_open ON tidemark_operation(scope, id) WHERE finished_at IS NULL;
         CREATE INDEX tidemark_operation_record ON tidemark_operation(entity, record);
-        CREATE INDEX tidemark_operation_refused ON tidemark_operation(status, id)
-            WHERE status IN ('rejected', 'conflict');
+        CREATE INDEX tidemark_operation_rejected ON tidemark_operation(id) WHERE status = 'rejected';
         CREATE INDEX tidemark_operation_finished ON tidemark_operation(finished_at) WHERE finished_at IS NOT NULL;
 
         -- Edits that refer to a record whose insert was refused: they are not sent until it is taken or given up.
