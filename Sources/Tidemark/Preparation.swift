@@ -34,7 +34,9 @@ actor Preparation {
         for change in changes { try await writer.writeWithoutTransaction { db in try change.run(db) } }
         let tables = tables
         let found = try await writer.write { db in
-            try Installation.install(db, tables: resolved, scopes: scopes).adding(tables, db)
+            let layout = try Installation.install(db, tables: resolved, scopes: scopes).adding(tables, db)
+            try SyncedTable.note(db, tables)
+            return layout
         }
         layout = found
         return found

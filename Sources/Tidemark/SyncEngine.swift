@@ -56,7 +56,7 @@ public actor SyncEngine {
             throw Failure.database(error, scope: scopes[0]).error
         }
         if drivers.isEmpty {
-            drivers = scopes.map { scope in
+            drivers = scopes.filter { restriction == nil || restriction == $0 }.map { scope in
                 ScopeDriver(
                     scope: scope, preparation: preparation, configuration: configuration, onConflict: onConflict
                 ) { [weak self] in await self?.publishStatus() }
@@ -65,13 +65,18 @@ public actor SyncEngine {
         warnings = layout.warnings
     }
 
-    /// Takes the capture triggers off, for a migration that drops or renames a column which they name. Call it inside
-    /// the migration; what the migration itself writes is not captured. The next ``install()`` puts them back.
+    /// Takes the capture triggers off, for a migration that drops a column which they name. Call it inside the
+    /// migration; what the migration itself writes is not captured. The next ``install()`` puts them back.
     ///
-    /// Sync before you rename a column: an edit of it that is not sealed yet cannot be told from the new column.
+    /// Renaming a column does not need it. Sync before you do: an edit of the column that is not sealed yet cannot be
+    /// told from the new one.
     public static func removeCapture(_ db: Database) throws { try Installation.removeTriggers(db) }
 
     private var warnings: [String] = []
+    private var restriction: Scope?
+
+    /// Works on this scope alone, although the file follows others. To be said before anything else.
+    package func restrict(to scope: Scope) { restriction = scope }
 
     /// Another process may hold the file just now; that must not end a task that runs for the app's whole life.
     private func installPatiently() async throws {

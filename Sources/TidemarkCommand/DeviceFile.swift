@@ -46,18 +46,52 @@
                 """)
         }
 
-        /// The tables to sync: those named, or those of last time.
-        func tables(named: [String]) throws -> [SyncedTable] {
-            let own = try ownTables()
-            let known = named.isEmpty ? try syncedTables() : named
-            let list = own.isEmpty ? "it has no tables" : "its tables: \(own.joined(separator: ", "))"
-            guard !known.isEmpty else {
-                throw Failure("no table of \(path) is synced yet", hint: "name them with --table; \(list)")
+        /// The tables and scopes of last time, as the file's own app declared them; `nil` where nothing is synced yet.
+        func declared() throws -> Declared? {
+            let scopes = try scopes()
+            let names = try syncedTables()
+            guard let first = scopes.first, !names.isEmpty else { return nil }
+            let known = try database.read { db in try SyncedTable.declared(in: db) }
+            let tables = names.map { name in
+                var table = known.first { $0.name == name } ?? .table(name, scope: .constant(first))
+                table.references.removeAll { !names.contains($0.table) }
+                return table
             }
-            for name in known where !own.contains(where: { $0.lowercased() == name.lowercased() }) {
+            return Declared(tables: tables, scopes: scopes)
+        }
+
+        /// The tables of last time with those named, and all scopes of the file with this one: whoever works on one
+        /// scope leaves the others as they are. With `mayRelease`, a file whose only scope never came to anything is
+        /// synced into this one instead.
+        func declared(with named: [String] = [], in scope: Scope, mayRelease: Bool = false) throws -> Declared {
+            var declared = try declared() ?? Declared(tables: [], scopes: [])
+            var named = named
+            if mayRelease, declared.scopes.count == 1, !declared.isFit(for: scope, named) {
+                try database.write { db in try SyncedTable.release(db, beside: scope) }
+                let rest = try self.declared() ?? Declared(tables: [], scopes: [])
+                // What was let go of is synced into this scope from now on.
+                named += declared.tables.map(\.name).filter { rest[$0] == nil && !named.contains($0) }
+                declared = rest
+            }
+            let own = try ownTables()
+            let list = own.isEmpty ? "it has no tables" : "its tables: \(own.joined(separator: ", "))"
+            for name in named where !own.contains(where: { $0.lowercased() == name.lowercased() }) {
                 throw Failure("\(path) has no table \(name)", hint: list)
             }
-            return known.map { SyncedTable.table($0) }
+            for name in named where declared[name] == nil {
+                declared.tables.append(.table(name, scope: .constant(scope)))
+            }
+            guard !declared.tables.isEmpty else {
+                throw Failure("no table of \(path) is synced yet", hint: "name them with --table; \(list)")
+            }
+            guard declared.isFit(for: scope, named) else {
+                let scopes = declared.scopes.map(\.name).joined(separator: ", ")
+                throw Failure(
+                    "the tables of \(path) hold no rows of \(scope)",
+                    hint: "the file is synced with \(scopes); another scope needs tables of its own")
+            }
+            if !declared.scopes.contains(scope) { declared.scopes.append(scope) }
+            return declared
         }
 
         /// The scope to sync: the one named, or the one of last time.
@@ -81,6 +115,31 @@
 
         private func names(_ sql: String) throws -> [String] {
             try database.read { db in try String.fetchAll(db, sql: sql + " ORDER BY 1") }
+        }
+    }
+
+    /// What a file syncs: its tables with their rules, and its scopes.
+    struct Declared {
+        var tables: [SyncedTable]
+        var scopes: [Scope]
+
+        subscript(_ name: String) -> SyncedTable? {
+            tables.first { $0.name.lowercased() == name.lowercased() }
+        }
+
+        /// Whether rows of the scope may stand in the tables named, or in any at all.
+        func isFit(for scope: Scope, _ named: [String]) -> Bool {
+            let mayHold = { (table: SyncedTable) in table.scope?.mayHold(scope) ?? true }
+            return named.compactMap { self[$0] }.allSatisfy(mayHold)
+                && (tables.isEmpty || tables.contains(where: mayHold))
+        }
+
+        func engine(
+            _ device: DeviceFile, _ transport: any Transport, configuration: SyncConfiguration = SyncConfiguration()
+        ) throws -> SyncEngine {
+            try SyncEngine(
+                for: device.database, tables: tables, scopes: scopes, transport: transport,
+                configuration: configuration)
         }
     }
 

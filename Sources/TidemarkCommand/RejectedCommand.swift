@@ -18,6 +18,7 @@
                 EXAMPLES
                   tidemark rejected app.sqlite
                   tidemark rejected app.sqlite --retry 12
+                  tidemark rejected app.sqlite --retry 12 --set slug=home --set rank=3 --set note=NULL --set "code='7'"
                   tidemark rejected app.sqlite --discard 12
                   tidemark rejected --store sqlite:sync.sqlite --scope workspace:1 --json
                 """)
@@ -37,6 +38,11 @@
         @Option(help: ArgumentHelp("Write the edit of this number again.", valueName: "number"))
         var retry: Int64?
 
+        @Option(
+            name: .customLong("set"),
+            help: ArgumentHelp("With --retry, another value for a column; may be repeated.", valueName: "column=value"))
+        var values: [String] = []
+
         @Option(help: ArgumentHelp("Let the edit of this number go.", valueName: "number"))
         var discard: Int64?
 
@@ -51,6 +57,8 @@
                 throw ValidationError("--retry and --discard are for a device's file; the server's list is a record.")
             }
             guard retry == nil || discard == nil else { throw ValidationError("Either --retry or --discard.") }
+            guard values.isEmpty || retry != nil else { throw ValidationError("--set goes with --retry.") }
+            _ = try changes()
             guard scope == nil || store != nil else { throw ValidationError("--scope goes with --store.") }
             guard limit > 0 else { throw ValidationError("--limit is a number from 1.") }
         }
@@ -81,18 +89,41 @@
             return try await SyncServer(store: store).rejections(in: scope, limit: limit).map(RefusedEdit.init)
         }
 
+        /// Numbers are numbers, NULL is none, and anything else is a text; quotes make a text of everything.
+        private func changes() throws -> [String: Value] {
+            var changes: [String: Value] = [:]
+            for text in values {
+                let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+                guard parts.count == 2, !parts[0].isEmpty else {
+                    throw ValidationError("'\(text)' sets nothing; write --set column=value.")
+                }
+                changes[parts[0]] = Self.value(parts[1])
+            }
+            return changes
+        }
+
+        private static func value(_ text: String) -> Value {
+            if text.count > 1, text.hasPrefix("'"), text.hasSuffix("'") {
+                return .text(String(text.dropFirst().dropLast()).replacing("''", with: "'"))
+            }
+            if text.uppercased() == "NULL" { return .null }
+            if let integer = Int64(text) { return .integer(integer) }
+            if let real = Double(text), real.isFinite { return .real(real) }
+            return .text(text)
+        }
+
         private func deviceList(_ device: DeviceFile) async throws -> [RefusedEdit] {
-            let (tables, scopes) = (try device.syncedTables(), try device.scopes())
-            guard let scope = scopes.first, !tables.isEmpty else { return [] }
-            let engine = try SyncEngine(
-                for: device.database, tables: tables.map { .table($0, scope: .constant(scope)) }, scopes: scopes,
-                transport: NoTransport())
+            guard let engine = try device.declared()?.engine(device, NoTransport()) else { return [] }
             if let number = retry ?? discard {
                 guard let operation = try await engine.rejectedOperations().first(where: { $0.id == number }) else {
                     throw Failure(
                         "there is no refused edit \(number)", hint: "`tidemark rejected \(device.path)` lists them")
                 }
-                if retry != nil { try await engine.retry(operation) } else { try await engine.discard(operation) }
+                if retry != nil {
+                    try await engine.retry(operation, changing: try changes())
+                } else {
+                    try await engine.discard(operation)
+                }
             }
             return try await engine.rejectedOperations().map(RefusedEdit.init)
         }

@@ -68,13 +68,10 @@
         var warnings: [String] = []
 
         init(_ device: DeviceFile) async throws {
-            tables = try device.syncedTables()
-            let scopes = try device.scopes()
-            guard let scope = scopes.first, !tables.isEmpty else { return }
+            guard let declared = try device.declared() else { return }
+            tables = declared.tables.map(\.name)
             // Capture is brought up to date on the way; that is also what finds the triggers to be named.
-            let engine = try SyncEngine(
-                for: device.database, tables: tables.map { .table($0, scope: .constant(scope)) }, scopes: scopes,
-                transport: NoTransport())
+            let engine = try declared.engine(device, NoTransport())
             try await engine.install()
             let status = try await engine.status()
             pending = status.pending

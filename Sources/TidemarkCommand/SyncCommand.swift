@@ -14,6 +14,9 @@
                 from then on every edit, by whatever program, is sent, and what changed elsewhere comes back. Rows that
                 are there already are sent too. Later runs remember tables and scope.
 
+                Where an app has synced the file before, its tables and the scopes of their rows stay as it declared
+                them; a run works on one scope and leaves rows of others alone.
+
                 EXAMPLES
                   export TIDEMARK_TOKEN=$(tidemark token --store sqlite:sync.sqlite --sub ada --scope 'workspace:*=rw')
                   tidemark sync app.sqlite --server http://127.0.0.1:8080 --scope workspace:1 \\
@@ -48,7 +51,7 @@
         func run() async throws {
             let device = try DeviceFile(file)
             let scope = try device.scope(named: scope)
-            let tables = try device.tables(named: tables)
+            let declared = try device.declared(with: tables, in: scope, mayRelease: true)
             let transport = try connection.transport()
             var configuration = SyncConfiguration()
             if let page {
@@ -60,9 +63,8 @@
                     min(page, configuration.snapshotRange.lowerBound)...configuration.snapshotRange.upperBound
             }
             do {
-                let engine = try SyncEngine(
-                    for: device.database, tables: tables, scopes: [scope], transport: transport,
-                    configuration: configuration)
+                let engine = try declared.engine(device, transport, configuration: configuration)
+                await engine.restrict(to: scope)
                 try await watch ? follow(engine) : once(engine)
             } catch let error as SyncError { throw Failure(error) }
         }

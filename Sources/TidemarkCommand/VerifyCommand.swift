@@ -35,12 +35,12 @@
         func run() async throws {
             let device = try DeviceFile(file)
             let scope = try device.scope(named: scope)
-            let tables = try device.tables(named: [])
+            let declared = try device.declared(in: scope)
             let transport = try connection.transport()
             let report: VerifyReport
             do {
-                let engine = try SyncEngine(
-                    for: device.database, tables: tables, scopes: [scope], transport: transport)
+                let engine = try declared.engine(device, transport)
+                await engine.restrict(to: scope)
                 report = try await engine.verify(repairing: repair)
             } catch let error as SyncError { throw Failure(error) }
             let summary = VerifySummary(report, scope)

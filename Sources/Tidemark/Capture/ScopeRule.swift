@@ -24,7 +24,7 @@ extension SyncedTable {
         }
 
         /// Whether rows of the scope may stand in a table with this rule.
-        func mayHold(_ scope: Scope) -> Bool {
+        package func mayHold(_ scope: Scope) -> Bool {
             switch kind {
             case .constant(let constant): constant == scope
             case .column(_, let prefix): scope.name.utf8.count > prefix.utf8.count && scope.name.hasPrefix(prefix)

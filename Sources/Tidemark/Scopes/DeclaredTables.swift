@@ -1,0 +1,100 @@
+import Foundation
+package import GRDB
+package import TidemarkWire
+
+/// What the app said about its tables, as the file keeps it. A tool that opens the file without the app goes by it, so
+/// that it changes nothing of what is synced, and where.
+extension SyncedTable {
+    /// The tables that engines have synced in a file, as they were last declared.
+    package static func declared(in db: Database) throws -> [SyncedTable] {
+        let notes = try Note.all(db)
+        return try TableRules.all(db).sorted { $0.key < $1.key }.map { name, rule in
+            let note = notes[name]
+            return SyncedTable(
+                name: name, scope: rule, keepsDeleted: note?.keepsDeleted.map { .milliseconds($0) },
+                references: note?.documents ?? [])
+        }
+    }
+
+    /// Lets go of scopes that nothing ever came of, such as one whose name was mistyped and never granted: it is as if
+    /// their tables had never been synced, and all rows that are there are sent again to whichever scope they are synced
+    /// into. Scopes that this file held, has had a verdict from or keeps edits of stay as they are.
+    package static func release(_ db: Database, beside scope: Scope) throws {
+        guard try LibrarySchema.isInstalled(db) else { return }
+        let unheld = try Query(
+            db,
+            """
+            SELECT name FROM tidemark_scope AS s
+            WHERE name <> ?1 AND checkpoint IS NULL AND complete IS NULL AND lost_at IS NULL
+              AND NOT EXISTS (SELECT 1 FROM tidemark_bootstrap WHERE scope = s.name AND token IS NOT NULL)
+              AND NOT EXISTS (SELECT 1 FROM tidemark_operation WHERE scope = s.name AND finished_at IS NOT NULL)
+              AND NOT EXISTS (SELECT 1 FROM tidemark_aside WHERE scope = s.name)
+            """
+        ).rows(db, [.text(scope.name)]) { $0.text(0) }.compactMap { Scope($0) }
+        let rules = try TableRules.all(db)
+        for scope in unheld {
+            for table in rules.filter({ $0.value == .constant(scope) }).keys { try forget(db, table) }
+            for place in ["backfill", "bootstrap", "lane", "operation"] {
+                try Query(db, "DELETE FROM tidemark_\(place) WHERE scope = ?1").execute([.text(scope.name)])
+            }
+            try Query(db, "DELETE FROM tidemark_scope WHERE name = ?1").execute([.text(scope.name)])
+        }
+        try db.execute(sql: "DELETE FROM tidemark_ref WHERE operation NOT IN (SELECT id FROM tidemark_operation)")
+    }
+
+    /// Takes capture off a table, and all that it noted.
+    private static func forget(_ db: Database, _ table: String) throws {
+        let triggers = try Query(
+            db,
+            """
+            SELECT name FROM sqlite_master
+            WHERE type = 'trigger' AND tbl_name = ?1 AND name LIKE 'tidemark\\_%' ESCAPE '\\'
+            """
+        ).rows(db, [.text(table)]) { $0.text(0) }
+        for trigger in triggers { try db.execute(sql: "DROP TRIGGER \(quoted(trigger))") }
+        try db.execute(sql: "DROP TABLE IF EXISTS \(quoted("tidemark_shadow_\(table)"))")
+        for place in ["held WHERE entity", "waiting WHERE entity", "table WHERE name"] {
+            try Query(db, "DELETE FROM tidemark_\(place) = ?1").execute([.text(table)])
+        }
+    }
+
+    /// Keeps what a rule does not say.
+    static func note(_ db: Database, _ tables: [SyncedTable]) throws {
+        var notes = try Note.all(db)
+        for table in tables { notes[table.name] = Note(table) }
+        try Note.write(db, notes)
+    }
+}
+
+/// What is kept of one table beside its rule.
+private struct Note: Codable, Hashable {
+    /// In milliseconds.
+    var keepsDeleted: Int64?
+    /// Column, path and table of each place in its documents.
+    var references: [[String]]
+
+    private static let key = "tables"
+
+    init?(_ table: SyncedTable) {
+        keepsDeleted = table.keepsDeleted?.milliseconds
+        references = table.references.map { [$0.column, $0.path, $0.table] }
+        if keepsDeleted == nil, references.isEmpty { return nil }
+    }
+
+    var documents: [SyncedTable.DocumentID] {
+        references.compactMap { $0.count == 3 ? .json($0[0], path: $0[1], to: $0[2]) : nil }
+    }
+
+    static func all(_ db: Database) throws -> [String: Note] {
+        guard try LibrarySchema.isInstalled(db), let text = try Meta.get(db, key) else { return [:] }
+        // What cannot be read is as if nothing were known: the app says it again.
+        return (try? JSONDecoder().decode([String: Note].self, from: Data(text.utf8))) ?? [:]
+    }
+
+    static func write(_ db: Database, _ notes: [String: Note]) throws {
+        guard notes != (try all(db)) else { return }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        try Meta.set(db, key, String(decoding: try encoder.encode(notes), as: UTF8.self))
+    }
+}
