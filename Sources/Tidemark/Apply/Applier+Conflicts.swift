@@ -36,10 +36,13 @@ extension Applier {
     func noteConflicts(_ verdict: Verdict, _ meeting: Meeting) throws {
         var conflicts: [Conflict] = []
         for overwrite in verdict.overwrites {
-            let mine = meeting.mine(overwrite.field)
+            let (base, mine) = (meeting.base(of: overwrite.field), meeting.mine(overwrite.field))
+            // Where the server keeps no version per field, it names every field of a row that somebody wrote to. One
+            // that still held what this edit was made on has met nobody's.
+            if let base, base == overwrite.theirs { continue }
             add(
                 Conflict.Field(
-                    name: overwrite.field, base: meeting.base(of: overwrite.field), mine: mine,
+                    name: overwrite.field, base: base, mine: mine,
                     theirs: overwrite.theirs, result: mine),
                 to: &conflicts, overwrite.rule, meeting, version: overwrite.version)
         }
