@@ -101,6 +101,46 @@ struct CaptureTests {
         #expect(sealed.contains { $0.contains(#""type":"upsert","entity":"note","id":"n2""#) })
     }
 
+    @Test("a row that is deleted and made again under its key in one transaction is an edit of it (T32)")
+    func deletedAndMadeAgain() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let device = try await Device(noteSchema, tables: ["note"], server: server, in: directory)
+        let other = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "other")
+        try await device.sql(
+            "INSERT INTO note (id, title, body, rank) VALUES ('n1', 'a', 'b', 1), ('n2', 'a', 'b', 1)")
+        try await device.sync()
+        try await other.sync()
+        // One statement after the other, in the transaction of `write`.
+        try await device.sql(
+            """
+            DELETE FROM note; INSERT INTO note (id, title, rank) VALUES ('n1', 'new', 1);
+            INSERT INTO note (id, title, body, rank) VALUES ('n2', 'a', 'b', 1);
+            """)
+        _ = try await device.seal()
+        let sealed = try await device.sealed()
+        #expect(sealed.count == 1, "what is as it was is no edit")
+        #expect(sealed.first?.contains(#""type":"upsert","entity":"note","id":"n1""#) == true)
+        #expect(sealed.first?.hasSuffix(#""fields":{"title":"new","body":null}"#) == true)
+        try await device.sync()
+        try await other.sync()
+        let rows = ["\"n1\"|\"new\"|NULL|1", "\"n2\"|\"a\"|\"b\"|1"]
+        for device in [device, other] {
+            #expect(try await device.rows("SELECT id, title, body, rank FROM note ORDER BY id") == rows)
+            #expect(try await device.count("tidemark_shadow_note") == 0)
+            #expect(try await device.engine().conflicts().isEmpty)
+        }
+    }
+
+    @Test("a row that is made and deleted in one transaction was never there (T32)")
+    func madeAndDeleted() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sync()
+        try await device.sql("INSERT INTO note (id, title) VALUES ('n1', 'a'); DELETE FROM note")
+        #expect(try await device.seal().isEmpty)
+        #expect(try await device.count("tidemark_shadow_note") == 0)
+    }
+
     @Test("DELETE without WHERE marks every row")
     func truncation() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
@@ -210,5 +250,65 @@ struct CaptureTests {
         #expect(try await device.marked("note") == ["n1"])
         try await engine.syncNow()
         #expect(try await device.count("tidemark_shadow_note") == 0)
+    }
+
+    @Test(
+        "a migration renames a column, with capture on or off: it is a new field that holds what the old one held",
+        arguments: [false, true])
+    func renamedColumn(isTakenOff: Bool) async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let devices = [
+            try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "here"),
+            try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "there"),
+        ]
+        try await devices[0].sql("INSERT INTO note (id, title, body) VALUES ('n1', 'a', 'b'), ('n2', 'a', 'b')")
+        for device in devices { try await device.sync() }
+        for device in devices {
+            try await device.writer.write { db in
+                if isTakenOff { try SyncEngine.removeCapture(db) }
+                try db.execute(sql: "ALTER TABLE note RENAME COLUMN body TO content")
+                if !isTakenOff { try db.execute(sql: "UPDATE note SET title = 'in the migration' WHERE id = 'n2'") }
+            }
+            try await device.engine().install()
+        }
+        try await devices[0].sql("UPDATE note SET content = 'c' WHERE id = 'n1'")
+        for device in devices + devices { try await device.sync() }
+        let title = isTakenOff ? "a" : "in the migration"
+        for device in devices {
+            #expect(
+                try await device.rows("SELECT id, title, content FROM note ORDER BY id") == [
+                    "\"n1\"|\"a\"|\"c\"", "\"n2\"|\"\(title)\"|\"b\"",
+                ])
+            #expect(try await device.count("tidemark_shadow_note") == 0)
+        }
+        // A device that comes with the new schema has it all, and one with the old schema goes on with the old field.
+        let fresh = try await Device(
+            noteSchema.replacing("body", with: "content"), tables: ["note"], server: server, in: directory,
+            name: "fresh")
+        try await fresh.sync()
+        #expect(try await fresh.rows("SELECT content FROM note ORDER BY id") == ["\"c\"", "\"b\""])
+        let old = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "old")
+        try await old.sync()
+        #expect(try await old.rows("SELECT body FROM note ORDER BY id") == ["\"b\"", "\"b\""])
+    }
+
+    @Test("an edit that was not sent before its column was renamed goes under the new name, unless another was first")
+    func renamedBeforeSent() async throws {
+        for isFirst in [true, false] {
+            let pair = try await Pair()
+            try await pair.share()
+            try await pair.here.sql("UPDATE note SET body = 'not sent'")
+            for device in [pair.here, pair.there] {
+                try await device.sql("ALTER TABLE note RENAME COLUMN body TO content")
+            }
+            let order = isFirst ? [pair.here, pair.there] : [pair.there, pair.here]
+            for device in order + order { try await device.sync() }
+            let content = isFirst ? "\"not sent\"" : "\"text\""
+            for device in order {
+                #expect(try await device.rows("SELECT content FROM note") == [content])
+                #expect(try await device.count("tidemark_shadow_note") == 0)
+            }
+        }
     }
 }
