@@ -33,41 +33,86 @@
             try ChildProcess(ServeTests.command, arguments, environment: ["TIDEMARK_TOKEN": token])
         }
 
+        private func token() async throws -> String {
+            let arguments = ["token", "--store", "sqlite:" + folder.path("s"), "--sub", "ada", "--scope", "w:*=rw"]
+            return try await command(arguments).result().output.trimmingCharacters(in: .whitespacesAndNewlines)
+        }
+
+        private static func arguments(_ server: ServerProcess) -> [String] {
+            ["--server", server.url, "--scope", "w:1", "--table", "task"]
+        }
+
+        /// How far the filling has come; `nil` once it has ended. Rows and the place of the walk are never apart, and
+        /// the walk never begins anew.
+        private func progress(beyond reached: Int) throws -> Int? {
+            let (rows, held) = try read("b") { db -> (Int?, Int) in
+                guard try db.tableExists("tidemark_bootstrap") else { return (0, 0) }
+                return (
+                    try Int.fetchOne(db, sql: "SELECT rows FROM tidemark_bootstrap"),
+                    try Int.fetchOne(db, sql: "SELECT count(*) FROM task") ?? 0
+                )
+            }
+            // Neither begun nor ended, or else ended.
+            guard let rows = rows ?? (held == 0 ? 0 : nil) else { return nil }
+            #expect(rows == held)
+            #expect(rows >= reached)
+            return rows
+        }
+
+        private func expectSame(_ server: ServerProcess, _ token: String) async throws {
+            let again = try command(["sync", folder.path("b")] + Self.arguments(server), token: token)
+            #expect(await again.result().status == 0)
+            let sum = "SELECT count(*) || ' ' || sum(n) FROM task"
+            #expect(
+                try read("b") { try String.fetchOne($0, sql: sum) } == read("a") { try String.fetchOne($0, sql: sum) })
+        }
+
         @Test(.timeLimit(.minutes(2))) func killedAtAnyPage() async throws {
             try device("a", rows: Self.rows)
             try device("b")
-            let arguments = ["token", "--store", "sqlite:" + folder.path("s"), "--sub", "ada", "--scope", "w:*=rw"]
-            let token = try await command(arguments).result().output.trimmingCharacters(in: .whitespacesAndNewlines)
+            let token = try await token()
             let server = try await ServerProcess.start(folder.path("s"))
-            let tables = ["--server", server.url, "--scope", "w:1", "--table", "task"]
-            #expect(try await command(["sync", folder.path("a")] + tables, token: token).result().status == 0)
+            let arguments = Self.arguments(server)
+            #expect(try await command(["sync", folder.path("a")] + arguments, token: token).result().status == 0)
 
             var reached = 0
             var kills = 0
             while kills < 30 {
-                let sync = try command(["sync", folder.path("b"), "--page", "10"] + tables, token: token)
+                let sync = try command(["sync", folder.path("b"), "--page", "10"] + arguments, token: token)
                 try await Task.sleep(for: .milliseconds(60 + kills * 23 % 90))
                 await sync.end()
                 kills += 1
-                let (rows, held) = try read("b") { db -> (Int?, Int) in
-                    guard try db.tableExists("tidemark_bootstrap") else { return (0, 0) }
-                    return (
-                        try Int.fetchOne(db, sql: "SELECT rows FROM tidemark_bootstrap"),
-                        try Int.fetchOne(db, sql: "SELECT count(*) FROM task") ?? 0
-                    )
-                }
-                // Neither begun nor ended, or else ended.
-                guard let rows = rows ?? (held == 0 ? 0 : nil) else { break }
-                // Rows and the place of the walk are never apart, and the walk never begins anew.
-                #expect(rows == held)
-                #expect(rows >= reached)
+                guard let rows = try progress(beyond: reached) else { break }
                 reached = rows
             }
             #expect(reached > 0, "it was never caught in the middle")
-            #expect(try await command(["sync", folder.path("b")] + tables, token: token).result().status == 0)
-            let sum = "SELECT count(*) || ' ' || sum(n) FROM task"
-            #expect(
-                try read("b") { try String.fetchOne($0, sql: sum) } == read("a") { try String.fetchOne($0, sql: sum) })
+            try await expectSame(server, token)
+            #expect(await server.stop() == 0)
+        }
+
+        /// The server dies between two pages, and in the middle of one: its snapshot goes on where it was.
+        @Test(.timeLimit(.minutes(2))) func serverKilledAtAnyPage() async throws {
+            try device("a", rows: Self.rows)
+            try device("b")
+            let token = try await token()
+            var server = try await ServerProcess.start(folder.path("s"))
+            let arguments = Self.arguments(server)
+            #expect(try await command(["sync", folder.path("a")] + arguments, token: token).result().status == 0)
+
+            var reached = 0
+            var cuts = 0
+            for kill in 0..<12 {
+                let sync = try command(["sync", folder.path("b"), "--page", "10"] + arguments, token: token)
+                try await Task.sleep(for: .milliseconds(90 + kill * 37 % 120))
+                server = try await server.restarted(folder.path("s"))
+                // It gives up, or has come to the end; a page that it has is never lost.
+                _ = await sync.wait()
+                guard let rows = try progress(beyond: reached) else { break }
+                if rows > reached { cuts += 1 }
+                reached = rows
+            }
+            #expect(cuts > 1, "it was hardly caught in the middle")
+            try await expectSame(server, token)
             #expect(await server.stop() == 0)
         }
     }

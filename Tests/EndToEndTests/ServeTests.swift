@@ -82,15 +82,21 @@
         let process: ChildProcess
         let url: String
 
-        static func start(_ store: String) async throws -> ServerProcess {
+        static func start(_ store: String, at address: String = "127.0.0.1:0") async throws -> ServerProcess {
             let process = try ChildProcess(
-                ServeTests.command, ["serve", "--listen", "127.0.0.1:0", "--store", "sqlite:\(store)"])
+                ServeTests.command, ["serve", "--listen", address, "--store", "sqlite:\(store)"])
             let start = "listening on "
             guard let line = try await process.line(startingWith: start) else {
                 await process.end()
                 throw Failure("the server did not start: \(process.standardError)")
             }
             return ServerProcess(process: process, url: String(line.dropFirst(start.count)))
+        }
+
+        /// Kills the server, and starts it again over its store at the same address.
+        func restarted(_ store: String) async throws -> ServerProcess {
+            await process.end()
+            return try await Self.start(store, at: String(url.dropFirst("http://".count)))
         }
 
         /// Asks the server to end, and gives its exit code.
