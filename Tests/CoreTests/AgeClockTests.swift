@@ -4,7 +4,7 @@ import TidemarkWire
 @testable import TidemarkCore
 
 @Suite("What may be forgotten")
-struct RetentionTests {
+struct AgeClockTests {
     private let day: Int64 = 86_400_000
 
     @Test("The clock of ages follows the wall clock while that is right")

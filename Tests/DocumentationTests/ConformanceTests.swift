@@ -10,23 +10,39 @@ struct ConformanceTests {
     private static func missing(in table: String, from sources: [String]) -> [String] {
         table.matches(of: /`([A-Z][A-Za-z]*Tests)(?:\.([a-z][A-Za-z0-9]*))?`/).compactMap { match in
             let exists = sources.contains { source in
-                source.contains("struct \(match.1)")
+                source.contains("struct \(match.1) ")
                     && (match.2.map { source.contains("func \($0)(") } ?? true)
             }
             return exists ? nil : String(match.0)
         }
     }
 
+    /// Suites whose name another one has, too: the table would not say which of them it means.
+    private static func doubled(in sources: [String]) -> [String] {
+        let names = sources.flatMap { $0.matches(of: /\bstruct ([A-Z][A-Za-z]*Tests)\b/).map { String($0.1) } }
+        return Dictionary(grouping: names) { $0 }.filter { $0.value.count > 1 }.keys.sorted()
+    }
+
+    /// All test sources but this one, which plants names of its own.
+    private static func sources() throws -> [String] {
+        let folder = root.appending(path: "Tests")
+        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)?.allObjects ?? []
+        let own = URL(filePath: #filePath).lastPathComponent
+        return try files.compactMap { $0 as? URL }
+            .filter { $0.pathExtension == "swift" && $0.lastPathComponent != own }
+            .map { try String(contentsOf: $0, encoding: .utf8) }
+    }
+
     @Test("Every test that it names is in the tree")
     func names() throws {
         let table = try String(contentsOf: Self.root.appending(path: "Documentation/Conformance.md"), encoding: .utf8)
-        let folder = Self.root.appending(path: "Tests")
-        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)?.allObjects ?? []
-        let sources = try files.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
-            .map { try String(contentsOf: $0, encoding: .utf8) }
+        let sources = try Self.sources()
         #expect(sources.count > 20)
         #expect(Self.missing(in: table, from: sources) == [])
     }
+
+    @Test("No two suites have one name")
+    func suites() throws { #expect(Self.doubled(in: try Self.sources()) == []) }
 
     @Test("Every requirement has its row")
     func rows() throws {
@@ -42,5 +58,8 @@ struct ConformanceTests {
         #expect(Self.missing(in: "`PushTests`, `PushTests.replay`", from: sources) == [])
         #expect(
             Self.missing(in: "`PushTests.reply`, `PullTests`", from: sources) == ["`PushTests.reply`", "`PullTests`"])
+        #expect(Self.missing(in: "`PushTest`, `PusTests`", from: sources) == ["`PusTests`"])
+        #expect(Self.doubled(in: sources) == [])
+        #expect(Self.doubled(in: sources + ["@Suite struct PushTests: Sendable {}"]) == ["PushTests"])
     }
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import TidemarkWire
 
 @Suite("What is only pushed is not handed out (B1)")
-struct DirectionTests {
+struct DirectionRuleTests {
     private static let entities: [EntityDeclaration] = [
         .state("report", direction: .push), .events("log", direction: .push),
     ]

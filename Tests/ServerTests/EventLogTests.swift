@@ -5,7 +5,7 @@ import Testing
 @testable import TidemarkWire
 
 @Suite("Events in the log: every entry stays, once (A16)")
-struct EventTests {
+struct EventLogTests {
     private func event(_ number: Int, _ id: String, _ data: String, lane: String = "lane-aaaa") -> String {
         #"{"lane":"\#(lane)","number":\#(number),"type":"event","entity":"audit","id":"\#(id)","data":\#(data)}"#
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import TidemarkWire
 
 @Suite("Moves between scopes, as the server sees them")
-struct MoveTests {
+struct MovedRecordTests {
     private func move(_ number: Int, _ id: String, base: Int64) -> String {
         delete(number, id, base: base).dropLast() + #","moved":true}"#
     }

@@ -7,7 +7,7 @@ import TidemarkSQLite
 @testable import TidemarkWire
 
 @Suite("Patches on the server: an edit that travels small, and never a wrong text (A9)")
-struct PatchTests {
+struct PatchedRecordTests {
     private static let text = (0..<200).map { "line \($0) – of the first writing\n" }.joined()
     private static func edited(_ line: Int) -> String {
         text.replacing("line \(line) –", with: "line \(line) (edited) –")
