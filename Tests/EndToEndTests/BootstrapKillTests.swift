@@ -103,7 +103,12 @@
             var cuts = 0
             for kill in 0..<12 {
                 let sync = try command(["sync", folder.path("b"), "--page", "10"] + arguments, token: token)
-                try await Task.sleep(for: .milliseconds(90 + kill * 37 % 120))
+                // Not before this run has got somewhere, and then at any moment.
+                for _ in 0..<500 where await sync.isRunning {
+                    guard let rows = try progress(beyond: reached), rows <= reached else { break }
+                    try await Task.sleep(for: .milliseconds(10))
+                }
+                try await Task.sleep(for: .milliseconds(kill * 7 % 20))
                 server = try await server.restarted(folder.path("s"))
                 // It gives up, or has come to the end; a page that it has is never lost.
                 _ = await sync.wait()
