@@ -17,8 +17,8 @@ extension SyncedTable {
     }
 
     /// Lets go of scopes that nothing ever came of, such as one whose name was mistyped and never granted: it is as if
-    /// their tables had never been synced, and all rows that are there are sent again to whichever scope they are synced
-    /// into. Scopes that this file held, has had a verdict from or keeps edits of stay as they are.
+    /// their tables had never been synced, and all rows that are there are sent to whichever scope they are synced into
+    /// next. Scopes that this file held, has had a verdict from or keeps edits of stay as they are.
     package static func release(_ db: Database, beside scope: Scope) throws {
         guard try LibrarySchema.isInstalled(db) else { return }
         let unheld = try Query(
