@@ -8,6 +8,7 @@ package struct FieldVersions: Hashable, Sendable {
     package private(set) var common: Version
     private var commonStamp: EditStamp
     private var exceptions: [Exception] = []
+    private var places = NamePlaces()
 
     private struct Exception: Sendable {
         var name: ArraySlice<UInt8>
@@ -24,22 +25,27 @@ package struct FieldVersions: Hashable, Sendable {
     package func hash(into hasher: inout Hasher) { hasher.combine(encoded()) }
 
     package subscript(_ name: ArraySlice<UInt8>) -> Version {
-        exceptions.first { $0.name == name }?.version ?? common
+        places[name].map { exceptions[$0].version } ?? common
     }
 
     /// When the field's value was edited; zero where no stamps are kept.
     package func stamp(of name: ArraySlice<UInt8>) -> EditStamp {
-        exceptions.first { $0.name == name }?.stamp ?? commonStamp
+        places[name].map { exceptions[$0].stamp } ?? commonStamp
     }
 
     /// A field's stamp never goes back: an edit that was made on the value is later than it, whatever clocks say.
     package mutating func set(_ name: ArraySlice<UInt8>, to version: Version, stamp: EditStamp = .zero) {
-        if let index = exceptions.firstIndex(where: { $0.name == name }) {
+        if let index = places[name] {
             exceptions[index].version = version
             exceptions[index].stamp = max(exceptions[index].stamp, stamp)
         } else {
-            exceptions.append(Exception(name: name, version: version, stamp: max(commonStamp, stamp)))
+            append(Exception(name: name, version: version, stamp: max(commonStamp, stamp)))
         }
+    }
+
+    private mutating func append(_ exception: Exception) {
+        exceptions.append(exception)
+        places.append(exception.name)
     }
 }
 
@@ -67,7 +73,7 @@ extension FieldVersions {
         self.common = common
         while let name = reader.run(), let version = reader.integer() {
             let stamp = hasStamps ? reader.integer() ?? 0 : 0
-            exceptions.append(Exception(name: name, version: version, stamp: EditStamp(packed: stamp)))
+            append(Exception(name: name, version: version, stamp: EditStamp(packed: stamp)))
         }
     }
 

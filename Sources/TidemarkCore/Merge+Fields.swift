@@ -25,12 +25,13 @@ extension Meeting {
     func meet(_ data: DataObject, _ versions: FieldVersions, policy: ConflictPolicy) -> Met? {
         var answer = Merge.Answer(losses: losses)
         var changed: [ArraySlice<UInt8>] = []
+        let (standing, decided) = (data.lookup, decided.lookup)
         for field in fields.fields {
             let name = fields.name(field)
-            let theirs = data.value(named: name)
+            let theirs = standing[name]
             let mine = fields.value(field)
             let isSeen =
-                decided.value(named: name) != nil
+                decided[name] != nil
                 || self.isSeen(name, in: versions, base: operation.base(ofField: name))
             if isSeen {
                 if theirs != mine { changed.append(name) }
@@ -40,7 +41,7 @@ extension Meeting {
             switch winner(mine, theirs, name, versions, policy) {
             case .mine:
                 changed.append(name)
-                if !isEqual { answer.overwrites.append(overwrite(field, by: policy, versions, data)) }
+                if !isEqual { answer.overwrites.append(overwrite(field, by: policy, versions, theirs)) }
             case .theirs:
                 guard !isEqual else { continue }
                 answer.losses.append(Verdict.Loss(field: fields.nameString(field), rule: .lastEditWins))
@@ -51,7 +52,8 @@ extension Meeting {
         answer.status = answer.needsRecord || !answer.overwrites.isEmpty ? .merged : .applied
         if changed.isEmpty { return Met(data: data, answer: answer) }
         let isWhole = changed.count == fields.fields.count
-        let written = isWhole ? fields : fields.filter { changed.contains(fields.name($0)) }
+        let names = Set(isWhole ? [] : changed)
+        let written = isWhole ? fields : fields.filter { names.contains(fields.name($0)) }
         return Met(data: data.overlaid(with: written), changed: changed, answer: answer)
     }
 
@@ -73,18 +75,19 @@ extension Meeting {
 
     /// Whether others have written fields that this edit does not name, and that its author has not seen.
     private func hasNews(_ data: DataObject, _ versions: FieldVersions) -> Bool {
-        data.fields.contains { field in
+        let sent = fields.lookup
+        return data.fields.contains { field in
             let name = data.name(field)
-            return fields.value(named: name) == nil && !isSeen(name, in: versions, base: operation.baseVersion)
+            return sent[name] == nil && !isSeen(name, in: versions, base: operation.baseVersion)
         }
     }
 
     private func overwrite(
-        _ field: DataObject.Field, by policy: ConflictPolicy, _ versions: FieldVersions, _ data: DataObject
+        _ field: DataObject.Field, by policy: ConflictPolicy, _ versions: FieldVersions, _ theirs: ArraySlice<UInt8>?
     ) -> Verdict.Overwrite {
-        let name = fields.nameString(field)
-        return Verdict.Overwrite(
-            field: name, version: versions[fields.name(field)], theirs: data.value(name) ?? .null,
+        Verdict.Overwrite(
+            field: fields.nameString(field), version: versions[fields.name(field)],
+            theirs: theirs.flatMap(DataObject.decoded) ?? .null,
             rule: policy == .lastEditWins ? .lastEditWins : .lastWriteWins)
     }
 }

@@ -108,9 +108,10 @@ struct Meeting {
         let kept = sent.filter { !isReserved(sent.name($0)) }
         fields = decided.fields.isEmpty ? kept : kept.overlaid(with: decided)
         isAltered = fields != sent
+        let set = decided.lookup
         losses = sent.fields.compactMap { field in
             let name = sent.name(field)
-            if let value = decided.value(named: name) {
+            if let value = set[name] {
                 return value == sent.value(field) ? nil : Verdict.Loss(field: sent.nameString(field), rule: .serverRule)
             }
             guard isReserved(name), current?.data?.value(named: name) != sent.value(field) else { return nil }

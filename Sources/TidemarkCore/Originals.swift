@@ -23,24 +23,45 @@ package struct Originals: Hashable, Sendable {
     /// The mark of every field that is not listed, and of a tombstone.
     package private(set) var common = Mark.native
     private var exceptions: [Exception] = []
+    private var places = NamePlaces()
 
     package init() {}
 
+    package static func == (lhs: Originals, rhs: Originals) -> Bool {
+        (lhs.deletion, lhs.common) == (rhs.deletion, rhs.common) && lhs.exceptions == rhs.exceptions
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(deletion)
+        hasher.combine(common)
+        hasher.combine(exceptions)
+    }
+
     package var isEmpty: Bool { deletion == 0 && common == .native && exceptions.isEmpty }
 
-    package func mark(of name: ArraySlice<UInt8>) -> Mark { exceptions.first { $0.name == name }?.mark ?? common }
+    package func mark(of name: ArraySlice<UInt8>) -> Mark {
+        places[name].map { exceptions[$0].mark } ?? common
+    }
 
     /// The whole record was written.
     package mutating func noteAll(_ mark: Mark) {
         common = mark
-        exceptions = []
+        (exceptions, places) = ([], NamePlaces())
     }
 
     package mutating func note(_ names: [ArraySlice<UInt8>], _ mark: Mark) {
         // What was brought back is rare; what was not should cost nothing.
         guard common != mark || !exceptions.isEmpty else { return }
-        exceptions.removeAll { names.contains($0.name) }
-        if mark != common { exceptions += names.map { Exception(name: $0, mark: mark) } }
+        let noted = Set(names)
+        let others = exceptions.filter { !noted.contains($0.name) }
+        (exceptions, places) = ([], NamePlaces())
+        for exception in others { append(exception) }
+        if mark != common { for name in names { append(Exception(name: name, mark: mark)) } }
+    }
+
+    private mutating func append(_ exception: Exception) {
+        exceptions.append(exception)
+        places.append(exception.name)
     }
 
     package mutating func noteDeletion(_ version: Version) { deletion = max(deletion, version) }
@@ -69,7 +90,7 @@ extension Originals {
         self.deletion = deletion
         self.common = Mark(number: common)
         while let name = reader.run(), let mark = reader.integer() {
-            exceptions.append(Exception(name: name, mark: Mark(number: mark)))
+            append(Exception(name: name, mark: Mark(number: mark)))
         }
     }
 }

@@ -23,7 +23,15 @@ package struct Resolution: Hashable, Sendable {
         self.operation = operation
         guard !operation.references.isEmpty else { return }
         self.operation.references = []
+        let lookup = operation.fields.lookup
+        /// Values that were read, and those that take their places.
+        var read: [ArraySlice<UInt8>: Value] = [:]
         var fields: [ArraySlice<UInt8>: Value] = [:]
+        func value(_ name: ArraySlice<UInt8>) -> Value? {
+            if let value = fields[name] ?? read[name] { return value }
+            read[name] = lookup[name].flatMap(DataObject.decoded)
+            return read[name]
+        }
         for reference in operation.references {
             var isMissing = false
             func replacement(_ value: IDValue) throws -> IDValue? {
@@ -36,11 +44,12 @@ package struct Resolution: Hashable, Sendable {
             switch reference.place {
             case .field(let field):
                 let name = DataObject.canonical(field)[...]
-                let current = fields[name] ?? operation.fields.value(field)
-                if let current, let id = IDValue(current), let new = try replacement(id) { fields[name] = new.value }
+                if let current = value(name), let id = IDValue(current), let new = try replacement(id) {
+                    fields[name] = new.value
+                }
             case .document(let field, let path):
                 let name = DataObject.canonical(field)[...]
-                guard case .text(let document)? = fields[name] ?? operation.fields.value(field),
+                guard case .text(let document)? = value(name),
                     let path = JSONPath(path),
                     let new = try path.replacing(in: Array(document.utf8), replacement)
                 else { break }

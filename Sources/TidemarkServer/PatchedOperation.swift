@@ -15,9 +15,8 @@ struct PatchedOperation {
         upsert.kind = .upsert
         upsert.patches = []
         // Temporary ids were looked for in whole fields.
-        let isResolved = !operation.references.contains { reference in
-            operation.patches.contains { $0.field == reference.place.field }
-        }
+        let patched = Set(operation.patches.map(\.field))
+        let isResolved = !operation.references.contains { $0.place.field.map(patched.contains) ?? false }
         guard let given = operation.baseVersion, isResolved else { return nil }
         let base = max(given, seen.max() ?? 0)
         let newest = try reader.newest(entity: operation.entity, record: record)
@@ -25,11 +24,16 @@ struct PatchedOperation {
         // record may come back later.
         if newest?.payload == nil, declaration.deletes == .win, operation.original == nil { return upsert }
         var texts = DataObject.Builder(capacity: 4096)
+        let present = try newest.flatMap(Row.init)
+        // The row before is read where it is needed, and once.
+        lazy var past = Result {
+            try reader.row(entity: operation.entity, record: record, at: base)?.payload
+                .map { try DataObject(stored: $0).lookup }
+        }
         for patch in operation.patches {
             let name: ArraySlice<UInt8> = DataObject.canonical(patch.field)[...]
             guard
-                let old = try newest.flatMap({ try text(name, of: $0, at: base) })
-                    ?? past(name, operation.entity, record, at: base),
+                let old = try present?.text(name, at: base) ?? past.get()?.text(name),
                 let new = TextPatch.apply(patch, to: old)
             else { return nil }
             texts.append(name: DataObject.Builder.quoted(patch.field)) { (writer: inout JSONWriter) in
@@ -40,24 +44,25 @@ struct PatchedOperation {
         return upsert
     }
 
-    /// The text in the row that was live at the base, while the window holds it.
-    private func past(
-        _ name: ArraySlice<UInt8>, _ entity: String, _ record: RecordID, at base: Version
-    ) throws -> [UInt8]? {
-        guard let payload = try reader.row(entity: entity, record: record, at: base)?.payload else { return nil }
-        return try DataObject(stored: payload).text(named: name)
-    }
+    /// The newest row, or what is left of a deleted one.
+    private struct Row {
+        let fields: FieldLookup
+        let versions: FieldVersions
 
-    /// The text in the newest row, where nobody has written it since the base.
-    private func text(_ name: ArraySlice<UInt8>, of newest: StoredRecord, at base: Version) throws -> [UInt8]? {
-        guard let payload = newest.payload else {
-            guard let last = LastState(stored: newest.fieldVersions), last.fieldVersions[name] <= base else {
-                return nil
+        /// `nil` where nothing is left.
+        init?(_ stored: StoredRecord) throws {
+            if let payload = stored.payload {
+                fields = try DataObject(stored: payload).lookup
+                versions = FieldVersions(stored: stored.fieldVersions, rowVersion: stored.version)
+            } else {
+                guard let last = LastState(stored: stored.fieldVersions) else { return nil }
+                (fields, versions) = (last.data.lookup, last.fieldVersions)
             }
-            return last.data.text(named: name)
         }
-        let versions = FieldVersions(stored: newest.fieldVersions, rowVersion: newest.version)
-        guard versions[name] <= base else { return nil }
-        return try DataObject(stored: payload).text(named: name)
+
+        /// The text, where nobody has written it since the base.
+        func text(_ name: ArraySlice<UInt8>, at base: Version) -> [UInt8]? {
+            versions[name] <= base ? fields.text(name) : nil
+        }
     }
 }

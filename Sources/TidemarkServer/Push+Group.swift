@@ -32,7 +32,7 @@ extension Push {
             var index: Int
             var verdict: Verdict
         }
-        let (writer, head, before, heights) = (writer, writer.state.head, result, heights)
+        let (writer, head, before, heights, chains) = (writer, writer.state.head, result, heights, chains)
         do {
             try writer.attempt {
                 for (index, sealed) in fresh.enumerated() {
@@ -41,9 +41,11 @@ extension Push {
                 }
             }
         } catch var failed as Failed {
-            (result, self.heights) = (before, heights)
-            // A row that the group itself had written is gone again.
+            (result, self.heights, self.chains) = (before, heights, chains)
+            // A row that the group itself had written is gone again, and so is an id that it had got.
             if let version = failed.verdict.record?.version, version > head { failed.verdict.record = nil }
+            failed.verdict.id = try knownID(of: members[failed.index].operation)
+            failed.verdict = told(failed.verdict).verdict
             let culprit = members[failed.index].key.number
             for (index, sealed) in fresh.enumerated() {
                 try checkNext(sealed.key, above: try self.height(of: sealed.key.lane))

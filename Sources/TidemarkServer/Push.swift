@@ -12,7 +12,18 @@ struct PushResult: Sendable {
     /// The oldest version that a verdict of this request names; the device holds rows from there on, if any.
     var oldest: Version?
 
+    /// Whether a verdict with a record, or with what others wrote, is among the results.
+    fileprivate(set) var hasLarge = false
+
     mutating func note(_ version: Version?) { oldest = [oldest, version].compactMap { $0 }.min() }
+
+    /// Bytes of a verdict that is told whole in any case: without a record, it is hardly ever larger.
+    fileprivate static let smallVerdict = 2 << 10
+
+    /// Whether a verdict of so many bytes is told whole. The first large one is, so that a device gets on.
+    fileprivate func hasRoom(for bytes: Int, of budget: Int) -> Bool {
+        bytes <= Self.smallVerdict || !hasLarge || results.count + bytes <= budget
+    }
 }
 
 extension SyncServer {
@@ -44,6 +55,8 @@ struct Push {
     var heights: [String: Int64] = [:]
     /// Which operations of this request took effect.
     private var effects: [OperationKey: Bool] = [:]
+    /// What chains of earlier operations wrote, as far as they were asked for; `nil` where one took no effect.
+    var chains: [OperationKey: Set<Version>?] = [:]
 
     init(server: SyncServer, writer: any ScopeWriter, request: ExchangeRequest, access: Access, moment: Int64) {
         self.server = server
@@ -68,8 +81,8 @@ struct Push {
         }
         try checkNext(key, above: height)
         let (verdict, isVerbatim) = try apply(sealed.operation, lane: name(key.lane))
-        try answer(sealed, verdict)
-        if isVerbatim, let version = verdict.version { result.verbatim.insert(version) }
+        let isWhole = try answer(sealed, verdict)
+        if isVerbatim, isWhole, let version = verdict.version { result.verbatim.insert(version) }
         return verdict
     }
 
@@ -87,9 +100,21 @@ struct Push {
         throw problem
     }
 
-    /// Stores a verdict and answers it: whatever it says, the number is used up.
-    mutating func answer(_ sealed: ExchangeRequest.SealedOperation, _ verdict: Verdict) throws {
+    /// What a device is told: the verdict, or, where the answer is full, one without what makes it large. The device
+    /// then fetches the record by its name; what it has to decide about it sends again, and hears then.
+    func told(_ verdict: Verdict) -> (verdict: Verdict, members: [UInt8], isWhole: Bool) {
         let members = verdict.members()
+        guard verdict.status != .rejected, !result.hasRoom(for: members.count, of: server.limits.resultBytes) else {
+            return (verdict, members, true)
+        }
+        let short = Verdict(short: verdict.tookEffect, id: verdict.id)
+        return (short, short.members(), false)
+    }
+
+    /// Stores a verdict and answers it: whatever it says, the number is used up. Returns whether it is told whole.
+    @discardableResult
+    mutating func answer(_ sealed: ExchangeRequest.SealedOperation, _ verdict: Verdict) throws -> Bool {
+        let (_, members, isWhole) = told(verdict)
         // A patch that cannot be made whole is sent again by itself: nobody has to decide anything.
         if verdict.status == .rejected, let refusal = verdict.refusal, refusal.code != RejectionCode.patchBaseUnknown {
             try writer.keep(
@@ -107,6 +132,7 @@ struct Push {
         effects[sealed.key] = verdict.tookEffect
         result.note(verdict.version)
         append(sealed.key, members, isReplayed: false)
+        return isWhole
     }
 
     /// The same key again: the first answer again, however late, and no second effect (B9).
@@ -129,6 +155,10 @@ struct Push {
         }
         // One without a version may stand before others that wrote something and are not in this request.
         result.note(stored.version ?? 1)
+        guard result.hasRoom(for: stored.members.count, of: server.limits.resultBytes) else {
+            let short = Verdict(short: stored.tookEffect, id: try knownID(of: sealed.operation))
+            return append(key, short.members(), isReplayed: true)
+        }
         append(key, stored.members, isReplayed: true)
     }
 
@@ -143,6 +173,7 @@ struct Push {
         if isReplayed { writer.raw(",\"replayed\":true") }
         writer.raw("}")
         result.results += writer.bytes
+        if members.count > PushResult.smallVerdict { result.hasLarge = true }
     }
 
     /// Acknowledged verdicts are dropped after the operations, which may still have named them.
@@ -231,14 +262,28 @@ extension Push {
     }
 
     /// The versions that a chain of own operations wrote; `nil` where one of them took no effect.
-    private func versions(ofChain number: Int64, _ lane: LaneName) throws -> Set<Version>? {
-        var versions: Set<Version> = []
+    private mutating func versions(ofChain number: Int64, _ lane: LaneName) throws -> Set<Version>? {
+        let key = OperationKey(lane: lane.lane, number: number)
+        var versions: Set<Version>? = []
         var next: Int64? = number
-        while let number = next, versions.count <= server.limits.operations {
-            guard let stored = try writer.verdict(lane, number), stored.tookEffect else { return nil }
-            if let version = stored.version { versions.insert(version) }
+        var steps = 0
+        // Whatever lies further back counts as unseen.
+        while let number = next, steps < server.limits.operations {
+            if let known = chains[OperationKey(lane: lane.lane, number: number)] {
+                versions = known.flatMap { versions?.union($0) }
+                break
+            }
+            // One that is not here yet may still come.
+            guard let stored = try writer.verdict(lane, number) else { return nil }
+            guard stored.tookEffect else {
+                versions = nil
+                break
+            }
+            if let version = stored.version { versions?.insert(version) }
             next = stored.baseNumber.flatMap { $0 < number ? $0 : nil }
+            steps += 1
         }
+        chains[key] = .some(versions)
         return versions
     }
 
@@ -280,5 +325,13 @@ extension Push {
 
     func refused(_ code: String, _ detail: String, _ hint: String) -> (Verdict, isVerbatim: Bool) {
         (Verdict(.rejected, refusal: Verdict.Refusal(code: code, detail: detail, hint: hint)), false)
+    }
+}
+
+extension Verdict {
+    /// What is told of an operation where there is no room for more: that it is settled, or that it waits.
+    fileprivate init(short tookEffect: Bool, id: RecordID?) {
+        self.init(tookEffect ? .settled : .deferred)
+        self.id = id
     }
 }

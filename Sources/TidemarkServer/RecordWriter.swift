@@ -52,7 +52,7 @@ struct RecordWriter {
             return (verdict(answer, version: version, data: current?.data, met: current), false)
         case .write(let data, let writes, var answer):
             if restored != nil { answer.needsRecord = true }
-            if let data, data.bytes.count > limits.recordBytes { return (tooLarge(data), false) }
+            if let data, let refusal = tooLarge(data) { return (refusal, false) }
             let version = try append(
                 data, writes, operation, record, current: current, unseenSince: answer.unseenSince, stamp: stamp,
                 restored: restored, at: moment)
@@ -141,13 +141,19 @@ struct RecordWriter {
         return verdict
     }
 
-    private func tooLarge(_ data: DataObject) -> Verdict {
-        Verdict(
+    private func tooLarge(_ data: DataObject) -> Verdict? {
+        let detail: String
+        if data.bytes.count > limits.recordBytes {
+            detail = "The record would take \(data.bytes.count) bytes; \(limits.recordBytes) are allowed."
+        } else if data.fields.count > Limits.names {
+            detail = "The record would have \(data.fields.count) fields; \(Limits.names) are allowed."
+        } else {
+            return nil
+        }
+        return Verdict(
             .rejected,
             refusal: Verdict.Refusal(
-                code: RejectionCode.recordTooLarge,
-                detail: "The record would take \(data.bytes.count) bytes; \(limits.recordBytes) are allowed.",
-                hint: "Keep large content apart from the record."))
+                code: RejectionCode.recordTooLarge, detail: detail, hint: "Keep large content apart from the record."))
     }
 }
 

@@ -37,7 +37,7 @@ package struct DataObject: Hashable, Sendable {
 
     package func decoded(_ field: Field) -> Value? { Self.decoded(bytes[field.value]) }
 
-    private static func decoded(_ bytes: ArraySlice<UInt8>) -> Value? {
+    package static func decoded(_ bytes: ArraySlice<UInt8>) -> Value? {
         bytes.withUnsafeBytes { buffer in
             var reader = JSONReader(buffer)
             return try? reader.readValue()
@@ -164,11 +164,12 @@ extension DataObject {
     /// This record with the other's fields on top, in this record's order, new fields behind.
     package func overlaid(with other: DataObject) -> DataObject {
         var builder = Builder(capacity: bytes.count + other.bytes.count)
+        let (own, others) = (lookup, other.lookup)
         for field in fields {
             let name = bytes[field.name]
-            builder.append(canonicalName: name, canonicalValue: other.value(named: name) ?? bytes[field.value])
+            builder.append(canonicalName: name, canonicalValue: others[name] ?? bytes[field.value])
         }
-        for field in other.fields where value(named: other.name(field)) == nil {
+        for field in other.fields where own[other.name(field)] == nil {
             builder.append(canonicalName: other.name(field), canonicalValue: other.value(field))
         }
         return builder.finish()
@@ -193,13 +194,14 @@ extension DataObject {
     }
 }
 
-/// Notices a member that is given twice in one object, by the bytes of its name.
+/// Notices a member that is given twice in one object, by the bytes of its name, and an object that has too many.
 package struct MemberNames {
     private var names: Set<[UInt8]> = []
 
     package init() {}
 
     package mutating func insert(_ text: JSONReader.Text, of reader: JSONReader) throws(JSONError) {
+        guard names.count < Limits.names else { throw JSONError(.tooManyMembers, at: text.range.lowerBound) }
         let name = text.hasEscapes ? reader.unescaped(text) : Array(reader.bytes[text.range])
         guard names.insert(name).inserted else {
             throw JSONError(.duplicateMember, at: text.range.lowerBound).inside(reader.string(text))

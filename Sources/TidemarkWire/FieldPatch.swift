@@ -56,11 +56,13 @@ extension JSONReader {
     /// Reads an array of patches; a field that comes twice is refused.
     package mutating func readPatches() throws(JSONError) -> [FieldPatch] {
         var patches: [FieldPatch] = []
+        var seen: Set<[UInt8]> = []
         try enterArray()
         while try nextElement() {
             let start = index
+            guard patches.count < Limits.names else { throw JSONError(.tooManyMembers, at: start) }
             let patch = try readPatch()
-            guard !patches.contains(where: { $0.field.utf8.elementsEqual(patch.field.utf8) }) else {
+            guard seen.insert(Array(patch.field.utf8)).inserted else {
                 throw JSONError(.duplicateMember, at: start).inside(patch.field)
             }
             patches.append(patch)
@@ -108,11 +110,20 @@ extension JSONReader {
 extension DataObject {
     /// A field's text as UTF-8, its escapes resolved; `nil` where the field is absent or no text.
     package func text(named name: ArraySlice<UInt8>) -> [UInt8]? {
-        guard let value = value(named: name), value.first == UInt8(ascii: "\"") else { return nil }
+        value(named: name).flatMap(Self.text)
+    }
+
+    fileprivate static func text(_ value: ArraySlice<UInt8>) -> [UInt8]? {
+        guard value.first == UInt8(ascii: "\"") else { return nil }
         return value.withUnsafeBytes { buffer in
             var reader = JSONReader(buffer)
             guard let text = try? reader.readText() else { return nil }
             return text.hasEscapes ? reader.unescaped(text) : Array(buffer[text.range])
         }
     }
+}
+
+extension FieldLookup {
+    /// The same of one field among many.
+    package func text(_ name: ArraySlice<UInt8>) -> [UInt8]? { self[name].flatMap(DataObject.text) }
 }

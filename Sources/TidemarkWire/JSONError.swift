@@ -13,6 +13,7 @@ package struct JSONError: Error, Hashable, Sendable {
         case missingMember = "a required member is missing"
         case reservedMember = "a member named '$…' that is not one of $int, $real and $blob"
         case invalidIdentifier = "a name that is not of the allowed form"
+        case tooManyMembers = "more members, or entries of a list, than one may have"
         case outOfRange = "a number outside its limits"
     }
 

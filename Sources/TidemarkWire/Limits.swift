@@ -12,6 +12,8 @@ public struct Limits: Hashable, Sendable {
     public var recordBytes = 1 << 20
     /// Bytes at which a page ends early; one change always fits.
     public var pageBytes = 4 << 20
+    /// Bytes of an answer's verdicts from which on large ones are told short; one always fits.
+    public var resultBytes = 4 << 20
     /// Records that one request may name.
     public var namedRecords = 100
     /// Fields that one request may follow to other records.
@@ -32,6 +34,10 @@ public struct Limits: Hashable, Sendable {
 extension Limits {
     /// Names that one request may list in `fields`.
     package static let selectedFields = 100
+    /// Names that one object may hold, and so a record's fields: the columns that SQLite allows a table.
+    package static let names = 2000
+    /// Places in JSON documents that one operation may name temporary ids in: each is looked for from the beginning.
+    package static let documentPlaces = 64
 }
 
 /// The protocol's version and the headers that carry it.

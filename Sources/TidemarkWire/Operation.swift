@@ -244,7 +244,9 @@ extension Operation {
         guard kind != .void else { return }
         guard !entity.isEmpty else { throw JSONError(.missingMember, at: start).inside("entity") }
         guard id != nil || tempID != nil else { throw JSONError(.missingMember, at: start).inside("id") }
-        for patch in patches where fields.value(named: DataObject.canonical(patch.field)[...]) != nil {
+        guard !patches.isEmpty else { return }
+        let whole = fields.lookup
+        for patch in patches where whole[DataObject.canonical(patch.field)[...]] != nil {
             throw JSONError(.duplicateMember, at: start).inside(patch.field)
         }
     }

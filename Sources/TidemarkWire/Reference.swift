@@ -51,10 +51,17 @@ extension Reference {
 
     package static func readAll(from reader: inout JSONReader) throws(JSONError) -> [Reference] {
         var references: [Reference] = []
+        var documents = 0
         try reader.enterArray()
         while try reader.nextElement() {
             guard references.count < limit else { throw JSONError(.outOfRange, at: reader.index) }
-            do throws(JSONError) { references.append(try Reference(from: &reader)) } catch {
+            do throws(JSONError) {
+                let start = reader.index
+                let reference = try Reference(from: &reader)
+                if case .document = reference.place { documents += 1 }
+                guard documents <= Limits.documentPlaces else { throw JSONError(.tooManyMembers, at: start) }
+                references.append(reference)
+            } catch {
                 throw error.inside(index: references.count)
             }
         }

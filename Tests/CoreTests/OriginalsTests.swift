@@ -147,3 +147,33 @@ struct HealingRuleTests {
         #expect(!history.holds(Operation.Original(epoch: "nonsense", version: 1)))
     }
 }
+
+@Suite("Notes on single fields, few and many")
+struct ManyFieldTests {
+    private func name(_ index: Int) -> ArraySlice<UInt8> { DataObject.canonical("f\(index)")[...] }
+
+    @Test("versions keep their fields apart, and come back from their bytes", arguments: [3, 16, 17, 40])
+    func versions(count: Int) {
+        var versions = FieldVersions(common: 7)
+        for index in 0..<count { versions.set(name(index), to: Version(100 + index)) }
+        for index in stride(from: 0, to: count, by: 2) { versions.set(name(index), to: Version(200 + index)) }
+        let again = FieldVersions(stored: versions.stored(rowVersion: 500), rowVersion: 500)
+        #expect(again == versions)
+        for index in 0..<count {
+            #expect(again[name(index)] == Version((index.isMultiple(of: 2) ? 200 : 100) + index))
+        }
+        #expect(again[name(count)] == 7)
+    }
+
+    @Test("marks are taken away again, and come back from their bytes", arguments: [3, 16, 17, 40])
+    func marks(count: Int) {
+        var originals = Originals()
+        originals.note((0..<count).map(name), .original(5))
+        originals.note((1..<count).map(name), .original(9))
+        originals.note((2..<count).map(name), .native)
+        #expect(originals.mark(of: name(0)) == .original(5) && originals.mark(of: name(1)) == .original(9))
+        #expect((2...count).allSatisfy { originals.mark(of: name($0)) == .native })
+        #expect(Originals(stored: originals.stored) == originals)
+        #expect(originals.stored?.count ?? 0 < 40)
+    }
+}

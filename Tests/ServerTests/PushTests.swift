@@ -119,6 +119,22 @@ struct PushTests {
         #expect(answer.statuses == ["applied", "applied", "applied"])
     }
 
+    @Test("A chain is followed for so many operations, whatever they are; what lies further back counts as unseen")
+    func longChain() async throws {
+        var limits = Limits()
+        limits.operations = 4
+        let bench = try Bench(limits: limits)
+        func void(_ number: Int) -> String {
+            #"{"lane":"lane-aaaa","number":\#(number),"type":"void","baseNumber":\#(number - 1)}"#
+        }
+        _ = try await bench.exchange([upsert(1, "a", #"{"x":1}"#)] + (2...4).map(void))
+        let near = upsert(5, "a", #"{"x":2}"#, base: 0, extra: #","baseNumber":4"#)
+        #expect(try await bench.exchange([near]).results[0]["overwrote"] == nil)
+        _ = try await bench.exchange((6...9).map(void))
+        let far = (10...11).map { upsert($0, "a", #"{"x":\#($0)}"#, base: 0, extra: #","baseNumber":9"#) }
+        #expect(try await bench.exchange(far).results.allSatisfy { $0["overwrote"] != nil })
+    }
+
     @Test("Writes that change nothing make no version")
     func noOp() async throws {
         let bench = try Bench()
@@ -174,6 +190,20 @@ struct PushTests {
         #expect(answer.errorCode(1) == "record_too_large")
     }
 
+    @Test("A record gets no more fields than an operation may name")
+    func tooManyFields() async throws {
+        let bench = try Bench()
+        func fields(_ prefix: String) -> String {
+            "{" + (0..<1500).map { "\"\(prefix)\($0)\":1" }.joined(separator: ",") + "}"
+        }
+        let answer = try await bench.exchange([
+            upsert(1, "a", fields("f")), upsert(2, "a", fields("g"), base: 0, extra: #","baseNumber":1"#),
+            upsert(3, "a", fields("f"), base: 0, extra: #","baseNumber":1"#),
+        ])
+        #expect(answer.statuses == ["applied", "rejected", "applied"])
+        #expect(answer.errorCode(1) == "record_too_large")
+    }
+
     @Test("Reading permission does not push, and a foreign scope says nothing")
     func permissions() async throws {
         let bench = try Bench()
@@ -196,6 +226,17 @@ struct PushTests {
         ])
         #expect(answer.statuses == ["merged"])
         #expect(try await bench.pullAll().changes.last?.data == ["title": "u", "summary": "theirs"])
+    }
+
+    @Test("Equal values, written by the server's own program, make no version (A21)")
+    func commitOfEqualValues() async throws {
+        let bench = try Bench()
+        let write: (inout Changeset) -> Void = { $0.upsert("task", id: "a", ["x": 1, "y": .null]) }
+        #expect(try await bench.server.commit(to: "s", write) == 1)
+        #expect(try await bench.server.commit(to: "s", write) == 1)
+        #expect(try await bench.server.commit(to: "s") { $0.upsert("task", id: "a", ["y": .null]) } == 1)
+        #expect(try await bench.server.commit(to: "s") { $0.delete("task", id: "absent") } == 1)
+        #expect(try await bench.changes().changes.map(\.version) == [1])
     }
 
     @Test("An event is never changed or deleted, not even by the server's own program, and has a record's limit")

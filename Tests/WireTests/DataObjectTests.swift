@@ -46,3 +46,73 @@ struct DataObjectTests {
     @Test("may not begin with a dollar sign")
     func reserved() { #expect(throws: JSONError.self) { try parse(#"{"$a":1}"#) } }
 }
+
+@Suite("Objects have a bounded number of names")
+struct NameLimitTests {
+    private func names(_ count: Int) -> String { (0..<count).map { #""f\#($0)":1"# }.joined(separator: ",") }
+
+    private func reason(of operation: String) -> JSONError.Reason? {
+        let body = #"{"scope":"s","clientId":"device-aaaa","operations":[\#(operation)]}"#
+        do {
+            _ = try Array(body.utf8).withUnsafeBytes { try ExchangeRequest(from: $0, operationLimit: 10) }
+            return nil
+        } catch {
+            #expect(Problem(error as? JSONError ?? JSONError(.wrongType, at: 0)).code == .malformedRequest)
+            return (error as? JSONError)?.reason
+        }
+    }
+
+    private func operation(_ members: String) -> String {
+        #"{"lane":"lane-aaaa","number":1,"type":"patch","entity":"task","id":"a","baseVersion":1,\#(members)}"#
+    }
+
+    @Test("fields and bases: 2,000, the columns of a table")
+    func fields() {
+        #expect(reason(of: operation(#""fields":{\#(names(2000))},"bases":{\#(names(2000))}"#)) == nil)
+        #expect(reason(of: operation(#""fields":{\#(names(2001))}"#)) == .tooManyMembers)
+        #expect(reason(of: operation(#""bases":{\#(names(2001))}"#)) == .tooManyMembers)
+    }
+
+    @Test("patches, each field once, by the bytes of its name")
+    func patches() {
+        func patches(_ names: [String]) -> String {
+            let all = names.map { #"{"field":"\#($0)","splices":[],"hash":""}"# }
+            return operation(#""patch":[\#(all.joined(separator: ","))],"fields":{"whole":1}"#)
+        }
+        #expect(reason(of: patches((0..<2000).map { "f\($0)" })) == nil)
+        #expect(reason(of: patches((0..<2001).map { "f\($0)" })) == .tooManyMembers)
+        #expect(reason(of: patches(["a", "b", "a"])) == .duplicateMember)
+        #expect(reason(of: patches(["a", "whole"])) == .duplicateMember)
+        #expect(reason(of: patches(["\u{e9}", "e\u{301}"])) == nil)
+    }
+
+    @Test("places in documents: 64 of one operation")
+    func documents() {
+        func references(_ count: Int) -> String {
+            let places = (0..<count).map { #"{"field":"doc","path":"$.a[\#($0)]","entity":"order"}"# }
+            let others = (0..<100).map { #"{"field":"f\#($0)","entity":"order"}"# }
+            return operation(#""refs":[\#((places + others).joined(separator: ","))],"fields":{}"#)
+        }
+        #expect(reason(of: references(64)) == nil)
+        #expect(reason(of: references(65)) == .tooManyMembers)
+    }
+}
+
+@Suite("Fields found by name, few and many")
+struct FieldLookupTests {
+    @Test("answer as the record itself does", arguments: [0, 1, 15, 16, 17, 18, 500])
+    func lookup(count: Int) {
+        var builder = DataObject.Builder()
+        for index in 0..<count { builder.append("f\(index)", .integer(Int64(index))) }
+        let object = builder.finish()
+        let lookup = object.lookup
+        for index in 0...count {
+            let name = DataObject.canonical("f\(index)")[...]
+            #expect(lookup[name] == object.value(named: name))
+        }
+        let other = DataObject(["f3": "new", "g": 1])
+        let overlaid = object.overlaid(with: other)
+        #expect(overlaid.value("f3") == "new" && overlaid.value("g") == 1)
+        #expect(overlaid.fields.count == count + (count > 3 ? 1 : 2))
+    }
+}
