@@ -8,7 +8,7 @@ package enum AgeClock {
     private static let catchUp: Int64 = 2
 
     /// - Parameters:
-    ///   - reading: what it showed last; `nil` for a store that never looked.
+    ///   - reading: what it showed last; `nil` for a store that nobody wrote to.
     ///   - elapsed: milliseconds that have passed since then, by a clock that nobody sets; 0 where that is not known.
     package static func moved(_ reading: Int64?, to wall: Int64, elapsed: Int64) -> Int64 {
         guard let reading else { return wall }

@@ -36,8 +36,10 @@ class SQLiteScope: ScopeReader {
         set { (id, state, lastTime) = newValue }
     }
 
-    func create() throws -> Int64 {
+    func create(at moment: Int64) throws -> Int64 {
         if let id { return id }
+        // History begins to age with the store's first scope.
+        try db.execute(sql: "INSERT OR IGNORE INTO meta VALUES ('age_clock', ?)", arguments: [moment])
         try db.execute(sql: "INSERT INTO scope (name, head, last_time) VALUES (?, 0, 0)", arguments: [scope.name])
         id = db.lastInsertedRowID
         return db.lastInsertedRowID

@@ -27,7 +27,9 @@ public protocol ChangeStore: Sendable {
     /// The names of at most `limit` scopes behind one, in the order of their bytes.
     func scopes(after scope: Scope?, limit: Int) async throws -> [Scope]
 
-    /// The time by which history ages, as it was kept last, in milliseconds since 1970; `nil` where it never was.
+    /// The time by which history ages, as it was kept last, in milliseconds since 1970. Until it is kept for the first
+    /// time it is that of the first write: a clock that jumps before anybody looks must not make everything old.
+    /// `nil` for a store that nobody wrote to.
     func ageClock() async throws -> Int64?
 
     /// Keeps the time by which history ages.
