@@ -11,6 +11,13 @@ extension SQLiteScope {
         ).flatMap { RecordID($0) }
     }
 
+    func assignment(of record: RecordID, entity: String) throws -> AssignmentPlace? {
+        let statement = try db.cachedStatement(
+            sql: "SELECT max(scope = ?) FROM alias INDEXED BY alias_record WHERE entity = ? AND record = ?")
+        let isHere = try Bool.fetchOne(statement, arguments: [id ?? -1, entity, record.text])
+        return isHere.map { $0 ? .here : .elsewhere }
+    }
+
     func lastNumber(of entity: String) throws -> Int64 {
         let statement = try db.cachedStatement(sql: "SELECT number FROM assigned WHERE entity = ?")
         return try Int64.fetchOne(statement, arguments: [entity]) ?? 0
@@ -21,10 +28,11 @@ extension SQLiteScopeWriter {
     func store(_ id: RecordID, for name: TemporaryName, at moment: Int64) throws {
         let statement = try db.cachedStatement(
             sql: """
-                INSERT INTO alias (principal, client, entity, temporary, record, made_at) VALUES (?, ?, ?, ?, ?, ?)
+                INSERT INTO alias (principal, client, entity, temporary, record, scope, made_at)
+                VALUES (?, ?, ?, ?, ?, ?, ?)
                 """)
         try statement.execute(arguments: [
-            name.principal, name.client, name.entity, name.id.text, id.text, moment,
+            name.principal, name.client, name.entity, name.id.text, id.text, try create(at: moment), moment,
         ])
     }
 

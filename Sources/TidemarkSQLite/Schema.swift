@@ -64,9 +64,11 @@ enum Schema {
         """
         CREATE TABLE alias (
             principal TEXT NOT NULL, client TEXT NOT NULL, entity TEXT NOT NULL, temporary TEXT NOT NULL,
-            record TEXT NOT NULL, made_at INTEGER NOT NULL, PRIMARY KEY (principal, client, entity, temporary)
+            record TEXT NOT NULL, scope INTEGER NOT NULL, made_at INTEGER NOT NULL,
+            PRIMARY KEY (principal, client, entity, temporary)
         ) WITHOUT ROWID
         """,
+        "CREATE INDEX alias_record ON alias (entity, record)",
         "CREATE INDEX alias_age ON alias (made_at)",
         // The last integer id assigned per entity, in all scopes: a row may move from one to another.
         "CREATE TABLE assigned (entity TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID",

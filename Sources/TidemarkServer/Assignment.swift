@@ -17,14 +17,16 @@ struct Assignment {
     /// - Parameter claimed: what the record was called in a history that this store has lost. It gets that id again
     ///   where nobody else has it.
     func next(for temporary: RecordID, claimed: RecordID?, at moment: Int64) throws -> RecordID? {
+        // A temporary id is never anybody's own, whoever asks for it.
+        let claimed = claimed.flatMap { TemporaryShape.matches($0.text) ? nil : $0 }
         guard TemporaryShape.integer(temporary.text) != nil else {
-            if let claimed, try isFree(claimed) { return claimed }
+            if let claimed, try mayBeClaimed(claimed) { return claimed }
             var (generator, random) = (UUIDv7(), SystemRandomNumberGenerator())
             return RecordID(UUIDv7.text(generator.next(at: moment, random: (random.next(), random.next()))))
         }
         var number = try writer.lastNumber(of: entity)
         if let claimed, let wanted = TemporaryShape.integer(claimed.text), wanted > 0,
-            wanted <= number + Self.claimReach, try isFree(claimed)
+            wanted <= number + Self.claimReach, try mayBeClaimed(claimed)
         {
             try writer.setLastNumber(max(number, wanted), of: entity)
             return claimed
@@ -40,14 +42,37 @@ struct Assignment {
         return nil
     }
 
-    private func isFree(_ id: RecordID) throws -> Bool { try writer.newest(entity: entity, record: id) == nil }
+    /// Nobody was given the id, in whatever scope, and no record of it is in this one.
+    private func isFree(_ id: RecordID) throws -> Bool {
+        try writer.newest(entity: entity, record: id) == nil && writer.assignment(of: id, entity: entity) == nil
+    }
+
+    /// A record may be here before its insert has come back, because somebody else's edit of it did.
+    private func mayBeClaimed(_ id: RecordID) throws -> Bool {
+        guard try writer.assignment(of: id, entity: entity) == nil else { return false }
+        guard let row = try writer.newest(entity: entity, record: id) else { return true }
+        return Originals(stored: row.originals).common != .native
+    }
+
+    /// A record came in under a number of its own: no other gets that one, in whatever scope. One that is far ahead is
+    /// only looked out for in its own scope, so that it does not use up all numbers before it.
+    func pass(_ record: RecordID) throws {
+        guard let number = TemporaryShape.integer(record.text), number > 0 else { return }
+        let last = try writer.lastNumber(of: entity)
+        guard number > last, number <= last + Self.claimReach else { return }
+        try writer.setLastNumber(number, of: entity)
+    }
+
+    /// How an idmap's payload begins: by the entity's name, whose grammar needs no escapes.
+    static func idmapOpening(of entity: [UInt8]) -> [UInt8] {
+        Array("\"entity\":\"".utf8) + entity + [UInt8(ascii: "\"")]
+    }
 
     /// Tells the device itself, whatever becomes of this answer: the change that puts the id in the temporary one's
     /// place comes before the row.
     func announce(_ id: RecordID, for name: TemporaryName, at moment: Int64) throws -> Version {
         var members = JSONWriter(capacity: 160)
-        members.raw("\"entity\":")
-        members.string(entity)
+        members.raw(Self.idmapOpening(of: Array(entity.utf8)))
         members.member("tempId", name.id.text)
         members.member("id", id.text)
         members.member("clientId", name.client)

@@ -104,6 +104,9 @@ public protocol ScopeReader {
     /// The id that a device's temporary one stands for, in whatever scope it was assigned; `nil` for none.
     func id(for name: TemporaryName) throws -> RecordID?
 
+    /// Where a record of this id was given it under a temporary one, by whatever device; `nil`: nowhere.
+    func assignment(of record: RecordID, entity: String) throws -> AssignmentPlace?
+
     /// The last integer id assigned to records of an entity, in all scopes; 0 before the first.
     func lastNumber(of entity: String) throws -> Int64
 }
@@ -119,7 +122,8 @@ public protocol ScopeWriter: ScopeReader {
     /// Records that a lane has come to `number`, with what was answered there.
     func store(_ verdict: StoredVerdict, _ lane: LaneName, _ number: Int64, at moment: Int64) throws
 
-    /// Remembers for a year at least what a temporary id stands for: as long as it may be named again.
+    /// Remembers for a year at least what a temporary id stands for: as long as it may be named again. It was assigned
+    /// in this scope.
     func store(_ id: RecordID, for name: TemporaryName, at moment: Int64) throws
 
     /// Moves the last integer id assigned to records of an entity.
@@ -314,6 +318,14 @@ public struct TemporaryName: Hashable, Sendable {
         self.entity = entity
         self.id = id
     }
+}
+
+/// Where an id was assigned, as one scope sees it.
+public enum AssignmentPlace: Hashable, Sendable {
+    /// In this scope.
+    case here
+    /// In another one of the store.
+    case elsewhere
 }
 
 /// What was answered to an operation, kept until the device acknowledges it.

@@ -114,6 +114,7 @@ struct Ruling {
         _ operation: Operation, _ record: RecordID, current: Merge.Current?, declaration: EntityDeclaration,
         seen: Set<Version>, at moment: Int64
     ) -> Finding {
+        guard !Self.isAmbiguous(operation.fields, beside: current?.data) else { return .refused(Self.ambiguous) }
         let edit = edit(operation, record, current, declaration, seen, moment)
         var decided: [String: Value] = [:]
         for rule in rules {
@@ -136,8 +137,27 @@ struct Ruling {
         }
         var builder = DataObject.Builder()
         for (name, value) in decided.sorted(by: { $0.key < $1.key }) { builder.append(name, value) }
-        return .decided(builder.finish())
+        let set = builder.finish()
+        guard !Self.isAmbiguous(set, beside: operation.fields) else { return .refused(Self.ambiguous) }
+        return .decided(set)
     }
+
+    /// Whether two fields that differ in the bytes of their names would be one field to a rule, which sees them as
+    /// strings: it could look at one and let the other pass.
+    private static func isAmbiguous(_ fields: DataObject, beside others: DataObject?) -> Bool {
+        var spellings: [String: ArraySlice<UInt8>] = [:]
+        for field in fields.fields {
+            if spellings.updateValue(fields.name(field), forKey: fields.nameString(field)) != nil { return true }
+        }
+        guard let others else { return false }
+        return others.fields.contains { field in
+            spellings[others.nameString(field)].map { $0 != others.name(field) } ?? false
+        }
+    }
+
+    private static let ambiguous = Verdict.Refusal(
+        code: RejectionCode.ruleFailed, detail: "Two fields of the record have names that a rule cannot tell apart.",
+        hint: "Give each field one spelling.")
 
     private func edit(
         _ operation: Operation, _ record: RecordID, _ current: Merge.Current?, _ declaration: EntityDeclaration,

@@ -60,7 +60,7 @@ extension SyncServer {
             try reader.changes(
                 after: walk.position, through: walk.horizon, tombstonesAfter: walk.tombstonesAfter
             ) { change in
-                if withheld.contains(change.entity) {
+                if withheld.holdRow(change) {
                     guard rows.passOver() else { return false }
                 } else if !own.contains(change.version) {
                     guard rows.hasRoom(for: change) else { return false }

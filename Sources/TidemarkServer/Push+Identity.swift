@@ -38,10 +38,8 @@ extension Push {
         guard let record = try knownID(of: operation) else {
             return try insert(resolved, under: temporary, declaration, seen: seen)
         }
-        if resolved.kind == .upsert, resolved.baseVersion == nil, resolved.original == nil,
-            let row = try writer.newest(entity: operation.entity, record: record), row.payload == nil
-        {
-            // The insert was made here before, and somebody deleted the record since: it does not come back (I6).
+        // The insert was made here before, and somebody deleted the record since: it does not come back (I6).
+        if resolved.isInsert, resolved.original == nil, try isGone(operation.entity, record) {
             resolved.baseVersion = 0
         }
         var (verdict, isVerbatim) = try write(resolved, record, declaration, seen: seen)
@@ -49,14 +47,22 @@ extension Push {
         return (verdict, isVerbatim)
     }
 
+    /// Whether a record that has its id was deleted here, also where nothing is left of that. One that got its id in
+    /// another scope has never been here: it moves.
+    private func isGone(_ entity: String, _ record: RecordID) throws -> Bool {
+        if let row = try writer.newest(entity: entity, record: record) { return row.payload == nil }
+        return try writer.assignment(of: record, entity: entity) == .here
+    }
+
     /// Where the server assigns ids, a device cannot bring one of its own: another device might have made the same.
     private func unassigned(
         _ operation: Operation, _ record: RecordID, _ declaration: EntityDeclaration
     ) throws -> (Verdict, isVerbatim: Bool)? {
-        // What comes back after lost history had its id from the server.
+        // What comes back after lost history had its id from the server, and so has what comes from another scope.
         guard declaration.ids == .server, !access.isService, operation.kind == .upsert, operation.baseVersion == nil,
             operation.original == nil,
-            try writer.newest(entity: operation.entity, record: record) == nil
+            try writer.newest(entity: operation.entity, record: record) == nil,
+            try writer.assignment(of: record, entity: operation.entity) != .elsewhere
         else { return nil }
         return refused(
             RejectionCode.idNotAssigned, "The ids of \(declaration.name) are assigned by the server.",
@@ -76,7 +82,9 @@ extension Push {
         do {
             let (answer, announced) = try writer.attempt {
                 let assignment = Assignment(writer: writer, entity: operation.entity)
-                guard let record = try assignment.next(for: temporary, claimed: operation.id, at: moment) else {
+                // Only what was lost had an id before.
+                let claimed = operation.original == nil ? nil : operation.id
+                guard let record = try assignment.next(for: temporary, claimed: claimed, at: moment) else {
                     throw NotTaken(
                         verdict: refused(
                             RejectionCode.idNotAssigned, "The numbers for \(declaration.name) are used up.",

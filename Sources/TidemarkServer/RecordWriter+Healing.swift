@@ -30,25 +30,34 @@ extension RecordWriter {
     enum Restoring {
         /// It meets the record like any other edit.
         case goesOn(Operation, Restored)
-        case done(Verdict)
+        /// Something else stands.
+        case stands(Verdict)
+        /// This is the row that it makes.
+        case write(DataObject?, Restored)
     }
 
     func restore(
-        _ operation: Operation, _ original: Operation.Original, _ record: RecordID, _ current: Merge.Current?,
-        at moment: Int64
-    ) throws -> Restoring {
+        _ operation: Operation, _ original: Operation.Original, _ current: Merge.Current?
+    ) -> Restoring {
         let healing = Healing(original, of: operation, in: writer.state.history)
         switch healing.course(of: operation, on: current, declaration: declaration) {
         case .goesOn(let edit): return .goesOn(edit, Restored(mark: healing.mark, begins: false))
         case .begins(let edit): return .goesOn(edit, Restored(mark: healing.mark, begins: true))
         case .stands:
-            return .done(Verdict(.merged, standing: current?.data, at: current?.version ?? writer.state.head))
-        case .write(let data):
-            let version = try append(
-                data, data == nil ? .all : .only([]), operation, record, current: current, unseenSince: nil,
-                stamp: .zero, restored: Restored(mark: healing.mark, begins: false), at: moment)
-            return .done(Verdict(data == nil ? .applied : .merged, standing: data, at: version))
+            return .stands(Verdict(.merged, standing: current?.data, at: current?.version ?? writer.state.head))
+        case .write(let data): return .write(data, Restored(mark: healing.mark, begins: false))
         }
+    }
+
+    /// Writes what comes back as it is, whatever the policy says.
+    func write(
+        _ data: DataObject?, _ restored: Restored, _ operation: Operation, _ record: RecordID,
+        _ current: Merge.Current?, at moment: Int64
+    ) throws -> Verdict {
+        let version = try append(
+            data, data == nil ? .all : .only([]), operation, record, current: current, unseenSince: nil,
+            stamp: .zero, restored: restored, at: moment)
+        return Verdict(data == nil ? .applied : .merged, standing: data, at: version)
     }
 
     /// What the record remembers of a loss after a write.

@@ -16,21 +16,22 @@ struct RecordWriter {
         let current = try current(sent.entity, record)
         var operation = sent
         var restored: Restored?
+        var whole: (data: DataObject?, how: Restored)?
         if let original = sent.original {
-            switch try restore(sent, original, record, current, at: moment) {
+            switch restore(sent, original, current) {
             case .goesOn(let edit, let how): (operation, restored) = (edit, how)
-            case .done(let verdict): return (verdict, false)
+            case .stands(let verdict): return (verdict, false)
+            case .write(let data, let how): whole = (data, how)
             }
         }
         var decided = DataObject.empty
-        if let ruling {
-            switch ruling.judge(
-                operation, record, current: current, declaration: declaration, seen: seen, at: moment)
-            {
-            case .decided(let fields): decided = fields
-            case .refused(let refusal): return (Verdict(.rejected, refusal: refusal), false)
-            }
+        switch ruling?.judge(operation, record, current: current, declaration: declaration, seen: seen, at: moment) {
+        case .decided(let fields)?: decided = fields
+        case .refused(let refusal)?: return (Verdict(.rejected, refusal: refusal), false)
+        case nil: break
         }
+        // Only its sender says that it was lost, so the rules were asked about it first.
+        if let whole { return (try write(whole.data, whole.how, operation, record, current, at: moment), false) }
         let stamp = stamp(of: operation, at: moment)
         let isNew = current?.data == nil && operation.baseVersion == nil && restored?.begins != true
         let completed = isNew ? operation.completed(with: declaration.defaults) : operation
@@ -89,6 +90,9 @@ struct RecordWriter {
         _ data: DataObject?, _ writes: Merge.Writes, _ operation: Operation, _ record: RecordID,
         current: Merge.Current?, unseenSince: Version?, stamp: EditStamp, restored: Restored? = nil, at moment: Int64
     ) throws -> Version {
+        if current == nil, declaration.ids == .server {
+            try Assignment(writer: writer, entity: operation.entity).pass(record)
+        }
         let version = writer.state.head + 1
         let note =
             data == nil
@@ -115,7 +119,9 @@ struct RecordWriter {
 
     /// Where an edit may bring the record back, its tombstone keeps what it was.
     private func lastState(_ current: Merge.Current?, _ operation: Operation) -> [UInt8]? {
-        guard declaration.deletes == .lose, !operation.isMove, let current, let data = current.data else { return nil }
+        guard declaration.deletes == .lose, !operation.isMove, let current else { return nil }
+        // A record that is deleted once more stays what it was.
+        guard let data = current.data else { return current.last?.stored() }
         return LastState(data: data, fieldVersions: current.fieldVersions).stored()
     }
 

@@ -10,6 +10,12 @@ struct EntityNames: Hashable, Sendable {
         !names.isEmpty && names.contains { $0.elementsEqual(name) }
     }
 
+    /// Whether a row is of one of them. An idmap is of no entity, but names one before all else.
+    func holdRow(_ change: BorrowedChange) -> Bool {
+        guard change.kind == .idmap else { return contains(change.entity) }
+        return names.contains { name in change.payload.starts(with: Assignment.idmapOpening(of: name)) }
+    }
+
     func contains(_ name: String) -> Bool { names.contains { $0.elementsEqual(name.utf8) } }
 }
 

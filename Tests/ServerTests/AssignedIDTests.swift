@@ -15,6 +15,9 @@ private func temporary(
     """#
 }
 
+/// What marks an operation of a history that no store knows.
+private let lost = #","original":{"epoch":"lost"}"#
+
 private func order(_ number: Int64) -> String { String(-(Int64(1) << 61) - number) }
 
 private func idmaps(_ answer: Answer) throws -> [[String: Any]] {
@@ -246,11 +249,84 @@ struct AssignedIDTests {
         #expect(try await bench.exchange([line], scope: "b").statuses == ["applied"])
         let claims = try await bench.exchange(
             [
-                temporary(2, order(3), extra: #","id":"9""#), temporary(3, order(4), extra: #","id":"1""#),
-                temporary(4, order(5), extra: #","id":"9007199254740990""#), temporary(5, order(6)),
+                temporary(2, order(3), extra: #","id":"9""# + lost),
+                temporary(3, order(4), extra: #","id":"1""# + lost),
+                temporary(4, order(5), extra: #","id":"9007199254740990""# + lost), temporary(5, order(6)),
             ], scope: "a")
         #expect(claims.ids == ["9", "10", "11", "12"])
         try bench.reopen()
         #expect(try await bench.exchange([temporary(6, order(7))], scope: "a").ids == ["13"])
+    }
+
+    @Test("Only what was lost claims an id, and no temporary one is ever anybody's own (W71)")
+    func claims() async throws {
+        let bench = try Bench(entities: entities)
+        let uuid = "01981e3c-0000-7000-8000-000000000001"
+        let answer = try await bench.exchange([
+            temporary(1, "local-1", extra: #","id":"local-1""# + lost),
+            temporary(2, "local-2", extra: #","id":"chosen""#),
+            temporary(3, "local-3", extra: #","id":"\#(order(9))""# + lost),
+            temporary(4, order(4), extra: #","id":"40""#),
+            temporary(5, order(5), extra: #","id":"\#(order(5))""# + lost),
+            temporary(6, "local-6", extra: #","id":"\#(uuid)""# + lost),
+        ])
+        #expect(answer.statuses == Array(repeating: "applied", count: 6))
+        #expect((0..<3).allSatisfy { answer.ids[$0].count == 36 })
+        #expect(answer.ids.suffix(3) == ["1", "2", uuid])
+    }
+
+    @Test("An id that was given in one scope, or written there by a program, is given in no other")
+    func oneForAllScopes() async throws {
+        let bench = try Bench(entities: entities)
+        #expect(try await bench.exchange([temporary(1, order(1))], scope: "b").ids == ["1"])
+        let claim = try await bench.exchange([temporary(1, order(2), extra: #","id":"1""# + lost)], scope: "a")
+        #expect(claim.ids == ["2"])
+        try await bench.server.commit(to: "b") { changes in
+            changes.upsert("order", id: "3", ["n": 1])
+            changes.upsert("order", id: "9007199254740990", ["n": 1])
+        }
+        #expect(try await bench.exchange([temporary(2, order(3))], scope: "a").ids == ["4"])
+        let service = Access(.readWrite, principal: "job", isService: true)
+        _ = try await bench.exchange([upsert(1, "5", "{}", entity: "order")], scope: "c", access: service)
+        #expect(try await bench.exchange([temporary(3, order(4))], scope: "a").ids == ["6"])
+    }
+
+    @Test("A lost insert gets its id again although another device's edit of the record came back before it (W94)")
+    func begun() async throws {
+        let bench = try Bench(entities: entities)
+        let edit = upsert(
+            1, "77", #"{"m":2}"#, base: 5, entity: "order", extra: #","original":{"epoch":"lost","version":6}"#)
+        #expect(try await bench.exchange([edit], client: "device-bbbb").statuses == ["applied"])
+        let insert = temporary(
+            1, order(1), #"{"n":1,"m":1}"#, extra: #","id":"77","original":{"epoch":"lost","version":4}"#)
+        #expect(try await bench.exchange([insert]).ids == ["77"])
+        #expect(try await bench.contents() == ["77": ["n": 1, "m": 2]])
+        // Nobody else gets it, and a new record none of the past.
+        #expect(try await bench.exchange([temporary(2, order(2), extra: #","id":"77""# + lost)]).ids == ["78"])
+    }
+
+    @Test("A restored copy does not bring back a record whose tombstone is gone, and a record still moves (I6)")
+    func longGone() async throws {
+        let bench = try Bench(entities: entities)
+        _ = try await bench.exchange([temporary(1, order(7), #"{"n":1}"#)])
+        // It moves: its id was given in another scope.
+        let moved = [upsert(1, "1", #"{"n":1}"#, entity: "order")]
+        #expect(try await bench.exchange(moved, scope: "a").statuses == ["applied"])
+        #expect(try await bench.exchange([temporary(1, order(7), #"{"n":1}"#)], scope: "b").ids == ["1"])
+        try await bench.server.commit(to: "s") { $0.delete("order", id: "1") }
+        bench.clock += 200 * 86_400_000
+        var configuration = SyncServer.Configuration()
+        configuration.retention = .seconds(86_400)
+        configuration.now = { bench.clock }
+        let server = SyncServer(store: bench.store, entities: entities, configuration: configuration)
+        #expect(try await server.compact(trustingClock: true).expired > 0)
+        let copy = try await bench.exchange([
+            temporary(1, order(7), #"{"n":1}"#, lane: "lane-copy"),
+            upsert(2, "1", #"{"n":1}"#, entity: "order", lane: "lane-copy"),
+        ])
+        #expect(copy.statuses == ["rejected", "rejected"])
+        #expect(copy.errorCode(0) == "record_deleted" && copy.errorCode(1) == "id_not_assigned")
+        #expect(copy.ids == ["1", "-"])
+        #expect(try await bench.contents().isEmpty)
     }
 }

@@ -239,6 +239,23 @@ struct BroughtBackTests {
         #expect(result.is["t"] == ["a": 1, "b": 2, "c": 9])
     }
 
+    @Test("A record that two lost deletions deleted is still what it was, where edits win")
+    func deletedTwice() async throws {
+        let bench = try Bench(entities: [.state("task", deletes: .lose)])
+        try await bench.server.commit(to: "s") { $0.upsert("task", id: "t", ["a": 1, "b": 1]) }
+        for (client, version) in [("device-aaaa", 5), ("device-bbbb", 9)] {
+            let delete = #"""
+                {"lane":"lane-aaaa","number":1,"type":"delete","entity":"task","id":"t","baseVersion":1,\#
+                "original":{"epoch":"lost","version":\#(version)}}
+                """#
+            #expect(try await bench.exchange([delete], client: client).statuses == ["applied"])
+        }
+        let answer = try await bench.exchange([upsert(1, "t", #"{"a":2}"#, base: 1)], client: "device-cccc")
+        #expect(answer.statuses == ["merged"])
+        #expect(answer.results[0]["revived"] as? Int == 3)
+        #expect(try await bench.contents() == ["t": ["a": 2, "b": 1]])
+    }
+
     @Test("What a device brings back and the store has not lost is settled")
     func notLost() async throws {
         let bench = try Bench()

@@ -35,6 +35,24 @@ struct DirectionRuleTests {
         }
     }
 
+    @Test("What temporary ids of it stand for is not handed out either")
+    func ids() async throws {
+        let bench = try Bench(entities: [.state("order", direction: .push, ids: .server), .state("line", ids: .server)])
+        let since = try await bench.exchange(client: "device-bbbb", access: .readWrite(as: "eve")).nextSince
+        let answer = try await bench.exchange(
+            ["order", "line"].enumerated().map { index, entity in
+                #"""
+                {"lane":"lane-aaaa","number":\#(index + 1),"type":"upsert","entity":"\#(entity)",\#
+                "tempId":"local-\#(entity)","fields":{}}
+                """#
+            })
+        #expect(answer.statuses == ["applied", "applied"])
+        let page = try await bench.changes(since: since, access: .read(as: "eve"))
+        #expect(page.changes.map { $0.type + " " + $0.entity } == ["idmap line", "upsert line"])
+        #expect(!String(decoding: page.bytes, as: UTF8.self).contains("local-order"))
+        #expect(try await bench.changes(since: since, access: Self.service).changes.count == 4)
+    }
+
     @Test("A verdict tells nothing of what other devices pushed")
     func verdicts() async throws {
         let bench = try await filled()

@@ -131,6 +131,51 @@ struct EntityRuleTests {
         }
     }
 
+    @Test("A field cannot pass a rule beside another one that the rule takes for the same")
+    func spellings() async throws {
+        let bench = try bench { edit in
+            edit.mine["apiKey"] ?? "ok" == "ok" ? .accept : .reject(code: "bad_key", detail: "")
+        }
+        // The second K is the Kelvin sign: other bytes, the same string.
+        let answer = try await bench.exchange([
+            upsert(1, "a", "{\"apiKey\":\"bad\",\"api\u{212A}ey\":\"ok\"}"),
+            upsert(2, "b", "{\"apiKey\":\"ok\"}"),
+            upsert(3, "b", "{\"api\u{212A}ey\":\"ok\"}", base: 0, extra: #","baseNumber":2"#),
+            upsert(4, "b", "{\"apiKey\":\"bad\"}", base: 0, extra: #","baseNumber":2"#),
+            upsert(5, "b", "{\"other\":1}", base: 0, extra: #","baseNumber":2"#),
+        ])
+        #expect(answer.statuses == ["rejected", "applied", "rejected", "rejected", "applied"])
+        #expect(answer.errorCode(0) == "rule_failed" && answer.errorCode(2) == "rule_failed")
+        #expect(answer.errorCode(3) == "bad_key")
+        #expect(try await bench.contents() == ["b": ["apiKey": "ok", "other": 1]])
+    }
+
+    @Test("What a rule sets does not stand beside another spelling of the field")
+    func setSpelling() async throws {
+        let bench = try bench { edit in edit.mine["apiKey"] == nil ? .accept : .set(["apiKey": "clean"]) }
+        let answer = try await bench.exchange([
+            upsert(1, "a", "{\"api\u{212A}ey\":\"x\"}"), upsert(2, "b", "{\"apiKey\":1}"),
+        ])
+        #expect(answer.statuses == ["rejected", "merged"])
+        #expect(try await bench.contents() == ["b": ["apiKey": "clean"]])
+    }
+
+    @Test("What claims to come back after a loss is judged like any edit")
+    func broughtBack() async throws {
+        let bench = try bench { $0.isDelete ? .reject(code: "kept", detail: "Tasks are kept.") : .accept }
+        try await bench.server.commit(to: "s") { $0.upsert("task", id: "there", ["x": 1]) }
+        let operations = ["there", "unknown"].enumerated().map { index, id in
+            #"""
+            {"lane":"lane-aaaa","number":\#(index + 1),"type":"delete","entity":"task","id":"\#(id)","baseVersion":1,\#
+            "original":{"epoch":"lost","version":9}}
+            """#
+        }
+        let answer = try await bench.exchange(operations)
+        #expect(answer.statuses == ["rejected", "rejected"])
+        #expect(answer.errorCode(0) == "kept" && answer.errorCode(1) == "kept")
+        #expect(answer.head == 1)
+    }
+
     @Test("Several rules of one entity: the first refusal counts, and what they set adds up")
     func several() async throws {
         let bench = try Bench(rules: [

@@ -88,6 +88,27 @@ struct GroupPushTests {
         #expect(answer.versions == [2, 3])
     }
 
+    @Test("The one at fault is not told an id that it got in the group: it is free again")
+    func idOfTheCulprit() async throws {
+        let bench = try Bench(entities: [.state("order", ids: .server)], limits: small)
+        func order(_ number: Int, _ name: Int, _ fields: String = "{}", _ extra: String = "") -> String {
+            #"""
+            {"lane":"lane-aaaa","number":\#(number),"type":"upsert","entity":"order",\#
+            "tempId":"-230584300921369395\#(name)"\#(extra),"fields":\#(fields)}
+            """#
+        }
+        let failed = try await bench.exchange([
+            order(1, 3), order(2, 4, "{}", inGroup),
+            order(3, 4, large, #","baseVersion":0,"baseNumber":2"# + inGroup),
+            order(4, 5, "{}", #","group":"g2""#),
+            order(5, 3, large, #","baseVersion":0,"baseNumber":1,"group":"g2""#),
+        ])
+        #expect(failed.statuses == ["applied", "rejected", "rejected", "rejected", "rejected"])
+        #expect(failed.errorCode(2) == "record_too_large" && failed.results[2]["id"] == nil)
+        // One that was known before stays known.
+        #expect(failed.errorCode(4) == "record_too_large" && failed.results[4]["id"] as? String == "1")
+    }
+
     @Test("A member that is put off puts its group off")
     func deferred() async throws {
         let bench = try Bench()

@@ -1,4 +1,5 @@
 import GRDB
+import TidemarkCore
 import TidemarkWire
 
 /// Brings back what the server has lost (I11): operations above the marks that it still has, answered ones too, are
@@ -27,8 +28,10 @@ struct Healing {
         for id in try lost(scope, above: marks) {
             guard let lost = try self.lost(id) else { continue }
             var operation = try lost.entry.sealedOperation()
-            // The record had an id by then, and gets it again if it is free.
-            if operation.tempID != nil { operation.id = RecordID(lost.entry.record) }
+            // A record that had an id by then gets it again if it is free.
+            if operation.tempID != nil, !TemporaryShape.matches(lost.entry.record) {
+                operation.id = RecordID(lost.entry.record)
+            }
             operation.original = original(of: operation, lost, epoch)
             operation.baseNumber = operation.baseNumber.flatMap { number in
                 moved[OperationKey(lane: lost.entry.key.lane, number: number)]
