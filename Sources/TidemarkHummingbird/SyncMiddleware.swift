@@ -49,6 +49,7 @@
             context.logger.error(
                 "A request failed.",
                 metadata: ["method": "\(request.method)", "path": "\(request.uri.path)", "error": "\(error)"])
+            if error is StoreUnavailable { return Problem(.unavailable, "The store cannot do this for a while.") }
             return Problem(.internalError, "The request could not be carried out.")
         }
     }

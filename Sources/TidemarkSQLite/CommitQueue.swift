@@ -74,16 +74,22 @@ private struct Job: Sendable {
     let run: @Sendable (Database) -> Answer
     let fail: @Sendable (any Error) -> Void
 
+    private static var undone: DatabaseError {
+        DatabaseError(resultCode: .SQLITE_FULL, message: "the transaction was undone")
+    }
+
     /// Runs a batch in one durable transaction, and returns the answers that may go out now.
     static func runAll(_ batch: [Job], _ db: Database) -> [@Sendable () -> Void] {
         var answers: [Answer] = []
         let commit = Result {
             try db.inTransaction(.immediate) {
+                // A full disk makes SQLite undo the whole transaction by itself: nothing may run outside of one, and
+                // nothing of what has run is there.
                 for job in batch {
-                    // A full disk makes SQLite undo the whole transaction by itself; nothing may run outside of one.
-                    guard db.isInsideTransaction else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
+                    guard db.isInsideTransaction else { throw undone }
                     answers.append(job.run(db))
                 }
+                guard db.isInsideTransaction else { throw undone }
                 return .commit
             }
         }

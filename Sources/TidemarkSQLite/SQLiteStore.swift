@@ -19,7 +19,10 @@ public final class SQLiteStore: ChangeStore {
     /// Opens a store, making the file where there is none, and begins a new incarnation (PROTOCOL.md 3).
     ///
     /// - Throws: GRDB's `DatabaseError` where the file cannot be opened, or is not a Tidemark store.
-    public init(path: String) throws {
+    public convenience init(path: String) throws { try self.init(path: path) { _ in } }
+
+    /// - Parameter prepare: what is set on each connection besides.
+    init(path: String, prepare: @escaping @Sendable (Database) throws -> Void) throws {
         var configuration = Configuration()
         configuration.busyMode = .timeout(10)
         configuration.foreignKeysEnabled = false
@@ -31,6 +34,7 @@ public final class SQLiteStore: ChangeStore {
             try db.execute(sql: "PRAGMA wal_autocheckpoint = 16384")
             try db.execute(sql: "PRAGMA secure_delete = OFF")
             try db.execute(sql: "PRAGMA cache_size = -65536")
+            try prepare(db)
         }
         pool = try DatabasePool(path: path, configuration: configuration)
         tokenKey = try Schema.prepare(pool)
@@ -50,19 +54,21 @@ public final class SQLiteStore: ChangeStore {
     public func read<Result: Sendable>(
         _ scope: Scope, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
     ) async throws -> Result {
-        try await pool.read { db in try body(try SQLiteScope(db, scope)) }
+        try await Unavailability.told { try await pool.read { db in try body(try SQLiteScope(db, scope)) } }
     }
 
     /// Queues a write; it returns after the commit that holds it is on disk.
     public func write<Result: Sendable>(
         _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result {
-        try await commits.run(scope, body)
+        try await Unavailability.told { try await commits.run(scope, body) }
     }
 
     /// Removes superseded rows in one bounded transaction.
     public func sweep(supersededBefore moment: Int64, limit: Int) async throws -> Int {
-        try await pool.write { db in try Sweep.run(db, supersededBefore: moment, limit: limit) }
+        try await Unavailability.told {
+            try await pool.write { db in try Sweep.run(db, supersededBefore: moment, limit: limit) }
+        }
     }
 
     /// Reads names along their index.
@@ -90,5 +96,29 @@ public final class SQLiteStore: ChangeStore {
     /// Reads the bounded list.
     public func rejections(in scope: Scope?, limit: Int) async throws -> [StoredRejection] {
         try await pool.read { db in try Rejections.newest(db, in: scope, limit: limit) }
+    }
+
+    /// Removes one row of the bounded list.
+    public func discardRejection(_ id: Int64) async throws -> Bool {
+        try await Unavailability.told { try await pool.write { db in try Rejections.discard(db, id) } }
+    }
+}
+
+/// Tells what passes by itself, or once the operator has made room, from what is broken.
+private enum Unavailability {
+    static func told<Result>(_ work: () async throws -> Result) async throws -> Result {
+        do { return try await work() } catch let error as DatabaseError where error.mayPass {
+            // Without the statement: what it says is for a log.
+            throw StoreUnavailable("SQLite error \(error.extendedResultCode.rawValue): \(error.message ?? "unknown")")
+        }
+    }
+}
+
+extension DatabaseError {
+    fileprivate var mayPass: Bool {
+        switch resultCode {
+        case .SQLITE_FULL, .SQLITE_IOERR, .SQLITE_BUSY, .SQLITE_CANTOPEN: true
+        default: false
+        }
     }
 }

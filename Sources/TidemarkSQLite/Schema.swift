@@ -80,10 +80,10 @@ enum Schema {
         """,
         "CREATE INDEX device_version ON device (scope, version)",
         "CREATE INDEX device_seen ON device (scope, seen_at)",
-        // Refused edits, for the operator; a bounded list.
+        // Refused edits, for the operator; a bounded list. No number comes twice.
         """
         CREATE TABLE rejection (
-            id INTEGER PRIMARY KEY, scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
+            id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
             is_delete INTEGER NOT NULL, fields BLOB, principal TEXT NOT NULL, client TEXT NOT NULL, lane TEXT NOT NULL,
             number INTEGER NOT NULL, code TEXT NOT NULL, detail TEXT NOT NULL, time INTEGER NOT NULL)
         """,

@@ -37,6 +37,19 @@ public protocol ChangeStore: Sendable {
 
     /// The refused edits that are kept, of one scope or of all, newest first.
     func rejections(in scope: Scope?, limit: Int) async throws -> [StoredRejection]
+
+    /// Takes a refused edit off the list; `false` where it is not there (any more).
+    func discardRejection(_ id: Int64) async throws -> Bool
+}
+
+/// Thrown by a store that cannot do its work for a while: its disk is full or does not answer, or somebody else has
+/// locked it for too long. Nothing of what was asked for is done, and it may be asked for again.
+public struct StoreUnavailable: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What the store says, for the operator's log.
+    public var description: String
+
+    /// Makes an error with what the store says.
+    public init(_ description: String) { self.description = description }
 }
 
 /// A consistent view of one scope. Valid only inside the closure that it was given to.

@@ -2,7 +2,9 @@ import TidemarkCore
 public import TidemarkWire
 
 /// An edit that the server refused, as it keeps it for its operator. Its author's device keeps the edit too.
-public struct Rejection: Hashable, Sendable {
+public struct Rejection: Hashable, Sendable, Identifiable {
+    /// Its number in the list; none comes twice.
+    public var id: Int64
     /// Where the record belongs.
     public var scope: Scope
     /// The record's entity.
@@ -41,16 +43,29 @@ extension SyncServer {
     {
         try await store.rejections(in: scope, limit: max(0, limit)).map { stored in
             Rejection(
-                scope: stored.scope, entity: stored.entity, record: stored.record, isDelete: stored.isDelete,
+                id: stored.id, scope: stored.scope, entity: stored.entity, record: stored.record,
+                isDelete: stored.isDelete,
                 fields: stored.fields.flatMap { try? DataObject(stored: $0).values }, principal: stored.lane.principal,
                 client: stored.lane.client, lane: stored.lane.lane, number: stored.number, code: stored.code,
                 detail: stored.detail, rejectedAt: stored.time)
         }
     }
+
+    /// Takes a refused edit off the list, once the operator has seen to it. Its author's device keeps the edit.
+    ///
+    /// - Parameter id: its ``Rejection/id``.
+    /// - Returns: whether it was on the list.
+    /// - Throws: errors of the store.
+    @discardableResult
+    public nonisolated(nonsending) func discardRejection(_ id: Int64) async throws -> Bool {
+        try await store.discardRejection(id)
+    }
 }
 
 /// A refused edit on its way into a store, and back.
 public struct StoredRejection: Hashable, Sendable {
+    /// Its number, which the store gives it.
+    public var id: Int64
     /// Where the record belongs.
     public var scope: Scope
     /// The record's entity.
@@ -74,9 +89,10 @@ public struct StoredRejection: Hashable, Sendable {
 
     /// Makes a rejection from its parts.
     public init(
-        scope: Scope, entity: String, record: String, isDelete: Bool, fields: [UInt8]?, lane: LaneName, number: Int64,
-        code: String, detail: String, time: Int64
+        id: Int64 = 0, scope: Scope, entity: String, record: String, isDelete: Bool, fields: [UInt8]?, lane: LaneName,
+        number: Int64, code: String, detail: String, time: Int64
     ) {
+        self.id = id
         self.scope = scope
         self.entity = entity
         self.record = record

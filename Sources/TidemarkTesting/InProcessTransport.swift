@@ -27,6 +27,9 @@ public struct InProcessTransport: Transport {
             return response(200, try await answer(request), "application/json", to: request)
         } catch let problem as Problem {
             return response(problem.code.status, problem.body(), Problem.contentType, to: request)
+        } catch let error as StoreUnavailable {
+            let problem = Problem(.unavailable, error.description)
+            return response(problem.code.status, problem.body(), Problem.contentType, to: request)
         }
     }
 

@@ -27,6 +27,12 @@ struct VerifyTests {
         #expect(try await device.sealed().isEmpty)
     }
 
+    @Test("a part may be said to hold any number of records")
+    func counts() {
+        #expect([-1, 0, 64, 65, 80, 81].map { Narrowing.step($0) } == [1, 1, 1, 5, 5, 6])
+        #expect(Narrowing.step(.max) == .max / 16 + 1)
+    }
+
     @Test(
         "rows that are missing, too many or different are found together, whatever kind the key is",
         arguments: [

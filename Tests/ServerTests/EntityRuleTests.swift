@@ -212,6 +212,21 @@ struct RejectionTests {
         #expect(try await bench.server.rejections(limit: 1).map(\.record) == ["c"])
     }
 
+    @Test("leave the list when the operator lets them go, and no number comes twice")
+    func discarded() async throws {
+        let bench = try Bench()
+        _ = try await bench.exchange((1...3).map { upsert($0, "r\($0)", "{}", base: 5) })
+        let listed = try await bench.server.rejections()
+        let newest = try #require(listed.first)
+        #expect(try await bench.server.discardRejection(newest.id))
+        #expect(try await !bench.server.discardRejection(newest.id))
+        #expect(try await bench.server.rejections() == Array(listed.dropFirst()))
+        _ = try await bench.exchange([upsert(4, "r4", "{}", base: 5)])
+        let later = try await bench.server.rejections()
+        #expect(later.map(\.record) == ["r4", "r2", "r1"])
+        #expect(Set(later.map(\.id)).isDisjoint(with: [newest.id]))
+    }
+
     @Test("are a bounded list of bounded entries")
     func bounded() async throws {
         let bench = try Bench(rejectionLimit: 5)

@@ -92,6 +92,36 @@ struct SnapshotTests {
         #expect(try await page(bench, token: first.token, cursor: first.cursor).bytes == second.bytes)
     }
 
+    @Test("A walk goes on over a restart of the server, byte by byte")
+    func restarted() async throws {
+        let bench = try await filled()
+        let first = try await page(bench)
+        let second = try await page(bench, token: first.token, cursor: first.cursor)
+        try bench.reopen()
+        try await bench.server.commit(to: "s") { $0.upsert("task", id: "c", ["n": 9]) }
+        let again = try await page(bench, token: first.token, cursor: first.cursor)
+        #expect(again.bytes == second.bytes)
+        #expect(again.consistent)
+        let rest = try await page(bench, token: again.token, cursor: again.cursor, limit: 100)
+        #expect(rest.consistent && !rest.answer.hasMore)
+        #expect(rest.answer.changes.last?.data == ["n": 1])
+        #expect(try await bench.pullAll(since: rest.answer.nextSince).changes.map(\.id) == ["c"])
+    }
+
+    @Test("A walk begins anew where entities were declared in another order meanwhile (W83)")
+    func declaredAnew() async throws {
+        let bench = try await filled([.state("task"), .state("profile")])
+        let first = try await page(bench)
+        let server = SyncServer(store: bench.store, entities: [.state("task"), .state("profile", priority: 0)])
+        var query = SnapshotQuery(of: "s")
+        (query.token, query.cursor) = (first.token, first.cursor)
+        let expired = await problem { _ = try await server.snapshot(query, access: .read(as: "ada")) }
+        #expect(expired?.code == .snapshotExpired)
+        // What is declared besides leaves the order as it is.
+        let same = SyncServer(store: bench.store, entities: [.state("task", deletes: .lose), .state("profile")])
+        _ = try await same.snapshot(query, access: .read(as: "ada"))
+    }
+
     @Test("A walk that outlived the window goes on with rows as they are, and says so; the delta makes it whole")
     func outlived() async throws {
         let bench = try await filled()

@@ -53,7 +53,8 @@ struct Narrowing {
         }
     }
 
-    private static func step(_ count: Int) -> Int { count <= listSize ? 1 : (count + fanOut - 1) / fanOut }
+    /// A count comes from the server, and may be any number.
+    static func step(_ count: Int) -> Int { count <= listSize ? 1 : count / fanOut + (count % fanOut).signum() }
 
     private func query(_ range: Range) -> [TransportRequest.QueryItem] {
         var query = [
