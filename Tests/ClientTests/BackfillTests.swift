@@ -127,6 +127,11 @@ struct BackfillTests {
             directory, server, tag + "INSERT INTO tag VALUES ('t2', 'own')", tables: ["note", "tag"])
         let report = try await device.engine().syncNow()
         #expect(report.applied == 1)
+        // The tag alone came, and the notes were not asked for again.
+        #expect(report.received == 1)
+        let asked = await device.wire.requests.filter { $0.path == "/sync/snapshot" }
+        #expect(asked.count == 1)
+        #expect(asked.allSatisfy { $0.query.contains { $0.name == "entity" && $0.value == "tag" } })
         try await device.sync()
         try await new.sync()
         for device in [new, device] {

@@ -52,6 +52,8 @@ final class Applier {
     private(set) lazy var isBringingBack = Result { try Outbox.isBringingBack(db, scope) }
     /// Whether edits were refused before this answer.
     private(set) var hadRefusals = false
+    /// Entities whose changes were passed over.
+    var passedOver: Set<String> = []
 
     /// - Parameter entities: the tables to write to; `nil`: all of the scope.
     init(
@@ -156,7 +158,10 @@ final class Applier {
     private func apply(_ change: IncomingChange, _ reader: JSONReader, noting seen: SeenRecords?) throws {
         switch change.kind {
         case .upsert, .delete:
-            guard let table = table(change, reader) else { break }
+            guard let table = table(change, reader) else {
+                try passOver(change, reader)
+                break
+            }
             try seen?.note(change, table, reader)
             return try apply(change, table, reader)
         case .idmap: if try adopt(change, reader) { return }

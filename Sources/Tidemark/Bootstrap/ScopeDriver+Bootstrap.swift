@@ -28,7 +28,7 @@ extension ScopeDriver {
         guard !record.isFilled else {
             // Another engine on this file has come to the snapshot's end: nothing is left to fill.
             guard let backfill else { return .answered }
-            return try await fill(backfill, layout, declarations)
+            return try await fill(backfill, since: record.checkpoint, layout, declarations)
         }
         if record.bootstrap?.asking != nil { return try await ask(layout) }
         if isPending, refusal == nil, !hasPushed,

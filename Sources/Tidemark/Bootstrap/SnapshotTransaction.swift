@@ -93,5 +93,8 @@ struct SnapshotTransaction: Sendable {
             try record.bootstrap?.write(db)
         }
         try record.write(db)
+        guard !answer.hasMore else { return }
+        // What the snapshot does not hold went from the tables that are named, and only from those.
+        try Backfills.noteDormant(db, named: Set(layout.shapes.map(\.name)), scopes: [scope])
     }
 }

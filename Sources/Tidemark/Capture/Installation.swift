@@ -13,13 +13,13 @@ enum Installation {
         for table in tables {
             var shape = try TableShape(db, table: table.name, rule: table.rule)
             try shape.warnAboutTriggers(db, synced: Set(tables.map(\.name)))
-            try installShadow(db, shape, scopes: scopes)
+            try installShadow(db, shape)
             try refreshPlaces(db, shape)
             try installTriggers(db, shape)
             try TableRules.note(db, table.name, table.rule)
             shapes.append(shape)
         }
-        try Backfills.noteDormant(db, named: Set(tables.map(\.name)))
+        try Backfills.noteDormant(db, named: Set(tables.map(\.name)), scopes: Backfills.begun(db))
         let clientID: String
         if let known = try Meta.get(db, "clientId") {
             clientID = known
@@ -41,8 +41,7 @@ enum Installation {
         try Query(db, "PRAGMA schema_version").first(db) { $0.integer(0) } ?? 0
     }
 
-    private static func installShadow(_ db: Database, _ shape: TableShape, scopes: [Scope]) throws {
-        let scopes = scopes.filter(shape.rule.mayHold)
+    private static func installShadow(_ db: Database, _ shape: TableShape) throws {
         guard try db.tableExists(shape.shadowName) else {
             // The index has a dot in its name, which no table here has: 'book' and 'book_mark' may both be synced.
             // Columns without a type have no affinity: what SQL copies in stays as it was, bit for bit.
@@ -61,8 +60,16 @@ enum Installation {
                       ON \(shape.shadowSQL)(tidemark_place, tidemark_mark) WHERE tidemark_mark IS NOT NULL;
                     """)
             try markExistingRows(db, shape)
-            return try Backfills.note(db, entity: shape.name, fields: nil, scopes: scopes)
+            return try Backfills.note(db, entity: shape.name, fields: nil, rule: shape.rule)
         }
+        let added = try widenShadow(db, shape)
+        guard !added.isEmpty else { return }
+        try Backfills.note(db, entity: shape.name, fields: added, rule: shape.rule)
+    }
+
+    /// Gives a shadow the columns that its table has got since, and returns their names.
+    @discardableResult
+    static func widenShadow(_ db: Database, _ shape: TableShape) throws -> [String] {
         let known = try Query(db, "PRAGMA table_info(\(shape.shadowSQL))").rows(db) { $0.text(1) }
         let added = shape.columns.filter { !known.contains($0.name) }
         for column in added {
@@ -75,8 +82,7 @@ enum Installation {
                     WHERE tidemark_state <> 0
                     """)
         }
-        guard !added.isEmpty else { return }
-        try Backfills.note(db, entity: shape.name, fields: added.map(\.name), scopes: scopes)
+        return added.map(\.name)
     }
 
     /// Rows that are older than the library are on this device only, as far as anybody knows: they are sent too.

@@ -4,10 +4,13 @@ import TidemarkWire
 extension Applier {
     /// Takes a page of a backfill. Nothing newer is applied between its pages, so what it holds is never older than
     /// what is here; verdicts that came meanwhile are.
-    func take(_ page: SnapshotAnswer, of backfill: Backfill) throws {
+    func take(_ page: SnapshotAnswer, of backfill: Backfill, declared: EntityDeclaration) throws {
         guard let table = tables[backfill.entity] else { return }
         try table.begin(db, hasAhead: true)
         let wanted = backfill.fields.map { fields in fields.compactMap(table.shape.dataIndex) }
+        // Where an edit of this device could not travel, what the migration put there is none.
+        let isServers = declared.kind == .events || declared.direction == .pull
+        let reserved = isServers ? Set(table.shape.data.indices) : table.reserved
         try page.body.withUnsafeBytes { buffer in
             var reader = JSONReader(UnsafeRawBufferPointer(rebasing: buffer[page.changes]))
             try reader.enterArray()
@@ -23,23 +26,33 @@ extension Applier {
                 let incoming = try table.cells(change, reader)
                 try Backfills.see(db, backfill, id)
                 if let wanted {
-                    try fill(table, id, key, columns: wanted, with: incoming)
+                    try fill(table, id, key, columns: wanted, with: incoming, reserved)
                 } else {
                     try take(table, id, key, row: incoming, version: change.version)
                 }
             }
             table.end()
         }
-        if !page.hasMore {
-            if let wanted { try fillUnseen(table, wanted, backfill) } else { try removeUnseen(table, backfill) }
-        }
+        if !page.hasMore { try visitUnseen(table, wanted, backfill, declared, reserved) }
         try settleContests()
+    }
+
+    /// What the walk did not name. Events leave the server with age and stay here, and a table that is only pushed is
+    /// never told of, so that neither says anything about a row.
+    private func visitUnseen(
+        _ table: ApplyTable, _ wanted: [Int]?, _ backfill: Backfill, _ declared: EntityDeclaration,
+        _ reserved: Set<Int>
+    ) throws {
+        guard declared.kind == .state else { return }
+        if let wanted { return try fillUnseen(table, wanted, backfill, reserved) }
+        if declared.direction != .push { try removeUnseen(table, backfill) }
     }
 
     /// New columns of a row that is here. What the migration put there gives way to what the server has; where the
     /// server has nothing it is an edit of this device, and so is what was edited since.
     private func fill(
-        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], columns: [Int], with incoming: [Int: Cell]
+        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], columns: [Int], with incoming: [Int: Cell],
+        _ reserved: Set<Int>
     ) throws {
         let (current, isParked) = try visible(table, id, key)
         let shadow = try ownShadow(table, key)
@@ -51,7 +64,7 @@ extension Applier {
         for index in columns {
             let served = incoming[index]
             let isOwn = shadow.map { $0.cells[index] != current[index] } ?? false
-            if table.reserved.contains(index) || (!isOwn && served != nil) {
+            if reserved.contains(index) || (!isOwn && served != nil) {
                 new[index] = served ?? table.shape.data[index].defaultCell
             }
             truth.cells[index] = served ?? table.shape.data[index].defaultCell
@@ -71,16 +84,18 @@ extension Applier {
     }
 
     /// Records that the server has without these columns: what the migration put there is an edit of this device.
-    private func fillUnseen(_ table: ApplyTable, _ columns: [Int], _ backfill: Backfill) throws {
+    private func fillUnseen(
+        _ table: ApplyTable, _ columns: [Int], _ backfill: Backfill, _ reserved: Set<Int>
+    ) throws {
         let shape = table.shape
         let isFilled = columns.map { "t.\(shape.data[$0].sql) IS NOT ?\(shape.key.count + 1 + $0)" }
         try visit(table, where: isFilled.joined(separator: " OR "), shape.data.map(\.defaultCell)) { id, key in
             guard try !Backfills.hasSeen(db, backfill, id) else { return }
-            try fill(table, id, key, columns: columns, with: [:])
+            try fill(table, id, key, columns: columns, with: [:], reserved)
         }
         for id in try parked(table) where try !Backfills.hasSeen(db, backfill, id) {
             guard let key = shape.key(of: id) else { continue }
-            try fill(table, id, key, columns: columns, with: [:])
+            try fill(table, id, key, columns: columns, with: [:], reserved)
         }
     }
 

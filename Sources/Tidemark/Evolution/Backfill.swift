@@ -18,25 +18,40 @@ struct Backfill: Hashable, Sendable {
 
 /// What is to be fetched, durably: noted in the transaction that made room for it, done when the last page is in.
 enum Backfills {
-    /// A scope that has never synced gets everything anyway.
-    static func note(_ db: Database, entity: String, fields: [String]?, scopes: [Scope]) throws {
-        for scope in scopes where try ScopeRecord.read(db, scope).checkpoint != nil {
-            let known = try read(db, scope).first { $0.entity == entity }
-            var wanted = fields
-            if let known { wanted = known.fields.flatMap { old in fields.map { old + $0 } } }
-            try write(db, Backfill(scope: scope, entity: entity, fields: wanted))
-        }
+    /// For every scope of the file that may have passed it over, whether this engine follows it or not: another engine,
+    /// or a later one, goes on from where the scope stands.
+    static func note(_ db: Database, entity: String, fields: [String]?, rule: SyncedTable.ScopeRule) throws {
+        for scope in try begun(db) where rule.mayHold(scope) { try note(db, entity: entity, fields: fields, scope) }
+    }
+
+    static func note(_ db: Database, entity: String, fields: [String]?, _ scope: Scope) throws {
+        let known = try read(db, scope).first { $0.entity == entity }
+        var wanted = fields
+        if let known { wanted = known.fields.flatMap { old in fields.map { old + $0 } } }
+        try write(db, Backfill(scope: scope, entity: entity, fields: wanted))
+    }
+
+    /// The scopes that have taken in anything; any other gets everything anyway.
+    static func begun(_ db: Database) throws -> [Scope] {
+        try Query(
+            db,
+            """
+            SELECT name FROM tidemark_scope WHERE checkpoint IS NOT NULL
+              OR name IN (SELECT scope FROM tidemark_bootstrap WHERE token IS NOT NULL)
+            """
+        ).rows(db) { Scope($0.text(0)) }.compactMap { $0 }
     }
 
     /// Tables that have a shadow, and so were synced once, but are not named now: what comes for them is passed over.
-    static func noteDormant(_ db: Database, named: Set<String>) throws {
+    static func noteDormant(_ db: Database, named: Set<String>, scopes: [Scope]) throws {
         let prefix = TableShape.shadowPrefix
         let tables = try Query(
             db,
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'tidemark\\_shadow\\_%' ESCAPE '\\'"
         ).rows(db) { String($0.text(0).dropFirst(prefix.count)) }
-        let scopes = try Query(db, "SELECT name FROM tidemark_scope").rows(db) { $0.text(0) }.compactMap(Scope.init)
-        for table in tables where !named.contains(table) { try note(db, entity: table, fields: nil, scopes: scopes) }
+        for table in tables where !named.contains(table) {
+            for scope in scopes { try note(db, entity: table, fields: nil, scope) }
+        }
     }
 
     /// The next one of a scope, among the tables that are named.

@@ -4,12 +4,15 @@ import TidemarkWire
 /// The question for a backfill's next page, and what must still hold when the answer comes.
 struct BackfillRequest: Sendable {
     var backfill: Backfill
+    /// Where the scope stood when the page was asked for.
+    var since: String?
     var layout: Layout
     var declarations: Declarations
     var request: TransportRequest
 
-    init(_ backfill: Backfill, layout: Layout, declarations: Declarations, pageLimit: Int) {
+    init(_ backfill: Backfill, since: String?, layout: Layout, declarations: Declarations, pageLimit: Int) {
         self.backfill = backfill
+        self.since = backfill.token == nil ? since : backfill.since
         self.layout = layout
         self.declarations = declarations
         var query: [TransportRequest.QueryItem] = [
@@ -36,7 +39,7 @@ struct BackfillRequest: Sendable {
 
     func transaction(_ answer: SnapshotAnswer, now: Int64) -> BackfillTransaction {
         BackfillTransaction(
-            answer: answer, backfill: backfill, layout: layout, declarations: declarations, now: now)
+            answer: answer, backfill: backfill, since: since, layout: layout, declarations: declarations, now: now)
     }
 }
 
@@ -44,6 +47,7 @@ struct BackfillRequest: Sendable {
 struct BackfillTransaction: Sendable {
     var answer: SnapshotAnswer
     var backfill: Backfill
+    var since: String?
     var layout: Layout
     var declarations: Declarations
     var now: Int64
@@ -64,7 +68,7 @@ struct BackfillTransaction: Sendable {
         var outcome = Applier.Outcome()
         // Another engine on this file has gone on or begun anew meanwhile, or the schema wants more by now.
         guard try Backfills.next(db, layout, backfill.scope) == backfill else { return outcome }
-        guard backfill.token == nil || backfill.since == record.checkpoint else {
+        guard since == record.checkpoint else {
             try Backfills.write(
                 db, Backfill(scope: backfill.scope, entity: backfill.entity, fields: backfill.fields))
             return outcome
@@ -72,7 +76,7 @@ struct BackfillTransaction: Sendable {
         var next = backfill
         (next.token, next.cursor, next.since) = (answer.token, answer.cursor, record.checkpoint)
         let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
-        try applier.take(answer, of: backfill)
+        try applier.take(answer, of: backfill, declared: declarations.entity(backfill.entity))
         if answer.hasMore { try Backfills.write(db, next) } else { try Backfills.end(db, backfill) }
         outcome = applier.outcome
         outcome.pageTaken = true

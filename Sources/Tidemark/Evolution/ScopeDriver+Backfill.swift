@@ -4,9 +4,11 @@ import TidemarkWire
 
 extension ScopeDriver {
     /// One page of what this device had no place for until now.
-    func fill(_ backfill: Backfill, _ layout: Layout, _ declarations: Declarations) async throws -> SyncMachine.Event? {
+    func fill(
+        _ backfill: Backfill, since: String?, _ layout: Layout, _ declarations: Declarations
+    ) async throws -> SyncMachine.Event? {
         let request = BackfillRequest(
-            backfill, layout: layout, declarations: declarations, pageLimit: snapshotSizing.limit)
+            backfill, since: since, layout: layout, declarations: declarations, pageLimit: snapshotSizing.limit)
         let response = try await page(request.request)
         if response.status != 200 { try await beginAnew(backfill, after: Failure(response, scope: scope)) }
         let answer = try request.answer(response)

@@ -69,8 +69,7 @@ struct RuleChange: Sendable {
             for scope in scopes where old.mayHold(scope) { try take(scope, before, shape, db) }
         }
         try place(db, shape)
-        try Backfills.note(
-            db, entity: table, fields: nil, scopes: scopes.filter { new.mayHold($0) && followed.contains($0) })
+        try Backfills.note(db, entity: table, fields: nil, rule: new)
         try TableRules.note(db, table, new)
         try Pending.announce(db)
     }
