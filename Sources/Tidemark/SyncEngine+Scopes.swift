@@ -30,8 +30,6 @@ extension SyncEngine {
         let now = wallClockMilliseconds()
         do {
             try await writer.writeWithoutTransaction { db in
-                var layout = layout
-                layout.shapes = try TableRules.shapes(db, holding: scope, beside: layout)
                 try ScopeRemoval(
                     scope: scope, layout: layout, declarations: Declarations(), isLoss: false, now: now
                 ).run(db)

@@ -144,6 +144,7 @@ extension Applier {
         else { return try Outbox.finish(db, entry, verdict, now: now) }
         let shape = table.shape
         if try applyAside(verdict, entry, table, id, recordKey) { return }
+        if try applyOrphan(verdict, entry, table, recordKey) { return }
         let (current, isParked) = try visible(table, id, recordKey)
         let shadow =
             try table.records.shadow(db, recordKey)

@@ -29,22 +29,26 @@ struct ScopeRemoval: Sendable {
     }
 
     private func remove(_ db: Database) throws {
-        for shape in layout.shapes(in: scope) {
+        // Tables that only another version of the app, or another engine on this file, names hold rows of it too.
+        let shapes = try TableRules.shapes(db, holding: scope, beside: layout)
+        for shape in shapes {
             try TableRemoval(
                 db: db, scope: scope, table: RecordTable(shape),
                 reserved: declarations.reserved(in: shape), now: now
             ).run()
         }
-        for table in ["ahead", "settle", "wanted", "parked", "lane", "bootstrap", "staged"] {
-            try forget(db, "tidemark_\(table) WHERE scope = ?1")
-        }
+        let tables = [
+            "ahead", "settle", "wanted", "parked", "lane", "bootstrap", "staged", "backfill", "backfill_seen", "kept",
+        ]
+        for table in tables { try forget(db, "tidemark_\(table) WHERE scope = ?1") }
+        try forget(db, "tidemark_conflict WHERE scope = ?1 AND NOT is_open")
         // What was refused or waits for a decision is the app's to let go of.
         try forget(db, "tidemark_operation WHERE scope = ?1 AND finished_at IS NULL")
         try forget(db, "tidemark_operation WHERE scope = ?1 AND status NOT IN ('rejected', 'conflict')")
         try forget(db, "tidemark_scope WHERE name = ?1")
         try Query(db, "INSERT INTO tidemark_scope(name, lost_at) VALUES (?1, ?2)")
             .execute([.text(scope.name), .optional(isLoss ? now : nil)])
-        for shape in layout.shapes(in: scope) {
+        for shape in shapes {
             _ = try Contest(db: db, table: RecordTable(shape)).settle()
         }
     }

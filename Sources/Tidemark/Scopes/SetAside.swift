@@ -10,7 +10,7 @@ public struct SetAsideEdit: Hashable, Sendable, Identifiable {
         case insert
         /// Some fields were edited.
         case update
-        /// The record was deleted.
+        /// The record was deleted, or moved on to another scope: then it goes from this one only while that one has it.
         case delete
     }
 
@@ -26,6 +26,8 @@ public struct SetAsideEdit: Hashable, Sendable, Identifiable {
     public var kind: Kind
     /// The fields as they were edited; text that is not UTF-8 is a BLOB here.
     public var fields: [String: Value]
+    /// Edits with the same one were made as a group: all of them are given back, or none.
+    public var group: String?
     /// Why it could not be given back, where that was tried.
     public var reason: String?
     /// When it was set aside, in milliseconds since 1970.
@@ -33,9 +35,24 @@ public struct SetAsideEdit: Hashable, Sendable, Identifiable {
 }
 
 enum SetAside {
+    /// What the file keeps of an edit.
+    enum Stored: String {
+        case insert, update, delete
+        /// The record moved on to another scope: a delete here that waits until that one has it.
+        case departure
+
+        var kind: SetAsideEdit.Kind {
+            switch self {
+            case .insert: .insert
+            case .update: .update
+            case .delete, .departure: .delete
+            }
+        }
+    }
+
     static func note(
-        _ db: Database, _ scope: Scope, _ shape: TableShape, _ id: RecordID, _ kind: SetAsideEdit.Kind,
-        fields: [Int: Cell], now: Int64
+        _ db: Database, _ scope: Scope, _ shape: TableShape, _ id: RecordID, _ kind: Stored,
+        fields: [Int: Cell] = [:], group: String? = nil, now: Int64
     ) throws {
         var data = DataObject.Builder(capacity: 128)
         for (index, cell) in fields.sorted(by: { $0.key < $1.key }) {
@@ -47,11 +64,12 @@ enum SetAside {
         try Query(
             db,
             """
-            INSERT INTO tidemark_aside(scope, entity, record, kind, fields, noted_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            INSERT INTO tidemark_aside(scope, entity, record, kind, fields, in_group, noted_at)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
             """
         ).execute([
             .text(scope.name), .text(shape.name), .text(id.text), .text(kind.rawValue), .blob(data.finish().bytes),
-            .integer(now),
+            .optional(group), .integer(now),
         ])
     }
 
@@ -59,29 +77,30 @@ enum SetAside {
         try Query(db, "DELETE FROM tidemark_aside WHERE id = ?1").execute([.integer(id)])
     }
 
-    private struct Entry {
+    struct Entry {
         var id: Int64
         var scope: String
         var entity: String
         var record: String
-        var kind: SetAsideEdit.Kind
+        var kind: Stored
         var fields: DataObject
+        var group: String?
         var reason: String?
         var notedAt: Int64
     }
 
-    private static func entries(_ db: Database, _ condition: String, _ cells: [Cell] = []) throws -> [Entry] {
+    static func entries(_ db: Database, _ condition: String, _ cells: [Cell] = []) throws -> [Entry] {
         try Query(
             db,
             """
-            SELECT id, scope, entity, record, kind, fields, reason, noted_at FROM tidemark_aside
+            SELECT id, scope, entity, record, kind, fields, in_group, reason, noted_at FROM tidemark_aside
             \(condition) ORDER BY id
             """
         ).rows(db, cells) { row in
             Entry(
                 id: row.integer(0), scope: row.text(1), entity: row.text(2), record: row.text(3),
-                kind: SetAsideEdit.Kind(rawValue: row.text(4)) ?? .update, fields: try DataObject(stored: row.blob(5)),
-                reason: row.optionalText(6), notedAt: row.integer(7))
+                kind: Stored(rawValue: row.text(4)) ?? .update, fields: try DataObject(stored: row.blob(5)),
+                group: row.optionalText(6), reason: row.optionalText(7), notedAt: row.integer(8))
         }
     }
 
@@ -89,8 +108,8 @@ enum SetAside {
         try entries(db, "").compactMap { entry in
             guard let scope = Scope(entry.scope) else { return nil }
             return SetAsideEdit(
-                id: entry.id, scope: scope, entity: entry.entity, record: entry.record, kind: entry.kind,
-                fields: entry.fields.values, reason: entry.reason, setAsideAt: entry.notedAt)
+                id: entry.id, scope: scope, entity: entry.entity, record: entry.record, kind: entry.kind.kind,
+                fields: entry.fields.values, group: entry.group, reason: entry.reason, setAsideAt: entry.notedAt)
         }
     }
 
@@ -100,57 +119,19 @@ enum SetAside {
     static func giveBack(_ db: Database, _ layout: Layout, _ scope: Scope) throws -> Int {
         // Rows that are still to come by themselves come first.
         guard try Backfills.next(db, layout, scope) == nil else { return 0 }
+        let entries = try entries(db, "WHERE scope = ?1", [.text(scope.name)])
+        guard !entries.isEmpty else { return 0 }
+        let giving = GivingBack(db: db, layout: layout, scope: scope)
+        var groups: Set<String> = []
         var made = 0
-        for entry in try entries(db, "WHERE scope = ?1", [.text(scope.name)]) {
-            guard let shape = layout[entry.entity], shape.rule.mayHold(scope), let id = RecordID(entry.record),
-                let key = shape.key(of: id)
-            else { continue }
-            do {
-                guard let reason = try redo(db, entry, RecordTable(shape), key, scope) else {
-                    try remove(db, entry.id)
-                    made += 1
-                    continue
-                }
-                try keep(db, entry, reason)
-            } catch let error as DatabaseError where error.refusesRow {
-                try keep(db, entry, error.refusal)
+        for entry in entries {
+            guard let group = entry.group else {
+                made += try giving.make([entry])
+                continue
             }
+            guard groups.insert(group).inserted else { continue }
+            made += try giving.make(entries.filter { $0.group == group })
         }
         return made
-    }
-
-    private static func keep(_ db: Database, _ entry: Entry, _ reason: String) throws {
-        try Query(db, "UPDATE tidemark_aside SET reason = ?2 WHERE id = ?1")
-            .execute([.integer(entry.id), .text(reason)])
-    }
-
-    /// The record has moved on meanwhile: only this scope's row of it goes, which is kept aside.
-    private static func depart(_ db: Database, _ entry: Entry, _ shape: TableShape, _ scope: Scope) throws {
-        guard let id = RecordID(entry.record), let held = try Parked.entry(db, shape, id, scope.name),
-            held.leaving == .no, let key = shape.key(of: id), try RecordTable(shape).holder(db, key) != nil
-        else { return }
-        let base = try held.version ?? ScopeRecord.read(db, scope).base(of: entry.entity)
-        try Parked.leave(db, shape, id, from: scope.name, cells: held.cells, version: held.version, base: base)
-        try Parked.set(db, entry.entity, entry.record, scope.name, .moved)
-    }
-
-    /// Returns why it cannot be done; `nil` where it is.
-    private static func redo(
-        _ db: Database, _ entry: Entry, _ table: RecordTable, _ key: [Cell], _ scope: Scope
-    ) throws -> String? {
-        let shape = table.shape
-        let row = try table.row(db, key)
-        let isHere = row.map { shape.scope(ofKey: key, $0) == scope } ?? false
-        switch entry.kind {
-        case .delete:
-            if isHere { try table.deleteRow(db, key) } else { try depart(db, entry, shape, scope) }
-            return nil
-        case .update where !isHere: return "The record is not there any more."
-        case .insert, .update:
-            var cells = row ?? shape.data.map(\.defaultCell)
-            for (index, cell) in entry.fields.cells(in: shape) { cells[index] = cell }
-            try table.write(db, key, cells)
-            return nil
-        }
     }
 }

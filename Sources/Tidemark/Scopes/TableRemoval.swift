@@ -23,18 +23,33 @@ struct TableRemoval {
     private func edited() throws -> [[Cell]] {
         let keys = shape.key.map(\.sql).joined(separator: ", ")
         let name = literal(scope.name)
-        let isConcerned = shape.isScopedByColumn ? "tidemark_scope = \(name) OR tidemark_place = \(name)" : "1"
+        // A mark without a place may be of a row that stands in the scope.
+        let isConcerned = shape.isScopedByColumn ? "tidemark_scope = \(name) OR tidemark_place IN (\(name), '')" : "1"
         return try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL) WHERE \(isConcerned)")
             .rows(db) { $0.cells(0..<shape.key.count) }
     }
 
-    /// Rows that were leaving: the delete is an edit like any other.
+    /// Rows that were leaving: the delete is an edit like any other, but for a move only as long as the row is elsewhere.
     private func setAsideDepartures() throws {
         guard shape.isScopedByColumn else { return }
-        let records = try Query(
-            db, "SELECT record FROM tidemark_parked WHERE entity = ?1 AND scope = ?2 AND leaving <> 0"
-        ).rows(db, [.text(shape.name), .text(scope.name)]) { RecordID($0.text(0)) }
-        for case let id? in records { try SetAside.note(db, scope, shape, id, .delete, fields: [:], now: now) }
+        let rows = try Query(
+            db, "SELECT record, leaving FROM tidemark_parked WHERE entity = ?1 AND scope = ?2 AND leaving <> 0"
+        ).rows(db, [.text(shape.name), .text(scope.name)]) { (record: $0.text(0), leaving: $0.integer(1)) }
+        for row in rows {
+            guard let id = RecordID(row.record) else { continue }
+            let isMove =
+                switch Parked.Leaving(rawValue: row.leaving) {
+                case .deleted: false
+                case .sealed: try sent(id).last?.operation().isMove ?? true
+                case .no, .waiting, .moved, nil: true
+                }
+            try SetAside.note(db, scope, shape, id, isMove ? .departure : .delete, now: now)
+        }
+    }
+
+    /// What was sealed for this scope and has no verdict.
+    private func sent(_ id: RecordID) throws -> [OutboxEntry] {
+        try Outbox.open(db, entity: shape.name, record: id.text, scope: scope.name)
     }
 
     private func setAside(_ key: [Cell]) throws {
@@ -48,28 +63,45 @@ struct TableRemoval {
             return
         }
         let place = current.flatMap { shape.scope(ofKey: key, $0) }
+        if shape.isScopedByColumn, shadow.place == "", owner != scope.name, place != scope { return }
         if owner == scope.name, let place, place != scope { return try detach(key, id, shadow, place) }
         if let owner, owner != scope.name { return try turnBack(key, id, shadow, owner, current) }
-        try note(id, Edits(shape: shape, shadow: shadow, operation: nil, current: current, reserved: reserved), shadow)
-        try drop(key)
+        try note(key, id, shadow, current)
+        try drop(key, id)
         try Parked.remove(db, shape.name, id.text, parked)
         // A scope that the record was leaving for this one has it back.
         try Parked.settle(db, shape.name, id.text, as: current == nil ? .deleted : .no)
     }
 
-    private func note(_ id: RecordID, _ edits: Edits, _ shadow: Shadow) throws {
-        switch edits {
-        case .none: return
-        case .deleted: try SetAside.note(db, scope, shape, id, .delete, fields: [:], now: now)
-        case .fields(let fields):
-            let kind: SetAsideEdit.Kind = shadow.state == .absent ? .insert : .update
-            try SetAside.note(db, scope, shape, id, kind, fields: fields, now: now)
+    /// What is not known to have reached the server: edits that were not sealed, and sealed ones without a verdict.
+    private func note(_ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?) throws {
+        let sent = try sent(id)
+        let edits = Edits(shape: shape, shadow: shadow, operation: nil, current: current, reserved: reserved)
+        let group = try table.group(db, key) ?? sent.last?.group
+        guard let current else {
+            // An insert may have arrived there; a row that was brought back is gone here.
+            guard edits == .deleted || !sent.isEmpty else { return }
+            return try SetAside.note(db, scope, shape, id, .delete, group: group, now: now)
         }
+        var fields = edits.fields
+        var isNew = shadow.state == .absent
+        for operation in try sent.map({ try $0.operation() }) {
+            isNew = isNew || operation.isInsert || !operation.setsFields
+            // The shadow of what is brought back holds it already (Healing).
+            for index in operation.fields.cells(in: shape).keys { fields[index] = current[index] }
+        }
+        if isNew { for (index, cell) in current.enumerated() { fields[index] = cell } }
+        for index in reserved { fields[index] = nil }
+        guard isNew || !fields.isEmpty else { return }
+        try SetAside.note(
+            db, scope, shape, id, isNew ? .insert : .update, fields: fields, group: group, now: now)
     }
 
     /// The record was moved on from here, and that was not sent: it is new where it goes, and a delete here.
     private func detach(_ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ place: Scope) throws {
-        if shadow.state != .absent { try SetAside.note(db, scope, shape, id, .delete, fields: [:], now: now) }
+        if try shadow.state != .absent || !sent(id).isEmpty {
+            try SetAside.note(db, scope, shape, id, .departure, now: now)
+        }
         var detached = shadow
         detached.state = .absent
         detached.cells = shape.data.map(\.defaultCell)
@@ -84,7 +116,8 @@ struct TableRemoval {
     private func turnBack(_ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ owner: String, _ current: [Cell]?) throws {
         guard let current else { return }
         let fields = Dictionary(uniqueKeysWithValues: current.enumerated().map { ($0, $1) })
-        try SetAside.note(db, scope, shape, id, .insert, fields: fields, now: now)
+        try SetAside.note(db, scope, shape, id, .insert, fields: fields, group: table.group(db, key), now: now)
+        try forgetHindrances(id)
         let operation = try Outbox.overlay(db, entity: shape.name, record: id.text, scope: owner)
         let before = shadow.overlaid(with: operation, shape: shape)
         try deleteRow(key)
@@ -104,9 +137,17 @@ struct TableRemoval {
         shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ")
     }
 
-    private func drop(_ key: [Cell]) throws {
+    private func drop(_ key: [Cell], _ id: RecordID) throws {
         try deleteRow(key)
         try table.dropShadow(db, key)
+        try forgetHindrances(id)
+    }
+
+    /// What stood in the way of edits that are set aside is nobody's concern any more.
+    private func forgetHindrances(_ id: RecordID) throws {
+        let name = RecordName(entity: shape.name, record: id.text)
+        try Waiting.forget(db, name)
+        try Quarantine.forget(db, name)
     }
 
     private func deleteRow(_ key: [Cell]) throws {

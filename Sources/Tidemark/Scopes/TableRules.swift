@@ -23,8 +23,13 @@ enum TableRules {
         var shapes = layout.shapes(in: scope)
         for (name, rule) in try all(db).sorted(by: { $0.key < $1.key })
         where layout[name] == nil && rule.mayHold(scope) {
-            guard try db.tableExists(name) else { continue }
-            shapes.append(try TableShape(db, table: name, rule: rule))
+            // One that has lost its rule's column, or its key, says nothing any more.
+            guard try db.tableExists(name), try db.tableExists(TableShape.shadowPrefix + name),
+                let shape = try? TableShape(db, table: name, rule: rule)
+            else { continue }
+            // A migration may have been at it while nobody named it.
+            try Installation.widenShadow(db, shape)
+            shapes.append(shape)
         }
         return shapes
     }
@@ -62,6 +67,8 @@ struct RuleChange: Sendable {
 
     private func change(_ db: Database) throws {
         let shape = try TableShape(db, table: table, rule: new)
+        // The column of the new rule may be as new as the rule.
+        try Installation.widenShadow(db, shape)
         let scopes = try Query(db, "SELECT name FROM tidemark_scope ORDER BY name").rows(db) { Scope($0.text(0)) }
             .compactMap { $0 }
         // Without its column the old rule says nothing any more: what is here is looked at by the new one.
@@ -78,13 +85,30 @@ struct RuleChange: Sendable {
         try TableRemoval(
             db: db, scope: scope, table: RecordTable(before), reserved: [], now: now, staying: shape
         ).run()
-        for place in ["ahead", "settle", "wanted", "parked"] {
+        try takeParked(scope, before, db)
+        var places = ["ahead", "settle", "wanted"]
+        if !new.mayHold(scope) { places.append("kept") }
+        for place in places {
             try Query(db, "DELETE FROM tidemark_\(place) WHERE scope = ?1 AND entity = ?2")
                 .execute([.text(scope.name), .text(table)])
         }
         guard !followed.contains(scope) else { return }
         try Query(db, "DELETE FROM tidemark_operation WHERE scope = ?1 AND entity = ?2 AND finished_at IS NULL")
             .execute([.text(scope.name), .text(table)])
+    }
+
+    /// Rows off the table go, but for one with edits that stays: it is all that there is of them.
+    private func takeParked(_ scope: Scope, _ before: TableShape, _ db: Database) throws {
+        let records = RecordTable(before)
+        for record in try Parked.records(db, table, scope) {
+            if let id = RecordID(record), let key = before.key(of: id), let shadow = try records.shadow(db, key),
+                scope.name == (before.isScopedByColumn ? shadow.scope ?? shadow.place : scope.name),
+                try Parked.cells(db, before, id, scope.name) != nil
+            {
+                continue
+            }
+            try Parked.remove(db, table, record, scope.name)
+        }
     }
 
     /// Marks that stay are found by the new rule.
@@ -94,7 +118,7 @@ struct RuleChange: Sendable {
             .rows(db) { $0.cells(0..<shape.key.count) }
         for key in keys {
             guard var shadow = try records.shadow(db, key) else { continue }
-            let row = try records.row(db, key)
+            let row = try records.row(db, key) ?? parked(db, shape, key, shadow)
             (shadow.scope, shadow.place) = (nil, nil)
             if shape.isScopedByColumn {
                 shadow.place = row.map { shape.scope(ofKey: key, $0)?.name ?? "" } ?? ""
@@ -107,5 +131,16 @@ struct RuleChange: Sendable {
             }
             try records.write(db, key, shadow)
         }
+    }
+
+    /// A row that stays where the schema does not take it, with the edits made here.
+    private func parked(_ db: Database, _ shape: TableShape, _ key: [Cell], _ shadow: Shadow) throws -> [Cell]? {
+        let scope: String? =
+            switch old.kind {
+            case .constant(let scope): scope.name
+            case .column: shadow.scope ?? shadow.place
+            }
+        guard let scope, let id = shape.recordID(key) else { return nil }
+        return try Parked.cells(db, shape, id, scope)
     }
 }

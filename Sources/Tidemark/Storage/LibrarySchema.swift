@@ -35,10 +35,11 @@ enum LibrarySchema {
         -- Which scopes each table's rows were last spread over, by SyncedTable.ScopeRule.
         CREATE TABLE tidemark_table(name TEXT NOT NULL PRIMARY KEY, rule TEXT NOT NULL) WITHOUT ROWID;
 
-        -- Edits of scopes that this device has no more: given back as edits when the scope is filled again.
+        -- Edits of scopes that this device has no more: given back as edits when the scope is filled again. kind: what
+        -- was done (SetAside.Stored). in_group: those that go together.
         CREATE TABLE tidemark_aside(
             id INTEGER PRIMARY KEY, scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
-            kind TEXT NOT NULL, fields BLOB NOT NULL, reason TEXT, noted_at INTEGER NOT NULL);
+            kind TEXT NOT NULL, fields BLOB NOT NULL, reason TEXT, noted_at INTEGER NOT NULL, in_group TEXT);
 
         -- A scope that is being filled from a snapshot: what is in progress, beside the durable checkpoint above.
         -- token, cursor: the snapshot and its next page, once it has begun. version: what it is fixed at. direct: there

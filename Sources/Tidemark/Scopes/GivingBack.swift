@@ -1,0 +1,143 @@
+import GRDB
+import TidemarkWire
+
+/// Makes edits anew that were set aside.
+struct GivingBack {
+    let db: Database
+    let layout: Layout
+    let scope: Scope
+
+    private struct Edit {
+        var entry: SetAside.Entry
+        var table: RecordTable
+        var id: RecordID
+        var key: [Cell]
+    }
+
+    /// One edit, or those of a group: all of them are made, or none. Returns how many.
+    func make(_ entries: [SetAside.Entry]) throws -> Int {
+        let edits = entries.compactMap(edit)
+        // One of a table that this engine does not name keeps its whole group.
+        guard edits.count == entries.count else { return 0 }
+        var refusal: (entry: SetAside.Entry, reason: String)?
+        try db.inSavepoint {
+            for edit in edits {
+                do {
+                    if let reason = try redo(edit) { refusal = (edit.entry, reason) }
+                } catch let error as DatabaseError where error.refusesRow {
+                    refusal = (edit.entry, error.refusal)
+                }
+                if refusal != nil { return .rollback }
+            }
+            if edits.contains(where: { $0.entry.group != nil }) { try group(edits) }
+            for entry in entries { try SetAside.remove(db, entry.id) }
+            return .commit
+        }
+        guard let refusal else { return edits.count }
+        for entry in entries {
+            let reason =
+                entry.id == refusal.entry.id ? refusal.reason : "Another edit of its group cannot be given back."
+            // This is tried again at every poll, which must not write where nothing is new.
+            guard entry.reason != reason else { continue }
+            try Query(db, "UPDATE tidemark_aside SET reason = ?2 WHERE id = ?1")
+                .execute([.integer(entry.id), .text(reason)])
+        }
+        return 0
+    }
+
+    private func edit(_ entry: SetAside.Entry) -> Edit? {
+        guard let shape = layout[entry.entity], shape.rule.mayHold(scope), let id = RecordID(entry.record),
+            let key = shape.key(of: id)
+        else { return nil }
+        return Edit(entry: entry, table: RecordTable(shape), id: id, key: key)
+    }
+
+    /// They travel together again, under a name that no server has answered yet.
+    private func group(_ edits: [Edit]) throws {
+        let group = randomHex(bytes: 8)
+        for edit in edits where try edit.table.shadow(db, edit.key)?.mark != nil {
+            if let earlier = try edit.table.group(db, edit.key), earlier != group {
+                for shape in layout.shapes { try RecordTable(shape).rename(db, group: earlier, to: group) }
+            }
+            try edit.table.setGroup(db, edit.key, group)
+        }
+    }
+
+    /// Returns why it cannot be done; `nil` where it is.
+    private func redo(_ edit: Edit) throws -> String? {
+        let (table, key, shape) = (edit.table, edit.key, edit.table.shape)
+        let row = try table.row(db, key)
+        let isHere = row.map { shape.scope(ofKey: key, $0) == scope } ?? false
+        switch edit.entry.kind {
+        case .delete:
+            if isHere { try table.deleteRow(db, key) } else { try deleteAside(edit) }
+            return nil
+        case .departure: return try depart(edit)
+        case .update where !isHere: return "The record is not there any more."
+        case .insert, .update:
+            var cells = row ?? shape.data.map(\.defaultCell)
+            for (index, cell) in edit.entry.fields.cells(in: shape) { cells[index] = cell }
+            // What was made for this scope goes to no other one, whatever the table's rule says by now.
+            guard shape.scope(ofKey: key, cells) == scope else {
+                return "By its table's rule the row would be in another scope now."
+            }
+            try table.write(db, key, cells)
+            return nil
+        }
+    }
+
+    /// Deletes this scope's row of a record where it is not on screen: another scope's row or another record has its
+    /// place.
+    private func deleteAside(_ edit: Edit) throws {
+        let (table, key, shape) = (edit.table, edit.key, edit.table.shape)
+        guard let held = try Parked.entry(db, shape, edit.id, scope.name), held.leaving == .no else { return }
+        if try table.holder(db, key) != nil { return try leave(edit, held.cells, held.version, as: .deleted) }
+        guard try table.shadow(db, key) == nil else { return }
+        var shadow = Shadow(state: .known, cells: held.cells, version: held.version)
+        (shadow.mark, shadow.since) = (try Pending.nextMark(db), edit.entry.notedAt)
+        if shape.isScopedByColumn { (shadow.scope, shadow.place) = (scope.name, scope.name) }
+        try Parked.remove(db, shape.name, edit.id.text, scope.name)
+        try table.write(db, key, shadow)
+    }
+
+    /// The record had moved on: this scope's row of it goes, as long as another scope has it for certain. Where none
+    /// does, it was refused there or lost with that scope, and this row is all that is left of it.
+    private func depart(_ edit: Edit) throws -> String? {
+        let (table, key, shape) = (edit.table, edit.key, edit.table.shape)
+        let shadow = try table.shadow(db, key)
+        guard let holder = try table.holder(db, key) else { return nil }
+        guard holder == scope.name else {
+            guard let held = try Parked.entry(db, shape, edit.id, scope.name), held.leaving == .no else { return nil }
+            guard shadow.map({ $0.state == .known }) ?? true else {
+                return "The scope that it moved to has not taken it yet."
+            }
+            try leave(edit, held.cells, held.version, as: .moved)
+            return nil
+        }
+        guard shadow == nil, let row = try table.row(db, key), try isHeldElsewhere(edit) else { return nil }
+        try Flag.whileApplying(db) {
+            try table.deleteRow(db, key)
+            try leave(edit, row, Ahead.version(db, scope, shape.name, edit.id.text), as: .moved)
+            _ = try Contest(db: db, table: table).settle()
+        }
+        return nil
+    }
+
+    private func isHeldElsewhere(_ edit: Edit) throws -> Bool {
+        try Query(
+            db,
+            """
+            SELECT 1 FROM tidemark_parked
+            WHERE entity = ?1 AND record = ?2 AND scope <> ?3 AND leaving = 0 AND contends LIMIT 1
+            """
+        ).first(db, [.text(edit.entry.entity), .text(edit.entry.record), .text(scope.name)]) { _ in true } ?? false
+    }
+
+    private func leave(_ edit: Edit, _ cells: [Cell], _ version: Version?, as leaving: Parked.Leaving) throws {
+        let shape = edit.table.shape
+        let base = try version ?? ScopeRecord.read(db, scope).base(of: shape.name)
+        try Parked.leave(db, shape, edit.id, from: scope.name, cells: cells, version: version, base: base)
+        try Parked.set(db, shape.name, edit.id.text, scope.name, leaving)
+        try Pending.announce(db)
+    }
+}
