@@ -162,3 +162,42 @@ struct ColumnScopeTests {
         #expect(try await world.held("w:b").keys.sorted() == [#"["b",1]"#, #"["b",2]"#])
     }
 }
+
+/// Where one scope's request waits until another's has arrived.
+private actor Rendezvous: Transport {
+    private let inner: any Transport
+    private var hasArrived = false
+    private var waiting: CheckedContinuation<Void, Never>?
+
+    init(to inner: any Transport) { self.inner = inner }
+
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+        let body = String(decoding: request.body, as: UTF8.self)
+        if body.contains(#""scope":"w:b""#) {
+            hasArrived = true
+            waiting?.resume()
+            waiting = nil
+        } else if body.contains(#""scope":"w:a""#), !hasArrived {
+            await withCheckedContinuation { waiting = $0 }
+        }
+        return try await inner.send(request)
+    }
+}
+
+@Suite("Scopes are synced side by side")
+struct ParallelScopeTests {
+    @Test("one scope's exchange may wait for another's to arrive, and both end", .timeLimit(.minutes(1)))
+    func parallel() async throws {
+        let world = try Spread()
+        let device = try await world.device("d", scopes: ["w:a", "w:b"])
+        try await device.sync()
+        try await device.sql("INSERT INTO item (id, w) VALUES ('i', 'a'), ('o', 'b')")
+        let engine = try SyncEngine(
+            for: device.queue, tables: [.table("item", scope: SpreadDevice.rule)], scopes: device.scopes,
+            transport: Rendezvous(to: device.wire))
+        try await engine.syncNow()
+        #expect(try await world.held("w:a").count == 1)
+        #expect(try await world.held("w:b").count == 1)
+        #expect(try await device.isSettled())
+    }
+}

@@ -249,4 +249,45 @@ struct MoveTests {
         #expect(try await other.count("part") == 1)
         #expect(try await other.count("tidemark_shadow_part") == 0)
     }
+
+    @Test("a row that somebody deletes in its old scope meanwhile lives on in the new one", arguments: 0..<3)
+    func deletedMeanwhile(kind: Int) async throws {
+        let world = try Spread()
+        let (mover, other) = (try await world.device("d"), try await world.device("e"))
+        try await mover.sql("INSERT INTO item (id, w, title) VALUES ('i', 'a', 'x')")
+        for device in [mover, other] { try await device.sync() }
+        try await mover.sql("UPDATE item SET w = 'b' WHERE id = 'i'")
+        // The move's first half is there before the delete; the mover hears of the delete first; or of both at once.
+        if kind == 0 { try await mover.sync(["w:b"]) }
+        try await other.sql("DELETE FROM item WHERE id = 'i'")
+        try await other.sync(["w:a"])
+        if kind == 1 { try await mover.sync(["w:a"]) }
+        for _ in 0..<2 { for device in [mover, other] { try await device.sync() } }
+        #expect(try await world.held("w:a").isEmpty)
+        #expect(try await world.held("w:b")["i"]?["title"] == "x")
+        for device in [mover, other] {
+            #expect(try await device.items() == ["i b x"])
+            #expect(try await device.isSettled())
+        }
+    }
+
+    @Test("fields that only the server writes start anew in the new scope, at their defaults")
+    func serverFields() async throws {
+        let world = try Spread(entities: [.state("item", serverFields: ["note"])])
+        let (device, other) = (try await world.device("d"), try await world.device("e"))
+        try await device.sql("INSERT INTO item (id, w, title) VALUES ('i', 'a', 'x')")
+        try await device.sync()
+        try await world.server.commit(to: "w:a") { $0.upsert("item", id: "i", ["note": "by the server"]) }
+        try await device.sync()
+        #expect(try await device.count("item WHERE note = 'by the server'") == 1)
+        try await device.sql("UPDATE item SET w = 'b' WHERE id = 'i'")
+        for one in [device, other] { try await one.sync() }
+        #expect(try await world.held("w:b")["i"] == ["w": "b", "title": "x"])
+        for one in [device, other] {
+            #expect(try await one.items() == ["i b x"])
+            #expect(try await one.count("item WHERE note IS NULL") == 1)
+            #expect(try await one.engine().conflicts().isEmpty)
+            #expect(try await one.isSettled())
+        }
+    }
 }
