@@ -116,8 +116,18 @@ struct AccessAgainTests {
         #expect(try await device.isSettled())
     }
 
-    @Test("what is being brought back to a restored server is set aside when the access goes, and comes back with it")
-    func healing() async throws {
+    private static func answer(_ code: ProblemCode) -> Wire.Step {
+        { _, _ in
+            TransportResponse(
+                status: 403, headers: [ProtocolVersion.header: "1", "Content-Type": Problem.contentType],
+                body: Problem(code, "d").body())
+        }
+    }
+
+    @Test(
+        "what is being brought back to a restored server is set aside when the access goes, and comes back with it",
+        arguments: [false, true])
+    func healing(afterSnapshot: Bool) async throws {
         let server = try RestorableServer()
         let a = try await server.device("a")
         try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'old'), ('n2', 'old')")
@@ -131,11 +141,9 @@ struct AccessAgainTests {
         try await a.sync()
         try await server.restore()
         await a.wire.next { request, inner in try await inner.send(request) }
-        await a.wire.next { _, _ in
-            TransportResponse(
-                status: 403, headers: [ProtocolVersion.header: "1", "Content-Type": Problem.contentType],
-                body: Problem(.scopeForbidden, "d").body())
-        }
+        // Nothing is sent before the snapshot is in where the token only reads for a while.
+        if afterSnapshot { await a.wire.next(Self.answer(.scopeReadOnly)) }
+        await a.wire.next(Self.answer(.scopeForbidden))
         await #expect(throws: SyncError.self) { try await a.sync() }
         #expect(try await a.count("note") == 0)
         let edits = try await a.engine().setAsideEdits()
@@ -171,7 +179,7 @@ struct AccessAgainTests {
         #expect(try await device.count("tidemark_shadow_part") == 0)
     }
 
-    @Test("rows that were kept after a delete elsewhere go with their scope")
+    @Test("rows that were kept after a delete elsewhere go with their scope, and so does the list of settled conflicts")
     func kept() async throws {
         let (world, device) = try await start()
         let table = SyncedTable.table("item", scope: SpreadDevice.rule, keepsDeleted: .seconds(3600))
@@ -184,9 +192,33 @@ struct AccessAgainTests {
         }
         try await engine.syncNow()
         #expect(try await engine.deletedRecords().count == 2)
+        try await device.queue.write { db in
+            for scope in ["w:a", "w:b"] as [Scope] {
+                let field = Conflict.Field(name: "title", mine: "x", theirs: "y", result: "y")
+                try Conflicts.note(
+                    db,
+                    Conflict(
+                        id: 0, scope: scope, entity: "item", record: "i", rule: .lastWriteWins, fields: [field],
+                        noticedAt: 1))
+            }
+        }
         await world.withdrawn.insert("w:a")
         await #expect(throws: SyncError.self) { try await engine.syncNow() }
         #expect(try await engine.deletedRecords().map(\.record) == ["o"])
+        #expect(try await engine.conflicts().map(\.scope) == ["w:b"])
+    }
+
+    @Test("an edit that waits for a refused record is set aside with its scope, and waits for nothing any more")
+    func held() async throws {
+        let world = try Spread(rules: [EntityRule("item") { _ in .reject(code: "no", detail: "d") }])
+        let device = try await world.device("d", scopes: ["w:a"])
+        try await device.sql("INSERT INTO item (id, w) VALUES ('i', 'a'); INSERT INTO part VALUES ('p', 'a', 'i')")
+        for _ in 0..<2 { try await device.sync() }
+        #expect(try await device.count("tidemark_held") == 1)
+        try await device.engine(["w:b"]).leave("w:a")
+        #expect(try await device.count("tidemark_held") == 0)
+        #expect(try await aside(device) == ["insert p"])
+        #expect(try await device.engine(["w:b"]).rejectedOperations().map(\.record) == ["i"])
     }
 
     @Test("a group is given back whole or not at all, and travels as one again")
@@ -220,7 +252,7 @@ struct AccessAgainTests {
 
     @Test("a row that was never sent is set aside, also where an ignored insert has blurred its mark")
     func ignoredInsert() async throws {
-        let (_, device) = try await start()
+        let (world, device) = try await start()
         try await device.sql("INSERT INTO item (id, w, title) VALUES ('n', 'a', 'new'), ('o', 'b', 'new')")
         try await device.sql("INSERT OR IGNORE INTO item (id, w) VALUES ('n', 'a'), ('o', 'b')")
         #expect(try await device.count("tidemark_shadow_item WHERE tidemark_place = ''") == 2)
@@ -230,6 +262,7 @@ struct AccessAgainTests {
         #expect(try await device.items() == ["o b new"])
         for _ in 0..<2 { try await device.sync() }
         #expect(try await device.items() == ["i a x", "n a new", "o b new"])
+        #expect(try await world.held("w:a").keys.sorted() == ["i", "n"])
         #expect(try await device.isSettled())
     }
 

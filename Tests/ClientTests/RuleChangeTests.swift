@@ -99,6 +99,40 @@ struct RuleChangeTests {
         #expect(try await device.isSettled())
     }
 
+    @Test("a group of which one edit has to wait waits whole, over tables, and none of it is sent alone")
+    func group() async throws {
+        let world = try Spread()
+        let device = try await world.device("d", scopes: ["w:a"])
+        func engine(_ rule: SyncedTable.ScopeRule) throws -> SyncEngine {
+            try SyncEngine(
+                for: device.queue, tables: [.table("item", scope: rule), .table("part", scope: .constant("w:a"))],
+                scopes: ["w:a"], transport: device.wire)
+        }
+        let before = try engine(.constant("w:a"))
+        try await before.syncNow()
+        try await device.sql(
+            """
+            INSERT INTO item (id, w, title) VALUES ('i', 'a', 'x'), ('j', 'b', 'x'), ('k', 'a', 'x');
+            INSERT INTO part VALUES ('p', 'a', 'i')
+            """)
+        try await before.syncNow()
+        try await before.atomically { db in
+            try db.execute(sql: "UPDATE item SET title = 'mine' WHERE id IN ('i', 'j')")
+            try db.execute(sql: "UPDATE part SET item = 'k'")
+        }
+        try await device.sql("UPDATE item SET title = 'alone' WHERE id = 'k'")
+        let after = try engine(SpreadDevice.rule)
+        for _ in 0..<2 { try await after.syncNow() }
+        #expect(try await world.held("w:a").mapValues { $0["title"] } == ["i": "x", "j": "x", "k": "alone"])
+        #expect(try await device.items() == ["i a x", "k a alone"])
+        #expect(try await device.count("part WHERE item = 'i'") == 1)
+        let edits = try await after.setAsideEdits()
+        #expect(edits.map(\.record).sorted() == ["i", "j", "p"])
+        #expect(Set(edits.map(\.group)).count == 1)
+        #expect(edits.allSatisfy { $0.reason != nil })
+        #expect(try await device.count("tidemark_shadow_item") + device.count("tidemark_shadow_part") == 0)
+    }
+
     @Test("the new rule's column may come with the same migration, also while edits wait")
     func newColumn() async throws {
         let device = try await Device(noteSchema, tables: ["note"])

@@ -19,6 +19,15 @@ struct TableRemoval {
         try deleteRows()
     }
 
+    /// Takes what is left of a group whose other edits are set aside: none of it travels alone. Returns the records.
+    func run(group: String) throws -> [RecordID] {
+        let keys = shape.key.map(\.sql).joined(separator: ", ")
+        let members = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL) WHERE tidemark_group = ?1")
+            .rows(db, [.text(group)]) { $0.cells(0..<shape.key.count) }
+        for key in members { try setAside(key) }
+        return members.compactMap(shape.recordID)
+    }
+
     /// Keys of records with edits that have to do with the scope.
     private func edited() throws -> [[Cell]] {
         let keys = shape.key.map(\.sql).joined(separator: ", ")
@@ -29,7 +38,7 @@ struct TableRemoval {
             .rows(db) { $0.cells(0..<shape.key.count) }
     }
 
-    /// Rows that were leaving: the delete is an edit like any other, but for a move only as long as the row is elsewhere.
+    /// Rows that were leaving: the delete is an edit like any other, but a move's only while the row is elsewhere.
     private func setAsideDepartures() throws {
         guard shape.isScopedByColumn else { return }
         let rows = try Query(

@@ -74,6 +74,7 @@ struct RuleChange: Sendable {
         // Without its column the old rule says nothing any more: what is here is looked at by the new one.
         if let before = try? TableShape(db, table: table, rule: old) {
             for scope in scopes where old.mayHold(scope) { try take(scope, before, shape, db) }
+            for scope in scopes where old.mayHold(scope) { try takeGroups(scope, db) }
         }
         try place(db, shape)
         try Backfills.note(db, entity: table, fields: nil, rule: new)
@@ -95,6 +96,25 @@ struct RuleChange: Sendable {
         guard !followed.contains(scope) else { return }
         try Query(db, "DELETE FROM tidemark_operation WHERE scope = ?1 AND entity = ?2 AND finished_at IS NULL")
             .execute([.text(scope.name), .text(table)])
+    }
+
+    /// A group of which one edit is set aside goes whole, with the rows that would have stayed and those of other
+    /// tables. What the server has of them comes again.
+    private func takeGroups(_ scope: Scope, _ db: Database) throws {
+        let groups = try Query(
+            db, "SELECT DISTINCT in_group FROM tidemark_aside WHERE scope = ?1 AND in_group IS NOT NULL"
+        ).rows(db, [.text(scope.name)]) { $0.text(0) }
+        guard !groups.isEmpty else { return }
+        for (name, rule) in try TableRules.all(db) where rule.mayHold(scope) {
+            guard let shape = try? TableShape(db, table: name, rule: rule) else { continue }
+            try Installation.widenShadow(db, shape)
+            let removal = TableRemoval(db: db, scope: scope, table: RecordTable(shape), reserved: [], now: now)
+            for group in groups {
+                for id in try removal.run(group: group) where name != table {
+                    try Wanted.note(db, scope, name, id.text)
+                }
+            }
+        }
     }
 
     /// Rows off the table go, but for one with edits that stays: it is all that there is of them.
