@@ -12,7 +12,8 @@
             discussion: """
                 On a device each refused edit is kept with its reason, and with the edits that wait because they refer
                 to a record whose insert was refused. Try one again, or let it go; what has to be sent for that goes
-                with the next sync. A server keeps the newest refused edits of all devices for its operator.
+                with the next sync. A server keeps the newest refused edits of all devices for its operator, who may
+                take them off that list; the devices keep theirs.
                 Exit code 3: there are some.
 
                 EXAMPLES
@@ -21,6 +22,7 @@
                   tidemark rejected app.sqlite --retry 12 --set slug=home --set rank=3 --set note=NULL --set "code='7'"
                   tidemark rejected app.sqlite --discard 12
                   tidemark rejected --store sqlite:sync.sqlite --scope workspace:1 --json
+                  tidemark rejected --store sqlite:sync.sqlite --discard 40
                 """)
 
         @Argument(help: ArgumentHelp("A device's SQLite file.", valueName: "file"))
@@ -53,8 +55,8 @@
             guard (file == nil) != (store == nil) else {
                 throw ValidationError("Name a device's file, or a server's store with --store.")
             }
-            guard file != nil || (retry == nil && discard == nil) else {
-                throw ValidationError("--retry and --discard are for a device's file; the server's list is a record.")
+            guard file != nil || retry == nil else {
+                throw ValidationError("--retry is for a device's file: a server has no edits of its own.")
             }
             guard retry == nil || discard == nil else { throw ValidationError("Either --retry or --discard.") }
             guard values.isEmpty || retry != nil else { throw ValidationError("--set goes with --retry.") }
@@ -86,7 +88,12 @@
             }
             let store = try SQLiteStore(path: address.path)
             defer { try? store.close() }
-            return try await SyncServer(store: store).rejections(in: scope, limit: limit).map(RefusedEdit.init)
+            let server = SyncServer(store: store)
+            if let discard, try await !server.discardRejection(discard) {
+                throw Failure(
+                    "there is no refused edit \(discard)", hint: "`tidemark rejected --store …` lists them")
+            }
+            return try await server.rejections(in: scope, limit: limit).map(RefusedEdit.init)
         }
 
         /// Numbers are numbers, NULL is none, and anything else is a text; quotes make a text of everything.
@@ -133,7 +140,7 @@
     struct RefusedEdit: Codable, Hashable {
         struct Record: Codable, Hashable { var table, record: String }
 
-        /// The number in the device's file, or in its lane.
+        /// The number in the device's file, or in the server's list.
         var number: Int64
         var scope, table, record, code, detail: String
         var hint: String?
@@ -145,6 +152,8 @@
         var dependants: [Record]?
         /// A server's list: whose it was.
         var sub, client, lane: String?
+        /// The edit's number in that lane.
+        var operation: Int64?
 
         init(_ operation: RejectedOperation) {
             number = operation.id
@@ -157,13 +166,14 @@
         }
 
         init(_ rejection: Rejection) {
-            number = rejection.number
+            number = rejection.id
             (scope, table, record) = (rejection.scope.name, rejection.entity, rejection.record)
             (code, detail) = (rejection.code, rejection.detail)
             isDelete = rejection.isDelete
             fields = rejection.fields?.mapValues(\.shown)
             at = Date(timeIntervalSince1970: Double(rejection.rejectedAt) / 1000)
             (sub, client, lane) = (rejection.principal, rejection.client, rejection.lane)
+            operation = rejection.number
         }
 
         var lines: [String] {

@@ -107,7 +107,7 @@ struct Push {
         guard verdict.status != .rejected, !result.hasRoom(for: members.count, of: server.limits.resultBytes) else {
             return (verdict, members, true)
         }
-        let short = Verdict(short: verdict.tookEffect, id: verdict.id)
+        let short = Verdict(short: verdict.tookEffect, version: verdict.version, id: verdict.id)
         return (short, short.members(), false)
     }
 
@@ -156,7 +156,8 @@ struct Push {
         // One without a version may stand before others that wrote something and are not in this request.
         result.note(stored.version ?? 1)
         guard result.hasRoom(for: stored.members.count, of: server.limits.resultBytes) else {
-            let short = Verdict(short: stored.tookEffect, id: try knownID(of: sealed.operation))
+            let short = Verdict(
+                short: stored.tookEffect, version: stored.version, id: try knownID(of: sealed.operation))
             return append(key, short.members(), isReplayed: true)
         }
         append(key, stored.members, isReplayed: true)
@@ -329,9 +330,10 @@ extension Push {
 }
 
 extension Verdict {
-    /// What is told of an operation where there is no room for more: that it is settled, or that it waits.
-    fileprivate init(short tookEffect: Bool, id: RecordID?) {
-        self.init(tookEffect ? .settled : .deferred)
+    /// What is told of an operation where there is no room for more: that it is settled, and at which version, or that
+    /// it waits.
+    fileprivate init(short tookEffect: Bool, version: Version?, id: RecordID?) {
+        self.init(tookEffect ? .settled : .deferred, version: tookEffect ? version : nil)
         self.id = id
     }
 }

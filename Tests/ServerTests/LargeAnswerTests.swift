@@ -30,6 +30,7 @@ struct LargeAnswerTests {
         let answer = try await bench.exchange(operations)
         #expect(answer.statuses == ["merged", "merged", "settled", "settled", "settled"])
         #expect(answer.results.map { $0["record"] != nil } == [true, true, false, false, false])
+        #expect(answer.versions == [2, 3, 4, 5, 6])
         #expect(try await stored(bench, 2)?.members.count ?? 0 > 10_000)
         #expect(try await stored(bench, 3)?.members.count ?? .max < 100)
         // The page has the row, since the device does not know it.
@@ -50,6 +51,7 @@ struct LargeAnswerTests {
         let again = try await bench.exchange(operations)
         #expect(again.statuses == ["merged", "merged", "settled", "settled"])
         #expect(again.results.allSatisfy { $0["replayed"] as? Bool == true })
+        #expect(again.versions == [2, 3, 4, 5])
     }
 
     @Test("What somebody has to decide about waits, and is told when it comes again")
