@@ -65,7 +65,11 @@ extension Applier {
         if isPending {
             try table.records.write(db, key, placed(truth, table.shape, key, new, isSent: operation != nil))
         } else {
-            try table.records.dropShadow(db, key)
+            if try hasNotes.get() {
+                try table.records.forget(db, key, id)
+            } else {
+                try table.records.dropShadow(db, key)
+            }
             try Outbox.forgetLocalRefusals(db, entity: table.shape.name, record: id.text)
         }
     }
@@ -140,6 +144,7 @@ extension Applier {
             return
         }
         let operation = try entry.operation()
+        if verdict.status == .deferred, operation.original != nil { return try bringBackLater(entry) }
         guard let table = tables[entry.entity], let id = RecordID(entry.record), let recordKey = table.shape.key(of: id)
         else { return try Outbox.finish(db, entry, verdict, now: now) }
         let shape = table.shape
@@ -196,7 +201,32 @@ extension Applier {
             verdict, Meeting(entry: entry, operation: operation, shape: shape, shadow: shadow, current: current))
         try redraw(table, id, recordKey, truth, later, remaining, current: current, isParked: isParked)
         if hadWaiting { try settleMove(verdict, table, id, recordKey, wasThere: current != nil) }
-        if verdict.status == .deferred { try table.records.setGroup(db, recordKey, operation.group) }
+        if verdict.status == .deferred { try regroup(table, recordKey, operation.group) }
+    }
+
+    /// Back into the group that it was sealed with. Where it was edited in another one meanwhile, the two share a
+    /// record now, and are one.
+    private func regroup(_ table: ApplyTable, _ key: [Cell], _ group: String?) throws {
+        guard let group else { return }
+        if let later = try table.records.group(db, key), later != group {
+            for shape in layout.shapes { try shape.rename(db, group: later, to: group) }
+        }
+        try table.records.setGroup(db, key, group)
+    }
+
+    /// What is brought back after a loss lies over a row that says nothing of it, and so cannot become an edit again:
+    /// it goes once more as it is, under another number, until it is taken.
+    private func bringBackLater(_ entry: OutboxEntry) throws {
+        outcome.deferred += 1
+        var numbers = try later ?? LaneNumbers(db, lane: randomHex(bytes: 16))
+        let key = numbers.take()
+        later = numbers
+        try numbers.store(db, scope: scope)
+        var operation = try entry.sealedOperation()
+        // One that is not put off itself was taken, or is the app's to decide about: this one goes without it then.
+        operation.renumber { movedLater[OperationKey(lane: entry.key.lane, number: $0)] }
+        movedLater[entry.key] = key.number
+        try Outbox.seal(db, entry, again: .lost, key: key, members: operation.sealedMembers())
     }
 
     /// What lies over the record: this operation and, where lost ones are being brought back, those behind it.

@@ -50,6 +50,11 @@ final class Applier {
     private(set) var hadWaiting = false
     /// Whether lost operations are being brought back: then a record may have several.
     private(set) lazy var isBringingBack = Result { try Outbox.isBringingBack(db, scope) }
+    /// Whether records wait for others.
+    private(set) lazy var hasNotes = Result { try !Waiting.isEmpty(db) || Quarantine.hasHeld(db) }
+    /// The lane of lost operations that were put off, once there is one, and what their numbers have become.
+    var later: LaneNumbers?
+    var movedLater: [OperationKey: Int64] = [:]
     /// Whether edits were refused before this answer.
     private(set) var hadRefusals = false
     /// Entities whose changes were passed over.

@@ -33,9 +33,8 @@ struct Healing {
                 operation.id = RecordID(lost.entry.record)
             }
             operation.original = original(of: operation, lost, epoch)
-            operation.baseNumber = operation.baseNumber.flatMap { number in
-                moved[OperationKey(lane: lost.entry.key.lane, number: number)]
-            }
+            // What is not brought back the server still has.
+            operation.renumber { moved[OperationKey(lane: lost.entry.key.lane, number: $0)] }
             let key = numbers.take()
             moved[lost.entry.key] = key.number
             try Outbox.seal(db, lost.entry, again: .losing, key: key, members: operation.sealedMembers())

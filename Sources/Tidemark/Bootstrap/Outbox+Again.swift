@@ -58,15 +58,48 @@ extension Outbox {
         try Query(db, "DELETE FROM tidemark_lane WHERE id = ?1").execute([.text(entry.key.lane)])
         var numbers = try LaneNumbers(db, lane: randomHex(bytes: 16))
         // A group stays together.
+        var moved: [Int64: Int64] = [:]
         for entry in try entry.group.map({ try rest(db, of: $0, after: 0) }) ?? [entry] {
-            try seal(db, entry, again: .mismatch, key: numbers.take())
+            let key = numbers.take()
+            moved[entry.key.number] = key.number
+            try seal(db, entry, again: .mismatch, key: key)
+            try renumber(db, entry, moved, own: key.number)
         }
         try numbers.store(db, scope: scope)
         return true
     }
 }
 
+extension Outbox {
+    /// An operation has gone to another lane: what it needs has another number there. What did not come along and has
+    /// taken no effect yet nobody could name there; an operation that is told to wait for itself is put off, and sealed
+    /// again with what it needs by then.
+    static func renumber(_ db: Database, _ entry: OutboxEntry, _ moved: [Int64: Int64], own: Int64) throws {
+        var bare = entry
+        bare.content = nil
+        var operation = try bare.sealedOperation()
+        guard operation.baseNumber != nil || !operation.needs.isEmpty else { return }
+        var taken: Set<Int64> = []
+        for number in operation.needs where moved[number] == nil {
+            let status = try Query(db, "SELECT status FROM tidemark_operation WHERE lane = ?1 AND number = ?2")
+                .first(db, [.text(entry.key.lane), .integer(number)]) { $0.optionalText(0) }
+            if ["applied", "merged"].contains(status ?? nil) { taken.insert(number) }
+        }
+        operation.renumber { moved[$0] ?? (taken.contains($0) ? nil : own) }
+        try Query(db, "UPDATE tidemark_operation SET members = ?2 WHERE id = ?1")
+            .execute([.integer(entry.id), .blob(operation.sealedMembers())])
+    }
+}
+
 extension Operation {
+    /// Names operations of its lane by their numbers in another one; those that have none there it names no more.
+    mutating func renumber(_ number: (Int64) -> Int64?) {
+        baseNumber = baseNumber.flatMap(number)
+        var found: [Int64] = []
+        for need in needs.compactMap(number) where !found.contains(need) { found.append(need) }
+        needs = found
+    }
+
     /// This operation and a later one of the same record as one, as far as what is on screen goes.
     fileprivate func followed(by later: Operation) -> Operation {
         guard setsFields, later.setsFields else { return later }

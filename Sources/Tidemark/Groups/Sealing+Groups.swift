@@ -4,21 +4,12 @@ import TidemarkWire
 // MARK: - Groups: sealed together, sent together, set aside together
 
 extension Sealing {
-    enum GroupOutcome: Hashable {
-        case sealed(count: Int, bytes: Int)
-        /// One of its edits cannot travel, or waits for another record; so do all.
-        case setAside
-        /// Another scope's turn comes first.
-        case passed
-        /// Not now: one of its records waits for a verdict, or the request is full.
-        case held
-    }
-
     private struct Member {
         var table: RecordTable
         var key: [Cell]
         /// `nil` where the key cannot be a record id.
         var id: RecordID?
+        var mark: Int64?
 
         var name: RecordName? { id.map { RecordName(entity: table.shape.name, record: $0.text) } }
     }
@@ -28,81 +19,165 @@ extension Sealing {
         case waiting(for: RecordName)
         case held(by: RecordName)
         case passed
+        /// Not now: a verdict comes first, or the request is full.
+        case full
+        case behind([Unit])
     }
 
     /// Seals all edits of a group, or none of them.
     func seal(
         group: String, _ batch: inout Batch, _ tables: [RecordTable], limit: Int, isFirst: Bool
-    ) throws -> GroupOutcome {
-        let members = try members(of: group, tables)
-        // Sealed with an earlier mark of the same group, or set aside with one.
-        guard !members.isEmpty else { return .setAside }
-        guard members.count <= limit || isFirst && !batch.hasOpen else { return .held }
-        if batch.hasOpen {
-            for member in members {
-                guard let id = member.id else { continue }
-                let entity = member.table.shape.name
-                if try Outbox.hasOpen(db, entity: entity, record: id.text, scope: scope.scope.name) { return .held }
-            }
+    ) throws -> Outcome {
+        let members = try members(of: group)
+        // Sealed with an earlier mark of the same group.
+        guard !members.isEmpty else { return .settled }
+        guard members.allSatisfy({ member in tables.contains { $0.shape == member.table.shape } }) else {
+            return try areApart(members) ? dissolve(group, &batch) : .passed
         }
+        let isAlone = isFirst && !batch.hasOpen
+        guard members.count <= limit || isAlone else { return .held }
         let before = batch
         var (count, bytes) = (0, 0)
         var hindrance: Hindrance?
         try db.inSavepoint {
             batch.group = group
-            let last = try Outbox.lastID(db)
-            while hindrance == nil, let member = try next(of: group, tables, batch) {
-                guard let id = member.id else {
-                    hindrance = .unsendable(member)
-                    break
-                }
-                switch try seal(&batch, member.table, member.key, id) {
-                case .sealed(let size): (count, bytes) = (count + 1, bytes + size)
-                case .settled: hindrance = try self.hindrance(member, id, after: last)
-                case .passed: hindrance = .passed
-                }
-                batch.early.insert(RecordName(entity: member.table.shape.name, record: id.text))
-            }
+            hindrance = try seal(members, &batch, &count, &bytes)
             batch.group = nil
+            if count > limit, !isAlone { hindrance = hindrance ?? .full }
             guard hindrance == nil else { return .rollback }
-            for table in tables { try table.rename(db, group: group, to: nil) }
+            for shape in layout.shapes { try shape.rename(db, group: group, to: nil) }
             return .commit
         }
         guard let hindrance else { return .sealed(count: count, bytes: bytes) }
         batch = before
-        if case .passed = hindrance { return .passed }
-        try setAside(try self.members(of: group, tables), hindrance, &batch, group)
-        return .setAside
+        switch hindrance {
+        case .full: return .held
+        case .behind(let units): return .behind(units)
+        case .passed: return try areApart(members) ? dissolve(group, &batch) : .passed
+        case .unsendable, .waiting, .held:
+            try setAside(try self.members(of: group), hindrance, &batch, group)
+            return .settled
+        }
     }
 
-    private func members(of group: String, _ tables: [RecordTable]) throws -> [Member] {
-        try tables.flatMap { table in
-            try Query(
+    /// The members one by one, each behind those that it refers to. Stops at the first that stands in the way of all.
+    private func seal(
+        _ members: [Member], _ batch: inout Batch, _ count: inout Int, _ bytes: inout Int
+    ) throws -> Hindrance? {
+        let last = try Outbox.lastID(db)
+        let own = Set(members.compactMap(\.name))
+        var (members, next) = (members, 0)
+        var stack: [Unsealed] = []
+        var outside: [Unit] = []
+        if try isAnyOpen(members, batch) { return .full }
+        while true {
+            if stack.isEmpty {
+                if batch.order.hasMerged, let group = batch.group {
+                    batch.order.hasMerged = false
+                    (members, next) = (try self.members(of: group), 0)
+                    if try isAnyOpen(members, batch) { return .full }
+                }
+                guard next < members.count else { return outside.isEmpty ? nil : .behind(outside) }
+                let member = members[next]
+                next += 1
+                guard let id = member.id else { return .unsendable(member) }
+                stack.append(Unsealed(table: member.table, key: member.key, id: id))
+            }
+            guard let record = stack.last, !batch.order.isEarly(record.name) else {
+                stack.removeLast()
+                continue
+            }
+            switch try seal(&batch, record.table, record.key, record.id) {
+            case .sealed(_, let size): (count, bytes) = (count + 1, bytes + size)
+            case .settled where outside.isEmpty:
+                guard let found = try hindrance(record, after: last) else { break }
+                if own.contains(record.name) { return found }
+                // It belongs to another group, and tells in that one's turn what is the matter with it.
+                if let named = batch.order.merged, try isMember(record, batch) { return .waiting(for: named) }
+            case .passed where outside.isEmpty:
+                if own.contains(record.name) { return .passed }
+                if let named = batch.order.merged, try isMember(record, batch) { return .waiting(for: named) }
+            case .settled, .passed: break
+            case .held: return .full
+            case .behind(let units):
+                batch.order.begin(.record(record))
+                let along = units.compactMap { unit -> Unsealed? in
+                    if case .record(let other) = unit, other.goesAlong { other } else { nil }
+                }
+                stack += along
+                guard along.count < units.count else { continue }
+                outside += units.filter { unit in
+                    if case .record(let other) = unit { !other.goesAlong } else { true }
+                }
+                if !along.isEmpty { continue }
+            }
+            batch.order.end(.record(record))
+            stack.removeLast()
+        }
+    }
+
+    private func isMember(_ record: Unsealed, _ batch: Batch) throws -> Bool {
+        try batch.group != nil && record.table.group(db, record.key) == batch.group
+    }
+
+    /// Nothing overtakes a record whose last edit is still without a verdict; so does none of a group.
+    private func isAnyOpen(_ members: [Member], _ batch: Batch) throws -> Bool {
+        guard batch.hasOpen else { return false }
+        return try members.contains { member in
+            guard let id = member.id, !batch.order.isEarly(Unsealed(table: member.table, key: member.key, id: id).name)
+            else { return false }
+            return try hasOpen(Unsealed(table: member.table, key: member.key, id: id))
+        }
+    }
+
+    /// The members in the order of their marks, over all tables.
+    private func members(of group: String) throws -> [Member] {
+        let members = try layout.shapes.flatMap { shape in
+            let found = try Query(
                 db,
                 """
-                SELECT \(table.shape.key.map(\.sql).joined(separator: ", ")) FROM \(table.shape.shadowSQL)
-                WHERE tidemark_group = ?1 ORDER BY tidemark_mark IS NULL, tidemark_mark, tidemark_row
+                SELECT tidemark_mark, \(shape.key.map(\.sql).joined(separator: ", ")) FROM \(shape.shadowSQL)
+                WHERE tidemark_group = ?1 ORDER BY tidemark_row
                 """
-            ).rows(db, [.text(group)]) { row in
-                let key = row.cells(0..<table.shape.key.count)
-                return Member(table: table, key: key, id: table.shape.recordID(key))
-            }
+            ).rows(db, [.text(group)]) { ($0.optionalInteger(0), $0.cells(1..<(shape.key.count + 1))) }
+            guard !found.isEmpty else { return [Member]() }
+            let table = RecordTable(shape)
+            return found.map { Member(table: table, key: $1, id: shape.recordID($1), mark: $0) }
         }
+        return members.enumerated().sorted {
+            ($0.element.mark ?? .max, $0.offset) < ($1.element.mark ?? .max, $1.offset)
+        }.map(\.element)
     }
 
-    /// Looked up anew each time: a record that is named may have joined.
-    private func next(of group: String, _ tables: [RecordTable], _ batch: Batch) throws -> Member? {
-        try members(of: group, tables).first { member in
-            member.name.map { !batch.early.contains($0) } ?? true
+    // MARK: What stands in the way
+
+    /// Whether an edit that came later has put members into several scopes, which are sent apart from each other.
+    private func areApart(_ members: [Member]) throws -> Bool {
+        var places: Set<String> = []
+        for member in members {
+            let shadow = try member.table.shadow(db, member.key)
+            let row = try member.table.row(db, member.key)
+            let shape = member.table.shape
+            let place = shape.scope(ofKey: member.key, row ?? shadow?.cells ?? [])?.name ?? shadow?.scope
+            if let place { places.insert(place) }
         }
+        return places.count > 1
     }
 
-    private func hindrance(_ member: Member, _ id: RecordID, after last: Int64) throws -> Hindrance? {
-        let name = RecordName(entity: member.table.shape.name, record: id.text)
-        if let parent = try Waiting.parent(db, of: name) { return .waiting(for: parent) }
-        if let culprit = try Quarantine.culprit(db, of: name) { return .held(by: culprit) }
-        return try Outbox.hasLocalRefusal(db, entity: member.table.shape.name, record: id.text, after: last)
-            ? .unsendable(member) : nil
+    /// A group that lies in several scopes is none any more: its edits go one by one, each in its own scope.
+    private func dissolve(_ group: String, _ batch: inout Batch) throws -> Outcome {
+        for shape in layout.shapes { try shape.rename(db, group: group, to: nil) }
+        batch.order.dissolved.insert(group)
+        try Pending.announce(db)
+        return .settled
+    }
+
+    private func hindrance(_ record: Unsealed, after last: Int64) throws -> Hindrance? {
+        if let parent = try Waiting.parent(db, of: record.name) { return .waiting(for: parent) }
+        if let culprit = try Quarantine.culprit(db, of: record.name) { return .held(by: culprit) }
+        let (entity, id) = (record.table.shape.name, record.id)
+        guard try Outbox.hasLocalRefusal(db, entity: entity, record: id.text, after: last) else { return nil }
+        return .unsendable(Member(table: record.table, key: record.key, id: id))
     }
 
     /// The group stays together: when the edit at fault is mended, or the record waited for has its id, all go.
@@ -110,7 +185,7 @@ extension Sealing {
         _ members: [Member], _ hindrance: Hindrance, _ batch: inout Batch, _ group: String
     ) throws {
         switch hindrance {
-        case .passed: return
+        case .passed, .full, .behind: return
         case .waiting(let parent):
             batch.hasWaiting = true
             for member in members {
@@ -178,9 +253,11 @@ extension RecordTable {
         let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 2)" }.joined(separator: " AND ")
         try Query(db, "UPDATE \(shape.shadowSQL) SET tidemark_group = ?1 WHERE \(isKey)").execute([.text(group)] + key)
     }
+}
 
+extension TableShape {
     func rename(_ db: Database, group: String, to other: String?) throws {
-        try Query(db, "UPDATE \(shape.shadowSQL) SET tidemark_group = ?2 WHERE tidemark_group = ?1")
+        try Query(db, "UPDATE \(shadowSQL) SET tidemark_group = ?2 WHERE tidemark_group = ?1")
             .execute([.text(group), .optional(other)])
     }
 }

@@ -2,11 +2,20 @@ import GRDB
 import TidemarkCore
 import TidemarkWire
 
-/// Records that an operation names by their temporary ids.
+/// What an operation refers to, as far as that is not taken yet.
 struct Names {
+    /// Records that it names by their temporary ids.
     var held: [HeldName] = []
     /// Whether a field was left out because it names a record that names this one: it is sent when both have their ids.
     var isPartial = false
+    /// What has to be sealed before it.
+    var behind: [Sealing.Unit] = []
+    /// The record that it has to wait for, if there is one, until that has an id.
+    var missing: RecordName?
+    /// Whether something that it refers to waits for a verdict, and nothing can be said of it before.
+    var isOpen = false
+    /// Whether the record goes with a group now, which waits for it.
+    var hasJoined = false
 }
 
 /// One such name, and where it stands.
@@ -21,26 +30,24 @@ struct HeldName: Hashable {
 extension Sealing {
     /// Names the operation and what it refers to for the wire. What it refers to is sealed first, so that the server
     /// knows it by then.
-    /// - Returns: the record that it has to wait for, if there is one, until that has an id.
     func settleNames(
         _ operation: inout Operation, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ batch: inout Batch,
         _ names: inout Names
-    ) throws -> RecordName? {
-        guard let identity = batch.identity else { return nil }
-        let record = RecordName(entity: table.shape.name, record: id.text)
-        if identity.isTemporary(record.entity, id.text) { (operation.tempID, operation.id) = (id, nil) }
-        let references = identity.references(in: table.shape)
-        guard !references.isEmpty else { return nil }
-        batch.underWay.append(record)
-        defer { batch.underWay.removeLast() }
+    ) throws {
+        guard let identity = batch.identity else { return }
+        let own = Unsealed(table: table, key: key, id: id)
+        if identity.isTemporary(table.shape.name, id.text) { (operation.tempID, operation.id) = (id, nil) }
         var leftOut: Set<String> = []
-        for reference in references {
+        for reference in identity.references(in: table.shape) {
             let held = try Self.held(operation, reference)
             for name in held {
-                switch try standing(of: name, &batch) {
+                switch try standing(of: name, in: own, &batch) {
                 case .sealed: continue
+                case .behind(let unit): names.behind.append(unit)
+                case .joined: names.hasJoined = true
                 case .underWay(let field): leftOut.insert(field)
-                case .unknown: return RecordName(entity: name.entity, record: name.temporary.text)
+                case .unknown:
+                    names.missing = names.missing ?? RecordName(entity: name.entity, record: name.temporary.text)
                 }
             }
             guard !held.isEmpty else { continue }
@@ -48,7 +55,6 @@ extension Sealing {
             names.held += held
         }
         if !leftOut.isEmpty { leaveOut(leftOut, &operation, &names) }
-        return nil
     }
 
     private static func held(_ operation: Operation, _ reference: Reference) throws -> [HeldName] {
@@ -65,49 +71,65 @@ extension Sealing {
     private enum Standing {
         /// The server knows it when it comes to this operation, or will say what to wait for.
         case sealed
+        /// It can be sealed, and then goes first.
+        case behind(Unit)
+        /// It is in a group that waits for this record, which goes with the group now.
+        case joined
         /// It waits for this very operation; the field must come later.
         case underWay(field: String)
         /// It is refused, gone, set aside, or another scope's and without an id yet.
         case unknown
     }
 
-    private func standing(of name: HeldName, _ batch: inout Batch) throws -> Standing {
+    private func standing(of name: HeldName, in own: Unsealed, _ batch: inout Batch) throws -> Standing {
         if try Alias.find(db, name.entity, name.temporary) != nil {
             // Used again after it had gone: the next answer puts the id in its place.
             try Alias.noteUse(db, name.entity, name.temporary)
             return .unknown
         }
         let record = RecordName(entity: name.entity, record: name.temporary.text)
-        if batch.underWay.contains(record) {
+        if record == own.name || batch.order.underWay.contains(record) {
             switch name.place {
             case .field(let field), .document(let field, _): return .underWay(field: field)
             case .key: return .unknown
             }
         }
         if try isSealed(record) { return .sealed }
-        guard let shape = layout[name.entity], let key = shape.key(of: name.temporary) else { return .unknown }
+        guard !batch.order.isEarly(record), let shape = layout[name.entity], let key = shape.key(of: name.temporary)
+        else { return .unknown }
         let table = RecordTable(shape)
+        // Another scope's turn comes first: that scope looks at it again.
         guard let shadow = try table.shadow(db, key),
             let row = try table.row(db, key) ?? Parked.cells(db, shape, name.temporary, scope.scope.name),
-            shape.scope(ofKey: key, row) == scope.scope,
-            try shadow.mark != nil || Waiting.holds(db, record),
-            try join(table, key, &batch)
+            shape.scope(ofKey: key, row) == scope.scope
         else { return .unknown }
-        let outcome = try seal(&batch, table, key, name.temporary)
-        // Another scope's turn comes first: that scope looks at it again.
-        if case .passed = outcome { return .unknown }
-        batch.early.insert(record)
-        if case .sealed = outcome { return .sealed }
-        return .unknown
+        var unsealed = Unsealed(table: table, key: key, id: name.temporary)
+        let group = try table.group(db, key)
+        unsealed.goesAlong = group != nil && group == batch.group
+        let unit = Unit.record(unsealed)
+        // All of a group are looked at, also those that it was set aside with.
+        if unsealed.goesAlong { return .behind(unit) }
+        guard try shadow.mark != nil || Waiting.holds(db, record) else { return .unknown }
+        guard let group else { return .behind(unit) }
+        return try standing(of: unit, record, group, in: own, &batch)
     }
 
-    /// A record that one of a group names goes with the group, and takes a group of its own with it. One that is in a
-    /// group is not sealed without it.
-    private func join(_ table: RecordTable, _ key: [Cell], _ batch: inout Batch) throws -> Bool {
-        guard let other = try table.group(db, key), other != batch.group else { return true }
-        guard let group = batch.group else { return false }
-        for shape in layout.shapes { try RecordTable(shape).rename(db, group: other, to: group) }
-        return true
+    /// One that is in a group is not sealed without it: the group goes first. Where it waits for this very record,
+    /// both go together.
+    private func standing(
+        of unit: Unit, _ record: RecordName, _ group: String, in own: Unsealed, _ batch: inout Batch
+    ) throws -> Standing {
+        guard batch.order.groupsUnderWay.contains(group) else {
+            return batch.order.groupsSeen.contains(group) ? .unknown : .behind(.group(group))
+        }
+        guard let mine = batch.group, case .record(var unsealed) = unit else {
+            try own.table.setGroup(db, own.key, group)
+            return .joined
+        }
+        for shape in layout.shapes { try shape.rename(db, group: group, to: mine) }
+        (batch.order.hasMerged, batch.order.merged) = (true, record)
+        unsealed.goesAlong = true
+        return .behind(.record(unsealed))
     }
 
     /// Whether the record's insert is on its way in this scope, before whatever is sealed now.

@@ -1,7 +1,8 @@
 import GRDB
 import TidemarkWire
 
-/// Records that wait, unsealed, for another one's id: the server could not put anything in its place.
+/// Records that wait, unsealed, for another one: the server could not put anything in the place of its temporary id, or
+/// would hear of them before it hears of what they refer to.
 enum Waiting {
     static func isEmpty(_ db: Database) throws -> Bool {
         try Query(db, "SELECT 1 FROM tidemark_waiting LIMIT 1").first(db) { _ in true } == nil
@@ -33,7 +34,7 @@ enum Waiting {
             .execute([.text(name.entity), .text(name.record)])
     }
 
-    /// The parent has its id: what waited for it is sealed with the next batch.
+    /// The parent has its id, or is sealed: what waited for it is sealed with the next batch.
     static func wake(_ db: Database, _ layout: Layout, for parent: RecordName) throws {
         let found = try Query(
             db, "SELECT entity, record FROM tidemark_waiting WHERE parent_entity = ?1 AND parent = ?2"

@@ -24,6 +24,10 @@ struct Dependence {
     let hasHeld: Bool
     /// Inserts of the lane that have no verdict yet.
     private var fresh: [RecordName: Int64] = [:]
+    /// Records that edits refer to and that were found to be in nobody's way.
+    private var clear: Set<RecordName> = []
+    /// Whether a table has records with edits at all.
+    private var hasEdits: [String: Bool] = [:]
 
     init(_ db: Database, _ layout: Layout, lane: String, hasOpen: Bool) throws {
         self.db = db
@@ -62,10 +66,26 @@ struct Dependence {
         behind operation: Operation, _ shape: TableShape, _ id: RecordID, _ key: [Cell], _ row: [Cell]
     ) throws -> RecordName? {
         guard hasCulprits else { return nil }
-        for name in names(in: operation, shape, id, key, row) {
+        for (_, name) in names(in: operation, shape, id, key, row) {
             if let culprit = try Quarantine(db: db, layout: layout).culprit(behind: name) { return culprit }
         }
         return nil
+    }
+
+    /// New records that the operation refers to and that are not sealed in this lane: each costs one look at most, and
+    /// one that turned out to be known costs none in the same batch.
+    mutating func inserts(
+        behind operation: Operation, _ shape: TableShape, _ id: RecordID, _ key: [Cell], _ row: [Cell]
+    ) throws -> [Insert] {
+        var found: [Insert] = []
+        for (parent, name) in names(in: operation, shape, id, key, row) {
+            guard fresh[name] == nil, !clear.contains(name) else { continue }
+            let isEdited = try hasEdits[parent.name] ?? RecordTable(parent).hasShadows(db)
+            hasEdits[parent.name] = isEdited
+            guard isEdited else { continue }
+            if let insert = try Insert(db, parent, name) { found.append(insert) } else { clear.insert(name) }
+        }
+        return found
     }
 
     /// The numbers of the lane after which an edit goes.
@@ -74,7 +94,7 @@ struct Dependence {
     ) -> [Int64] {
         guard !fresh.isEmpty else { return [] }
         var needs: [Int64] = []
-        for name in names(in: operation, shape, id, key, row) {
+        for (_, name) in names(in: operation, shape, id, key, row) {
             guard let number = fresh[name], needs.count < Operation.needLimit, !needs.contains(number) else { continue }
             needs.append(number)
         }
@@ -84,10 +104,12 @@ struct Dependence {
     /// The other records that the operation refers to.
     private func names(
         in operation: Operation, _ shape: TableShape, _ id: RecordID, _ key: [Cell], _ row: [Cell]
-    ) -> [RecordName] {
+    ) -> [(TableShape, RecordName)] {
         guard operation.setsFields, let references = references[shape.name] else { return [] }
         let own = RecordName(entity: shape.name, record: id.text)
-        return references.compactMap { name($0, shape, key, row, operation) }.filter { $0 != own }
+        return references.compactMap { reference in
+            name(reference, shape, key, row, operation).flatMap { $0 == own ? nil : (reference.parent, $0) }
+        }
     }
 
     /// The record that a foreign key refers to, where the operation sets it.
@@ -106,6 +128,30 @@ struct Dependence {
         }
         guard isSet, cells.count == reference.columns.count, !cells.contains(.null) else { return nil }
         return reference.parent.recordID(cells).map { RecordName(entity: reference.parent.name, record: $0.text) }
+    }
+
+    /// A new record that the server does not know, as far as this device does.
+    struct Insert {
+        let unit: Unsealed
+        let isMarked: Bool
+        let group: String?
+        /// The scope that has to look at its mark; `nil` where its table has only one, empty where any may.
+        let place: String?
+
+        fileprivate init?(_ db: Database, _ shape: TableShape, _ name: RecordName) throws {
+            guard let id = RecordID(name.record), let key = shape.key(of: id) else { return nil }
+            let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ")
+            let found = try Query(
+                db,
+                """
+                SELECT tidemark_mark IS NOT NULL, tidemark_group, tidemark_place FROM \(shape.shadowSQL)
+                WHERE \(isKey) AND tidemark_state = \(Shadow.State.absent.rawValue)
+                """
+            ).first(db, key) { ($0.integer(0) == 1, $0.optionalText(1), $0.optionalText(2)) }
+            guard let found else { return nil }
+            (isMarked, group, place) = found
+            unit = Unsealed(table: RecordTable(shape), key: key, id: id)
+        }
     }
 
     /// An insert was sealed.

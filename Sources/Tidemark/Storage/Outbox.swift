@@ -198,9 +198,13 @@ enum Outbox {
         let entries = try open(db, scope: scope, limit: .max)
         guard let broken = problem?.lane ?? entries.first?.key.lane else { return }
         var numbers = try LaneNumbers(db, lane: lane)
+        var moved: [Int64: Int64] = [:]
         for entry in entries where entry.key.lane == broken && entry.key.number >= problem?.expected ?? 1 {
+            let number = numbers.take().number
+            moved[entry.key.number] = number
             try Query(db, "UPDATE tidemark_operation SET lane = ?2, number = ?3 WHERE id = ?1")
-                .execute([.integer(entry.id), .text(lane), .integer(numbers.take().number)])
+                .execute([.integer(entry.id), .text(lane), .integer(number)])
+            try renumber(db, entry, moved, own: number)
         }
         try numbers.store(db, scope: scope)
         // The server never had its last numbers: they must not be acknowledged as if it had.

@@ -25,12 +25,9 @@ struct Sealing {
         /// `nil` where the server assigns no ids.
         let identity: Identity?
         var hasWaiting: Bool
-        /// Records whose sealing has begun and waits for that of a record they name.
-        var underWay: [RecordName] = []
-        /// Records that were looked at before their turn.
-        var early: Set<RecordName> = []
         /// The group that is being sealed.
         var group: String?
+        var order = Order()
     }
 
     private struct Marked: Comparable {
@@ -46,11 +43,15 @@ struct Sealing {
 
     /// What became of one mark.
     enum Outcome {
-        case sealed(bytes: Int)
-        /// There was nothing to send, or it cannot travel.
+        case sealed(count: Int, bytes: Int)
+        /// There was nothing to send, or it cannot travel, or it waits for another record.
         case settled
         /// It stays: it is another scope's, or waits for that one's verdict.
         case passed
+        /// Not now, and nothing behind it either: a verdict has to come first, or the request is full.
+        case held
+        /// What it refers to has to be sealed before it.
+        case behind([Unit])
     }
 
     /// The operations to send: those without a verdict first, under their own keys, then what is newly sealed.
@@ -77,45 +78,30 @@ struct Sealing {
 
     private func seal(_ batch: inout Batch, limit: Int, bytes: Int) throws {
         let tables = layout.shapes(in: scope.scope).map(RecordTable.init)
-        var left = limit
-        var room = bytes
+        var budget = Budget(limit: limit, room: bytes)
         var last: Marked?
         // Those that another scope holds up stay marked, and must not hide the ones behind them.
         var passed = true
         while passed {
             passed = false
-            for marked in try self.marked(tables, after: last, limit: left) {
-                guard left > 0, room > 0 else { return }
+            for marked in try self.marked(tables, after: last, limit: budget.left) {
+                guard !budget.isSpent else { return }
                 last = marked
-                if let group = marked.group {
-                    switch try seal(group: group, &batch, tables, limit: left, isFirst: left == limit) {
-                    case .sealed(let count, let size): (left, room) = (left - count, room - size)
-                    case .setAside: break
-                    case .passed: passed = true
-                    case .held: return
-                    }
-                    continue
+                if let group = marked.group, !batch.order.groupsSeen.contains(group) {
+                    guard try seal(.group(group), &batch, tables, &budget, &passed) else { return }
                 }
+                if let group = marked.group, !batch.order.dissolved.contains(group) { continue }
                 let table = tables[marked.table]
                 let key = try key(table.shape, row: marked.row)
                 guard let id = table.shape.recordID(key) else {
                     try quarantine(&batch, table, key, id: nil, why: "Its key cannot be a record id.")
                     continue
                 }
-                // Nothing overtakes a record whose last edit is still without a verdict.
-                if batch.hasOpen,
-                    try Outbox.hasOpen(db, entity: table.shape.name, record: id.text, scope: scope.scope.name)
-                {
-                    return
-                }
-                switch try seal(&batch, table, key, id) {
-                case .sealed(let size): (left, room) = (left - 1, room - size)
-                case .settled: continue
-                case .passed: passed = true
-                }
+                let unit = Unit.record(Unsealed(table: table, key: key, id: id))
+                guard try seal(unit, &batch, tables, &budget, &passed) else { return }
             }
         }
-        try sealDepartures(&batch, tables, limit: left)
+        try sealDepartures(&batch, tables, limit: budget.left)
     }
 
     private func marked(_ tables: [RecordTable], after last: Marked?, limit: Int) throws -> [Marked] {
@@ -155,7 +141,7 @@ struct Sealing {
     func seal(_ batch: inout Batch, _ table: RecordTable, _ key: [Cell], _ id: RecordID) throws -> Outcome {
         let shape = table.shape
         let name = RecordName(entity: shape.name, record: id.text)
-        if !batch.early.isEmpty, batch.early.contains(name) { return .settled }
+        if batch.order.isEarly(name) { return .settled }
         if batch.hasWaiting { try Waiting.forget(db, name) }
         guard let known = try table.shadow(db, key) else { return .settled }
         var shadow = known
@@ -200,9 +186,13 @@ struct Sealing {
         }
         operation.group = batch.group
         var names = Names()
-        // What it names by temporary ids is sealed first, and may be refused by that.
-        let missing = try settleNames(&operation, table, key, id, &batch, &names)
-        if try isHeld(operation, table, key, id, current, &batch, missing) { return .settled }
+        // What it refers to is sealed first, and may be refused by that.
+        try settleNames(&operation, table, key, id, &batch, &names)
+        try look(behind: operation, table, key, id, current ?? [], &batch, &names)
+        if names.isOpen { return .held }
+        guard names.behind.isEmpty else { return .behind(names.behind) }
+        if names.hasJoined { return .settled }
+        if try isHeld(operation, table, key, id, current, &batch, names.missing) { return .settled }
         if let move { try carryOut(move, table, id, key) }
         operation.needs = batch.dependence.needs(of: operation, shape, id, key, current ?? [])
         // Nobody could put an id into a patch.
@@ -211,9 +201,10 @@ struct Sealing {
         try Outbox.seal(
             db, operation, patched: patched, key: number, scope: scope.scope, editedAt: shadow.since, now: now)
         batch.dependence.note(operation, shape, id, number: number.number)
+        if batch.hasWaiting { try Waiting.wake(db, layout, for: name) }
         if !names.held.isEmpty { try Outbox.note(db, names.held) }
         if !names.isPartial { try table.unmark(db, key) }
-        return .sealed(bytes: operation.fields.bytes.count + 120)
+        return .sealed(count: 1, bytes: operation.fields.bytes.count + 120)
     }
 
     /// Whether the edit waits on this device for another record: one whose insert was refused, or that has no id yet.

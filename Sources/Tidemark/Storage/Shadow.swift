@@ -142,6 +142,10 @@ struct RecordTable {
 
     var shadowsExistSQL: String { "SELECT 1 FROM \(shape.shadowSQL) LIMIT 1" }
 
+    func hasShadows(_ db: Database) throws -> Bool {
+        try Query(db, shadowsExistSQL).first(db, [], { _ in true }) ?? false
+    }
+
     func shadow(_ db: Database, _ key: [Cell]) throws -> Shadow? {
         try Query(db, shadowSelect).first(db, key) { row in
             let (bases, originals) = Self.readBases(row.blob(2))
@@ -179,6 +183,14 @@ struct RecordTable {
     }
 
     func dropShadow(_ db: Database, _ key: [Cell]) throws { try Query(db, shadowDelete).execute(key) }
+
+    /// Nothing of the record is to be sent any more: what it waited for goes with its shadow.
+    func forget(_ db: Database, _ key: [Cell], _ id: RecordID) throws {
+        try dropShadow(db, key)
+        let name = RecordName(entity: shape.name, record: id.text)
+        try Waiting.forget(db, name)
+        try Quarantine.forget(db, name)
+    }
 
     /// Versions under the columns' names, values under the names behind a `$`, with which no column's name begins.
     private static func readBases(_ bytes: [UInt8]) -> ([String: Version], [String: Cell]) {
