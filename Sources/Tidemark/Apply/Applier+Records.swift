@@ -188,20 +188,23 @@ extension Applier {
             try reopen(operation, &truth, shape)
         case .settled:
             // What became of it is forgotten on the server too; the record itself tells.
-            try Wanted.note(db, scope, entry.entity, entry.record)
-            outcome.wanted += 1
+            try want(entry)
         }
         if truth.state == .absent, let row = verdict.record, row.data != nil, row.version <= known {
             // Known to the server from before this device's state was whole, and not here: made anew while its
             // namesake was parked. Whether it still stands, the record itself tells.
-            try Wanted.note(db, scope, entry.entity, entry.record)
-            outcome.wanted += 1
+            try want(entry)
         }
         try noteConflicts(
             verdict, Meeting(entry: entry, operation: operation, shape: shape, shadow: shadow, current: current))
         try redraw(table, id, recordKey, truth, later, remaining, current: current, isParked: isParked)
         if hadWaiting { try settleMove(verdict, table, id, recordKey, wasThere: current != nil) }
         if verdict.status == .deferred { try regroup(table, recordKey, operation.group) }
+    }
+
+    private func want(_ entry: OutboxEntry) throws {
+        try Wanted.note(db, scope, entry.entity, entry.record)
+        outcome.wanted += 1
     }
 
     /// Back into the group that it was sealed with. Where it was edited in another one meanwhile, the two share a
