@@ -15,18 +15,19 @@ actor RestorableServer {
     private(set) var server: SyncServer
     private var devices: [Device] = []
     private let entities: [EntityDeclaration]
+    private let limits: Limits
 
     static let schema = """
         CREATE TABLE note (id TEXT PRIMARY KEY, title TEXT, body TEXT, rank INTEGER);
         CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT);
         """
 
-    init(entities: [EntityDeclaration] = []) throws {
-        self.entities = entities
+    init(entities: [EntityDeclaration] = [], limits: Limits = Limits()) throws {
+        (self.entities, self.limits) = (entities, limits)
         directory = try TestDirectory()
         path = directory.url.appending(path: "store.sqlite")
         store = try SQLiteStore(path: path.path)
-        server = SyncServer(store: store, entities: entities)
+        server = SyncServer(store: store, entities: entities, limits: limits)
     }
 
     func device(
@@ -43,7 +44,7 @@ actor RestorableServer {
         try store.close()
         try work()
         store = try SQLiteStore(path: path.path)
-        server = SyncServer(store: store, entities: entities)
+        server = SyncServer(store: store, entities: entities, limits: limits)
         for device in devices {
             await device.wire.connect(to: InProcessTransport(to: server) { _ in .readWrite(as: "ada") })
         }

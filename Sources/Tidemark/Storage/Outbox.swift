@@ -178,7 +178,10 @@ enum Outbox {
         ).execute([.text(entity), .text(record)])
     }
 
+    /// - Note: One that is `settled` with a version was taken, and there was no room to tell the record.
     static func finish(_ db: Database, _ entry: OutboxEntry, _ verdict: Verdict, now: Int64) throws {
+        let wasTaken = verdict.status == .settled && verdict.version != nil
+        let status = wasTaken ? Verdict.Status.merged : verdict.status
         try Query(
             db,
             """
@@ -186,7 +189,7 @@ enum Outbox {
             SET finished_at = ?2, status = ?3, version = ?4, code = ?5, detail = ?6, hint = ?7 WHERE id = ?1
             """
         ).execute([
-            .integer(entry.id), .integer(now), .text(verdict.status.rawValue), .optional(verdict.version),
+            .integer(entry.id), .integer(now), .text(status.rawValue), .optional(verdict.version),
             .optional(verdict.refusal?.code ?? (verdict.status == .conflict ? "conflict" : nil)),
             .optional(verdict.refusal?.detail), .optional(verdict.refusal?.hint),
         ])
