@@ -69,13 +69,13 @@ extension Sealing {
         var (members, next) = (members, 0)
         var stack: [Unsealed] = []
         var outside: [Unit] = []
-        if try isAnyOpen(members, batch) { return .full }
+        if let found = try openMember(members, batch) { return found }
         while true {
             if stack.isEmpty {
                 if batch.order.hasMerged, let group = batch.group {
                     batch.order.hasMerged = false
                     (members, next) = (try self.members(of: group), 0)
-                    if try isAnyOpen(members, batch) { return .full }
+                    if let found = try openMember(members, batch) { return found }
                 }
                 guard next < members.count else { return outside.isEmpty ? nil : .behind(outside) }
                 let member = members[next]
@@ -120,14 +120,17 @@ extension Sealing {
         try batch.group != nil && record.table.group(db, record.key) == batch.group
     }
 
-    /// Nothing overtakes a record whose last edit is still without a verdict; so does none of a group.
-    private func isAnyOpen(_ members: [Member], _ batch: Batch) throws -> Bool {
-        guard batch.hasOpen else { return false }
-        return try members.contains { member in
-            guard let id = member.id, !batch.order.isEarly(Unsealed(table: member.table, key: member.key, id: id).name)
-            else { return false }
-            return try hasOpen(Unsealed(table: member.table, key: member.key, id: id))
+    /// A member whose last edit is still without a verdict.
+    private func openMember(_ members: [Member], _ batch: Batch) throws -> Hindrance? {
+        guard batch.hasOpen else { return nil }
+        for member in members {
+            guard let id = member.id else { continue }
+            let record = Unsealed(table: member.table, key: member.key, id: id)
+            guard !batch.order.isEarly(record.name), let outcome = try outcome(ofOpen: record) else { continue }
+            if case .passed = outcome { return .passed }
+            return .full
         }
+        return nil
     }
 
     /// The members in the order of their marks, over all tables.

@@ -12,8 +12,8 @@ struct Names {
     var behind: [Sealing.Unit] = []
     /// The record that it has to wait for, if there is one, until that has an id.
     var missing: RecordName?
-    /// Whether something that it refers to waits for a verdict, and nothing can be said of it before.
-    var isOpen = false
+    /// Where something that it refers to waits for a verdict: what that means for it.
+    var open: Sealing.Outcome?
     /// Whether the record goes with a group now, which waits for it.
     var hasJoined = false
 }

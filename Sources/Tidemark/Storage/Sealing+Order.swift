@@ -103,15 +103,25 @@ extension Sealing {
         case .group(let group):
             return try seal(group: group, &batch, tables, limit: budget.left, isFirst: budget.isUntouched)
         case .record(let record):
-            // Nothing overtakes a record whose last edit is still without a verdict.
-            if batch.hasOpen, try hasOpen(record) { return .held }
+            if batch.hasOpen, let outcome = try outcome(ofOpen: record) { return outcome }
             return try seal(&batch, record.table, record.key, record.id)
         }
     }
 
-    func hasOpen(_ record: Unsealed) throws -> Bool {
-        try Outbox.hasOpen(
-            db, entity: record.table.shape.name, record: record.id.text, scope: scope.scope.name)
+    /// Nothing overtakes a record whose last edit is still without a verdict; `nil`: it has none. What is brought back
+    /// after a loss may be put off for long, and only what depends on it stays behind it.
+    func outcome(ofOpen record: Unsealed) throws -> Outcome? {
+        let isBroughtBack = try Query(
+            db,
+            """
+            SELECT coalesce(again, \(Outbox.Again.mismatch.rawValue)) < \(Outbox.Again.mismatch.rawValue)
+            FROM tidemark_operation
+            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND finished_at IS NULL ORDER BY id DESC LIMIT 1
+            """
+        ).first(db, [.text(record.name.entity), .text(record.name.record), .text(scope.scope.name)]) {
+            $0.integer(0) == 1
+        }
+        return isBroughtBack.map { $0 ? .passed : .held }
     }
 
     /// What an operation refers to by the schema's foreign keys, where that is new and not sealed in this lane.
@@ -126,9 +136,9 @@ extension Sealing {
             else { continue }
             let name = insert.unit.name
             if batch.order.underWay.contains(name) { continue }
-            if batch.hasOpen, try hasOpen(insert.unit) {
+            if batch.hasOpen, let outcome = try outcome(ofOpen: insert.unit) {
                 // On its way in another lane, where no operation of this one can name it: its verdict comes first.
-                names.isOpen = true
+                names.open = outcome
                 return
             }
             if let unit = unit(of: insert, batch) {

@@ -169,6 +169,7 @@ struct Sealing {
             if let move { try carryOut(move, table, id, key) }
             try table.dropShadow(db, key)
             if move != nil { try Parked.settle(db, shape.name, id.text, as: .moved) }
+            if batch.hasWaiting { try Waiting.wake(db, layout, for: name) }
             return .settled
         }
         operation.epoch = scope.epoch
@@ -189,7 +190,7 @@ struct Sealing {
         // What it refers to is sealed first, and may be refused by that.
         try settleNames(&operation, table, key, id, &batch, &names)
         try look(behind: operation, table, key, id, current ?? [], &batch, &names)
-        if names.isOpen { return .held }
+        if let open = names.open { return open }
         guard names.behind.isEmpty else { return .behind(names.behind) }
         if names.hasJoined { return .settled }
         if try isHeld(operation, table, key, id, current, &batch, names.missing) { return .settled }
