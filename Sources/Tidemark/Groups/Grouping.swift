@@ -59,7 +59,7 @@ struct Grouping {
                     .execute(place + [.text(group)])
             }
         }
-        for earlier in earlier { for shape in layout.shapes { try shape.rename(db, group: earlier, to: group) } }
+        for earlier in earlier { try layout.rename(db, group: earlier, to: group) }
         try check(group, tables)
     }
 

@@ -45,7 +45,7 @@ extension Sealing {
             batch.group = nil
             if count > limit, !isAlone { hindrance = hindrance ?? .full }
             guard hindrance == nil else { return .rollback }
-            for shape in layout.shapes { try shape.rename(db, group: group, to: nil) }
+            try layout.rename(db, group: group, to: nil)
             return .commit
         }
         guard let hindrance else { return .sealed(count: count, bytes: bytes) }
@@ -169,7 +169,7 @@ extension Sealing {
 
     /// A group that lies in several scopes is none any more: its edits go one by one, each in its own scope.
     private func dissolve(_ group: String, _ batch: inout Batch) throws -> Outcome {
-        for shape in layout.shapes { try shape.rename(db, group: group, to: nil) }
+        try layout.rename(db, group: group, to: nil)
         batch.order.dissolved.insert(group)
         try Pending.announce(db)
         return .settled
@@ -258,10 +258,13 @@ extension RecordTable {
     }
 }
 
-extension TableShape {
+extension Layout {
+    /// Moves all records of a group, in whichever table, into another one, or into none.
     func rename(_ db: Database, group: String, to other: String?) throws {
-        try Query(db, "UPDATE \(shadowSQL) SET tidemark_group = ?2 WHERE tidemark_group = ?1")
-            .execute([.text(group), .optional(other)])
+        for shape in shapes {
+            try Query(db, "UPDATE \(shape.shadowSQL) SET tidemark_group = ?2 WHERE tidemark_group = ?1")
+                .execute([.text(group), .optional(other)])
+        }
     }
 }
 

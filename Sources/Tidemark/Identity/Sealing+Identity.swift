@@ -126,7 +126,7 @@ extension Sealing {
             try own.table.setGroup(db, own.key, group)
             return .joined
         }
-        for shape in layout.shapes { try shape.rename(db, group: group, to: mine) }
+        try layout.rename(db, group: group, to: mine)
         (batch.order.hasMerged, batch.order.merged) = (true, record)
         unsealed.goesAlong = true
         return .behind(.record(unsealed))

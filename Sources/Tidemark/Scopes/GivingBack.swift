@@ -57,7 +57,7 @@ struct GivingBack {
         let group = randomHex(bytes: 8)
         for edit in edits where try edit.table.shadow(db, edit.key)?.mark != nil {
             if let earlier = try edit.table.group(db, edit.key), earlier != group {
-                for shape in layout.shapes { try shape.rename(db, group: earlier, to: group) }
+                try layout.rename(db, group: earlier, to: group)
             }
             try edit.table.setGroup(db, edit.key, group)
         }
