@@ -50,6 +50,17 @@ struct ConformanceTests {
         for number in 1...21 { #expect(table.contains("| A\(number) |"), "A\(number)") }
         for number in 1...13 { #expect(table.contains("| B\(number) |"), "B\(number)") }
         for number in 1...12 { #expect(table.contains("| I\(number) |"), "I\(number)") }
+        for number in 1...10 { #expect(table.contains("| F\(number) |"), "F\(number)") }
+        let traps = Set(table.matches(of: /\bT(\d+)\b/).compactMap { Int($0.1) })
+        #expect(traps.isSuperset(of: 1...40))
+    }
+
+    @Test("The rules of the wire are numbered in their order, each once")
+    func rules() throws {
+        let page = try String(contentsOf: Self.root.appending(path: "Documentation/Protocol.md"), encoding: .utf8)
+        let numbers = page.matches(of: /\*\*W(\d+)\*\*/).compactMap { Int($0.1) }
+        #expect(numbers.count > 60)
+        #expect(numbers == Array(1...numbers.count))
     }
 
     @Test("A name that no test has is noticed")
