@@ -43,7 +43,7 @@ struct FetchedRecords: Hashable, Sendable {
     }
 
     /// Visits the changes where they stand.
-    func forEach(_ visit: (IncomingChange, JSONReader) throws -> Void) throws {
+    func visitAll(_ visit: (IncomingChange, JSONReader) throws -> Void) throws {
         try body.withUnsafeBytes { buffer in
             var reader = JSONReader(UnsafeRawBufferPointer(rebasing: buffer[changes]))
             try reader.enterArray()
@@ -57,7 +57,7 @@ struct FetchedRecords: Hashable, Sendable {
     /// The records that the answer speaks of.
     func names() throws -> Set<Wanted.Record> {
         var names: Set<Wanted.Record> = []
-        try forEach { change, reader in
+        try visitAll { change, reader in
             guard let id = RecordID(reader.string(change.id)) else { return }
             names.insert(Wanted.Record(entity: reader.string(change.entity), id: id))
         }
@@ -97,7 +97,7 @@ extension Applier {
         guard fetched.scope == scope.name, fetched.since == record.checkpoint, record.bootstrap == nil,
             fetched.head >= record.base
         else { return }
-        try fetched.forEach { change, reader in
+        try fetched.visitAll { change, reader in
             outcome.received += 1
             let entity = reader.string(change.entity)
             guard change.kind != .unknown, let table = tables[entity], let id = RecordID(reader.string(change.id)),
