@@ -36,6 +36,7 @@ actor Preparation {
         let found = try await writer.write { db in
             let layout = try Installation.install(db, tables: resolved, scopes: scopes).adding(tables, db)
             try SyncedTable.note(db, tables)
+            try SyncedTable.noteInstall(db)
             return layout
         }
         layout = found

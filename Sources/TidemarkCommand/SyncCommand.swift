@@ -51,7 +51,9 @@
         func run() async throws {
             let device = try DeviceFile(file)
             let scope = try device.scope(named: scope)
-            let declared = try device.declared(with: tables, in: scope, mayRelease: true)
+            // What an app declared stays as it is, even if nothing ever came of it.
+            let isOurs = try device.database.read { db in try SyncedTable.isOurs(db) }
+            let declared = try device.declared(with: tables, in: scope, mayRelease: isOurs)
             let transport = try connection.transport()
             var configuration = SyncConfiguration()
             if let page {
@@ -65,6 +67,8 @@
             do {
                 let engine = try declared.engine(device, transport, configuration: configuration)
                 await engine.restrict(to: scope)
+                try await engine.install()
+                if isOurs { try await device.database.write { db in try SyncedTable.noteCommand(db) } }
                 try await watch ? follow(engine) : once(engine)
             } catch let error as SyncError { throw Failure(error) }
         }

@@ -107,8 +107,18 @@ struct Push {
         guard verdict.status != .rejected, !result.hasRoom(for: members.count, of: server.limits.resultBytes) else {
             return (verdict, members, true)
         }
-        let short = Verdict(short: verdict.tookEffect, version: verdict.version, id: verdict.id)
+        let short = short(of: verdict, id: verdict.id)
         return (short, short.members(), false)
+    }
+
+    /// A verdict without the record. What was overwritten or lost by it is still told, as far as there is any room.
+    private func short(of verdict: Verdict, id: RecordID?) -> Verdict {
+        var short = Verdict(short: verdict.tookEffect, version: verdict.version, id: id)
+        guard verdict.tookEffect else { return short }
+        (short.overwrites, short.losses) = (verdict.overwrites, verdict.losses)
+        (short.revived, short.theirsAt) = (verdict.revived, verdict.theirsAt)
+        let hasRoom = result.results.count + short.members().count <= 2 * server.limits.resultBytes
+        return hasRoom ? short : Verdict(short: true, version: verdict.version, id: id)
     }
 
     /// Stores a verdict and answers it: whatever it says, the number is used up. Returns whether it is told whole.
@@ -156,8 +166,7 @@ struct Push {
         // One without a version may stand before others that wrote something and are not in this request.
         result.note(stored.version ?? 1)
         guard result.hasRoom(for: stored.members.count, of: server.limits.resultBytes) else {
-            let short = Verdict(
-                short: stored.tookEffect, version: stored.version, id: try knownID(of: sealed.operation))
+            let short = short(of: try Verdict(members: stored.members), id: try knownID(of: sealed.operation))
             return append(key, short.members(), isReplayed: true)
         }
         append(key, stored.members, isReplayed: true)

@@ -120,6 +120,10 @@ package struct Verdict: Hashable, Sendable {
     /// Whether something of the operation stands in the log, or stood there before.
     package var tookEffect: Bool { status == .applied || status == .merged || status == .settled }
 
+    /// Taken as one that is `merged`, but there was no room to tell the record. What is `settled` because nothing more
+    /// is known of it has no version.
+    package var isShort: Bool { status == .settled && version != nil }
+
     /// Taken as it was sent, and nothing to tell.
     package var isPlain: Bool {
         status == .applied && record == nil && overwrites.isEmpty && losses.isEmpty && revived == nil
@@ -201,6 +205,15 @@ extension Verdict {
 // MARK: - Reading
 
 extension Verdict {
+    /// A verdict as it was stored.
+    package init(members: [UInt8]) throws {
+        let object = Array(#"{"lane":"-","number":1,"#.utf8) + members + Array("}".utf8)
+        self = try object.withUnsafeBytes { bytes in
+            var reader = JSONReader(bytes)
+            return try Verdict.read(from: &reader).1
+        }
+    }
+
     package static func read(from reader: inout JSONReader) throws(JSONError) -> (OperationKey, Verdict) {
         let start = reader.index
         var key = OperationKey(lane: "", number: 0)

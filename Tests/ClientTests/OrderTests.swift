@@ -208,12 +208,15 @@ struct OrderTests {
             """
             UPDATE tidemark_operation SET again = 1; UPDATE project SET name = 'later';
             INSERT INTO task VALUES (1, 'p', 'below'); INSERT INTO project VALUES ('q', 'free');
+            INSERT INTO remark VALUES ('r', 1, 'below that');
             """)
         #expect(try await device.seal(lane: "lane-after").map(\.record) == ["p", "q"])
         #expect(try await device.marked("task") == ["1"])
+        #expect(try await device.count("tidemark_shadow_remark WHERE tidemark_mark IS NOT NULL") == 1)
         try await device.sync()
         #expect(try await device.sealed() == [])
         #expect(try await device.count("tidemark_shadow_task") + device.count("tidemark_shadow_project") == 0)
+        #expect(try await device.count("tidemark_shadow_remark") == 0)
     }
 
     @Test("what an edit waited for is forgotten with the edit")

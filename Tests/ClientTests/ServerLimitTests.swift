@@ -73,6 +73,33 @@ struct ServerLimitTests {
         }
     }
 
+    @Test("rows that move arrive, though their verdicts had no room")
+    func moves() async throws {
+        var limits = Limits()
+        limits.resultBytes = 25_000
+        let rule = EntityRule("item") { edit in
+            guard !edit.isDelete, case .text(let note)? = edit.mine["note"] else { return .accept }
+            return .set(["note": .text(note + "+")])
+        }
+        let spread = try Spread(rules: [rule], limits: limits)
+        let device = try await spread.device("a")
+        try await device.sql(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6)
+            INSERT INTO item (id, w, title, note) SELECT 'i' || i, 'a', printf('%.10000c', 'x'), 'n' FROM n
+            """)
+        try await device.sync()
+        try await device.sql("UPDATE item SET w = 'b'")
+        for _ in 0..<3 { try await device.sync() }
+        let answers = await device.wire.answers.filter { $0.contains(#""scope":"w:b""#) }
+        #expect(answers.joined().contains(#""status":"settled""#))
+        #expect(try await spread.held("w:b").values.allSatisfy { $0["note"] == "n++" })
+        #expect(try await spread.held("w:b").count == 6)
+        #expect(try await spread.held("w:a").isEmpty)
+        #expect(try await device.count("item WHERE w = 'b' AND note = 'n++'") == 6)
+        #expect(try await device.isSettled())
+    }
+
     @Test("conflicts that could not be told at once are told one after the other, and no edit is lost")
     func conflicts() async throws {
         let (_, b) = try await devices(.state("note", conflict: .manual))

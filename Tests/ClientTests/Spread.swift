@@ -21,10 +21,10 @@ struct Spread {
         CREATE TABLE part (id TEXT PRIMARY KEY, w TEXT, item TEXT REFERENCES item(id) ON DELETE CASCADE);
         """
 
-    init(entities: [EntityDeclaration] = [], rules: [EntityRule] = []) throws {
+    init(entities: [EntityDeclaration] = [], rules: [EntityRule] = [], limits: Limits = Limits()) throws {
         directory = try TestDirectory()
         let store = try SQLiteStore(path: directory.url.appending(path: "server.sqlite").path)
-        server = SyncServer(store: store, entities: entities, rules: rules)
+        server = SyncServer(store: store, entities: entities, limits: limits, rules: rules)
     }
 
     func device(_ name: String, scopes: [Scope] = ["w:a", "w:b", "w:c"]) async throws -> SpreadDevice {

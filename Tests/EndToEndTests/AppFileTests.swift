@@ -136,6 +136,27 @@
             #expect(await server.stop() == 0)
         }
 
+        /// What an app declared stays, also before it has reached a server for the first time.
+        @Test(.timeLimit(.minutes(1))) func anAppThatWasNeverOnline() async throws {
+            try bench.sql("a", Self.schema)
+            let database = try bench.folder.database("a")
+            let nowhere = try #require(URL(string: "http://127.0.0.1:9/"))
+            let engine = try SyncEngine(
+                for: database, tables: [.table("item")], scopes: ["w:1"],
+                transport: AsyncHTTPClientTransport(nowhere) { "" })
+            try await engine.install()
+            try await database.write { db in try db.execute(sql: "INSERT INTO item VALUES ('i1', '1', 'x')") }
+            try database.close()
+            let token = try await bench.token()
+            let server = try await bench.server()
+            let wrong = try await command("sync", server, token, ["--scope", "w:2"])
+            #expect(wrong.status == 1 && wrong.errors.contains("w:1"), "\(wrong.errors)")
+            #expect(try await bench.held("w:2", server, token).rows.isEmpty)
+            #expect(try await command("sync", server, token, ["--scope", "w:1"]).status == 0)
+            #expect(try await bench.held("w:1", server, token).rows == ["i1": "x"])
+            #expect(await server.stop() == 0)
+        }
+
         /// Access is lost and had again over real HTTP (I7).
         @Test(.timeLimit(.minutes(1))) func lostAndRegained() async throws {
             let whole = try await bench.token("ada", ["w:1", "w:2"])

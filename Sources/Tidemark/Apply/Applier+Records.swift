@@ -144,7 +144,8 @@ extension Applier {
             return
         }
         let operation = try entry.operation()
-        if verdict.status == .deferred, operation.original != nil { return try bringBackLater(entry) }
+        // What no server ever took is an edit like any that is put off.
+        if verdict.status == .deferred, operation.original?.version != nil { return try bringBackLater(entry) }
         guard let table = tables[entry.entity], let id = RecordID(entry.record), let recordKey = table.shape.key(of: id)
         else { return try Outbox.finish(db, entry, verdict, now: now) }
         let shape = table.shape
@@ -168,7 +169,8 @@ extension Applier {
         if hadRefusals, verdict.tookEffect { try Quarantine.accepted(db, entry) }
         var truth = shadow
         switch verdict.status {
-        case .applied, .merged:
+        case .applied, .merged,
+            .settled where verdict.isShort:
             if let version = verdict.version, version > known {
                 truth.noteBases(remaining, shape: shape, base: base, except: operation)
                 for (index, cell) in operation.fields.cells(in: shape) {
@@ -176,7 +178,8 @@ extension Applier {
                     // What was edited since was made on what this operation set.
                     truth.originals[shape.data[index].name] = remaining.fields[index].map { _ in cell }
                 }
-                try take(verdict, version, operation, &truth, table, id, current)
+                // Of a short one the row is known in part: what is of that version takes its place.
+                try take(verdict, verdict.isShort ? version - 1 : version, operation, &truth, table, id, current)
             }
         case .rejected, .conflict:
             if verdict.status == .rejected { outcome.rejected += 1 } else { outcome.conflicts += 1 }
@@ -186,15 +189,12 @@ extension Applier {
             // One that is only to be sent in another form goes on at once.
             if verdict.refusal == nil { outcome.deferred += 1 }
             try reopen(operation, &truth, shape)
-        case .settled:
-            // What became of it is forgotten on the server too; the record itself tells.
-            try want(entry)
+        case .settled: break
         }
-        if truth.state == .absent, let row = verdict.record, row.data != nil, row.version <= known {
-            // Known to the server from before this device's state was whole, and not here: made anew while its
-            // namesake was parked. Whether it still stands, the record itself tells.
-            try want(entry)
-        }
+        // What became of one that is settled, the record itself tells. So it does where the server knew it from before
+        // this device's state was whole, and it is not here: made anew while its namesake was parked.
+        let isOld = truth.state == .absent && verdict.record.map { $0.data != nil && $0.version <= known } ?? false
+        if isOld || verdict.status == .settled { try want(entry) }
         try noteConflicts(
             verdict, Meeting(entry: entry, operation: operation, shape: shape, shadow: shadow, current: current))
         try redraw(table, id, recordKey, truth, later, remaining, current: current, isParked: isParked)
@@ -222,14 +222,17 @@ extension Applier {
     private func bringBackLater(_ entry: OutboxEntry) throws {
         outcome.deferred += 1
         var numbers = try later ?? LaneNumbers(db, lane: randomHex(bytes: 16))
-        let key = numbers.take()
+        let moved = numbers.take()
         later = numbers
         try numbers.store(db, scope: scope)
         var operation = try entry.sealedOperation()
-        // One that is not put off itself was taken, or is the app's to decide about: this one goes without it then.
-        operation.renumber { movedLater[OperationKey(lane: entry.key.lane, number: $0)] }
-        movedLater[entry.key] = key.number
-        try Outbox.seal(db, entry, again: .lost, key: key, members: operation.sealedMembers())
+        func key(of number: Int64) -> OperationKey { OperationKey(lane: entry.key.lane, number: number) }
+        // One that is neither put off nor open was taken, or is the app's to decide about: this one goes without it
+        // then. What waits for itself is put off until the other has its verdict.
+        let open = try Set(operation.needs.filter { try Outbox.open(db, key: key(of: $0)) != nil })
+        operation.renumber { movedLater[key(of: $0)] ?? (open.contains($0) ? moved.number : nil) }
+        movedLater[entry.key] = moved.number
+        try Outbox.seal(db, entry, again: .lost, key: moved, members: operation.sealedMembers())
     }
 
     /// What lies over the record: this operation and, where lost ones are being brought back, those behind it.

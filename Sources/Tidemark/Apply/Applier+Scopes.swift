@@ -133,6 +133,7 @@ extension Applier {
         let entity = table.shape.name
         switch verdict.status {
         case .applied, .merged: try Parked.settle(db, entity, id.text, as: .moved)
+        case .settled where verdict.isShort: try Parked.settle(db, entity, id.text, as: .moved)
         case .rejected, .conflict, .settled, .deferred:
             // With edits under way it is sent once more, or on to a third scope: that verdict decides.
             guard try table.records.shadow(db, key) == nil else { return }

@@ -19,7 +19,6 @@ enum Installation {
             try TableRules.note(db, table.name, table.rule)
             shapes.append(shape)
         }
-        try Backfills.noteDormant(db, named: Set(tables.map(\.name)), scopes: Backfills.begun(db))
         let clientID: String
         if let known = try Meta.get(db, "clientId") {
             clientID = known
@@ -62,14 +61,11 @@ enum Installation {
             try markExistingRows(db, shape)
             return try Backfills.note(db, entity: shape.name, fields: nil, rule: shape.rule)
         }
-        let added = try widenShadow(db, shape)
-        guard !added.isEmpty else { return }
-        try Backfills.note(db, entity: shape.name, fields: added, rule: shape.rule)
+        try widenShadow(db, shape)
     }
 
-    /// Gives a shadow the columns that its table has got since, and returns their names.
-    @discardableResult
-    static func widenShadow(_ db: Database, _ shape: TableShape) throws -> [String] {
+    /// Gives a shadow the columns that its table has got since, and notes that their values are to be fetched.
+    static func widenShadow(_ db: Database, _ shape: TableShape) throws {
         let known = try Query(db, "PRAGMA table_info(\(shape.shadowSQL))").rows(db) { $0.text(1) }
         let added = shape.columns.filter { !known.contains($0.name) }
         for column in added {
@@ -82,7 +78,8 @@ enum Installation {
                     WHERE tidemark_state <> 0
                     """)
         }
-        return added.map(\.name)
+        guard !added.isEmpty else { return }
+        try Backfills.note(db, entity: shape.name, fields: added.map(\.name), rule: shape.rule)
     }
 
     /// Rows that are older than the library are on this device only, as far as anybody knows: they are sent too.

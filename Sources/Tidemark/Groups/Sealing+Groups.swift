@@ -162,7 +162,8 @@ extension Sealing {
             let row = try member.table.row(db, member.key)
             let shape = member.table.shape
             let place = shape.scope(ofKey: member.key, row ?? shadow?.cells ?? [])?.name ?? shadow?.scope
-            if let place { places.insert(place) }
+            // A row whose column names no scope is nowhere, and no scope's turn would ever come for it.
+            if let place = place ?? (row == nil ? nil : "") { places.insert(place) }
         }
         return places.count > 1
     }

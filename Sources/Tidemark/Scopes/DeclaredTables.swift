@@ -16,6 +16,21 @@ extension SyncedTable {
         }
     }
 
+    /// Whether nobody but the command line has ever synced this file: then no app's declaration stands in it.
+    package static func isOurs(_ db: Database) throws -> Bool {
+        try !LibrarySchema.isInstalled(db) || Meta.get(db, commandKey) == "1"
+    }
+
+    /// Called when the command line has installed an engine in a file that was its own before.
+    package static func noteCommand(_ db: Database) throws { try Meta.set(db, commandKey, "1") }
+
+    /// Any engine's: an app's file is the command line's no more.
+    static func noteInstall(_ db: Database) throws {
+        if try Meta.get(db, commandKey) == "1" { try Meta.set(db, commandKey, "0") }
+    }
+
+    private static let commandKey = "set_up_by_command"
+
     /// Lets go of scopes that nothing ever came of, such as one whose name was mistyped and never granted: it is as if
     /// their tables had never been synced, and all rows that are there are sent to whichever scope they are synced into
     /// next. Scopes that this file held, has had a verdict from or keeps edits of stay as they are.

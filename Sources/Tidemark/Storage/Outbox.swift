@@ -178,10 +178,8 @@ enum Outbox {
         ).execute([.text(entity), .text(record)])
     }
 
-    /// - Note: One that is `settled` with a version was taken, and there was no room to tell the record.
     static func finish(_ db: Database, _ entry: OutboxEntry, _ verdict: Verdict, now: Int64) throws {
-        let wasTaken = verdict.status == .settled && verdict.version != nil
-        let status = wasTaken ? Verdict.Status.merged : verdict.status
+        let status = verdict.isShort ? Verdict.Status.merged : verdict.status
         try Query(
             db,
             """

@@ -103,6 +103,7 @@ extension Sealing {
         case .group(let group):
             return try seal(group: group, &batch, tables, limit: budget.left, isFirst: budget.isUntouched)
         case .record(let record):
+            if batch.order.isEarly(record.name) { return .settled }
             if batch.hasOpen, let outcome = try outcome(ofOpen: record) { return outcome }
             return try seal(&batch, record.table, record.key, record.id)
         }
@@ -143,6 +144,12 @@ extension Sealing {
             }
             if let unit = unit(of: insert, batch) {
                 names.behind.append(unit)
+            } else if insert.isMarked, !(insert.group.map(batch.order.groupsUnderWay.contains) ?? false),
+                insert.group == nil || insert.group != batch.group
+            {
+                // It was looked at, and stays for the time being.
+                names.open = .passed
+                return
             } else if batch.hasWaiting, names.missing == nil, try Waiting.holds(db, name),
                 try !isWaiting(name, for: own, batch)
             {

@@ -142,7 +142,7 @@ struct Sealing {
         let shape = table.shape
         let name = RecordName(entity: shape.name, record: id.text)
         if batch.order.isEarly(name) { return .settled }
-        if batch.hasWaiting { try Waiting.forget(db, name) }
+        if batch.hasWaiting { try lookAgain(table, key, name) }
         guard let known = try table.shadow(db, key) else { return .settled }
         var shadow = known
         let current = try current(table, key, id, shadow)
@@ -206,6 +206,13 @@ struct Sealing {
         if !names.held.isEmpty { try Outbox.note(db, names.held) }
         if !names.isPartial { try table.unmark(db, key) }
         return .sealed(count: 1, bytes: operation.fields.bytes.count + 120)
+    }
+
+    /// Whatever keeps it here now, it is looked at in its turn.
+    private func lookAgain(_ table: RecordTable, _ key: [Cell], _ name: RecordName) throws {
+        guard try Waiting.holds(db, name) else { return }
+        try Waiting.forget(db, name)
+        try table.mark(db, key)
     }
 
     /// Whether the edit waits on this device for another record: one whose insert was refused, or that has no id yet.
