@@ -60,6 +60,11 @@
             return Declared(tables: tables, scopes: scopes)
         }
 
+        /// Whether no app has ever synced this file.
+        func isOurs() throws -> Bool { try database.read { db in try SyncedTable.isOurs(db) } }
+
+        func noteCommand() throws { try database.write { db in try SyncedTable.noteCommand(db) } }
+
         /// The tables of last time with those named, and all scopes of the file with this one: whoever works on one
         /// scope leaves the others as they are. With `mayRelease`, a file whose only scope never came to anything is
         /// synced into this one instead.

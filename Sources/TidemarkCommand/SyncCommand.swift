@@ -52,7 +52,7 @@
             let device = try DeviceFile(file)
             let scope = try device.scope(named: scope)
             // What an app declared stays as it is, even if nothing ever came of it.
-            let isOurs = try device.database.read { db in try SyncedTable.isOurs(db) }
+            let isOurs = try device.isOurs()
             let declared = try device.declared(with: tables, in: scope, mayRelease: isOurs)
             let transport = try connection.transport()
             var configuration = SyncConfiguration()
@@ -68,7 +68,7 @@
                 let engine = try declared.engine(device, transport, configuration: configuration)
                 await engine.restrict(to: scope)
                 try await engine.install()
-                if isOurs { try await device.database.write { db in try SyncedTable.noteCommand(db) } }
+                if isOurs { try device.noteCommand() }
                 try await watch ? follow(engine) : once(engine)
             } catch let error as SyncError { throw Failure(error) }
         }
