@@ -2,7 +2,7 @@ import GRDB
 public import TidemarkWire
 
 /// An edit that was refused, with the reason. It is kept until the app edits the record again so that it is taken, or
-/// decides: ``SyncEngine/retry(_:changing:)``, ``SyncEngine/discard(_:)``.
+/// decides: ``SyncEngine/retry(_:changing:)``, ``SyncEngine/discard(_:)-(RejectedOperation)``.
 public struct RejectedOperation: Hashable, Sendable, Identifiable {
     /// An edit that waits, because it refers to a record whose insert was refused.
     public struct Dependant: Hashable, Sendable {
