@@ -56,7 +56,8 @@
                 throw ValidationError("Name a device's file, or a server's store with --store.")
             }
             guard file != nil || retry == nil else {
-                throw ValidationError("--retry is for a device's file: a server has no edits of its own.")
+                throw ValidationError(
+                    "--retry is for a device's file; a server's program has SyncServer.retryRejection.")
             }
             guard retry == nil || discard == nil else { throw ValidationError("Either --retry or --discard.") }
             guard values.isEmpty || retry != nil else { throw ValidationError("--set goes with --retry.") }

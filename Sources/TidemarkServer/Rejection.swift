@@ -62,6 +62,49 @@ extension SyncServer {
     }
 }
 
+extension SyncServer {
+    /// Makes a refused edit after all, with `changes` on top, as ``commit(to:_:)`` does it: the caller counts as a
+    /// service, and every device hears of it. The edit leaves the list; its author's device keeps its own entry.
+    ///
+    /// ```swift
+    /// for rejection in try await server.rejections() where rejection.code == "title_missing" {
+    ///     try await server.retryRejection(rejection.id, changing: ["title": "Untitled"])
+    /// }
+    /// ```
+    /// - Parameters:
+    ///   - id: its ``Rejection/id``.
+    ///   - changes: fields that take other values than were sent.
+    /// - Returns: whether it was on the list.
+    /// - Throws: ``CommitError`` where it cannot be made: its fields were too large to be kept, its record has only a
+    ///   temporary id, or a rule that includes commits refuses it still. It stays on the list then. Errors of the store
+    ///   pass through.
+    @discardableResult
+    public nonisolated(nonsending) func retryRejection(
+        _ id: Int64, changing changes: [String: Value] = [:]
+    ) async throws -> Bool {
+        let all = try await rejections(limit: configuration.rejectionLimit)
+        guard let rejection = all.first(where: { $0.id == id }) else { return false }
+        guard let record = RecordID(rejection.record), !TemporaryShape.matches(rejection.record) else {
+            throw CommitError(
+                code: RejectionCode.temporaryIDRefused,
+                detail: "The record has no id but its device's temporary one; the device has to send it again.")
+        }
+        guard let fields = rejection.fields else {
+            throw CommitError(
+                code: RejectionCode.recordTooLarge,
+                detail: "Fields of more than \(Rejection.fieldLimit) bytes were not kept; the device has them.")
+        }
+        try await commit(to: rejection.scope) { changeset in
+            if rejection.isDelete {
+                changeset.delete(rejection.entity, id: record)
+            } else {
+                changeset.upsert(rejection.entity, id: record, fields.merging(changes) { $1 })
+            }
+        }
+        return try await discardRejection(id)
+    }
+}
+
 /// A refused edit on its way into a store, and back.
 public struct StoredRejection: Hashable, Sendable {
     /// Its number, which the store gives it.

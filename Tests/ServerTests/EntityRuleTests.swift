@@ -227,6 +227,32 @@ struct RejectionTests {
         #expect(Set(later.map(\.id)).isDisjoint(with: [newest.id]))
     }
 
+    @Test("can be put right and made after all by the operator, and stay on the list where that cannot be")
+    func retried() async throws {
+        let rule = EntityRule("task", includingCommits: true) { edit in
+            edit.proposed["title"] == "" ? .reject(code: "title_missing", detail: "A task needs a title.") : .accept
+        }
+        let bench = try Bench(rules: [rule])
+        let long = String(repeating: "x", count: 20_000)
+        let answer = try await bench.exchange([
+            upsert(1, "a", #"{"title":"","n":1}"#), upsert(2, "b", #"{"title":"","text":"\#(long)"}"#),
+        ])
+        #expect(answer.statuses == ["rejected", "rejected"])
+        let numbers = try await bench.server.rejections().map(\.id)
+        let (large, small) = (try #require(numbers.first), try #require(numbers.last))
+        await #expect(throws: CommitError.self) { try await bench.server.retryRejection(small) }
+        await #expect(throws: CommitError.self) {
+            try await bench.server.retryRejection(large, changing: ["title": "B"])
+        }
+        #expect(try await bench.server.rejections().map(\.id) == numbers)
+        #expect(try await bench.server.retryRejection(small, changing: ["title": "A"]))
+        #expect(try await bench.contents().keys.sorted() == ["a"])
+        #expect(try await bench.contents()["a"]?["title"] as? String == "A")
+        #expect(try await bench.contents()["a"]?["n"] as? Int == 1)
+        #expect(try await bench.server.rejections().map(\.id) == [large])
+        #expect(try await !bench.server.retryRejection(small))
+    }
+
     @Test("are a bounded list of bounded entries")
     func bounded() async throws {
         let bench = try Bench(rejectionLimit: 5)
