@@ -38,7 +38,7 @@ struct AccessAgainTests {
         try await device.sql("UPDATE item SET w = 'b', title = 'away'")
         if kind == 1 {
             // The insert is on its way, so the row is leaving.
-            await device.wire.next { _, _ in throw Wire.Lost() }
+            await device.wire.loseRequest()
             _ = try? await device.sync(["w:b"])
             #expect(try await device.count("tidemark_parked WHERE leaving = 1") == 1)
         }
@@ -99,10 +99,7 @@ struct AccessAgainTests {
     func unanswered() async throws {
         let (world, device) = try await start()
         try await device.sql("INSERT INTO item (id, w, title) VALUES ('j', 'a', 'x'), ('k', 'a', 'x')")
-        await device.wire.next { request, inner in
-            _ = try await inner.send(request)
-            throw Wire.Lost()
-        }
+        await device.wire.loseAnswer()
         _ = try? await device.sync(["w:a"])
         try await device.sql("DELETE FROM item WHERE id = 'j'; UPDATE item SET w = 'b' WHERE id = 'k'")
         try await lose("w:a", world, device)

@@ -32,7 +32,7 @@ struct AccessTests {
     func lostAndRegained() async throws {
         let (world, device) = try await start()
         try await device.sql("UPDATE item SET title = 'sealed' WHERE id = 'i'")
-        await device.wire.next { _, _ in throw Wire.Lost() }
+        await device.wire.loseRequest()
         _ = try? await device.sync(["w:a"])
         try await device.sql(
             """
@@ -114,7 +114,7 @@ struct AccessTests {
     func betweenHalves() async throws {
         let (world, device) = try await start()
         try await device.sql("UPDATE item SET w = 'b' WHERE id = 'i'")
-        await device.wire.next { _, _ in throw Wire.Lost() }
+        await device.wire.loseRequest()
         _ = try? await device.sync(["w:b"])
         #expect(try await device.count("tidemark_parked WHERE leaving = 1") == 1)
         await world.withdrawn.insert("w:b")

@@ -61,10 +61,7 @@ struct AccountTests {
         try await device.sql("INSERT INTO note (id, title) VALUES ('n1', 'a'), ('n2', 'a'), ('n3', 'a')")
         try await device.sync()
         try await device.sql("UPDATE note SET title = 'sent' WHERE id = 'n1'")
-        await device.wire.next { request, inner in
-            _ = try await inner.send(request)
-            throw Wire.Lost()
-        }
+        await device.wire.loseAnswer()
         await #expect(throws: SyncError.self) { try await device.sync() }
         try await device.sql(
             """

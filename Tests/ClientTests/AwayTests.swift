@@ -57,10 +57,7 @@ struct AwayTests {
 
         // The server takes this one, and the device never hears of it.
         try await away.sql("UPDATE note SET title = 'sent' WHERE id = 'n1'")
-        await away.wire.next { request, inner in
-            _ = try await inner.send(request)
-            throw Wire.Lost()
-        }
+        await away.wire.loseAnswer()
         await #expect(throws: SyncError.self) { try await away.sync() }
         try await away.sql(
             """

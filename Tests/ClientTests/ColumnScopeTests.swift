@@ -84,7 +84,7 @@ struct ColumnScopeTests {
             "INSERT INTO item (id, w) VALUES " + (0..<9).map { "('i\($0)', 'a')" }.joined(separator: ","))
         try await device.sync()
         try await device.sql("UPDATE item SET title = 'sealed'")
-        await device.wire.next { _, _ in throw Wire.Lost() }
+        await device.wire.loseRequest()
         _ = try? await device.sync(["w:a"])
         #expect(try await device.count("tidemark_operation WHERE finished_at IS NULL") == 9)
         try await device.sql("UPDATE item SET w = 'b'; INSERT INTO item (id, w) VALUES ('last', 'b')")

@@ -44,7 +44,7 @@ struct CopiedFileTests {
         try await device.sql("INSERT INTO note(id, title) VALUES ('n1', 'a'), ('n2', 'a')")
         try await device.sync()
         try await device.sql("UPDATE note SET title = 'sealed' WHERE id = 'n1'")
-        await device.wire.next { _, _ in throw Wire.Lost() }
+        await device.wire.loseRequest()
         await #expect(throws: SyncError.self) { try await device.sync() }
         try await device.sql("UPDATE note SET title = 'marked' WHERE id = 'n2'")
         let backup = try await copy(of: device, as: "backup", server: server)
@@ -75,7 +75,7 @@ struct CopiedFileTests {
         try await first.sql("INSERT INTO note(id, title) VALUES ('n1', 'a'), ('n2', 'a')")
         try await first.sync()
         try await first.sql("UPDATE note SET title = 'both' WHERE id = 'n1'; INSERT INTO note(id) VALUES ('n4')")
-        await first.wire.next { _, _ in throw Wire.Lost() }
+        await first.wire.loseRequest()
         await #expect(throws: SyncError.self) { try await first.sync() }
         let second = try await copy(of: first, as: "second", server: server)
         let head = try await versions(server)
@@ -150,7 +150,7 @@ struct CopiedFileTests {
         try await first.sql("INSERT INTO note(id, title) VALUES ('n1', 'a')")
         try await first.sync()
         try await first.sql("UPDATE note SET title = 'b'")
-        await first.wire.next { _, _ in throw Wire.Lost() }
+        await first.wire.loseRequest()
         await #expect(throws: SyncError.self) { try await first.sync() }
         let second = try await copy(of: first, as: "second", server: server)
         for _ in 0..<3 { try await first.sync() }

@@ -38,6 +38,17 @@ actor Wire: Transport {
     /// What happens to the next exchange or push, behind those that have a step already.
     func next(_ step: @escaping Step) { steps.append(step) }
 
+    /// The next one never arrives.
+    func loseRequest() { next { _, _ in throw Lost() } }
+
+    /// The next one is done on the server, and nobody hears of it.
+    func loseAnswer() {
+        next { request, inner in
+            _ = try await inner.send(request)
+            throw Lost()
+        }
+    }
+
     /// The same for pages of a snapshot.
     func nextPage(_ step: @escaping Step) { pageSteps.append(step) }
 

@@ -31,10 +31,7 @@ struct EngineTests {
     func lostAnswer() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         try await device.sql("INSERT INTO note (id, title) VALUES ('n1', 'a')")
-        await device.wire.next { request, inner in
-            _ = try await inner.send(request)
-            throw Wire.Lost()
-        }
+        await device.wire.loseAnswer()
         let engine = try device.engine()
         let error = await #expect(throws: SyncError.self) { try await engine.syncNow() }
         #expect(error?.code == .networkUnavailable)
@@ -248,7 +245,7 @@ struct EngineTests {
         configuration.backoff.baseMilliseconds = 10
         configuration.backoff.jitterMilliseconds = 5
         configuration.breakerCoolDown = .milliseconds(50)
-        for _ in 0..<8 { await device.wire.next { _, _ in throw Wire.Lost() } }
+        for _ in 0..<8 { await device.wire.loseRequest() }
         try await device.sql("INSERT INTO note (id) VALUES ('n1')")
         let engine = try device.engine(configuration)
         let running = Task { try await engine.run() }

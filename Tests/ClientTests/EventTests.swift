@@ -100,10 +100,7 @@ struct EventTests {
     func lostAnswer() async throws {
         let device = try await device("a")
         try await device.sql("INSERT INTO audit (id) VALUES ('e1'), ('e2')")
-        await device.wire.next { request, inner in
-            _ = try await inner.send(request)
-            throw Wire.Lost()
-        }
+        await device.wire.loseAnswer()
         await #expect(throws: SyncError.self) { try await device.sync() }
         try await device.sync()
         #expect(try await log() == ["event e1", "event e2"])

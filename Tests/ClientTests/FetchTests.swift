@@ -176,10 +176,7 @@ struct FetchTests {
         let device = try await Device(Self.schema, tables: ["note"], server: server, in: directory)
         try await device.sync()
         try await device.sql("UPDATE note SET title = 'mine' WHERE id = 'n1'")
-        await device.wire.next { request, inner in
-            _ = try await inner.send(request)
-            throw Wire.Lost()
-        }
+        await device.wire.loseAnswer()
         await #expect(throws: SyncError.self) { try await device.sync() }
         let entry = try #require(try await device.seal().first)
         try await server.commit(to: "w:1") { $0.upsert("note", id: "n1", ["title": "theirs"]) }

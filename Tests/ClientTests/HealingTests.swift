@@ -31,10 +31,7 @@ struct HealingTests {
         try await a.sync()
         try await b.sync()
         try await a.sql("UPDATE note SET body = 'on its way' WHERE id = 'n1'")
-        await a.wire.next { request, inner in
-            _ = try await inner.send(request)
-            throw Wire.Lost()
-        }
+        await a.wire.loseAnswer()
         await #expect(throws: SyncError.self) { try await a.sync() }
         try await a.sql("UPDATE note SET body = 'not sent' WHERE id = 'm1'; INSERT INTO tag VALUES (8, 'not sent')")
         try await server.restore()
@@ -204,7 +201,7 @@ struct HealingTests {
         try await b.sync()
         // An edit under which rows of the lost part came, and one that a verdict of it was applied to.
         try await b.sql("UPDATE note SET body = 'mine'")
-        await b.wire.next { _, _ in throw Wire.Lost() }
+        await b.wire.loseRequest()
         await #expect(throws: SyncError.self) { try await b.sync() }
         try await server.restore()
         try await server.server.commit(to: "w:1") { $0.upsert("note", id: "n1", ["title": "new"]) }
@@ -230,7 +227,7 @@ struct HealingTests {
         var configuration = SyncConfiguration()
         (configuration.pageRange, configuration.firstPage) = (4...4, 4)
         await a.wire.next { request, inner in try await inner.send(request) }
-        await a.wire.next { _, _ in throw Wire.Lost() }
+        await a.wire.loseRequest()
         await #expect(throws: SyncError.self) { try await a.engine(configuration).syncNow() }
         #expect(try await a.count("tidemark_ahead") == 4)
         try await server.restore()

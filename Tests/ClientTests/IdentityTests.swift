@@ -52,10 +52,7 @@ struct IdentityTests {
         let device = try await Device.shop()
         try await device.sync()
         try await device.makeOrder(number(1))
-        await device.wire.next { request, inner in
-            _ = try await inner.send(request)
-            throw Wire.Lost()
-        }
+        await device.wire.loseAnswer()
         await #expect(throws: SyncError.self) { try await device.sync() }
         // What happens meanwhile is edited under the temporary id.
         try await device.sql(
@@ -72,10 +69,7 @@ struct IdentityTests {
         let device = try await Device.shop()
         try await device.sync()
         try await device.makeOrder(number(1))
-        await device.wire.next { request, inner in
-            _ = try await inner.send(request)
-            throw Wire.Lost()
-        }
+        await device.wire.loseAnswer()
         await #expect(throws: SyncError.self) { try await device.sync() }
         // The next exchange carries the page only: its operations are put back to where they were.
         await device.wire.next { request, inner in
@@ -231,10 +225,7 @@ struct IdentityTests {
         try await there.makeOrder(number(1))
         try await there.sql(#"UPDATE "order" SET title = 'theirs'"#)
         try await here.sync()
-        await there.wire.next { request, inner in
-            _ = try await inner.send(request)
-            throw Wire.Lost()
-        }
+        await there.wire.loseAnswer()
         await #expect(throws: SyncError.self) { try await there.sync() }
         try await there.sync()
         try await here.sync()

@@ -167,10 +167,7 @@ struct MoveTests {
         try await device.sql("INSERT INTO item (id, w, title) VALUES ('i', 'a', 'x'), ('j', 'a', 'x')")
         try await device.sync()
         try await device.sql("UPDATE item SET w = 'b'")
-        await device.wire.next { request, inner in
-            _ = try await inner.send(request)
-            throw Wire.Lost()
-        }
+        await device.wire.loseAnswer()
         _ = try? await device.sync(["w:b"])
         try await device.sql("UPDATE item SET w = 'c' WHERE id = 'i'; DELETE FROM item WHERE id = 'j'")
         for _ in 0..<2 { try await device.sync() }

@@ -171,10 +171,7 @@ struct PatchTests {
     func lostAnswer() async throws {
         let (here, there) = try await pair()
         try await replace(here, "Line 7:", "Line 7 (a):")
-        await here.wire.next { request, inner in
-            _ = try await inner.send(request)
-            throw Wire.Lost()
-        }
+        await here.wire.loseAnswer()
         await #expect(throws: SyncError.self) { try await here.sync() }
         try await replace(here, "Line 9:", "Line 9 (c):")
         try await here.sync()

@@ -43,7 +43,7 @@ struct RuleChangeTests {
         try await device.sql("INSERT INTO item (id, w, title) VALUES ('j', 'a', 'x')")
         try await engine(device, before, ["w:a"]).syncNow()
         try await device.sql("UPDATE item SET title = 'mine'")
-        await device.wire.next { _, _ in throw Wire.Lost() }
+        await device.wire.loseRequest()
         _ = try? await engine(device, before, ["w:a"]).syncNow()
         // Not sealed while the title has no verdict; then another record takes the value, and comes first.
         try await device.sql("UPDATE item SET slug = 's'")
@@ -74,7 +74,7 @@ struct RuleChangeTests {
         try await device.sql("INSERT INTO item (id, w, title) VALUES ('i', 'b', 'x')")
         try await engine(device, before, ["w:a"]).syncNow()
         try await device.sql("UPDATE item SET title = 'sealed'")
-        await device.wire.next { _, _ in throw Wire.Lost() }
+        await device.wire.loseRequest()
         _ = try? await engine(device, before, ["w:a"]).syncNow()
         for _ in 0..<2 { try await device.sync(["w:a", "w:b"]) }
         #expect(try await world.held("w:a")["i"]?["title"] == "sealed")
@@ -159,7 +159,7 @@ struct RuleChangeTests {
         try await device.sql("INSERT INTO item (id, title) VALUES ('i', 'x'), ('j', 'x')")
         try await engine(device, before, ["w:a", "w:b"]).syncNow()
         try await device.sql("UPDATE item SET title = 'sealed' WHERE id = 'i'")
-        await device.wire.next { _, _ in throw Wire.Lost() }
+        await device.wire.loseRequest()
         _ = try? await engine(device, before, ["w:a"]).syncNow()
         try await device.sql("UPDATE item SET title = 'not sealed' WHERE id = 'j'")
         for _ in 0..<2 { try await engine(device, after, ["w:a", "w:b"]).syncNow() }
@@ -182,7 +182,7 @@ struct RuleChangeTests {
         let device = try await world.device("d", scopes: ["w:a"])
         try await engine(device, .constant("w:a"), ["w:a"]).syncNow()
         try await device.sql("INSERT INTO item (id, title) VALUES ('i', 'x')")
-        await device.wire.next { _, _ in throw Wire.Lost() }
+        await device.wire.loseRequest()
         _ = try? await engine(device, .constant("w:a"), ["w:a"]).syncNow()
         #expect(try await device.count("tidemark_operation WHERE finished_at IS NULL") == 1)
         try await engine(device, .constant("w:b"), ["w:b"]).syncNow()

@@ -126,10 +126,7 @@ struct LostInsertTests {
         try await a.sql("INSERT INTO tag VALUES (2, 'answered')")
         try await a.sync()
         try await a.sql("INSERT INTO note (id, title) VALUES ('local-0123456789abcdef', 'unanswered')")
-        await a.wire.next { request, inner in
-            _ = try await inner.send(request)
-            throw Wire.Lost()
-        }
+        await a.wire.loseAnswer()
         await #expect(throws: SyncError.self) { try await a.sync() }
         try await server.restore()
         try await a.sync()

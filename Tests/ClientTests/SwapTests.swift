@@ -47,7 +47,7 @@ struct SwapTests {
             changes.upsert("note", id: "s1", ["body": "theirs"])
         }
         // Nothing can be pushed before the swap: what is drawn over the new rows is what was edited here.
-        await device.wire.next { _, _ in throw Wire.Lost() }
+        await device.wire.loseRequest()
         let engine = try device.engine(Base.small())
         await #expect(throws: SyncError.self) { try await engine.syncNow() }
         await device.wire.next { request, inner in
@@ -79,7 +79,7 @@ struct SwapTests {
             await device.wire.nextPage { request, inner in
                 if page == 0 {
                     try await device.sql("UPDATE note SET title = 'mine' WHERE id IN ('n1', 'n2')")
-                    await device.wire.next { _, _ in throw Wire.Lost() }
+                    await device.wire.loseRequest()
                 }
                 await seen.add(try await device.rows("SELECT title FROM note WHERE id IN ('n1', 'n2')"))
                 return try await inner.send(request)
@@ -142,7 +142,7 @@ struct SwapTests {
             #expect(try await device.count("note WHERE id = 'n7'") == 0)
             return try await inner.send(request)
         }
-        await device.wire.next { _, _ in throw Wire.Lost() }
+        await device.wire.loseRequest()
         await #expect(throws: SyncError.self) { try await engine.syncNow() }
         #expect(try await device.rows("SELECT complete FROM tidemark_scope") == ["15"])
         #expect(try await device.count("note WHERE id = 'n99'") == 1)
@@ -164,7 +164,7 @@ struct SwapTests {
         }
         await #expect(throws: SyncError.self) { try await engine.syncNow() }
         // Page, push, page, push: the record's table stands by then, the others do not.
-        for _ in 0..<2 { await device.wire.next { _, _ in throw Wire.Lost() } }
+        for _ in 0..<2 { await device.wire.loseRequest() }
         for _ in 0..<2 { await #expect(throws: SyncError.self) { try await engine.syncNow() } }
         #expect(try await device.rows("SELECT swapped FROM tidemark_bootstrap") == ["\"pair\""])
         try await engine.syncNow()

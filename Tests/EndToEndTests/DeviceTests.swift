@@ -12,19 +12,13 @@
 
     /// Real devices: SQLite files, the real client, real HTTP, and the command line.
     @Suite(.serialized) struct DeviceTests {
-        let folder: TemporaryFolder
-        init() throws { folder = try TemporaryFolder() }
+        let bench: CommandBench
+        init() throws { bench = try CommandBench() }
+
+        private var folder: TemporaryFolder { bench.folder }
 
         @discardableResult
-        private func sql(_ name: String, _ sql: String) throws -> [String] {
-            let database = try folder.database(name)
-            defer { try? database.close() }
-            return try database.write { db in
-                if sql.hasPrefix("SELECT") { return try String.fetchAll(db, sql: sql) }
-                try db.execute(sql: sql)
-                return []
-            }
-        }
+        private func sql(_ name: String, _ sql: String) throws -> [String] { try bench.sql(name, sql) }
 
         private func makeDevice(_ name: String) throws {
             try sql(
@@ -40,16 +34,10 @@
         private func sync(
             _ name: String, _ server: ServerProcess, _ token: String, _ more: [String] = []
         ) async throws -> (status: Int32, output: String, errors: String) {
-            let arguments = ["sync", folder.path(name), "--server", server.url] + more
-            return try await ChildProcess(ServeTests.command, arguments, environment: ["TIDEMARK_TOKEN": token])
-                .result()
+            try await bench.run(["sync", folder.path(name), "--server", server.url] + more, token: token)
         }
 
-        private func token() async throws -> String {
-            let arguments = ["token", "--store", "sqlite:" + folder.path("s"), "--sub", "ada", "--scope", "w:*=rw"]
-            let result = try await ChildProcess(ServeTests.command, arguments).result()
-            return result.output.trimmingCharacters(in: .whitespacesAndNewlines)
-        }
+        private func token() async throws -> String { try await bench.token() }
 
         @Test(.timeLimit(.minutes(1))) func twoFilesThroughTheCommandLine() async throws {
             try makeDevice("a")
