@@ -116,7 +116,10 @@ let package = Package(
             name: "ClientTests",
             dependencies: ["Tidemark", "TidemarkTesting", "TidemarkServer", "TidemarkSQLite"]
         ),
-        .testTarget(name: "ServerTests", dependencies: ["TidemarkServer", "TidemarkSQLite", "TidemarkCore"]),
+        .testTarget(
+            name: "ServerTests",
+            dependencies: ["TidemarkServer", "TidemarkSQLite", "TidemarkTesting", "TidemarkCore", "TidemarkWire"]
+        ),
         .testTarget(
             name: "ConvergenceTests",
             dependencies: [

@@ -51,7 +51,7 @@ class SQLiteScope: ScopeReader {
             sql: """
                 SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions, time, originals, kind
                 FROM change
-                WHERE scope = ? AND entity = ? AND record = ? ORDER BY version DESC LIMIT 1
+                WHERE scope = ? AND entity = ? AND record = ? AND superseded_by IS NULL ORDER BY version DESC LIMIT 1
                 """)
         let row = try Row.fetchOne(statement, arguments: [id, entity, record.text])
         let newest = row.map(stored)
@@ -81,7 +81,7 @@ class SQLiteScope: ScopeReader {
         let statement = try db.cachedStatement(
             sql: """
                 SELECT version, kind, time, entity, record, payload FROM change
-                WHERE scope = ? AND entity = ? AND record = ? ORDER BY version DESC LIMIT 1
+                WHERE scope = ? AND entity = ? AND record = ? AND superseded_by IS NULL ORDER BY version DESC LIMIT 1
                 """)
         try visitRows(statement, [id, entity, record.text]) { change in
             visit(change)

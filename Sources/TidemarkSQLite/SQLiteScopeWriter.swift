@@ -23,7 +23,7 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         if row.kind.supersedes {
             try digests.replace(
                 row.entity, row.record, try livePayload(row, of: id), with: row.kind == .upsert ? row.payload : nil
-            ) { try digest(of: row.entity) }
+            ) { try super.digest(of: row.entity) }
             let supersede = try db.cachedStatement(
                 sql: """
                     UPDATE change SET superseded_by = ?, superseded_at = ?
@@ -75,7 +75,6 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
 
     func store(_ verdict: StoredVerdict, _ lane: LaneName, _ number: Int64, at moment: Int64) throws {
         let laneID = try lanes[lane]?.id ?? laneRow(lane)?.id ?? createLane(lane, at: moment)
-        lanes[lane] = (laneID, number, moment)
         let statement = try db.cachedStatement(
             sql: """
                 INSERT INTO verdict (lane, number, digest, members, version, base_number, took_effect)
@@ -85,6 +84,7 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
             laneID, number, Data(verdict.digest), Data(verdict.members), verdict.version, verdict.baseNumber,
             verdict.tookEffect,
         ])
+        lanes[lane] = (laneID, number, moment)
     }
 
     private func createLane(_ lane: LaneName, at moment: Int64) throws -> Int64 {
@@ -96,6 +96,28 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
 
     /// Includes what this transaction has stored.
     override func lane(_ lane: LaneName) throws -> Int64 { try lanes[lane]?.number ?? super.lane(lane) }
+
+    override func lanes(of device: DeviceName, limit: Int) throws -> [(lane: String, number: Int64)] {
+        try settleLanes()
+        return try super.lanes(of: device, limit: limit)
+    }
+
+    override func unheard(devicesBefore: Int64, lanesBefore: Int64) throws -> (devices: Int, lanes: Int) {
+        try settleLanes()
+        return try super.unheard(devicesBefore: devicesBefore, lanesBefore: lanesBefore)
+    }
+
+    /// Writes down how far the lanes have come, for one who looks at more than one of them.
+    private func settleLanes() throws {
+        let advance = try db.cachedStatement(sql: "UPDATE lane SET number = ?, seen_at = ? WHERE id = ?")
+        for lane in lanes.values { try advance.execute(arguments: [lane.number, lane.moment, lane.id]) }
+        lanes = [:]
+    }
+
+    /// Includes the rows that this transaction has appended.
+    override func digest(of entity: String) throws -> [UInt8]? {
+        try digests.stored(of: entity) ?? super.digest(of: entity)
+    }
 
     func keep(_ rejection: StoredRejection, limit: Int) throws { try Rejections.keep(db, rejection, limit: limit) }
 
@@ -117,6 +139,7 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
 
     func forget(devicesBefore: Int64, lanesBefore: Int64, limit: Int) throws -> (devices: Int, lanes: Int) {
         guard let id else { return (0, 0) }
+        try settleLanes()
         return try Devices.forget(db, scope: id, devicesBefore: devicesBefore, lanesBefore: lanesBefore, limit: limit)
     }
 
@@ -145,8 +168,7 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
 
     /// Writes the scope's row and its lanes once, however many rows were appended.
     func finish() throws {
-        let advance = try db.cachedStatement(sql: "UPDATE lane SET number = ?, seen_at = ? WHERE id = ?")
-        for lane in lanes.values { try advance.execute(arguments: [lane.number, lane.moment, lane.id]) }
+        try settleLanes()
         guard isChanged, let id else { return }
         let keep = try db.cachedStatement(
             sql: """

@@ -73,29 +73,37 @@ public final class SQLiteStore: ChangeStore {
 
     /// Reads names along their index.
     public func scopes(after scope: Scope?, limit: Int) async throws -> [Scope] {
-        try await pool.read { db in
-            try String.fetchAll(
-                db, sql: "SELECT name FROM scope WHERE name > ? ORDER BY name LIMIT ?",
-                arguments: [scope?.name ?? "", limit]
-            ).compactMap { Scope($0) }
+        try await Unavailability.told {
+            try await pool.read { db in
+                try String.fetchAll(
+                    db, sql: "SELECT name FROM scope WHERE name > ? ORDER BY name LIMIT ?",
+                    arguments: [scope?.name ?? "", limit]
+                ).compactMap { Scope($0) }
+            }
         }
     }
 
     /// Reads the time that was kept.
     public func ageClock() async throws -> Int64? {
-        try await pool.read { db in try Int64.fetchOne(db, sql: "SELECT value FROM meta WHERE key = 'age_clock'") }
+        try await Unavailability.told {
+            try await pool.read { db in try Int64.fetchOne(db, sql: "SELECT value FROM meta WHERE key = 'age_clock'") }
+        }
     }
 
     /// Keeps the time with the store, so that every server on it ages history alike.
     public func setAgeClock(_ moment: Int64) async throws {
-        try await pool.write { db in
-            try db.execute(sql: "INSERT OR REPLACE INTO meta VALUES ('age_clock', ?)", arguments: [moment])
+        try await Unavailability.told {
+            try await pool.write { db in
+                try db.execute(sql: "INSERT OR REPLACE INTO meta VALUES ('age_clock', ?)", arguments: [moment])
+            }
         }
     }
 
     /// Reads the bounded list.
     public func rejections(in scope: Scope?, limit: Int) async throws -> [StoredRejection] {
-        try await pool.read { db in try Rejections.newest(db, in: scope, limit: limit) }
+        try await Unavailability.told {
+            try await pool.read { db in try Rejections.newest(db, in: scope, limit: limit) }
+        }
     }
 
     /// Removes one row of the bounded list.

@@ -20,16 +20,17 @@ public protocol ChangeStore: Sendable {
         _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result
 
-    /// Removes at most `limit` rows that were superseded before a moment (milliseconds since 1970), and raises each
-    /// scope's sweep floor first. Returns how many rows went.
+    /// Removes at most `limit` rows that were superseded before a moment (milliseconds since 1970; a row is superseded
+    /// at the moment given with its successor), the first of them first, and raises each scope's sweep floor before.
+    /// Returns how many rows went.
     func sweep(supersededBefore moment: Int64, limit: Int) async throws -> Int
 
     /// The names of at most `limit` scopes behind one, in the order of their bytes.
     func scopes(after scope: Scope?, limit: Int) async throws -> [Scope]
 
     /// The time by which history ages, as it was kept last, in milliseconds since 1970. Until it is kept for the first
-    /// time it is that of the first write: a clock that jumps before anybody looks must not make everything old.
-    /// `nil` for a store that nobody wrote to.
+    /// time it is that of the first write of a row, a verdict or an id: a clock that jumps before anybody looks must
+    /// not make everything old. `nil` for a store that nobody wrote to.
     func ageClock() async throws -> Int64?
 
     /// Keeps the time by which history ages.
@@ -57,7 +58,8 @@ public protocol ScopeReader {
     /// The scope's head, floors and incarnations; all zero for a scope that nobody wrote to.
     var state: ScopeState { get }
 
-    /// The newest row of a record, tombstones included; `nil` for one that never was.
+    /// The newest row of a record, tombstones included; `nil` for one that never was, or whose tombstone is gone: a row
+    /// that is superseded is never the newest.
     func newest(entity: String, record: RecordID) throws -> StoredRecord?
 
     /// The row of a record that was live as of a version, while the store keeps it; without payload for a tombstone.
@@ -66,12 +68,12 @@ public protocol ScopeReader {
     /// Visits the newest row of a record, whatever it is; does nothing for a record that never was.
     func newest(entity: String, record: RecordID, _ visit: (BorrowedChange) -> Void) throws
 
-    /// The digest that is kept of an entity's live records, as the store was given it; `nil` where no row of the
-    /// entity was ever appended. It belongs to `state.head`.
+    /// The digest that is kept of an entity's live records, as the store was given it; `nil` where no state of a record
+    /// of the entity was ever appended. It belongs to `state.head`.
     func digest(of entity: String) throws -> [UInt8]?
 
     /// Visits rows with a version in (`position`, `horizon`] that are live as of `horizon`, in version order, without
-    /// tombstones at or below `tombstonesAfter`, until `visit` answers `false`.
+    /// tombstones and idmaps at or below `tombstonesAfter`, until `visit` answers `false`.
     func changes(
         after position: Version, through horizon: Version, tombstonesAfter: Version,
         _ visit: (BorrowedChange) -> Bool
@@ -102,7 +104,7 @@ public protocol ScopeReader {
 
     /// Looks at rows with a version in (`version`, `last`] in their order, at most `limit` of them, as long as they
     /// were committed before a moment. Answers the version of the last that was (`version` itself where there is none),
-    /// and how many of them are deletions and events.
+    /// and how many of them `expire(through:)` would remove.
     func aged(
         after version: Version, through last: Version, before moment: Int64, limit: Int
     ) throws -> (through: Version, rows: Int)
@@ -148,10 +150,11 @@ public protocol ScopeWriter: ScopeReader {
     /// Keeps a refused edit for the operator, and of all that are kept, in whatever scope, about the `limit` newest.
     func keep(_ rejection: StoredRejection, limit: Int) throws
 
-    /// Remembers a device. A standing without a version leaves the one that is known.
+    /// Remembers a device, in a scope that was written to. A standing without a version leaves the one that is known.
     func note(_ standing: DeviceStanding, of device: DeviceName) throws
 
-    /// Raises the retention floor to a version, then removes deletions and events from the former floor up to there.
+    /// Raises the retention floor to a version, then removes deletions, events and idmaps from the former floor up to
+    /// there. Does nothing where the floor stands there or above.
     func expire(through version: Version) throws
 
     /// Forgets devices that were last heard of before a moment, with the verdicts kept for them, and lanes that were
@@ -222,7 +225,8 @@ public enum RowKind: Int64, Hashable, Sendable, CaseIterable {
     case upsert = 0
     /// A tombstone.
     case delete = 1
-    /// An entry of an events entity; never superseded.
+    /// An entry of an events entity; no other takes its place. (A state does, under the same name: an entity may be
+    /// declared anew.)
     case event = 2
     /// What a device's temporary id stands for. It belongs to no entity, is never superseded, and is of use as long as
     /// a tombstone is.

@@ -33,6 +33,9 @@ package struct DigestKeeper {
     /// The digests of the entities that were touched, to be stored.
     package var stored: [(entity: String, sums: [UInt8])] { kept.map { ($0.key, $0.value.digest.stored()) } }
 
+    /// One entity's digest as it would be stored now; `nil` where it was not touched.
+    package func stored(of entity: String) -> [UInt8]? { kept[entity]?.digest.stored() }
+
     private static func load(_ entity: String, _ load: () throws -> [UInt8]?) throws -> Kept {
         let digest = try load().map { try EntityDigest(kept: $0) } ?? EntityDigest()
         return Kept(prefix: CellHash.prefix(entity.utf8), digest: digest)

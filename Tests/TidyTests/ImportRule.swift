@@ -36,6 +36,7 @@ enum ImportRule {
             ],
             "TidemarkTesting": [
                 "Tidemark", "TidemarkServer", "TidemarkSQLite", "TidemarkCore", "TidemarkWire", "GRDB", "Foundation",
+                "Synchronization",
             ],
         ]
         // The roof stands on everything.

@@ -1,0 +1,78 @@
+import TidemarkServer
+
+extension MemoryScope {
+    func append(_ row: NewRow, at moment: Int64) throws -> Version {
+        let place = create(at: moment)
+        begin(in: place)
+        let key = RecordKey(row.entity, row.record)
+        let (version, lastTime) = (log.scopes[place].state.head + 1, log.scopes[place].lastTime)
+        let former = row.kind.supersedes ? try supersede(key, with: row, in: place) : []
+        undo {
+            $0.log.scopes[place].rows.removeLast()
+            for version in former { $0.log.scopes[place].rows.mark(version, supersededBy: nil, at: nil) }
+            $0.log.scopes[place].state.head = version - 1
+            $0.log.scopes[place].lastTime = lastTime
+        }
+        for former in former { log.scopes[place].rows.mark(former, supersededBy: version, at: moment) }
+        log.made += 1
+        log.scopes[place].lastTime = max(moment, lastTime + 1)
+        log.scopes[place].state.head = version
+        log.scopes[place].rows.append(
+            MemoryRow(
+                version: version, key: key, kind: row.kind, time: log.scopes[place].lastTime, payload: row.payload,
+                fieldVersions: row.fieldVersions, originals: row.originals, place: log.made))
+        return version
+    }
+
+    /// Takes the record's live row out of the digest and the new one in. Answers the versions that it takes the place
+    /// of: of an entity that held events once there may be several.
+    private func supersede(_ key: RecordKey, with row: NewRow, in place: Int) throws -> [Version] {
+        let rows = log.scopes[place].rows
+        let former = rows.versions(of: key).map { rows[$0] }.filter { $0.supersededBy == nil }
+        let live = former.last { $0.kind == .upsert }
+        try digests.replace(row.entity, row.record, live?.payload, with: row.kind == .upsert ? row.payload : nil) {
+            log.scopes[place].digests[row.entity]
+        }
+        return former.map(\.version)
+    }
+
+    /// The first row of this opening in the scope: from here on versions are this incarnation's.
+    private func begin(in place: Int) {
+        let state = log.scopes[place].state
+        guard !state.incarnations.contains(where: { $0.id == incarnation }) else { return }
+        undo { $0.log.scopes[place].state.incarnations.removeLast() }
+        log.scopes[place].state.incarnations.append((incarnation, state.head))
+    }
+
+    func expire(through version: Version) throws {
+        guard let place, version > log.scopes[place].state.retentionFloor else { return }
+        let (floor, rows) = (log.scopes[place].state.retentionFloor, log.scopes[place].rows)
+        undo {
+            $0.log.scopes[place].state.retentionFloor = floor
+            $0.log.scopes[place].rows = rows
+        }
+        log.scopes[place].state.retentionFloor = version
+        log.scopes[place].rows.removeAll { $0.version > floor && $0.version <= version && $0.kind != .upsert }
+    }
+}
+
+extension MemoryLog {
+    /// Removes superseded rows, those first that were superseded first.
+    mutating func sweep(supersededBefore moment: Int64, limit: Int) -> Int {
+        var old: [(at: Int64, made: Int, place: Int, row: MemoryRow)] = []
+        for (place, scope) in scopes.enumerated() {
+            for row in scope.rows.all {
+                if let at = row.supersededAt, at < moment { old.append((at, row.place, place, row)) }
+            }
+        }
+        old.sort { ($0.at, $0.made) < ($1.at, $1.made) }
+        let gone = old.prefix(max(0, limit))
+        for (place, gone) in Dictionary(grouping: gone, by: \.place) {
+            let floor = gone.compactMap(\.row.supersededBy).max() ?? 0
+            scopes[place].state.sweepFloor = max(scopes[place].state.sweepFloor, floor)
+            let versions = Set(gone.map(\.row.version))
+            scopes[place].rows.removeAll { versions.contains($0.version) }
+        }
+        return gone.count
+    }
+}

@@ -1,0 +1,43 @@
+import TidemarkServer
+
+extension MemoryScope {
+    func id(for name: TemporaryName) throws -> RecordID? { log.aliases[name]?.record }
+
+    func assignment(of record: RecordID, entity: String) throws -> AssignmentPlace? {
+        var place: AssignmentPlace?
+        for (name, alias) in log.aliases where name.entity == entity && alias.record == record {
+            if alias.scope == self.name { return .here }
+            place = .elsewhere
+        }
+        return place
+    }
+
+    func store(_ id: RecordID, for name: TemporaryName, at moment: Int64) throws {
+        _ = create(at: moment)
+        guard log.aliases[name] == nil else { throw AlreadyStored(description: "\(name.id) stands for something.") }
+        undo { $0.log.aliases[name] = nil }
+        log.aliases[name] = MemoryLog.Alias(record: id, scope: self.name, made: moment)
+    }
+
+    func lastNumber(of entity: String) throws -> Int64 { log.numbers[entity] ?? 0 }
+
+    func setLastNumber(_ number: Int64, of entity: String) throws {
+        let former = log.numbers[entity]
+        undo { $0.log.numbers[entity] = former }
+        log.numbers[entity] = number
+    }
+
+    func keep(_ rejection: StoredRejection, limit: Int) throws {
+        var kept = rejection
+        kept.id = log.lastRejection + 1
+        log.lastRejection = kept.id
+        log.rejections.append(kept)
+        let gone = Array(log.rejections.prefix { $0.id <= kept.id - Int64(limit) })
+        log.rejections.removeFirst(gone.count)
+        undo {
+            $0.log.rejections.insert(contentsOf: gone, at: 0)
+            $0.log.rejections.removeLast()
+            $0.log.lastRejection -= 1
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import Synchronization
+public import TidemarkServer
+
+/// A server's log in memory, for tests: the real engine runs on it, and it behaves as a store on disk does in all that
+/// can be seen through ``ChangeStore``. What it holds is gone with it, unless a ``Backup`` was taken.
+///
+/// It has no clock and no randomness of its own: the same calls after the same seed give the same answers, so a test
+/// that failed fails again. Everything is done at once, on the caller's thread; on the type itself nothing needs an
+/// `await`.
+///
+/// ```swift
+/// let server = SyncServer(store: MemoryStore())
+/// let transport = InProcessTransport(to: server) { _ in .readWrite(as: "ada") }
+/// ```
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+public final class MemoryStore: ChangeStore {
+    /// Derived from the seed of the store's first opening, and kept in its backups.
+    public let tokenKey: [UInt8]
+    private let incarnation: Int64
+    private let log: Mutex<MemoryLog>
+
+    /// Makes an empty store.
+    ///
+    /// - Parameter seed: what its token key and the id of its incarnation are derived from. Stores that are not to take
+    ///   each other's tokens need different ones.
+    public init(seed: UInt64 = 1) {
+        var generator = SplitMix64(seed: seed)
+        incarnation = Self.incarnation(from: &generator)
+        tokenKey = (0..<4).flatMap { _ in
+            let word = generator.next()
+            return stride(from: 0, to: 64, by: 8).map { UInt8(truncatingIfNeeded: word >> $0) }
+        }
+        log = Mutex(MemoryLog())
+    }
+
+    /// Opens a store as it was when a backup was taken: the same token key and history, in a new incarnation, as when a
+    /// file is opened again.
+    ///
+    /// - Parameters:
+    ///   - backup: the store as it was.
+    ///   - seed: what the id of the new incarnation is derived from. Each opening needs one of its own: by its
+    ///     incarnations two stores are told apart that went on from one backup.
+    public convenience init(_ backup: Backup, seed: UInt64) {
+        var generator = SplitMix64(seed: seed)
+        var incarnation = Self.incarnation(from: &generator)
+        while backup.log.knows(incarnation: incarnation) { incarnation = Self.incarnation(from: &generator) }
+        self.init(tokenKey: backup.tokenKey, incarnation: incarnation, log: backup.log)
+    }
+
+    private init(tokenKey: [UInt8], incarnation: Int64, log: MemoryLog) {
+        self.tokenKey = tokenKey
+        self.incarnation = incarnation
+        self.log = Mutex(log)
+    }
+
+    private static func incarnation(from generator: inout SplitMix64) -> Int64 {
+        Int64.random(in: 1...Int64.max, using: &generator)
+    }
+
+    /// Reads what the store held when the call came; others may write meanwhile.
+    public func read<Result: Sendable>(
+        _ scope: Scope, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
+    ) throws -> Result {
+        let seen = log.withLock { $0 }
+        return try body(MemoryScope(scope, in: seen, incarnation: incarnation))
+    }
+
+    /// Writes at once; other calls wait.
+    public func write<Result: Sendable>(
+        _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
+    ) throws -> Result {
+        try change { log in
+            // Moved into the writer and back: a second reference would copy what is written to.
+            let writer = MemoryScope(scope, in: log, incarnation: incarnation)
+            log = MemoryLog()
+            defer { log = writer.log }
+            let result = try writer.attempt { try body(writer) }
+            writer.finish()
+            return result
+        }
+    }
+
+    func look<Result: Sendable>(_ body: (MemoryLog) throws -> Result) rethrows -> Result {
+        try body(log.withLock { $0 })
+    }
+
+    func change<Result: Sendable>(_ body: (inout MemoryLog) throws -> Result) rethrows -> Result {
+        try log.withLock { try body(&$0) }
+    }
+}

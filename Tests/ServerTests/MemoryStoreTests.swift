@@ -1,0 +1,74 @@
+import Testing
+import TidemarkTesting
+import TidemarkWire
+
+@testable import TidemarkServer
+
+@Suite("A store in memory")
+struct MemoryStoreTests {
+    @Test("Is the same for the same seed, and another for another")
+    func seeds() throws {
+        func incarnation(_ store: MemoryStore) throws -> Int64 {
+            try store.write("s") { writer in
+                _ = try writer.append(.upsert("a"), at: 1)
+                return writer.state.incarnations[0].id
+            }
+        }
+        #expect(MemoryStore(seed: 5).tokenKey == MemoryStore(seed: 5).tokenKey)
+        #expect(MemoryStore(seed: 5).tokenKey != MemoryStore(seed: 6).tokenKey)
+        #expect(Set(MemoryStore().tokenKey).count > 8)
+        #expect(try incarnation(MemoryStore(seed: 5)) == incarnation(MemoryStore(seed: 5)))
+        #expect(try incarnation(MemoryStore(seed: 5)) != incarnation(MemoryStore(seed: 6)))
+    }
+
+    @Test("A backup is the store as it was, and opening it is a new incarnation whatever the seed", arguments: [1, 2])
+    func backups(seed: UInt64) async throws {
+        let store = MemoryStore(seed: 1)
+        _ = try store.write("s") { try $0.append(.upsert("a", #"{"n":1}"#), at: 1) }
+        let backup = store.backup()
+        let before = try await store.portrait()
+        _ = try store.write("s") { try $0.append(.upsert("a", #"{"n":2}"#), at: 2) }
+        _ = try store.write("other") { try $0.append(.upsert("a"), at: 2) }
+        let after = try await store.portrait()
+        let restored = MemoryStore(backup, seed: seed)
+        #expect(restored.tokenKey == store.tokenKey)
+        #expect(try await restored.portrait() == before)
+        #expect(try restored.write("s") { try $0.append(.upsert("b"), at: 3) } == 2)
+        #expect(try await store.portrait() == after)
+        #expect(try await MemoryStore(backup, seed: 9).portrait() == before)
+        let incarnations = try restored.read("s") { $0.state.incarnations }
+        #expect(incarnations.map(\.start) == [0, 1])
+        #expect(incarnations[0].id != incarnations[1].id)
+    }
+
+    @Test("Shows its log to one who checks it, superseded rows too")
+    func log() throws {
+        let store = MemoryStore()
+        _ = try store.write("s") { writer in
+            _ = try writer.append(.upsert("a", #"{"n":1}"#), at: 10)
+            _ = try writer.append(.delete("a", madeOn: 7), at: 20)
+            _ = try writer.append(.event("e", "[]"), at: 30)
+            return try writer.append(.delete("b"), at: 30)
+        }
+        _ = try store.write("A") { try $0.append(.idmap("1"), at: 1) }
+        let log = store.log(of: "s")
+        #expect(log.map(\.version) == [1, 2, 3, 4])
+        #expect(log.map(\.entity) == ["task", "task", "audit", "task"])
+        #expect(log.map(\.record) == ["a", "a", "e", "b"])
+        #expect(log.map(\.kind) == [.upsert, .delete, .event, .delete])
+        #expect(log.map(\.payload) == [Array(#"{"n":1}"#.utf8), Array("7".utf8), Array("[]".utf8), nil])
+        #expect(log.map(\.time) == [10, 20, 30, 31])
+        #expect(log.map(\.supersededBy) == [2, nil, nil, nil])
+        #expect(store.scopes() == ["A", "s"])
+        #expect(store.log(of: "none").isEmpty)
+    }
+
+    @Test("Its numbers are those of the published generator")
+    func generator() {
+        var generator = SplitMix64(seed: 1_234_567)
+        #expect(
+            (0..<3).map { _ in generator.next() } == [
+                6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423,
+            ])
+    }
+}

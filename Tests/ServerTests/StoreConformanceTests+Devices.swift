@@ -1,0 +1,106 @@
+import Testing
+import TidemarkWire
+
+@testable import TidemarkServer
+
+extension StoreConformanceTests {
+    @Test(
+        "A lane comes as far as it was last stored, and keeps its mark without its verdicts",
+        arguments: StoreKind.allCases)
+    func lanes(kind: StoreKind) async throws {
+        let bench = try StoreBench(kind)
+        let verdict = StoredVerdict(
+            digest: [9, 0, 255], members: Array("{}".utf8), version: nil, baseNumber: 3, tookEffect: false)
+        try await bench.write { writer throws in
+            for number in 1...4 as ClosedRange<Int64> { try writer.store(.applied(number), .test, number, at: 10) }
+            try writer.store(verdict, .test, 7, at: 20)
+        }
+        try await bench.write { try $0.forgetVerdicts(.test, through: 3) }
+        try await bench.read { reader throws in
+            #expect(try reader.lane(.test) == 7)
+            #expect(
+                try (1...8).map { try reader.verdict(.test, $0) != nil } == [
+                    false, false, false, true, false, false, true, false,
+                ])
+            #expect(try reader.verdict(.test, 4) == .applied(4))
+            #expect(try reader.verdict(.test, 7) == verdict)
+            #expect(try reader.lane(.test("lane-bbbb")) == 0)
+        }
+        try await bench.write { try $0.forgetVerdicts(.test, through: 9) }
+        #expect(try await bench.read { try $0.lane(.test) } == 7)
+        #expect(try await bench.read("other") { try $0.lane(.test) } == 0)
+    }
+
+    @Test("A device's lanes come the last used first, and no more than asked for", arguments: StoreKind.allCases)
+    func laneOrder(kind: StoreKind) async throws {
+        let bench = try StoreBench(kind)
+        for (lane, moment) in [("lane-1", 10), ("lane-2", 30), ("lane-3", 20), ("lane-4", 5)] as [(String, Int64)] {
+            try await bench.write { try $0.store(.applied(1), .test(lane), moment, at: moment) }
+        }
+        try await bench.write { try $0.store(.applied(1), .test("lane-x", of: .test("device-bbbb")), 1, at: 99) }
+        @Sendable func lanes(_ limit: Int, _ reader: any ScopeReader) throws -> [String] {
+            try reader.lanes(of: .test, limit: limit).map { "\($0.lane) \($0.number)" }
+        }
+        try await bench.read { reader throws in
+            #expect(try lanes(9, reader) == ["lane-2 30", "lane-3 20", "lane-1 10", "lane-4 5"])
+            #expect(try lanes(2, reader) == ["lane-2 30", "lane-3 20"])
+        }
+        try await bench.write { writer throws in
+            try writer.store(.applied(1), .test("lane-1"), 40, at: 40)
+            try writer.store(.applied(1), .test("lane-5"), 1, at: 25)
+            #expect(try lanes(3, writer) == ["lane-1 40", "lane-2 30", "lane-5 1"])
+        }
+        #expect(try await bench.read { try lanes(3, $0) } == ["lane-1 40", "lane-2 30", "lane-5 1"])
+    }
+
+    @Test("Names are what their bytes are: nobody speaks for one who is written alike", arguments: StoreKind.allCases)
+    func names(kind: StoreKind) async throws {
+        let bench = try StoreBench(kind)
+        let (one, two) = (StoreNames.devices[2], StoreNames.devices[3])
+        #expect(one.principal == two.principal)
+        #expect(one != two)
+        let (first, second) = (LaneName.test("lane-1", of: one), LaneName.test("lane-1", of: two))
+        let temporaries = [one, two].map {
+            TemporaryName(principal: $0.principal, client: $0.client, entity: "task", id: "-1")
+        }
+        try await bench.write { writer throws in
+            try writer.store(.applied(1), first, 1, at: 10)
+            #expect(try writer.lane(second) == 0)
+            try writer.store(.applied(2), second, 1, at: 10)
+            try writer.store("7", for: temporaries[0], at: 10)
+            try writer.store("8", for: temporaries[1], at: 10)
+            try writer.note(DeviceStanding(version: 1, seen: 1), of: one)
+            #expect(try writer.standing(of: two) == nil)
+        }
+        try await bench.read { reader throws in
+            #expect(try reader.verdict(first, 1) == .applied(1))
+            #expect(try reader.verdict(second, 1) == .applied(2))
+            #expect(try temporaries.map { try reader.id(for: $0) } == ["7", "8"])
+        }
+    }
+
+    @Test(
+        "A device is known from its last word on, and keeps its version without a new one",
+        arguments: StoreKind.allCases)
+    func devices(kind: StoreKind) async throws {
+        let bench = try StoreBench(kind)
+        let (one, two, three) = (DeviceName.test("device-1"), DeviceName.test("device-2"), DeviceName.test("device-3"))
+        try await bench.append(.upsert("a"))
+        try await bench.write { writer throws in
+            try writer.note(DeviceStanding(version: nil, seen: 10), of: one)
+            #expect(try writer.slowest() == nil)
+            try writer.note(DeviceStanding(version: 7, seen: 20), of: two)
+            try writer.note(DeviceStanding(version: 5, seen: 30), of: three)
+        }
+        try await bench.write { try $0.note(DeviceStanding(version: nil, seen: 40), of: two) }
+        try await bench.read { reader throws in
+            #expect(try reader.standing(of: one) == DeviceStanding(version: nil, seen: 10))
+            #expect(try reader.standing(of: two) == DeviceStanding(version: 7, seen: 40))
+            #expect(try reader.slowest() == 5)
+        }
+        // A device that was restored holds on to less than before.
+        try await bench.write { try $0.note(DeviceStanding(version: 2, seen: 50), of: two) }
+        #expect(try await bench.read { try $0.slowest() } == 2)
+        #expect(try await bench.read("other") { try $0.slowest() } == nil)
+    }
+}
