@@ -132,12 +132,11 @@ static void image_node(const fd_node *node, fd_bytes *image, int keeps_all, uint
     }
 }
 
-faultdisk *faultdisk_image(faultdisk *disk, uint64_t seed, unsigned traits) {
-    uint64_t state = seed;
+static faultdisk *picture(faultdisk *disk, uint64_t state, unsigned traits, int turns_off) {
     faultdisk *image = faultdisk_new(traits);
     int keeps_writes = (traits & FAULTDISK_KEEPS_WRITES) != 0;
     pthread_mutex_lock(&disk->mutex);
-    fd_off(disk);
+    if (turns_off) fd_off(disk);
     for (fd_name *name = disk->names; name; name = name->next) {
         int step = keeps_writes ? name->steps : (int)(roll(&state) % (uint64_t)(name->steps + 1));
         fd_node *node = step ? name->step[step - 1] : name->durable;
@@ -152,4 +151,10 @@ faultdisk *faultdisk_image(faultdisk *disk, uint64_t seed, unsigned traits) {
     fd_sync_directory(image);
     pthread_mutex_unlock(&image->mutex);
     return image;
+}
+
+faultdisk *faultdisk_image(faultdisk *disk, uint64_t seed, unsigned traits) { return picture(disk, seed, traits, 1); }
+
+faultdisk *faultdisk_copy(faultdisk *disk, unsigned traits) {
+    return picture(disk, 0, traits | FAULTDISK_KEEPS_WRITES, 0);
 }

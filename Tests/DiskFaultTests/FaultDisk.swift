@@ -89,4 +89,9 @@ final class FaultDisk: @unchecked Sendable {
     func image(_ seed: UInt64, _ traits: Traits = []) -> FaultDisk {
         FaultDisk(handle: faultdisk_image(handle, seed, traits.rawValue))
     }
+
+    /// A disk with the same files, made while nobody writes.
+    func copy(_ traits: Traits = []) -> FaultDisk {
+        FaultDisk(handle: faultdisk_copy(handle, traits.rawValue))
+    }
 }

@@ -23,4 +23,9 @@ enum Amount {
     static func named(_ name: String, or ordinary: Int) -> Int {
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? ordinary
     }
+
+    static func word(_ name: String) -> String? { ProcessInfo.processInfo.environment[name] }
+
+    /// Figures of long runs.
+    static func tell(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
 }

@@ -75,4 +75,7 @@ const char *faultdisk_failed_call(faultdisk *disk);
 // between; and names that were made or deleted without a sync of their directory.
 faultdisk *faultdisk_image(faultdisk *disk, uint64_t seed, unsigned traits);
 
+// A disk with the same files, while nothing is being written; the old one goes on.
+faultdisk *faultdisk_copy(faultdisk *disk, unsigned traits);
+
 #endif
