@@ -20,4 +20,31 @@ struct PromiseTests {
             guard found else { return }
         }
     }
+
+    @Test(
+        "an edit that was sent is not made a second time, over what came after it (I8)",
+        arguments: [DiskDevice.Opening.ordinaryPool, .queue])
+    func sent(_ opening: DiskDevice.Opening) async throws {
+        for seed in 1...12 as ClosedRange<UInt64> {
+            let stage = Stage(Scenario(name: "sent", script: []), opening: opening, seed: seed &* 1000, traits: [])
+            try await stage.open()
+            let (a, b) = (stage.devices[0], stage.devices[1])
+            for device in [a, b] { try await device.sync() }
+            try await a.sql(Scenarios.put("t1", "first"))
+            // The edit itself is safe.
+            try await a.writer?.writeWithoutTransaction { db in _ = try? db.checkpoint(.full) }
+            await a.wire.loseNext(.answer)
+            await #expect(throws: SyncError.self) { try await a.sync() }
+            try await b.sync()
+            try await b.sql(Scenarios.put("t1", "second"))
+            try await b.sync()
+            a.disk.cut()
+            await stage.recover()
+            let rows = try await stage.outcome().rows
+            #expect(stage.findings.isEmpty)
+            let isLast = rows.contains { $0.contains("second") }
+            #expect(isLast, "seed \(seed): \(rows)")
+            guard isLast else { return }
+        }
+    }
 }
