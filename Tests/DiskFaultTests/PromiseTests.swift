@@ -47,4 +47,31 @@ struct PromiseTests {
             guard isLast else { return }
         }
     }
+
+    @Test(
+        "a server that starts anew while a device walks or is filled has lost nothing, and is not taken to",
+        arguments: [true, false], 1...6)
+    func restarted(isFilled: Bool, send: Int) async throws {
+        let stage = Stage(Scenario(name: "walk", script: []))
+        try await stage.open()
+        let a = stage.devices[0]
+        if isFilled {
+            try await Scenarios.some(2).run(stage)
+            try await a.sync()
+        }
+        try await Scenarios.some(12).run(stage)
+        // Each time the wire breaks in the middle, so that verdicts come while a page is still to follow.
+        for title in ["first", "second", "third", "fourth"] {
+            try await a.sql(Scenarios.put("t1", title))
+            await a.wire.lose(.request, at: title == "first" ? send : 2)
+            _ = try? await a.sync()
+            try await stage.server.open()
+        }
+        // The last order may not have been carried out yet.
+        for _ in 0..<2 { _ = try? await a.sync() }
+        let refusals = await stage.board.refusals
+        #expect(refusals.isEmpty)
+        let rows = try await stage.outcome().rows
+        #expect(rows.contains { $0.contains("fourth") } && stage.findings.isEmpty)
+    }
 }
