@@ -74,4 +74,15 @@ struct PromiseTests {
         let rows = try await stage.outcome().rows
         #expect(rows.contains { $0.contains("fourth") } && stage.findings.isEmpty)
     }
+
+    @Test("a sync of several scopes fails with a SyncError, and with nothing else")
+    func documented() async throws {
+        let scenario = try #require(Scenarios.scopes.first { $0.name == "two scopes are filled" })
+        let points = FailurePoints(scenario: scenario, victim: .device)
+        let model = try await points.model()
+        // The last calls of a sync: it looks whether one scope has let something go in the other.
+        let locks = model.calls[.lock] ?? 0
+        let tally = await points.run(.busy, model, calls: Array(max(1, locks - 12)...locks))
+        #expect(tally.findings.isEmpty && tally.struck > 0)
+    }
 }
