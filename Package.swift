@@ -127,6 +127,18 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
             ]
         ),
+        // Disks that fail on purpose; in no product, so that no app ever compiles it.
+        .target(
+            name: "CFaultDisk", dependencies: [.product(name: "GRDBSQLite", package: "GRDB.swift")],
+            path: "Tests/CFaultDisk"
+        ),
+        .testTarget(
+            name: "DiskFaultTests",
+            dependencies: [
+                "CFaultDisk", "Tidemark", "TidemarkTesting", "TidemarkServer", "TidemarkSQLite", "TidemarkWire",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ]
+        ),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [

@@ -235,7 +235,7 @@ actor ScopeDriver {
         var marksLeft = Int.max
         while true {
             let exchange = try await database {
-                try await self.preparation.writer.write { db -> Exchange? in
+                try await self.preparation.writer.durably { db -> Exchange? in
                     let record = try ScopeRecord.read(db, scope)
                     if isPull {
                         // What this device had no place for comes before anything newer.

@@ -156,7 +156,9 @@ public actor SyncEngine {
     private func unlocked(_ errors: [Scope: SyncError]) async throws -> Set<Scope> {
         guard scopes.count > 1, let layout = await preparation.layout else { return [] }
         let scopes = scopes.filter { errors[$0] == nil }
-        return try await writer.read { db in Set(try scopes.filter { try Pending.exists(db, layout, $0) }) }
+        do {
+            return try await writer.read { db in Set(try scopes.filter { try Pending.exists(db, layout, $0) }) }
+        } catch let error as DatabaseError { throw Failure.database(error, scope: self.scopes[0]).error }
     }
 
     /// Says that there may be news, as a push notification or a nudge does: every scope is pulled soon.

@@ -28,8 +28,6 @@ public final class SQLiteStore: ChangeStore {
         configuration.foreignKeysEnabled = false
         configuration.maximumReaderCount = 4
         configuration.prepareDatabase { db in
-            // An acknowledged write survives a power cut (I1): every commit reaches the disk before its answer.
-            try db.execute(sql: "PRAGMA synchronous = FULL")
             // Fewer, larger checkpoints of the WAL: half the time goes there at the default of 4 MB.
             try db.execute(sql: "PRAGMA wal_autocheckpoint = 16384")
             try db.execute(sql: "PRAGMA secure_delete = OFF")
@@ -37,6 +35,9 @@ public final class SQLiteStore: ChangeStore {
             try prepare(db)
         }
         pool = try DatabasePool(path: path, configuration: configuration)
+        // An acknowledged write survives a power cut (I1): every commit reaches the disk before its answer. Not above,
+        // where connections are prepared: with its WAL the pool sets NORMAL on its writer, and that comes later.
+        try pool.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA synchronous = FULL") }
         tokenKey = try Schema.prepare(pool)
         let incarnation = Int64.random(in: 1...Int64.max)
         commits = CommitQueue(pool: pool, incarnation: incarnation)

@@ -53,7 +53,9 @@ extension SyncServer {
             rows.writer.string(scope.name)
             rows.writer.memberName("since")
             if let since { rows.writer.string(since) } else { rows.writer.raw("null") }
-            rows.writer.member("epoch", walk.epoch.text)
+            // As of the head, although the rows go to the horizon only: verdicts of this request, or of an earlier one
+            // of the walk, may be above it, and of a later opening of the store.
+            rows.writer.member("epoch", history.epoch(of: history.head).text)
             rows.writer.raw(",\"changes\":[")
             let patcher = takesPatches ? RowPatcher(reader, declarations, complete: walk.complete) : nil
             var position: Version?

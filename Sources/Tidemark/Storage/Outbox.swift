@@ -118,6 +118,12 @@ enum Outbox {
         ).rows(db, [.text(entity), .text(record), .text(scope.name), .integer(base)], entry)
     }
 
+    /// Notes when an operation was last put into a request.
+    static func noteSending(_ db: Database, _ entry: OutboxEntry, now: Int64) throws {
+        try Query(db, "UPDATE tidemark_operation SET sent_at = ?2 WHERE id = ?1")
+            .execute([.integer(entry.id), .integer(now)])
+    }
+
     /// Seals an operation under a number that its lane has given out.
     ///
     /// - Parameter patched: the same operation as it travels, where it carries patches.
