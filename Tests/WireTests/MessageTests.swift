@@ -168,6 +168,17 @@ struct MessageTests {
     func timestamps(milliseconds: Int64, text: String) {
         #expect(Timestamp.string(milliseconds: milliseconds) == text)
     }
+
+    @Test(
+        "Moments that RFC 3339 cannot spell are its first or its last, never a trap",
+        arguments: [
+            (-62_167_219_200_000, "0000-01-01T00:00:00.000Z"), (-62_167_219_200_001, "0000-01-01T00:00:00.000Z"),
+            (.min, "0000-01-01T00:00:00.000Z"), (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+            (253_402_300_800_000, "9999-12-31T23:59:59.999Z"), (.max, "9999-12-31T23:59:59.999Z"),
+        ] as [(Int64, String)])
+    func timestampsOutOfRange(milliseconds: Int64, text: String) {
+        #expect(Timestamp.string(milliseconds: milliseconds) == text)
+    }
 }
 
 /// A request with one operation that has these members beside its key.
