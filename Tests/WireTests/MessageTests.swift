@@ -169,6 +169,20 @@ struct MessageTests {
         #expect(Timestamp.string(milliseconds: milliseconds) == text)
     }
 
+    @Test("A refusal does not give back what made the request large")
+    func shortRefusals() {
+        let name = String(repeating: "\\u0000é", count: 100_000)
+        for text in [
+            #"{"scope":"s","\#(name)":1,"\#(name)":1}"#, #"{"scope":"s","operations":[{"\#(name)":tru}]}"#,
+            requestWith(#""type":"upsert","entity":"t","id":"1","fields":{"\#(name)":true}"#),
+        ] {
+            let error = #expect(throws: JSONError.self) {
+                try Array(text.utf8).withUnsafeBytes { try ExchangeRequest(from: $0, operationLimit: 9) }
+            }
+            #expect(error.map { Problem($0).body().count < 3000 } == true)
+        }
+    }
+
     @Test(
         "Moments that RFC 3339 cannot spell are its first or its last, never a trap",
         arguments: [
