@@ -8,7 +8,7 @@ export TIDEMARK_STRICT
 export SWIFT_BUILD_FLAGS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test check docs demo bench format clean
+.PHONY: help setup build test check fuzz docs demo bench format clean
 
 help: ## Lists the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ test: setup ## Runs all tests, builds the examples, proves that the client build
 
 check: setup ## Format, warnings as errors, and the house rules
 	@Scripts/check
+
+fuzz: setup ## Feeds every decoder with inputs grown to break it, for a time (SECONDS=60, all together)
+	@Scripts/fuzz $(SECONDS)
 
 docs: setup ## Builds the documentation into .build-docs; a warning is an error
 	@Scripts/docs

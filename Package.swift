@@ -110,11 +110,15 @@ let package = Package(
             path: "Benchmarks"
         ),
 
-        .testTarget(name: "WireTests", dependencies: ["TidemarkWire", "TidemarkGzip"]),
+        // What has to hold for every decoder; the tests and the fuzzer (`make fuzz`) try to break it.
+        .target(
+            name: "TidemarkFuzzing", dependencies: ["TidemarkCore", "TidemarkWire", "TidemarkGzip"],
+            path: "Fuzz/Properties"),
+        .testTarget(name: "WireTests", dependencies: ["TidemarkWire", "TidemarkGzip", "TidemarkFuzzing"]),
         .testTarget(name: "CoreTests", dependencies: ["TidemarkCore"]),
         .testTarget(
             name: "ClientTests",
-            dependencies: ["Tidemark", "TidemarkTesting", "TidemarkServer", "TidemarkSQLite"]
+            dependencies: ["Tidemark", "TidemarkTesting", "TidemarkServer", "TidemarkSQLite", "TidemarkFuzzing"]
         ),
         .testTarget(
             name: "ServerTests",
@@ -144,12 +148,14 @@ let package = Package(
             dependencies: [
                 "Tidemark", "TidemarkAsyncHTTPClient", "TidemarkHummingbird", "TidemarkSQLite",
                 "TidemarkServer", "TidemarkCore", "TidemarkWire", "TidemarkGzip", "TidemarkTesting",
-                "TidemarkCommand",
+                "TidemarkCommand", "TidemarkFuzzing",
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: server),
                 .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: server),
                 .product(name: "Hummingbird", package: "hummingbird", condition: server),
                 .product(name: "Logging", package: "swift-log", condition: server),
                 .product(name: "NIOCore", package: "swift-nio", condition: server),
+                .product(name: "NIOEmbedded", package: "swift-nio", condition: server),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: server),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: server),
             ]

@@ -20,7 +20,7 @@
                 onServerRunning: { channel in onListening(channel.localAddress?.port ?? 0) }, logger: logger)
         }
 
-        private var router: Router<SyncRequestContext> {
+        var router: Router<SyncRequestContext> {
             let router = Router(context: SyncRequestContext.self)
             router.add(middleware: LogRequestsMiddleware(.info))
             router.add(middleware: SyncMiddleware(for: server))

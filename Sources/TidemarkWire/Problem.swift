@@ -109,7 +109,7 @@ package struct Problem: Error, Hashable, Sendable {
 extension Problem {
     /// What a broken document means for the request that carried it.
     package init(_ error: JSONError) {
-        let place = error.path.isEmpty ? "at byte \(error.offset)" : "in `\(error.path)`"
+        let place = error.path.isEmpty ? "at byte \(error.offset)" : "in `\(error.path.clipped)`"
         switch error.reason {
         case .invalidIdentifier: self.init(.invalidIdentifier, "\(place.capitalizedFirst): \(error.reason.rawValue).")
         case .outOfRange where error.path.hasPrefix("operations["), .outOfRange where error.path == "operations":
@@ -121,5 +121,12 @@ extension Problem {
 }
 
 extension String {
+    /// Bytes of a member's path that a caller is told: its names are the caller's own, and may be as long as its body.
+    private static let toldBytes = 256
+
+    fileprivate var clipped: String {
+        utf8.count <= Self.toldBytes ? self : String(decoding: utf8.prefix(Self.toldBytes), as: UTF8.self) + "…"
+    }
+
     fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
 }

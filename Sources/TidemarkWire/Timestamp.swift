@@ -1,7 +1,12 @@
 /// Milliseconds since 1970 written as RFC 3339 in UTC, without a formatter's allocations.
 package enum Timestamp {
+    /// From the year 0000 to 9999: RFC 3339 has no other.
+    private static let spellable: ClosedRange<Int64> = -62_167_219_200_000...253_402_300_799_999
+
+    /// Moments that the format cannot spell count as its first or last.
     package static func write(milliseconds: Int64, to writer: inout JSONWriter) {
-        let (days, milliseconds) = floorDivide(milliseconds, 86_400_000)
+        let moment = min(max(milliseconds, spellable.lowerBound), spellable.upperBound)
+        let (days, milliseconds) = floorDivide(moment, 86_400_000)
         let (year, month, day) = civil(fromDays: days)
         writer.raw(byte: UInt8(ascii: "\""))
         digits(year, 4, to: &writer)

@@ -168,6 +168,31 @@ struct MessageTests {
     func timestamps(milliseconds: Int64, text: String) {
         #expect(Timestamp.string(milliseconds: milliseconds) == text)
     }
+
+    @Test("A refusal does not give back what made the request large")
+    func shortRefusals() {
+        let name = String(repeating: "\\u0000é", count: 100_000)
+        for text in [
+            #"{"scope":"s","\#(name)":1,"\#(name)":1}"#, #"{"scope":"s","operations":[{"\#(name)":tru}]}"#,
+            requestWith(#""type":"upsert","entity":"t","id":"1","fields":{"\#(name)":true}"#),
+        ] {
+            let error = #expect(throws: JSONError.self) {
+                try Array(text.utf8).withUnsafeBytes { try ExchangeRequest(from: $0, operationLimit: 9) }
+            }
+            #expect(error.map { Problem($0).body().count < 3000 } == true)
+        }
+    }
+
+    @Test(
+        "Moments that RFC 3339 cannot spell are its first or its last, never a trap",
+        arguments: [
+            (-62_167_219_200_000, "0000-01-01T00:00:00.000Z"), (-62_167_219_200_001, "0000-01-01T00:00:00.000Z"),
+            (.min, "0000-01-01T00:00:00.000Z"), (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+            (253_402_300_800_000, "9999-12-31T23:59:59.999Z"), (.max, "9999-12-31T23:59:59.999Z"),
+        ] as [(Int64, String)])
+    func timestampsOutOfRange(milliseconds: Int64, text: String) {
+        #expect(Timestamp.string(milliseconds: milliseconds) == text)
+    }
 }
 
 /// A request with one operation that has these members beside its key.

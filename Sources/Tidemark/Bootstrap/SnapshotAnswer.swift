@@ -17,19 +17,6 @@ struct SnapshotAnswer: Hashable, Sendable {
 
     var hasMore: Bool { cursor != nil }
 
-    /// Reads an answer to its end, and refuses one that belongs to another question. A walk through the whole scope
-    /// ends with a checkpoint.
-    init(_ response: TransportResponse, scope: Scope, token: String?, isWhole: Bool) throws {
-        try Exchange.checkType(of: response, scope: scope)
-        try self.init(body: response.body)
-        guard self.scope == scope.name, token == nil || token == self.token,
-            hasMore || isWhole == (nextSince != nil)
-        else {
-            throw SyncError(
-                .answerUnusable, "The page belongs to another request.", hint: "It is asked for again.", scope: scope)
-        }
-    }
-
     init(body: [UInt8]) throws(JSONError) {
         let parts = try body.reading { (reader: inout JSONReader) throws(JSONError) -> Parts in
             try Parts(from: &reader)
