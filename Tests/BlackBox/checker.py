@@ -61,6 +61,12 @@ class Run:
         dice = random.Random(f"{self.settings.seed}/wire/{number}")
         return Wire(self.settings.url, token, f"box-{self.run_id}-{number:03d}", self.secrets, self.verdict, dice)
 
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.verdict.over.set()
+
     def start(self) -> None:
         wire = self.clients[0].wire
         declared = wire.get("/sync/declarations", None).expect(200)["entities"]

@@ -16,6 +16,7 @@ Json = dict[str, Any]
 class Row:
     version: int
     data: Json | None  # None is a tombstone
+    epoch: str  # the history that the version is of
 
 
 class Replica:
@@ -58,27 +59,27 @@ class Replica:
         if change["type"] not in ("upsert", "delete") or change.get("partial"):
             raise Violation("malformed_answer", f"nobody asked for {change}", [str(answer)])
         self.scope.saw(change, str(answer))
-        self.put((change["entity"], change["id"]), change["version"], change.get("data"))
+        self.put((change["entity"], change["id"]), change["version"], change.get("data"), answer.json["epoch"])
 
-    def put(self, key: Key, version: int, data: Json | None) -> None:
+    def put(self, key: Key, version: int, data: Json | None, epoch: str) -> None:
         """A row counts only above the version that is held of it, so what comes twice or late changes nothing."""
         row = self.rows.get(key)
         if row is None or version > row.version:
-            self.rows[key] = Row(version, data)
+            self.rows[key] = Row(version, data, epoch)
             self.touched.add(key)
 
-    def take_verdict(self, operation: Json, result: Json) -> None:
+    def take_verdict(self, operation: Json, result: Json, epoch: str) -> None:
         if result["status"] not in ("applied", "merged"):
             return
         key, record = (operation["entity"], operation["id"]), result.get("record")
         row = self.rows.get(key)
         if record is not None:
-            self.put(key, record["version"], None if record.get("deleted") else record["data"])
+            self.put(key, record["version"], None if record.get("deleted") else record["data"], epoch)
         elif operation["type"] == "delete":
-            self.put(key, result["version"], None)
+            self.put(key, result["version"], None, epoch)
         elif row is None or row.version < result["version"]:
             base = row.data if row is not None and row.data is not None else {}
-            self.put(key, result["version"], {**base, **operation["fields"]})
+            self.put(key, result["version"], {**base, **operation["fields"]}, epoch)
 
     def _check_frame(self, page: Json, answer: Answer, asked_since: str | None) -> None:
         if page["scope"] != self.scope.name or page["since"] != asked_since:

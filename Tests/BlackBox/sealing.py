@@ -69,7 +69,7 @@ class Sealer:
         operation: Json = {"lane": self.lane, "number": self.number, "type": kind, "entity": key[0], "id": key[1]}
         row = self.replica.rows.get(key)
         if base and row is not None and row.data is not None:
-            operation |= {"baseVersion": row.version, "epoch": self.replica.epoch}
+            operation |= {"baseVersion": row.version, "epoch": row.epoch}
         if base and key in self.in_flight:
             operation["baseNumber"] = self.in_flight[key]
         if fields is not None:

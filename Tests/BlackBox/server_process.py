@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import http.client
 import os
+import random
 import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -26,9 +28,21 @@ def binary() -> str:
     return found
 
 
+def free_port() -> int:
+    """Below those that outgoing connections get: a client that asks while the server is down would else meet itself."""
+    while True:
+        port = random.randrange(15_000, 30_000)
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+            return port
+        except OSError:
+            continue
+
+
 class ServerProcess:
-    def __init__(self, folder: Path, config: str | None = None, command: list[str] | None = None):
-        self.folder, self.command = folder, command or []
+    def __init__(self, folder: Path, config: str | None = None):
+        self.folder = folder
+        self.wrapper: list[str] = []  # a command that starts the server and waits for it
         self.store, self.port, self.log = folder / "sync.sqlite", 0, folder / "server.log"
         self.config: Path | None = None
         if config is not None:
@@ -53,13 +67,17 @@ class ServerProcess:
     @property
     def pid(self) -> int:
         assert self.process is not None
-        return self.process.pid
+        if not self.wrapper:
+            return self.process.pid
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return int(children[0]) if children else self.process.pid
 
     def start(self) -> float:
-        """Until it says where it listens; the first port that it gets is kept. Returns the seconds it took."""
+        """Until it says where it listens; the first port is kept. Returns the seconds it took."""
         began = time.monotonic()
+        self.port = self.port or free_port()
         command = [
-            *self.command,
+            *self.wrapper,
             binary(),
             "serve",
             "--listen",
@@ -89,13 +107,19 @@ class ServerProcess:
     def _end(self, how: signal.Signals, seconds: float = 30) -> int:
         assert self.process is not None and self.process.stdout is not None
         if self.process.poll() is None:
-            self.process.send_signal(how)
+            os.kill(self.pid, how)
         code = self.process.wait(seconds)
         self.process.stdout.close()
         return code
 
     def is_up(self) -> bool:
         return self.process is not None and self.process.poll() is None
+
+    def __enter__(self) -> ServerProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
 
     def remove(self) -> None:
         if self.is_up():

@@ -13,12 +13,15 @@ import time
 import urllib.parse
 from collections import deque
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from violation import Verdict, Violation
 
 SHOWN_BYTES = 1500
 BACKOFF_SECONDS = 1.0
+# So long that a server whose clock is a year ahead still takes it.
+TOKEN_SECONDS = 3 * 365 * 86_400
 Headers = dict[str, str]
 
 
@@ -26,7 +29,7 @@ class Lost(Exception):
     """No answer, or one that says "later": the request may or may not have been taken."""
 
 
-def mint(secret: bytes, sub: str, scopes: dict[str, str], seconds: int = 86_400, **more: str) -> str:
+def mint(secret: bytes, sub: str, scopes: dict[str, str], seconds: int = TOKEN_SECONDS, **more: str) -> str:
     def part(data: bytes) -> str:
         return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
@@ -42,7 +45,7 @@ class Answer:
     headers: Headers
     body: bytes
 
-    @property
+    @cached_property
     def json(self) -> dict[str, Any]:
         try:
             value = json.loads(self.body)
@@ -71,6 +74,7 @@ class Wire:
         self.token, self.client_id, self.verdict, self.dice = token, client_id, verdict, dice
         self.secrets = secrets  # of each scope, the bytes that only its data holds
         self.recent: deque[Answer] = deque(maxlen=40)
+        self.cut = 0  # answers that were begun and not finished
         self._connection: http.client.HTTPConnection | None = None
 
     def get(self, path: str, scope: str | None, headers: Headers | None = None, **query: Any) -> Answer:
@@ -114,8 +118,14 @@ class Wire:
             raw = response.read()
         except (OSError, http.client.HTTPException) as error:
             self.close()
+            self.cut += isinstance(error, http.client.IncompleteRead)
             self.verdict.count("answers lost")
             raise Lost(f"{type(error).__name__}: {error}") from error
+        if response.status != 304 and response.getheader("Content-Length") is None and not response.chunked:
+            # Cut within the headers, which this client library takes for their end.
+            self.close()
+            self.verdict.count("answers lost")
+            raise Lost("no end of the headers")
         got = {name.lower(): value for name, value in response.getheaders()}
         if got.get("content-encoding") == "gzip":
             raw = gzip.decompress(raw)

@@ -1,0 +1,37 @@
+"""A server whose clock is wrong, and wrong in another way after each restart."""
+
+from __future__ import annotations
+
+import shutil
+import time
+
+from checker import Run, Settings
+from fleet import Fleet
+from kill_server import end
+from report import Budget, Report
+from server_process import ServerProcess
+
+OFFSETS = ("+1h", "-1h", "+365d", "-365d", "+0")
+
+
+def run(report: Report, budget: Budget) -> None:
+    faketime = shutil.which("faketime")
+    if faketime is None:
+        report.not_run.append("wrong clocks: faketime is not installed")
+        return
+    seed = budget.dice.getrandbits(32)
+    with (
+        ServerProcess.temporary() as server,
+        Fleet(2, server.folder, server.url, server.secret, "torture.clock", budget) as fleet,
+        Run(Settings(server.url, server.secret, 0, clients=3, scopes=2, rate=80, seed=seed)) as pushers,
+    ):
+        fleet.begin(report)
+        pushers.clients[0].attempt(pushers.start)
+        fleet.work()
+        for offset in OFFSETS:
+            server.terminate()
+            server.wrapper = [faketime, "-f", offset]
+            server.start()
+            report.add("clock jumps")
+            time.sleep(max(0.5, budget.seconds * 0.6 / len(OFFSETS)))
+        end(report, pushers, fleet)
