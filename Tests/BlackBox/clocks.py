@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import shutil
 import time
+from email.utils import parsedate_to_datetime
 
 from checker import Run, Settings
 from fleet import Fleet
@@ -33,5 +35,14 @@ def run(report: Report, budget: Budget) -> None:
             server.wrapper = [faketime, "-f", offset]
             server.start()
             report.add("clock jumps")
+            report.worst("days that the clock was wrong at most", abs(_offset_seconds(server)) / 86_400)
             time.sleep(max(0.5, budget.seconds * 0.6 / len(OFFSETS)))
         end(report, pushers, fleet)
+
+
+def _offset_seconds(server: ServerProcess) -> float:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection.request("GET", "/health")
+    said = connection.getresponse().getheader("Date", "")
+    connection.close()
+    return parsedate_to_datetime(said).timestamp() - time.time()

@@ -87,6 +87,8 @@ def _server(report: Report, budget: Budget, disk: SmallDisk) -> None:
             report.require(bool(told), "the disk never was full")
             status, _, page = pusher.ask("GET", f"/sync/changes?scope={SCOPE}&limit=1")
             report.require(status in (200, 503, 507), f"a pull with a full disk answers {status} {page}")
+            if cycle % 4 == 0:
+                _killed_while_full(server, report, disk)
             disk.free()
             took = patiently(lambda: pusher.push()[0] == 200, 30)
             report.require(took is not None, "no push was taken within 30 s of space being there again")
@@ -94,6 +96,20 @@ def _server(report: Report, budget: Budget, disk: SmallDisk) -> None:
             report.require(pusher.held() == pusher.acknowledged, "what was acknowledged and what is there differ")
             report.add("times the server's disk was full")
         report.require(server.is_up(), "the server is gone")
+
+
+def _killed_while_full(server: ServerProcess, report: Report, disk: SmallDisk) -> None:
+    """It may come up or say why not, and has to come up once there is space."""
+    server.kill()
+    try:
+        server.start()
+        report.add("starts with a full disk")
+    except RuntimeError as error:
+        report.add("starts with a full disk that were refused")
+        report.require("Fatal" not in str(error) and "error:" in str(error), f"no clean end: {error}")
+        server.kill()
+        disk.free()
+        server.start()
 
 
 def _device(report: Report, budget: Budget, disk: SmallDisk) -> None:

@@ -71,7 +71,7 @@ def _send(server: ServerProcess, attack: Attack, request: bytes, report: Report)
     report.add(f"attacks answered {status[1].decode()}")
     report.worst("worst seconds to refuse", took)
     allowed = int(status[1]) in attack.allowed
-    report.require(allowed, f"{attack.name}: {request[:300]!r} got {head[:300]!r}")
+    report.require(allowed, f"{attack.name}: …{request[-60:]!r} got {head.splitlines()[0]!r}")
 
 
 def _pour(hostile: socket.socket, request: bytes) -> None:

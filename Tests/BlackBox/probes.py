@@ -63,7 +63,7 @@ def foreign_checkpoint(seat: Seat, other: Seat) -> None:
 
 def mismatch(seat: Seat) -> None:
     """The key of a finished operation with another payload: the first one stays (W33)."""
-    if not seat.finished or seat.told:
+    if not seat.finished:
         return
     write = seat.dice.choice(seat.finished).writes[0]
     forged = write.operation | {"entity": "note", "id": f"never.{seat.scope.marker}"}

@@ -22,7 +22,8 @@ class Report:
         self.counts[what] = max(self.counts.get(what, 0), round(value, 3))
 
     def fail(self, reason: str) -> None:
-        self.failures.append(reason)
+        if reason not in self.failures:
+            self.failures.append(reason)
 
     def require(self, holds: bool, reason: str) -> None:
         if not holds:

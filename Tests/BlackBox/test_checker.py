@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import unittest
 
+import digests
 import lies_about_pages
 import lies_about_writes
 from checker import Settings, check
@@ -19,6 +20,21 @@ def lies() -> list[type[Lie]]:
     for module in (lies_about_pages, lies_about_writes):
         found += [c for _, c in inspect.getmembers(module, inspect.isclass) if issubclass(c, Lie) and c is not Lie]
     return found
+
+
+class DigestTests(unittest.TestCase):
+    def test_the_example_of_the_document(self) -> None:
+        rows: digests.Rows = {
+            ("task", "t1"): (1, {"title": "Buy milk", "done": 0, "weight": 1.5}),
+            ("task", "t2"): (2, {"title": "a\nb", "done": None, "weight": -0.0}),
+            ("task", "é"): (3, {"title": "é"}),
+        }
+        sums = digests.digest(rows)["task"]
+        self.assertEqual((3, "b727f7b790525277"), (sums["count"], sums["records"]))
+        self.assertEqual({"sum": "462664c1b6730b8c"}, sums["fields"]["title"])
+        done = {"sum": "9899b58d331cbe1b", "count": 2, "having": "9c4ba4a0299209b6"}
+        self.assertEqual(done, sums["fields"]["done"])
+        self.assertEqual("5080f80fbc865113", sums["fields"]["weight"]["sum"])
 
 
 class CheckerTests(unittest.TestCase):
