@@ -58,9 +58,8 @@ def main() -> int:
     if options.json:
         print(json.dumps({"seed": options.seed, "scenarios": [vars(report) for report in reports]}))
     else:
-        print(
-            f"seed {options.seed}: {len(reports) - len(failed)} of {len(reports)} held, {not_run} not run, failed: {failed}"
-        )
+        held = f"{len(reports) - len(failed)} of {len(reports)} held"
+        print(f"seed {options.seed}: {held}, {not_run} not run, failed: {failed}")
     return 1 if failed else 0
 
 
