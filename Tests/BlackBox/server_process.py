@@ -53,7 +53,11 @@ class ServerProcess:
     @classmethod
     def temporary(cls, config: str | None = None) -> "ServerProcess":
         server = cls(Path(tempfile.mkdtemp(prefix="tidemark-box-")), config)
-        server.start()
+        try:
+            server.start()
+        except BaseException:
+            server.remove()
+            raise
         return server
 
     @property
