@@ -8,7 +8,7 @@ export TIDEMARK_STRICT
 export SWIFT_BUILD_FLAGS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test check fuzz docs demo bench format clean
+.PHONY: help setup build test check fuzz docs demo bench torture format clean
 
 help: ## Lists the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ bench: setup ## Measures capture, transfer and the cost curve (ROWS=100000)
 	TIDEMARK_STRICT=0 swift build --configuration release --product TidemarkBenchmarks \
 		--scratch-path .build-bench $(SWIFT_BUILD_FLAGS)
 	.build-bench/release/TidemarkBenchmarks $(ROWS)
+
+torture: ## Kills, cuts, fills and starves real processes, and looks what is lost (SECONDS=60)
+	@Scripts/torture $(SECONDS)
 
 format: ## Formats the Swift files in place
 	@Scripts/check --format

@@ -1,0 +1,54 @@
+"""Strong convergence: in the end everybody holds what the acknowledged writes add up to, by whatever route they ask."""
+
+from __future__ import annotations
+
+import digests
+import snapshots
+from agreement import Log
+from client import Client
+from ledger import ScopeLedger
+from replica import Replica
+from seat import Seat
+from violation import Violation
+
+NAMES_PER_QUESTION = 100
+
+
+def check(scope: ScopeLedger, clients: list[Client]) -> None:
+    log = Log(scope)
+    wholes = log.check()
+    seats = [seat for client in clients for seat in client.seats if seat.scope is scope]
+    for seat in seats:
+        _equal(log, seat.replica, seat.session.reader)
+    last = seats[0]
+    last.wire.verdict.count("whole states compared with the log", wholes)
+    kept = last.replica
+    last.replica = Replica(scope)
+    last.catch_up()
+    _equal(log, last.replica, "a walk from the beginning")
+    snapshots.walk(last, clients[0].priorities)
+    _equal(log, last.replica, "a snapshot")
+    digests.compare(last)
+    _records(log, last)
+    last.replica = kept
+
+
+def _equal(log: Log, replica: Replica, who: str) -> None:
+    difference = log.difference(replica.live())
+    if difference:
+        raise Violation("convergence", f"in the end {who} of {log.scope.name} {difference} (I4)")
+
+
+def _records(log: Log, seat: Seat) -> None:
+    """By name, the dead ones too."""
+    for entity in sorted({key[0] for key in [*log.rows, *log.deleted]}):
+        names = sorted(key[1] for key in [*log.rows, *log.deleted] if key[0] == entity)
+        for at in range(0, len(names), NAMES_PER_QUESTION):
+            asked = names[at : at + NAMES_PER_QUESTION]
+            answer = seat.wire.get(f"/sync/records/{entity}", seat.scope.name, id=asked)
+            changes = answer.expect(200)["changes"]
+            for name, change in zip(asked, changes, strict=True):
+                row = log.rows.get((entity, name))
+                found = (change["version"], change["data"]) if change["type"] == "upsert" else None
+                if change["id"] != name or found != row:
+                    raise Violation("convergence", f"{name} by name is not {row} (W61)", [str(answer)])

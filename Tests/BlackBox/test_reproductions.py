@@ -1,0 +1,115 @@
+"""What was found once, in as few requests as show it. One that is not put right yet is expected to fail, and says so
+when it no longer does."""
+
+from __future__ import annotations
+
+import random
+import unittest
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from device import Device
+from full_disk import SCOPE, Pusher
+from proxy import Asked, Given, Lie, Proxy
+from server_process import ServerProcess
+from violation import Verdict
+from wire import Wire
+
+
+class ChainTests(unittest.TestCase):
+    @unittest.expectedFailure
+    def test_a_chain_that_reaches_below_acked(self) -> None:
+        """The operation that is named took effect, and only what is named by that one is forgotten (W32, W34, W35)."""
+        with ServerProcess.temporary() as server:
+            pusher, lane = Pusher(server), uuid.uuid4().hex
+
+            def push(acked: int, *operations: dict[str, Any]) -> list[dict[str, Any]]:
+                body = {"scope": SCOPE, "clientId": "pusher-0001", "acked": {lane: acked}, "operations": operations}
+                return list(pusher.ask("POST", "/sync/push", body)[2]["results"])
+
+            def edit(number: int, **base: int) -> dict[str, Any]:
+                operation = {"lane": lane, "number": number, "type": "upsert", "entity": "task", "id": "t1"}
+                return {**operation, **base, "fields": {"title": str(number)}}
+
+            push(0, edit(1))
+            push(0, edit(2, baseVersion=1, baseNumber=1))
+            push(1)
+            self.assertEqual("applied", push(1, edit(3, baseVersion=1, baseNumber=2))[0]["status"])
+
+
+class DeleteWhileUnderWay(Lie):
+    """The truth, at a moment that is chosen: while the answer to an edit is under way, the app deletes the row."""
+
+    def __init__(self, delete: Callable[[], None], loses_answer: bool):
+        super().__init__()
+        self.delete, self.loses_answer = delete, loses_answer
+
+    def tell(self, asked: Asked, given: Given) -> None:
+        kinds = [operation["type"] for operation in asked.json.get("operations", [])]
+        if "upsert" in kinds and not self.told:
+            self.told = 1
+            self.delete()
+        elif "delete" in kinds and self.loses_answer:
+            self.loses_answer = False
+            raise OSError("the answer is lost")
+
+
+class InFlightTests(unittest.TestCase):
+    def ends_with(self, config: str, loses_answer: bool) -> tuple[dict[str, str], list[Any]]:
+        with ServerProcess.temporary(config) as server:
+            device = Device(0, server.folder, server.url, server.secret, "in-flight", "1")
+            device.sync()
+
+            def run(statement: str) -> None:
+                with device.open() as db:
+                    db.execute(statement)
+                db.close()
+
+            with Proxy(server.url, DeleteWhileUnderWay(lambda: run("DELETE FROM task"), loses_answer)) as proxy:
+                device.url = proxy.url
+                run("INSERT INTO task VALUES ('t1', 'a', 0)")
+                for _ in range(3):
+                    device.sync()
+            return device.contents(), device.status()["conflicts"]
+
+    @unittest.expectedFailure
+    def test_a_delete_of_an_own_edit_is_not_undone_by_it(self) -> None:
+        rows, conflicts = self.ends_with("entities: {task: {deletes: lose}, shared: {}}\n", loses_answer=False)
+        self.assertEqual(({}, []), (rows, conflicts))
+
+    @unittest.expectedFailure
+    def test_a_delete_of_an_own_edit_is_no_conflict_with_it(self) -> None:
+        rows, conflicts = self.ends_with("entities: {task: {}, shared: {}}\n", loses_answer=True)
+        self.assertEqual(({}, []), (rows, conflicts))
+
+
+class AnswerTests(unittest.TestCase):
+    @unittest.expectedFailure
+    def test_an_insert_overwrites_only_what_was_written(self) -> None:
+        """`overwrote` lists what somebody else had written (W36); nobody wrote this field."""
+        with ServerProcess.temporary() as server:
+            results = []
+            for number, field in enumerate(("title", "note")):
+                pusher = Pusher(server)
+                operation = {"lane": pusher.lane, "number": 1, "type": "upsert", "entity": "task", "id": "t1"}
+                operations = [{**operation, "fields": {field: "x"}}]
+                body = {"scope": SCOPE, "clientId": f"pusher-000{number}", "operations": operations}
+                results += pusher.ask("POST", "/sync/push", body)[2]["results"]
+            self.assertNotIn("overwrote", results[1])
+
+    @unittest.expectedFailure
+    def test_a_number_out_of_range_is_a_400(self) -> None:
+        """Out of range: 400 limit_out_of_range (W9)."""
+        with ServerProcess.temporary() as server:
+            pusher = Pusher(server)
+            wire = Wire(server.url, pusher.token, "pusher-0001", {}, Verdict(), random.Random(1))
+            operation = f'{{"lane":"{pusher.lane}","number":0,"type":"delete","entity":"task","id":"t1"}}'
+            body = f'{{"scope":"{SCOPE}","clientId":"pusher-0001","operations":[{operation}]}}'
+            status = wire.post("/sync/push", SCOPE, body.encode()).status
+            wire.close()
+            self.assertEqual(400, status)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Real processes under kill -9, cut connections, a full disk, hostile sockets and wrong clocks."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import random
+import sys
+import time
+import traceback
+
+from report import Budget, Report, Scenario
+
+# The shares of the time; what is not given has the least that shows anything.
+SHARES = {
+    "kill_server": 0.22,
+    "kill_client": 0.18,
+    "cut_network": 0.18,
+    "full_disk": 0.08,
+    "hostile_sockets": 0.10,
+    "many_connections": 0.10,
+    "drain": 0.10,
+    "clocks": 0.04,
+}
+
+
+def run(name: str, seconds: float, seed: str) -> Report:
+    report = Report(name)
+    began = time.monotonic()
+    scenario: Scenario = importlib.import_module(name).run
+    try:
+        scenario(report, Budget(seconds, random.Random(seed)))
+    except Exception as error:
+        report.fail(f"{type(error).__name__}: {error}\n{traceback.format_exc(limit=-4)}")
+    report.counts["seconds"] = round(time.monotonic() - began, 1)
+    return report
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60, help="of all scenarios together, by and large")
+    parser.add_argument("--only", action="append", choices=list(SHARES), help="may be repeated")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    chosen = options.only or list(SHARES)
+    whole = sum(SHARES[name] for name in chosen)
+    reports = []
+    for name in chosen:
+        report = run(name, options.seconds * SHARES[name] / whole, f"{options.seed}/{name}")
+        reports.append(report)
+        if not options.json:
+            tell(report)
+    failed = [report.name for report in reports if report.failures]
+    not_run = sum(len(report.not_run) for report in reports)
+    if options.json:
+        print(json.dumps({"seed": options.seed, "scenarios": [vars(report) for report in reports]}))
+    else:
+        held = f"{len(reports) - len(failed)} of {len(reports)} held"
+        print(f"seed {options.seed}: {held}, {not_run} not run, failed: {failed}")
+    return 1 if failed else 0
+
+
+def tell(report: Report) -> None:
+    stands = "FAILED" if report.failures else "not run" if report.not_run and len(report.counts) < 2 else "held"
+    print(f"{report.name}: {stands}")
+    for what, count in report.counts.items():
+        print(f"  {count:>11,} {what}")
+    for reason in report.not_run:
+        print(f"  NOT RUN: {reason}")
+    for reason in report.failures:
+        print(f"  FAILED: {reason}", file=sys.stderr)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
