@@ -172,7 +172,9 @@ extension Applier {
         case .applied, .merged,
             .settled where verdict.isShort:
             if let version = verdict.version, version > known {
-                truth.noteBases(remaining, shape: shape, base: base, except: operation)
+                // Where nobody else had a hand in the row (W36), what was edited since was made on what this one set.
+                let isOwn = verdict.record == nil && !verdict.isShort
+                truth.noteBases(remaining, shape: shape, base: isOwn ? version : base, except: operation)
                 for (index, cell) in operation.fields.cells(in: shape) {
                     truth.bases[shape.data[index].name] = nil
                     // What was edited since was made on what this operation set.
