@@ -23,8 +23,8 @@ extension SyncEngine {
         _ updates: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
         try await install()
-        guard let layout = await preparation.layout else { return try await writer.write(updates) }
-        return try await writer.write { db in try Grouping(db: db, layout: layout).run(updates) }
+        guard let layout = await preparation.layout else { return try await file.write(updates) }
+        return try await file.write { db in try Grouping(db: db, layout: layout).run(updates) }
     }
 }
 

@@ -54,6 +54,8 @@ extension Sealing {
         case .full: return .held
         case .behind(let units): return .behind(units)
         case .passed: return try areApart(members) ? dissolve(group, &batch) : .passed
+        // Whichever scope's turn comes first: a row that is nowhere is no reason to keep the others.
+        case .unsendable where try areApart(members): return try dissolve(group, &batch)
         case .unsendable, .waiting, .held:
             try setAside(try self.members(of: group), hindrance, &batch, group)
             return .settled
