@@ -60,6 +60,10 @@
                 body = Array(try await self.body.collect(upTo: limit).readableBytesView)
             } catch is NIOTooManyBytesError {
                 throw Self.tooLarge("more bytes", limit)
+            } catch is CancellationError {
+                throw CancellationError()
+            } catch {
+                throw Problem(.malformedRequest, "The body is not framed as HTTP has it, or was cut on the way.")
             }
             guard isCompressed else { return body }
             do {

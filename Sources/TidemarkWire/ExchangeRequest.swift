@@ -75,7 +75,7 @@ extension ExchangeRequest {
     private mutating func readOperations(from reader: inout JSONReader, limit: Int) throws(JSONError) {
         try reader.enterArray()
         while try reader.nextElement() {
-            guard operations.count < limit else { throw JSONError(.outOfRange, at: reader.index) }
+            guard operations.count < limit else { throw JSONError(.tooMany, at: reader.index) }
             do throws(JSONError) {
                 let (key, operation) = try Operation.read(from: &reader)
                 operations.append(SealedOperation(key: key, operation: operation))

@@ -15,6 +15,7 @@ package struct JSONError: Error, Hashable, Sendable {
         case invalidIdentifier = "a name that is not of the allowed form"
         case tooManyMembers = "more members, or entries of a list, than one may have"
         case outOfRange = "a number outside its limits"
+        case tooMany = "more than a request may hold"
     }
 
     package var reason: Reason

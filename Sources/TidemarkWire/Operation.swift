@@ -232,7 +232,7 @@ extension Operation {
     private mutating func readNeeds(from reader: inout JSONReader) throws(JSONError) {
         try reader.enterArray()
         while try reader.nextElement() {
-            guard needs.count < Self.needLimit else { throw JSONError(.outOfRange, at: reader.index) }
+            guard needs.count < Self.needLimit else { throw JSONError(.tooMany, at: reader.index) }
             needs.append(try reader.readInteger(in: 1...Int64.max))
         }
     }

@@ -112,8 +112,7 @@ extension Problem {
         let place = error.path.isEmpty ? "at byte \(error.offset)" : "in `\(error.path.clipped)`"
         switch error.reason {
         case .invalidIdentifier: self.init(.invalidIdentifier, "\(place.capitalizedFirst): \(error.reason.rawValue).")
-        case .outOfRange where error.path.hasPrefix("operations["), .outOfRange where error.path == "operations":
-            self.init(.requestTooLarge, "\(place.capitalizedFirst): more than a request may hold.")
+        case .tooMany: self.init(.requestTooLarge, "\(place.capitalizedFirst): \(error.reason.rawValue).")
         case .outOfRange: self.init(.limitOutOfRange, "\(place.capitalizedFirst): \(error.reason.rawValue).")
         default: self.init(.malformedRequest, "\(place.capitalizedFirst): \(error.reason.rawValue).")
         }

@@ -54,7 +54,7 @@ extension Reference {
         var documents = 0
         try reader.enterArray()
         while try reader.nextElement() {
-            guard references.count < limit else { throw JSONError(.outOfRange, at: reader.index) }
+            guard references.count < limit else { throw JSONError(.tooMany, at: reader.index) }
             do throws(JSONError) {
                 let start = reader.index
                 let reference = try Reference(from: &reader)

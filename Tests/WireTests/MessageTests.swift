@@ -94,6 +94,22 @@ struct MessageTests {
         ])
     func errorsNameTheMember(text: String, expected: String) { #expect(path(of: text) == expected) }
 
+    @Test(
+        "A number out of range is no request that is too large (W9)",
+        arguments: [
+            (#""lane":"lane-0001","number":0,"type":"delete","entity":"t","id":"1""#, ProblemCode.limitOutOfRange),
+            (
+                #""lane":"lane-0001","number":1,"type":"delete","entity":"t","id":"1","baseVersion":-1"#,
+                ProblemCode.limitOutOfRange
+            ),
+        ])
+    func numberOutOfRange(members: String, code: ProblemCode) {
+        let text = #"{"scope":"s","clientId":"device-01","operations":[{\#(members)}]}"#
+        #expect { try request(text) } throws: { error in
+            (error as? JSONError).map { Problem($0).code == code } ?? false
+        }
+    }
+
     @Test("Unknown members are ignored")
     func unknownMembers() throws {
         let request = try request(#"{"scope":"s","clientId":"device-01","new":{"deep":[1]},"since":null}"#)
