@@ -4,14 +4,14 @@ import TidemarkWire
 /// Asks the app's handler about the conflicts of one scope that wait, each once, and carries out what it says.
 actor ConflictDecider {
     private let scope: Scope
-    private let writer: any DatabaseWriter
+    private let file: AppFile
     private let handler: ConflictHandler?
     /// How far in the list the handler has been asked; the first time also what an earlier engine has left.
     private var askedThrough: Int64 = 0
 
-    init(scope: Scope, writer: any DatabaseWriter, handler: ConflictHandler?) {
+    init(scope: Scope, file: AppFile, handler: ConflictHandler?) {
         self.scope = scope
-        self.writer = writer
+        self.file = file
         self.handler = handler
     }
 
@@ -20,12 +20,12 @@ actor ConflictDecider {
         guard let handler else { return 0 }
         let (scope, asked) = (scope, askedThrough)
         var decided = 0
-        for conflict in try await writer.read({ try Conflicts.open($0, scope, after: asked) }) {
+        for conflict in try await file.read({ try Conflicts.open($0, scope, after: asked) }) {
             askedThrough = max(askedThrough, conflict.id)
             // A handler that fails has not decided; the conflict stays in the list.
             guard let resolution = try? await handler(conflict) else { continue }
             do {
-                try await writer.write { db in try conflict.settle(resolution, db, layout) }
+                try await file.write { db in try conflict.settle(resolution, db, layout) }
                 decided += 1
             } catch let error as DatabaseError where error.refusesRow {
                 // The app's own schema refuses what its handler wants.

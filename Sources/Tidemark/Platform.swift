@@ -1,5 +1,7 @@
 // Everything that differs between Apple's platforms and Linux stands here.
 import Foundation
+import GRDB
+import TidemarkCore
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking
@@ -12,22 +14,30 @@ import Foundation
     let isMobilePlatform = false
 #endif
 
-/// Random bits for lanes, client ids and jitter.
-func randomHex(bytes count: Int) -> String {
-    var generator = SystemRandomNumberGenerator()
-    var text = ""
-    for _ in 0..<count {
-        let byte = UInt8.random(in: .min ... .max, using: &generator)
-        text += String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+/// The device that the code runs on.
+struct Platform: Environment {
+    private static let start = ContinuousClock().now
+    private static let generator = Locked(UUIDv7())
+
+    var wallClock: Int64 { Int64((Date().timeIntervalSince1970 * 1000).rounded()) }
+    var uptime: Instant { Instant(milliseconds: (ContinuousClock().now - Self.start).milliseconds) }
+    func random() -> UInt64 { UInt64.random(in: .min ... .max) }
+    func nextUUID() -> [UInt8] {
+        let moment = wallClock
+        return Self.generator.withLock { $0.next(at: moment, random: (random(), random())) }
     }
-    return text
+    func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration) }
+
+    func use<Result: Sendable>(
+        _ writer: any DatabaseWriter, _ access: FileAccess, _ body: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
+        switch access {
+        case .read: try await writer.unsafeRead { db in try db.consistently(body) }
+        case .write: try await writer.write(body)
+        case .writeWithoutTransaction: try await writer.writeWithoutTransaction(body)
+        }
+    }
 }
-
-/// This file's name among a user's devices.
-func randomClientID() -> String { UUID().uuidString.lowercased() }
-
-/// Milliseconds since 1970, for people to read; no rule depends on it.
-func wallClockMilliseconds() -> Int64 { Int64((Date().timeIntervalSince1970 * 1000).rounded()) }
 
 /// One session for all requests of a transport, with every wait bounded.
 final class HTTPSession: Sendable {

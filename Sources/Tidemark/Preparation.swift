@@ -3,7 +3,7 @@ import TidemarkWire
 
 /// What all scopes of an engine share: the tables as they stand in the file, and what the operator declared.
 actor Preparation {
-    let writer: any DatabaseWriter
+    let file: AppFile
     let transport: any Transport
     private let tables: [SyncedTable]
     private let resolved: [(name: String, rule: SyncedTable.ScopeRule)]
@@ -13,10 +13,10 @@ actor Preparation {
     /// The fingerprint that belongs to `declarations`, and the one heard last.
     private var known: String?
     private var heard: String?
-    private var fetching: Task<Declarations, any Error>?
+    private let turn = Turn()
 
     init(writer: any DatabaseWriter, transport: any Transport, tables: [SyncedTable], scopes: [Scope]) throws {
-        self.writer = writer
+        file = AppFile(writer: writer)
         self.transport = transport
         self.tables = tables
         self.scopes = scopes
@@ -26,14 +26,14 @@ actor Preparation {
     /// Installs capture, or looks whether a migration has changed the schema since.
     func install() async throws -> Layout {
         let (resolved, scopes) = (resolved, scopes)
-        if let layout, layout.schemaVersion == (try await writer.read { try Installation.schemaVersion($0) }) {
+        if let layout, layout.schemaVersion == (try await file.read { try Installation.schemaVersion($0) }) {
             return layout
         }
         let now = wallClockMilliseconds()
-        let changes = try await writer.read { db in try RuleChange.find(db, resolved, scopes, now: now) }
-        for change in changes { try await writer.writeWithoutTransaction { db in try change.run(db) } }
+        let changes = try await file.read { db in try RuleChange.find(db, resolved, scopes, now: now) }
+        for change in changes { try await file.writeWithoutTransaction { db in try change.run(db) } }
         let tables = tables
-        let found = try await writer.write { db in
+        let found = try await file.write { db in
             let layout = try Installation.install(db, tables: resolved, scopes: scopes).adding(tables, db)
             try SyncedTable.note(db, tables)
             try SyncedTable.noteInstall(db)
@@ -49,10 +49,11 @@ actor Preparation {
     /// What the operator declared. Asks the server where that is not known or has changed.
     func declarations(clientID: String, scope: Scope) async throws -> Declarations {
         if let declarations, known == heard { return declarations }
-        let task = fetching ?? Task { try await self.fetch(clientID: clientID, scope: scope) }
-        fetching = task
-        defer { fetching = nil }
-        let found = try await task.value
+        // Several scopes want to know at once, and one request answers all.
+        await turn.take()
+        defer { turn.end() }
+        if let declarations, known == heard { return declarations }
+        let found = try await fetch(clientID: clientID, scope: scope)
         declarations = found
         return found
     }

@@ -60,7 +60,7 @@ struct RecordFetch: Sendable {
         _ entity: String, _ records: ArraySlice<Wanted.Record>, _ counts: inout SyncReport.Counts
     ) async throws -> Set<Wanted.Record> {
         let scope = scope
-        let since = try await database { try await preparation.writer.read { try ScopeRecord.read($0, scope) } }
+        let since = try await database { try await preparation.file.read { try ScopeRecord.read($0, scope) } }
             .checkpoint
         var query = [TransportRequest.QueryItem("scope", scope.name)]
         if let since { query.append(TransportRequest.QueryItem("since", since)) }
@@ -82,7 +82,7 @@ struct RecordFetch: Sendable {
         let transaction = FetchTransaction(
             fetched: fetched, scope: scope, layout: layout, declarations: declarations, now: wallClockMilliseconds())
         let outcome = try await database {
-            try await preparation.writer.writeWithoutTransaction { db in try transaction.run(db) }
+            try await preparation.file.writeWithoutTransaction { db in try transaction.run(db) }
         }
         counts.received += outcome.received
         counts.applied += outcome.applied

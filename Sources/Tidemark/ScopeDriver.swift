@@ -16,17 +16,18 @@ actor ScopeDriver {
     var lane = randomHex(bytes: 16)
     /// Not until the end of a walk in which a patch did not fit.
     private var takesPatches = true
-    private var generator = SystemRandomNumberGenerator()
-    let clock = ContinuousClock()
     /// When the last page of a walk in key order was asked for.
-    var pageSent = ContinuousClock().now
-    private let start = ContinuousClock().now
+    var pageSent = Surroundings.current.uptime
+    /// Nothing else of this engine works on the scope meanwhile.
+    private let turn = Turn()
     private let signal = WakeSignal()
 
     private(set) var lastError: SyncError?
     var counts = SyncReport.Counts()
     /// Why nothing is pushed: the token grants only reading. Pulls go on.
     var refusal: SyncError?
+    /// Whether one operation is sent although the last was refused: at each tick, for nobody says when more is granted.
+    private var asksAgain = false
     private var fetchError: SyncError?
     /// An answer that is not applied yet, and what a server that wants less asked for.
     var current: (answer: Answered, wait: Int64?)?
@@ -42,7 +43,7 @@ actor ScopeDriver {
         self.scope = scope
         self.preparation = preparation
         self.configuration = configuration
-        decider = ConflictDecider(scope: scope, writer: preparation.writer, handler: onConflict)
+        decider = ConflictDecider(scope: scope, file: preparation.file, handler: onConflict)
         self.changed = changed
         machine = SyncMachine(configuration.machine)
         sizing = PageSizing(configuration.paging)
@@ -64,32 +65,32 @@ actor ScopeDriver {
 
     /// Syncs until everything is pushed and pulled, or something stands in the way.
     func syncNow() async -> (SyncReport.Counts, SyncError?) {
-        await acquire()
+        await turn.take()
         let result = await syncAlone()
-        release()
+        turn.end()
         return result
     }
 
     private func syncAlone() async -> (SyncReport.Counts, SyncError?) {
         counts = SyncReport.Counts()
         refusal = nil
-        await carryOut(machine.handle(.reset, now: now, jitter: generator.next()))
+        await carryOut(machine.handle(.reset, now: now, jitter: Surroundings.current.random()))
         return (counts, lastError)
     }
 
     /// Compares the scope's tables with the server's records. Nothing else of this engine works on the scope meanwhile.
     func verify(repairing: Bool) async -> Verification.Result {
-        await acquire()
+        await turn.take()
         let result = await Verification(preparation: preparation, scope: scope, isRepairing: repairing)
             .run { await self.syncAlone() }
-        release()
+        turn.end()
         return result
     }
 
     /// There is something to send, or a nudge came.
     func wake() async {
         _ = machine.isBusy ? machine.handle(.wake, now: now, jitter: 0) : []
-        await signal.raise()
+        signal.raise()
     }
 
     /// What to show: the state, and for waits how many milliseconds are left.
@@ -101,11 +102,11 @@ actor ScopeDriver {
     }
 
     private func drive(_ event: SyncMachine.Event) async {
-        await acquire()
-        // A new edit, or the app's start, is an occasion to ask again.
-        if event != .timer { refusal = nil }
-        await carryOut(machine.handle(event, now: now, jitter: generator.next()))
-        release()
+        await turn.take()
+        // A new edit, or the app's start, is an occasion to ask again for all of it.
+        if event == .timer { asksAgain = refusal != nil } else { refusal = nil }
+        await carryOut(machine.handle(event, now: now, jitter: Surroundings.current.random()))
+        turn.end()
     }
 
     // MARK: Effects
@@ -124,7 +125,7 @@ actor ScopeDriver {
                 nextTimer = until
                 event = nil
             }
-            if let event { effects += machine.handle(event, now: now, jitter: generator.next()) }
+            if let event { effects += machine.handle(event, now: now, jitter: Surroundings.current.random()) }
             await changed()
         }
     }
@@ -158,7 +159,7 @@ actor ScopeDriver {
         lane = exchange.lane
         if exchange.isPull { if exchange.wanted.isEmpty { fetchError = nil } else { await fetch(exchange) } }
         let limit = sizing.limit
-        let sent = clock.now
+        let sent = now
         let response: TransportResponse
         do { response = try await send(exchange.request) } catch {
             sizing.failed()
@@ -167,16 +168,17 @@ actor ScopeDriver {
         if response.status != 200 {
             let failure = Failure(response, scope: scope)
             if exchange.operationCount > 0, failure.problem?.code == .scopeReadOnly {
-                refusal = failure.error
+                (refusal, asksAgain) = (failure.error, false)
                 return try await again()
             }
             try await adapt(exchange, failure, status: response.status)
         }
         let answer = try exchange.answer(response)
+        if exchange.operationCount > 0 { refusal = nil }
         await received(.exchange(exchange, answer), response)
         sizing.received(
             rows: answer.page?.hasMore == true ? limit : 0, bytes: response.body.count,
-            milliseconds: (clock.now - sent).milliseconds)
+            milliseconds: now - sent)
         return .answered
     }
 
@@ -193,7 +195,7 @@ actor ScopeDriver {
             // What the server will not tell it is not asked again; a comparison of digests finds what differs.
             guard failure.kind == .needsApp else { return }
             let scope = scope
-            try? await preparation.writer.write { db in
+            try? await preparation.file.write { db in
                 for record in exchange.wanted { try Wanted.remove(db, scope, record.entity, record.id.text) }
             }
         }
@@ -217,7 +219,7 @@ actor ScopeDriver {
         let removal = ScopeRemoval(
             scope: scope, layout: layout, declarations: declarations, isLoss: true, now: wallClockMilliseconds())
         try await database {
-            try await self.preparation.writer.writeWithoutTransaction { db in try removal.run(db) }
+            try await self.preparation.file.writeWithoutTransaction { db in try removal.run(db) }
         }
     }
 
@@ -231,11 +233,11 @@ actor ScopeDriver {
     /// wanted and the scope has to be filled first.
     func seal(_ layout: Layout, _ declarations: Declarations, isPull: Bool) async throws -> Exchange? {
         let (scope, lane, limit, takesPatches) = (scope, lane, sizing.limit, takesPatches)
-        let operations = refusal == nil ? operationLimit : 0
+        let operations = refusal == nil ? operationLimit : asksAgain ? 1 : 0
         var marksLeft = Int.max
         while true {
             let exchange = try await database {
-                try await self.preparation.writer.durably { db -> Exchange? in
+                try await self.preparation.file.durably { db -> Exchange? in
                     let record = try ScopeRecord.read(db, scope)
                     if isPull {
                         // What this device had no place for comes before anything newer.
@@ -269,7 +271,7 @@ actor ScopeDriver {
         else { return }
         let verdict = try exchange.refusal(now: wallClockMilliseconds())
         let outcome = try await database {
-            try await self.preparation.writer.writeWithoutTransaction { db in try verdict.run(db) }
+            try await self.preparation.file.writeWithoutTransaction { db in try verdict.run(db) }
         }
         counts.rejected += outcome.rejected
         // Its number never reaches the server, so nothing can follow it in its lane.
@@ -294,7 +296,7 @@ actor ScopeDriver {
             event = .applied(hasMore: try await apply(exchange.transaction(answer, now: now)), wait: wait)
         case .page(let take):
             let outcome = try await database {
-                try await self.preparation.writer.writeWithoutTransaction { db in try take(db, now) }
+                try await self.preparation.file.writeWithoutTransaction { db in try take(db, now) }
             }
             count(outcome)
             event = .applied(hasMore: !outcome.isFilled, wait: wait)
@@ -311,7 +313,7 @@ actor ScopeDriver {
     private func apply(_ transaction: ApplyTransaction) async throws -> Bool {
         let prune = transaction.now - configuration.finishedRetention.milliseconds
         let (outcome, isPending) = try await database {
-            try await self.preparation.writer.writeWithoutTransaction { db in
+            try await self.preparation.file.writeWithoutTransaction { db in
                 let outcome = try transaction.run(db)
                 if outcome.pageTaken, !outcome.hasMore {
                     try Outbox.prune(db, before: prune)
@@ -344,7 +346,7 @@ actor ScopeDriver {
         lane = randomHex(bytes: 16)
         let (scope, lane, problem) = (scope, lane, problem)
         try await database {
-            try await self.preparation.writer.write { db in
+            try await self.preparation.file.write { db in
                 try Outbox.repair(db, scope: scope, from: problem, lane: lane)
             }
         }
@@ -355,22 +357,5 @@ actor ScopeDriver {
         do { return try await work() } catch { throw Failure.database(error, scope: scope) }
     }
 
-    // MARK: One at a time
-
-    private var isBusy = false
-    private var queue: [CheckedContinuation<Void, Never>] = []
-
-    private func acquire() async {
-        guard isBusy else {
-            isBusy = true
-            return
-        }
-        await withCheckedContinuation { queue.append($0) }
-    }
-
-    private func release() {
-        if queue.isEmpty { isBusy = false } else { queue.removeFirst().resume() }
-    }
-
-    private var now: Instant { Instant(milliseconds: (clock.now - start).milliseconds) }
+    private var now: Instant { Surroundings.current.uptime }
 }

@@ -75,7 +75,3 @@ public struct SyncConfiguration: Hashable, Sendable {
         return settings
     }
 }
-
-extension Duration {
-    var milliseconds: Int64 { components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000 }
-}

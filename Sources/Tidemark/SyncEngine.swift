@@ -13,7 +13,7 @@ public import TidemarkWire
 /// let running = Task { try await sync.run() }
 /// ```
 public actor SyncEngine {
-    let writer: any DatabaseWriter
+    let file: AppFile
     private let configuration: SyncConfiguration
     let preparation: Preparation
     let scopes: [Scope]
@@ -36,7 +36,7 @@ public actor SyncEngine {
         for writer: any DatabaseWriter, tables: [SyncedTable], scopes: [Scope], transport: any Transport,
         configuration: SyncConfiguration = SyncConfiguration(), onConflict: ConflictHandler? = nil
     ) throws {
-        self.writer = writer
+        file = AppFile(writer: writer)
         self.onConflict = onConflict
         self.configuration = configuration
         self.scopes = scopes
@@ -82,7 +82,7 @@ public actor SyncEngine {
     private func installPatiently() async throws {
         while true {
             do { return try await install() } catch let error as SyncError where error.recovery == .wait {
-                try await Task.sleep(for: configuration.pollInterval)
+                try await Surroundings.current.sleep(for: configuration.pollInterval)
             }
         }
     }
@@ -100,7 +100,7 @@ public actor SyncEngine {
         try await installPatiently()
         let written = WakeSignal()
         let observation = DatabaseRegionObservation(tracking: Table("tidemark_counter").select(Column("n")))
-            .start(in: writer, onError: { _ in }, onChange: { _ in Task { await written.raise() } })
+            .start(in: file.writer, onError: { _ in }, onChange: { _ in written.raise() })
         defer { observation.cancel() }
         await withTaskGroup(of: Void.self) { group in
             for driver in drivers { group.addTask { await driver.run() } }
@@ -114,8 +114,7 @@ public actor SyncEngine {
     /// - Throws: the ``SyncError`` of the first scope that failed.
     @discardableResult
     public func syncNow() async throws -> SyncReport {
-        let clock = ContinuousClock()
-        let start = clock.now
+        let start = Surroundings.current.uptime
         try await install()
         var report = SyncReport()
         var errors: [Scope: SyncError] = [:]
@@ -129,7 +128,7 @@ public actor SyncEngine {
             if pushed == 0 { break }
         }
         if let error = scopes.lazy.compactMap({ errors[$0] }).first { throw error }
-        report.duration = clock.now - start
+        report.duration = .milliseconds(Surroundings.current.uptime - start)
         return report
     }
 
@@ -157,7 +156,7 @@ public actor SyncEngine {
         guard scopes.count > 1, let layout = await preparation.layout else { return [] }
         let scopes = scopes.filter { errors[$0] == nil }
         do {
-            return try await writer.read { db in Set(try scopes.filter { try Pending.exists(db, layout, $0) }) }
+            return try await file.read { db in Set(try scopes.filter { try Pending.exists(db, layout, $0) }) }
         } catch let error as DatabaseError { throw Failure.database(error, scope: self.scopes[0]).error }
     }
 
@@ -173,7 +172,7 @@ public actor SyncEngine {
             _ = await written.sleep(for: configuration.pollInterval)
             guard let layout = await preparation.layout else { continue }
             let scopes = scopes
-            let found = try? await writer.read { db in
+            let found = try? await file.read { db in
                 (try Pending.counter(db), try scopes.filter { try Pending.exists(db, layout, $0) })
             }
             guard let (counter, pending) = found, counter != last else { continue }
@@ -198,7 +197,7 @@ public actor SyncEngine {
     /// How things stand. Reads the file only; no request is sent, and nothing needs to be installed.
     public func status() async throws -> SyncStatus {
         let scopes = scopes
-        var status = try await writer.read { db in try SyncStatus(db, scopes: scopes) }
+        var status = try await file.read { db in try SyncStatus(db, scopes: scopes) }
         status.warnings = warnings
         for driver in drivers {
             let (state, remaining) = await driver.activity
@@ -231,7 +230,7 @@ public actor SyncEngine {
     public func state(of table: String, id: String) async throws -> RecordState {
         try await install()
         guard let shape = await preparation.layout?[table] else { return .confirmed }
-        return try await writer.read { db in
+        return try await file.read { db in
             guard let record = RecordID(try Self.canonicalID(of: id, in: table, db)) else { return .confirmed }
             return try RecordState(db, shape, record)
         }
@@ -239,7 +238,7 @@ public actor SyncEngine {
 
     /// The edits that were refused and are kept, oldest first, each with those that wait for it.
     public func rejectedOperations() async throws -> [RejectedOperation] {
-        try await writer.read { db in try RejectedOperation.all(db) }
+        try await file.read { db in try RejectedOperation.all(db) }
     }
 
     /// Writes a refused edit again, as the app would: on the record as it stands now, with `changes` on top. It is sent
@@ -250,7 +249,7 @@ public actor SyncEngine {
     public func retry(_ operation: RejectedOperation, changing changes: [String: Value] = [:]) async throws {
         try await install()
         guard let layout = await preparation.layout else { return }
-        try await writer.write { db in try operation.retry(db, layout, changing: changes) }
+        try await file.write { db in try operation.retry(db, layout, changing: changes) }
         await publishStatus()
     }
 
@@ -262,14 +261,14 @@ public actor SyncEngine {
     public func discard(_ operation: RejectedOperation) async throws {
         try await install()
         guard let layout = await preparation.layout else { return }
-        try await writer.write { db in try operation.discard(db, layout) }
+        try await file.write { db in try operation.discard(db, layout) }
         await publishStatus()
     }
 
     /// Edits that met somebody else's, oldest first: what each side set, what stands, and by which rule. Those that are
     /// open wait for ``resolve(_:with:)``. The list is bounded; open ones stay.
     public func conflicts() async throws -> [Conflict] {
-        try await writer.read { db in try LibrarySchema.isInstalled(db) ? try Conflicts.all(db) : [] }
+        try await file.read { db in try LibrarySchema.isInstalled(db) ? try Conflicts.all(db) : [] }
     }
 
     /// Decides a conflict. What has to be written for it is a new edit, made on the record as it stands now, and
@@ -282,12 +281,12 @@ public actor SyncEngine {
     public func resolve(_ conflict: Conflict, with resolution: Conflict.Resolution) async throws {
         try await install()
         guard let layout = await preparation.layout else { return }
-        try await writer.write { db in try conflict.settle(resolution, db, layout) }
+        try await file.write { db in try conflict.settle(resolution, db, layout) }
         await publishStatus()
     }
 
     /// Takes a settled conflict off the list, once the user has seen it. One that is open stays.
     public func dismiss(_ conflict: Conflict) async throws {
-        try await writer.write { db in try Conflicts.dismiss(db, conflict.id) }
+        try await file.write { db in try Conflicts.dismiss(db, conflict.id) }
     }
 }

@@ -1,40 +1,51 @@
 /// Lets one task sleep until a time has passed or somebody calls.
-actor WakeSignal {
-    private var isRaised = false
-    private var sleeper: CheckedContinuation<Void, Never>?
-    /// Which sleep is going on, so that the timer of an earlier one does not end it.
-    private var sleepNumber = 0
+final class WakeSignal: Sendable {
+    private struct State {
+        var isRaised = false
+        var sleeper: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Locked(State())
 
     /// Wakes the sleeper, or makes its next sleep end at once.
-    func raise() {
-        isRaised = true
-        sleeper?.resume()
-        sleeper = nil
-    }
+    func raise() { wakeSleeper { $0.isRaised = true } }
 
     /// Returns whether somebody called, rather than the time having passed or the task having been cancelled.
     func sleep(for duration: Duration) async -> Bool {
-        if !isRaised {
-            sleepNumber += 1
-            let number = sleepNumber
-            let timer = Task {
-                try? await Task.sleep(for: duration)
-                self.expire(number)
-            }
-            await withTaskCancellationHandler {
-                await withCheckedContinuation { sleeper = $0 }
-            } onCancel: {
-                timer.cancel()
-            }
-            timer.cancel()
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { try? await Surroundings.current.sleep(for: duration) }
+            group.addTask { await self.call() }
+            await group.next()
+            group.cancelAll()
         }
-        defer { isRaised = false }
-        return isRaised
+        return state.withLock { state in
+            defer { state.isRaised = false }
+            return state.isRaised
+        }
     }
 
-    private func expire(_ number: Int) {
-        guard number == sleepNumber else { return }
+    /// Returns when somebody calls, or when it is cancelled.
+    private func call() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    if state.isRaised || Task.isCancelled { return true }
+                    state.sleeper = continuation
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        } onCancel: {
+            wakeSleeper { _ in }
+        }
+    }
+
+    private func wakeSleeper(_ change: (inout State) -> Void) {
+        let sleeper = state.withLock { state in
+            change(&state)
+            defer { state.sleeper = nil }
+            return state.sleeper
+        }
         sleeper?.resume()
-        sleeper = nil
     }
 }

@@ -11,3 +11,12 @@ package struct Instant: Hashable, Comparable, Sendable {
     }
     package static func - (lhs: Instant, rhs: Instant) -> Int64 { lhs.milliseconds - rhs.milliseconds }
 }
+
+extension Duration {
+    /// In whole milliseconds; the largest number there is where it does not fit.
+    package var milliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1000)
+        return overflow ? .max : whole.addingReportingOverflow(attoseconds / 1_000_000_000_000_000).partialValue
+    }
+}

@@ -16,13 +16,15 @@ struct Assignment {
     ///
     /// - Parameter claimed: what the record was called in a history that this store has lost. It gets that id again
     ///   where nobody else has it.
-    func next(for temporary: RecordID, claimed: RecordID?, at moment: Int64) throws -> RecordID? {
+    func next(
+        for temporary: RecordID, claimed: RecordID?, at moment: Int64, random: () -> UInt64
+    ) throws -> RecordID? {
         // A temporary id is never anybody's own, whoever asks for it.
         let claimed = claimed.flatMap { TemporaryShape.matches($0.text) ? nil : $0 }
         guard TemporaryShape.integer(temporary.text) != nil else {
             if let claimed, try mayBeClaimed(claimed) { return claimed }
-            var (generator, random) = (UUIDv7(), SystemRandomNumberGenerator())
-            return RecordID(UUIDv7.text(generator.next(at: moment, random: (random.next(), random.next()))))
+            var generator = UUIDv7()
+            return RecordID(UUIDv7.text(generator.next(at: moment, random: (random(), random()))))
         }
         var number = try writer.lastNumber(of: entity)
         if let claimed, let wanted = TemporaryShape.integer(claimed.text), wanted > 0,

@@ -139,11 +139,3 @@ private struct Step: Sendable {
         (floor, rows) = try reader.aged(after: start, through: last, before: moment, limit: limit)
     }
 }
-
-extension Duration {
-    fileprivate var milliseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1000)
-        return overflow ? .max : whole.addingReportingOverflow(attoseconds / 1_000_000_000_000_000).partialValue
-    }
-}

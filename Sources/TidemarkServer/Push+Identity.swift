@@ -78,13 +78,16 @@ extension Push {
             return (Verdict(operation.kind == .delete ? .applied : .deferred), false)
         }
         struct NotTaken: Error { var verdict: Verdict }
-        let (writer, moment) = (writer, moment)
+        let (writer, moment, random) = (writer, moment, server.configuration.random)
         do {
             let (answer, announced) = try writer.attempt {
                 let assignment = Assignment(writer: writer, entity: operation.entity)
                 // Only what was lost had an id before.
                 let claimed = operation.original == nil ? nil : operation.id
-                guard let record = try assignment.next(for: temporary, claimed: claimed, at: moment) else {
+                guard
+                    let record = try assignment.next(
+                        for: temporary, claimed: claimed, at: moment, random: random)
+                else {
                     throw NotTaken(
                         verdict: refused(
                             RejectionCode.idNotAssigned, "The numbers for \(declaration.name) are used up.",

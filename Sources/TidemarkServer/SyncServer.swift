@@ -50,6 +50,8 @@ public final class SyncServer: Sendable {
         public var rejectionLimit = 10_000
         /// The clock, in milliseconds since 1970.
         public var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
+        /// Random bits, for the ids that the server assigns.
+        package var random: @Sendable () -> UInt64 = { UInt64.random(in: .min ... .max) }
 
         /// The defaults.
         public init() {}

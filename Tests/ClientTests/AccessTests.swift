@@ -179,6 +179,31 @@ struct AccessTests {
         #expect(try await device.sealed().isEmpty)
     }
 
+    @Test(
+        "an edit that was refused because the token only read is sent by itself once it may be (I10)",
+        .timeLimit(.minutes(1)))
+    func writingGrantedLater() async throws {
+        let directory = try TestDirectory()
+        let device = try await Device(noteSchema, tables: ["note"], in: directory)
+        try await device.sync()
+        try await device.sql("INSERT INTO note (id, title) VALUES ('n', 'x'), ('m', 'y')")
+        let ours = [ProtocolVersion.header: "1", "Content-Type": Problem.contentType]
+        await device.wire.next { _, _ in
+            TransportResponse(status: 403, headers: ours, body: Problem(.scopeReadOnly, "d").body())
+        }
+        var configuration = SyncConfiguration()
+        configuration.tick = .milliseconds(50)
+        let engine = try device.engine(configuration)
+        let running = Task { try await engine.run() }
+        while try await !device.sealed().isEmpty || device.count("tidemark_operation") < 2 {
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        running.cancel()
+        // What was refused is asked for by one operation, and not by all of them each time.
+        let counts = await device.wire.bodies.map { $0.components(separatedBy: "\"number\":").count - 1 }
+        #expect(counts.filter { $0 > 0 } == [2, 1, 1] || counts.filter { $0 > 0 } == [2, 1, 2], "\(counts)")
+    }
+
     @Test("a table whose scope is constant goes as a whole, and comes back")
     func constant() async throws {
         let directory = try TestDirectory()

@@ -18,7 +18,7 @@ extension ScopeDriver {
         let (layout, declarations) = try await prepared()
         let scope = scope
         let (record, isPending, backfill) = try await database {
-            try await self.preparation.writer.read { db in
+            try await self.preparation.file.read { db in
                 (
                     try ScopeRecord.read(db, scope), try Pending.exists(db, layout, scope),
                     try Backfills.next(db, layout, scope)
@@ -56,7 +56,7 @@ extension ScopeDriver {
 
     /// Asks for a page of a walk in key order.
     func page(_ request: TransportRequest) async throws -> TransportResponse {
-        pageSent = clock.now
+        pageSent = Surroundings.current.uptime
         do { return try await send(request) } catch {
             snapshotSizing.failed()
             throw error
@@ -70,7 +70,7 @@ extension ScopeDriver {
         await received(.page(take), response)
         snapshotSizing.received(
             rows: answer.hasMore ? snapshotSizing.limit : 0, bytes: response.body.count,
-            milliseconds: (clock.now - pageSent).milliseconds)
+            milliseconds: Surroundings.current.uptime - pageSent)
         return .answered
     }
 
@@ -78,7 +78,7 @@ extension ScopeDriver {
     private func ask(_ layout: Layout) async throws -> SyncMachine.Event? {
         let scope = scope
         let inquiry = try await database {
-            try await self.preparation.writer.read { db in try Inquiry(db, scope, layout) }
+            try await self.preparation.file.read { db in try Inquiry(db, scope, layout) }
         }
         let response = try await send(inquiry.request)
         await received(.inquiry(try inquiry.answer(response)), response)
@@ -99,7 +99,7 @@ extension ScopeDriver {
         let recovery = Recovery(
             scope: scope, layout: layout, declarations: declarations, lane: lane, now: wallClockMilliseconds())
         try await database {
-            try await self.preparation.writer.writeWithoutTransaction { db in try work(db, recovery) }
+            try await self.preparation.file.writeWithoutTransaction { db in try work(db, recovery) }
         }
     }
 }

@@ -8,12 +8,16 @@ final class SeenRecords {
     private var entity: String?
 
     init(_ db: Database) throws {
-        try db.execute(
-            sql: """
-                CREATE TEMP TABLE IF NOT EXISTS tidemark_seen(
-                    entity TEXT NOT NULL, record TEXT NOT NULL, PRIMARY KEY (entity, record)) WITHOUT ROWID;
-                DELETE FROM temp.tidemark_seen;
-                """)
+        // Asked first: even a CREATE that finds its table makes every statement of the connection be prepared anew.
+        let isThere = try Query(db, "SELECT 1 FROM sqlite_temp_master WHERE name = 'tidemark_seen'")
+        if try isThere.first(db, [], { _ in true }) == nil {
+            try db.execute(
+                sql: """
+                    CREATE TEMP TABLE tidemark_seen(
+                        entity TEXT NOT NULL, record TEXT NOT NULL, PRIMARY KEY (entity, record)) WITHOUT ROWID
+                    """)
+        }
+        try db.execute(sql: "DELETE FROM temp.tidemark_seen")
         insert = try Query(db, "INSERT OR IGNORE INTO temp.tidemark_seen(entity, record) VALUES (?1, ?2)")
     }
 

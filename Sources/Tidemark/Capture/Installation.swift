@@ -23,7 +23,7 @@ enum Installation {
         if let known = try Meta.get(db, "clientId") {
             clientID = known
         } else {
-            clientID = randomClientID()
+            clientID = randomHex(bytes: 16)
             try Meta.set(db, "clientId", clientID)
         }
         for scope in scopes {

@@ -12,18 +12,9 @@ extension UUID {
     /// `UUID.v7().uuidString.lowercased()`, it is a text key, longer but readable. Keep to one of them in a table, and
     /// to one case.
     public static func v7() -> UUID {
-        let moment = wallClockMilliseconds()
-        var random = SystemRandomNumberGenerator()
-        lock.lock()
-        defer { lock.unlock() }
-        let bytes = generator.next(at: moment, random: (random.next(), random.next()))
-        return bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+        Surroundings.current.nextUUID().withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
     }
 }
-
-private let lock = NSLock()
-// Safe because every use stands between lock and unlock.
-nonisolated(unsafe) private var generator = UUIDv7()
 
 /// Ids for new records of an entity that the operator declared with `ids: server`. The server's answer puts the
 /// record's own id in their place, in its row and wherever this device refers to it.
@@ -32,13 +23,10 @@ nonisolated(unsafe) private var generator = UUIDv7()
 public enum TemporaryID {
     /// For a text key: `local-` and 32 random digits.
     public static func text() -> String {
-        var random = SystemRandomNumberGenerator()
-        return TemporaryShape.text(random: (random.next(), random.next()))
+        let surroundings = Surroundings.current
+        return TemporaryShape.text(random: (surroundings.random(), surroundings.random()))
     }
 
     /// For an integer key: a random negative number of 62 bits.
-    public static func integer() -> Int64 {
-        var random = SystemRandomNumberGenerator()
-        return TemporaryShape.integer(random: random.next())
-    }
+    public static func integer() -> Int64 { TemporaryShape.integer(random: Surroundings.current.random()) }
 }

@@ -1,6 +1,6 @@
 import GRDB
 
-extension DatabaseWriter {
+extension AppFile {
     /// A write transaction that is on the disk when this returns, and all that was committed before it too, however the
     /// app has set up its connections: with a WAL, GRDB's pools leave the last commits to the next checkpoint.
     ///

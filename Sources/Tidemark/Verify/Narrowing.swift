@@ -22,15 +22,15 @@ struct Narrowing {
     let comparison: TableComparison
     let scope: Scope
     let stand: ScopeStand
-    let reader: any DatabaseReader
+    let file: AppFile
 
     private let defaults: [(name: [UInt8], content: UInt64)]
     private var ranges: [Range] = []
     private(set) var differing: [RecordID] = []
     private(set) var isCutShort = false
 
-    init(_ comparison: TableComparison, scope: Scope, stand: ScopeStand, reader: any DatabaseReader) {
-        (self.comparison, self.scope, self.stand, self.reader) = (comparison, scope, stand, reader)
+    init(_ comparison: TableComparison, scope: Scope, stand: ScopeStand, file: AppFile) {
+        (self.comparison, self.scope, self.stand, self.file) = (comparison, scope, stand, file)
         defaults = comparison.columns.map { index in
             let column = comparison.shape.data[index]
             return (Array(column.canonicalName), TableComparison.defaultContent(column))
@@ -71,7 +71,7 @@ struct Narrowing {
         let sums = try await TruthScan(
             comparison.shape, scope, stand, after: range.after, through: parts.last?.through
         ).run(
-            reader,
+            file,
             into: OwnSums(
                 comparison.shape, columns: comparison.columns, after: range.after, bounds: parts.map(\.through),
                 lists: parts.map { $0.count <= 1 }, listLimit: Self.limit))

@@ -15,8 +15,7 @@ extension SyncEngine {
     /// ```
     /// - Throws: the ``SyncError`` of the first scope that could not be compared; the others are worked through.
     public func verify(repairing: Bool = false) async throws -> VerifyReport {
-        let clock = ContinuousClock()
-        let start = clock.now
+        let start = Surroundings.current.uptime
         try await install()
         var report = VerifyReport()
         var errors: [Scope: SyncError] = [:]
@@ -34,7 +33,7 @@ extension SyncEngine {
         }
         try Task.checkCancellation()
         if let error = scopes.lazy.compactMap({ errors[$0] }).first { throw error }
-        report.duration = clock.now - start
+        report.duration = .milliseconds(Surroundings.current.uptime - start)
         return report
     }
 }

@@ -43,12 +43,12 @@ struct TruthScan {
         self.through = isOrdered ? through.map { Cell.text($0) } : nil
     }
 
-    func run(_ reader: any DatabaseReader, into sums: OwnSums) async throws -> OwnSums {
+    func run(_ file: AppFile, into sums: OwnSums) async throws -> OwnSums {
         var sums = sums
         var last: [Cell]? = after.map { [$0] }
         while true {
             let (start, grown) = (last, sums)
-            (last, sums) = try await reader.read { db in
+            (last, sums) = try await file.read { db in
                 guard try ScopeStand(db, scope) == stand else { throw StandMoved() }
                 var sums = grown
                 let end = try step(db, from: start, &sums)

@@ -53,7 +53,7 @@ struct Verification: Sendable {
 
     private func compare(_ result: inout Result) async throws -> Found {
         let (layout, scope) = (try await preparation.install(), scope)
-        guard let stand = try await preparation.writer.read({ try ScopeStand($0, scope) }) else { throw StandMoved() }
+        guard let stand = try await preparation.file.read({ try ScopeStand($0, scope) }) else { throw StandMoved() }
         var questions = DigestQuestions(
             preparation: preparation, scope: scope, clientID: layout.clientID, stand: stand)
         defer { result.counts += questions.counts }
@@ -68,12 +68,12 @@ struct Verification: Sendable {
                 continue
             }
             let sums = try await TruthScan(shape, scope, stand).run(
-                preparation.writer, into: OwnSums(shape, columns: Array(shape.data.indices)))
+                preparation.file, into: OwnSums(shape, columns: Array(shape.data.indices)))
             let comparison = TableComparison(
                 shape, server: answer.entities[shape.name] ?? EntityDigest(), own: sums.parts[0])
             (table.records, table.gaps) = (comparison.ownCount, comparison.gaps)
             guard comparison.differs else { continue }
-            var narrowing = Narrowing(comparison, scope: scope, stand: stand, reader: preparation.writer)
+            var narrowing = Narrowing(comparison, scope: scope, stand: stand, file: preparation.file)
             try await narrowing.run(&questions)
             found[shape.name] = (narrowing.differing, narrowing.isCutShort)
         }
@@ -85,7 +85,7 @@ struct Verification: Sendable {
         _ found: Found, _ tried: inout [String: Set<RecordID>], _ result: inout Result
     ) -> [Wanted.Record] {
         var untried: [Wanted.Record] = []
-        for entity in result.part.tables.keys {
+        for entity in result.part.tables.keys.sorted() {
             let records = found[entity]?.records ?? []
             let former = tried[entity] ?? []
             let fresh = records.filter { !former.contains($0) }
