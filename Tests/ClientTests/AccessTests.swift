@@ -195,7 +195,7 @@ struct AccessTests {
         configuration.tick = .milliseconds(50)
         let engine = try device.engine(configuration)
         let running = Task { try await engine.run() }
-        while try await !device.sealed().isEmpty || device.count("tidemark_operation") < 2 {
+        while try await device.count("tidemark_operation WHERE finished_at IS NOT NULL") < 2 {
             try await Task.sleep(for: .milliseconds(20))
         }
         running.cancel()
