@@ -57,8 +57,8 @@ struct AppFile: Sendable {
 }
 
 extension Database {
-    /// Reads in one transaction. GRDB's own `read` also forbids writing meanwhile, by a pragma that makes SQLite prepare
-    /// every statement of the connection anew (on a `DatabaseQueue`: those of the app and of the next exchange).
+    /// Reads in one transaction. GRDB's own `read` also forbids writing meanwhile, by a pragma that makes SQLite
+    /// prepare every statement of the connection anew (on a `DatabaseQueue`: the app's, and those of the exchange).
     package func consistently<Result>(_ body: (Database) throws -> Result) throws -> Result {
         var result: Swift.Result<Result, any Error>?
         try inTransaction(.deferred) {

@@ -130,6 +130,11 @@ extension Shadow {
 
 // MARK: - Verdicts
 
+extension Verdict {
+    /// Whether nobody else had a hand in the row (W36): what was edited since was made on what this one set.
+    fileprivate var isAlone: Bool { record == nil && !isShort }
+}
+
 extension Applier {
     /// Applies a verdict to the one operation that it names; one that is unknown or finished is left alone.
     func apply(_ key: OperationKey, _ answered: Verdict) throws {
@@ -172,9 +177,7 @@ extension Applier {
         case .applied, .merged,
             .settled where verdict.isShort:
             if let version = verdict.version, version > known {
-                // Where nobody else had a hand in the row (W36), what was edited since was made on what this one set.
-                let isOwn = verdict.record == nil && !verdict.isShort
-                truth.noteBases(remaining, shape: shape, base: isOwn ? version : base, except: operation)
+                truth.noteBases(remaining, shape: shape, base: verdict.isAlone ? version : base, except: operation)
                 for (index, cell) in operation.fields.cells(in: shape) {
                     truth.bases[shape.data[index].name] = nil
                     // What was edited since was made on what this operation set.
