@@ -73,12 +73,10 @@ class InFlightTests(unittest.TestCase):
                     device.sync()
             return device.contents(), device.status()["conflicts"]
 
-    @unittest.expectedFailure
     def test_a_delete_of_an_own_edit_is_not_undone_by_it(self) -> None:
         rows, conflicts = self.ends_with("entities: {task: {deletes: lose}, shared: {}}\n", loses_answer=False)
         self.assertEqual(({}, []), (rows, conflicts))
 
-    @unittest.expectedFailure
     def test_a_delete_of_an_own_edit_is_no_conflict_with_it(self) -> None:
         rows, conflicts = self.ends_with("entities: {task: {}, shared: {}}\n", loses_answer=True)
         self.assertEqual(({}, []), (rows, conflicts))
@@ -98,7 +96,6 @@ class AnswerTests(unittest.TestCase):
                 results += pusher.ask("POST", "/sync/push", body)[2]["results"]
             self.assertNotIn("overwrote", results[1])
 
-    @unittest.expectedFailure
     def test_a_number_out_of_range_is_a_400(self) -> None:
         """Out of range: 400 limit_out_of_range (W9)."""
         with ServerProcess.temporary() as server:
