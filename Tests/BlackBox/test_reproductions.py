@@ -18,7 +18,6 @@ from wire import Wire
 
 
 class ChainTests(unittest.TestCase):
-    @unittest.expectedFailure
     def test_a_chain_that_reaches_below_acked(self) -> None:
         """The operation that is named took effect, and only what is named by that one is forgotten (W32, W34, W35)."""
         with ServerProcess.temporary() as server:

@@ -135,6 +135,27 @@ struct PushTests {
         #expect(try await bench.exchange(far).results.allSatisfy { $0["overwrote"] != nil })
     }
 
+    @Test("A chain that reaches below what is acknowledged ends there: what it built on took effect")
+    func chainBelowAcked() async throws {
+        let bench = try Bench()
+        func edit(_ number: Int, base: Int64? = nil, on former: Int? = nil) -> String {
+            upsert(number, "a", #"{"x":\#(number)}"#, base: base, extra: former.map { #","baseNumber":\#($0)"# } ?? "")
+        }
+        _ = try await bench.exchange([edit(1)])
+        _ = try await bench.exchange([edit(2, base: 1, on: 1)])
+        _ = try await bench.exchange(acked: #"{"lane-aaaa":1}"#)
+        let third = try await bench.exchange([edit(3, base: 1, on: 2)])
+        #expect(third.statuses == ["applied"])
+        _ = try await bench.exchange(acked: #"{"lane-aaaa":2}"#)
+        let fourth = try await bench.exchange([edit(4, base: 1, on: 3)])
+        #expect(fourth.statuses == ["applied"])
+        // The one that is named itself must not be acknowledged before: nobody knows any more what became of it.
+        _ = try await bench.exchange(acked: #"{"lane-aaaa":4}"#)
+        let fifth = try await bench.exchange([edit(5, base: 1, on: 4)])
+        #expect(fifth.statuses == ["deferred"])
+        #expect(fifth.results[0]["after"] as? Int == 4)
+    }
+
     @Test("Writes that change nothing make no version")
     func noOp() async throws {
         let bench = try Bench()
