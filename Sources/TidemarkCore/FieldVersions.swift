@@ -33,13 +33,16 @@ package struct FieldVersions: Hashable, Sendable {
         places[name].map { exceptions[$0].stamp } ?? commonStamp
     }
 
-    /// A field's stamp never goes back: an edit that was made on the value is later than it, whatever clocks say.
-    package mutating func set(_ name: ArraySlice<UInt8>, to version: Version, stamp: EditStamp = .zero) {
+    /// A field's stamp never goes back: an edit that was made on the value is later than it, whatever clocks say. One
+    /// that the record did not have (`isNew`) has no stamp yet.
+    package mutating func set(
+        _ name: ArraySlice<UInt8>, to version: Version, stamp: EditStamp = .zero, isNew: Bool = false
+    ) {
         if let index = places[name] {
             exceptions[index].version = version
             exceptions[index].stamp = max(exceptions[index].stamp, stamp)
         } else {
-            append(Exception(name: name, version: version, stamp: max(commonStamp, stamp)))
+            append(Exception(name: name, version: version, stamp: isNew ? stamp : max(commonStamp, stamp)))
         }
     }
 

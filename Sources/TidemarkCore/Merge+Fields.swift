@@ -30,8 +30,9 @@ extension Meeting {
             let name = fields.name(field)
             let theirs = standing[name]
             let mine = fields.value(field)
+            // Nobody wrote a field that the record does not have.
             let isSeen =
-                decided[name] != nil
+                theirs == nil || decided[name] != nil
                 || self.isSeen(name, in: versions, base: operation.base(ofField: name))
             if isSeen {
                 if theirs != mine { changed.append(name) }

@@ -113,7 +113,8 @@ struct RecordWriter {
         guard case .only(let names) = writes, var versions = current?.fieldVersions else {
             return FieldVersions(common: version, stamp: stamp)
         }
-        for name in names { versions.set(name, to: version, stamp: stamp) }
+        let known = (current?.data ?? current?.last?.data)?.lookup
+        for name in names { versions.set(name, to: version, stamp: stamp, isNew: known?[name] == nil) }
         return versions
     }
 

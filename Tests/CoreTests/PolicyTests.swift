@@ -33,6 +33,14 @@ struct PolicyTests {
             stamp: EditStamp(packed: stamp), decided: decided, mayWriteServerFields: false)
     }
 
+    @Test("Nobody wrote a field that the record does not have", arguments: ConflictPolicy.allCases)
+    func absentField(policy: ConflictPolicy) {
+        let row = current(DataObject(["a": 1]), stamps: ["a": 100])
+        let outcome = decide(edit(DataObject(["b": 5]), base: nil), row, policy, stamp: 99)
+        let answer = Merge.Answer(status: .merged, needsRecord: true)
+        #expect(outcome == .write(DataObject(["a": 1, "b": 5]), written: .only([name("b")]), answer))
+    }
+
     // MARK: The later edit
 
     @Test("The later edit takes the field, although it came first or last")

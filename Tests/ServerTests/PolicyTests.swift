@@ -35,6 +35,17 @@ struct ServerPolicyTests {
         #expect(try await race(960_000, 950_000) == "first")
     }
 
+    @Test("A field that nobody had set is as old as its own edit, not as the record")
+    func newField() async throws {
+        let bench = try Bench(entities: [.state("task", conflict: .lastEditWins)])
+        _ = try await bench.exchange([upsert(1, "a", #"{"title":"x"}"#, extra: stamp(990_000))])
+        for (device, moment) in [("device-bbbb", 950_000), ("device-cccc", 960_000)] as [(String, Int64)] {
+            let note = upsert(1, "a", #"{"note":"\#(device)"}"#, extra: stamp(moment, syncedAt: 900_000))
+            #expect(try await bench.exchange([note], client: device).statuses == ["merged"])
+        }
+        #expect(try await bench.pullAll().changes.last?.data?["note"] as? String == "device-cccc")
+    }
+
     @Test("A device in 2099 or in 1970 neither wins nor loses for ever (T37)")
     func clamped() async throws {
         let in2099: Int64 = 4_070_908_800_000
