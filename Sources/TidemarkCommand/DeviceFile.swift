@@ -22,7 +22,7 @@
                 database = try DatabaseQueue(path: path, configuration: configuration)
                 _ = try database.read { db in try db.tableExists("tidemark_meta") }
             } catch {
-                throw Failure("\(path) cannot be opened: \(error)", hint: "check that it is an SQLite database")
+                throw Failure("\(path) cannot be opened", because: error, hint: "check that it is an SQLite database")
             }
         }
 
@@ -154,6 +154,22 @@
             let isOffline = error.code == .networkUnavailable
             let hint = isOffline ? "check that the server runs and that --server names it" : error.hint
             self.init("\(error.detail) (\(error.code.rawValue))", hint: hint.isEmpty ? nil : hint)
+        }
+
+        /// Any error, without the statement and the values of one that a database reports.
+        init(of error: any Error) {
+            switch error {
+            case let failure as Failure: self = failure
+            case let error as SyncError: self.init(error)
+            case let error as DatabaseError: self.init(SyncError(error))
+            case let error as StoreUnavailable:
+                self.init("the store cannot do this now: \(error)", hint: "try again; look for room on its disk")
+            default: self.init("\(error)")
+            }
+        }
+
+        init(_ what: String, because error: any Error, hint: String) {
+            self.init("\(what): \(Failure(of: error).what)", hint: hint)
         }
     }
 #endif

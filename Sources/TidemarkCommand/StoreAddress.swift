@@ -41,7 +41,7 @@
                 return try SQLiteStore(path: path)
             } catch {
                 throw Failure(
-                    "the store \(path) cannot be opened: \(error)",
+                    "the store \(path) cannot be opened", because: error,
                     hint: "check that the file is a Tidemark store and may be written")
             }
         }

@@ -43,7 +43,7 @@
                 if error is CleanExit || error is ExitCode || exitCode(for: error) != .failure {
                     exit(withError: error)
                 }
-                Failure("\(error)").report()
+                Failure(of: error).report()
                 exit(withError: ExitCode.failure)
             }
         }

@@ -1,0 +1,23 @@
+package import GRDB
+import TidemarkWire
+
+extension SyncError {
+    /// What SQLite says, by its code: neither the statement nor a value of it is told.
+    package init(_ error: DatabaseError, scope: Scope? = nil) {
+        self.init(
+            .databaseFailed, "The database failed: SQLite error \(error.resultCode).",
+            hint: Self.remedy(error.resultCode), scope: scope)
+    }
+
+    private static func remedy(_ code: ResultCode) -> String {
+        switch code {
+        case .SQLITE_FULL: "Make room on the disk; it is tried again by itself."
+        case .SQLITE_BUSY, .SQLITE_LOCKED: "Another program holds the file; it is tried again by itself."
+        case .SQLITE_CORRUPT, .SQLITE_NOTADB:
+            "The file is damaged: put a backup in its place, or begin with an empty one."
+        case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_CANTOPEN, .SQLITE_AUTH:
+            "See that the file and its folder may be written."
+        default: "Look at the app's log; it is tried again by itself."
+        }
+    }
+}
