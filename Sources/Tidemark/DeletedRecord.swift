@@ -28,7 +28,7 @@ extension SyncEngine {
     public func deletedRecords(in table: String? = nil) async throws -> [DeletedRecord] {
         try await install()
         guard let layout = await preparation.layout else { return [] }
-        return try await file.read { db in try KeptRecords.all(db, layout, table: table) }
+        return try await file.asked(to: .read) { db in try KeptRecords.all(db, layout, table: table) }
     }
 
     /// Brings a deleted record back, on this device and, as an insert of the user's, everywhere. One that is there
@@ -39,6 +39,6 @@ extension SyncEngine {
     public func restore(_ record: DeletedRecord) async throws {
         try await install()
         guard let layout = await preparation.layout else { return }
-        try await file.write { db in try KeptRecords.restore(db, layout, record) }
+        try await file.asked(to: .write) { db in try KeptRecords.restore(db, layout, record) }
     }
 }

@@ -5,12 +5,12 @@ extension SyncEngine {
     /// The edits that were not sent when access to their scope was lost or the scope was left, oldest first. They are
     /// given back by themselves when the scope is filled again.
     public func setAsideEdits() async throws -> [SetAsideEdit] {
-        try await file.read { db in try LibrarySchema.isInstalled(db) ? try SetAside.all(db) : [] }
+        try await file.asked(to: .read) { db in try LibrarySchema.isInstalled(db) ? try SetAside.all(db) : [] }
     }
 
     /// Lets go of an edit that was set aside.
     public func discard(_ edit: SetAsideEdit) async throws {
-        try await file.write { db in try SetAside.remove(db, edit.id) }
+        try await file.asked(to: .write) { db in try SetAside.remove(db, edit.id) }
         await publishStatus()
     }
 

@@ -12,6 +12,9 @@ public import TidemarkWire
 ///     transport: HTTPTransport(serverURL) { try await session.accessToken() })
 /// let running = Task { try await sync.run() }
 /// ```
+///
+/// What its calls throw is ``SyncError``, also where they only read the file. A `DatabaseError` of GRDB's comes from
+/// what is the app's own: a schema that does not take a row, or a block that the app gave.
 public actor SyncEngine {
     let file: AppFile
     private let configuration: SyncConfiguration
@@ -197,7 +200,7 @@ public actor SyncEngine {
     /// How things stand. Reads the file only; no request is sent, and nothing needs to be installed.
     public func status() async throws -> SyncStatus {
         let scopes = scopes
-        var status = try await file.read { db in try SyncStatus(db, scopes: scopes) }
+        var status = try await file.asked(to: .read) { db in try SyncStatus(db, scopes: scopes) }
         status.warnings = warnings
         for driver in drivers {
             let (state, remaining) = await driver.activity
@@ -230,7 +233,7 @@ public actor SyncEngine {
     public func state(of table: String, id: String) async throws -> RecordState {
         try await install()
         guard let shape = await preparation.layout?[table] else { return .confirmed }
-        return try await file.read { db in
+        return try await file.asked(to: .read) { db in
             guard let record = RecordID(try Self.canonicalID(of: id, in: table, db)) else { return .confirmed }
             return try RecordState(db, shape, record)
         }
@@ -238,7 +241,7 @@ public actor SyncEngine {
 
     /// The edits that were refused and are kept, oldest first, each with those that wait for it.
     public func rejectedOperations() async throws -> [RejectedOperation] {
-        try await file.read { db in try RejectedOperation.all(db) }
+        try await file.asked(to: .read) { db in try RejectedOperation.all(db) }
     }
 
     /// Writes a refused edit again, as the app would: on the record as it stands now, with `changes` on top. It is sent
@@ -249,7 +252,7 @@ public actor SyncEngine {
     public func retry(_ operation: RejectedOperation, changing changes: [String: Value] = [:]) async throws {
         try await install()
         guard let layout = await preparation.layout else { return }
-        try await file.write { db in try operation.retry(db, layout, changing: changes) }
+        try await file.asked(to: .write) { db in try operation.retry(db, layout, changing: changes) }
         await publishStatus()
     }
 
@@ -261,14 +264,14 @@ public actor SyncEngine {
     public func discard(_ operation: RejectedOperation) async throws {
         try await install()
         guard let layout = await preparation.layout else { return }
-        try await file.write { db in try operation.discard(db, layout) }
+        try await file.asked(to: .write) { db in try operation.discard(db, layout) }
         await publishStatus()
     }
 
     /// Edits that met somebody else's, oldest first: what each side set, what stands, and by which rule. Those that are
     /// open wait for ``resolve(_:with:)``. The list is bounded; open ones stay.
     public func conflicts() async throws -> [Conflict] {
-        try await file.read { db in try LibrarySchema.isInstalled(db) ? try Conflicts.all(db) : [] }
+        try await file.asked(to: .read) { db in try LibrarySchema.isInstalled(db) ? try Conflicts.all(db) : [] }
     }
 
     /// Decides a conflict. What has to be written for it is a new edit, made on the record as it stands now, and
@@ -281,12 +284,12 @@ public actor SyncEngine {
     public func resolve(_ conflict: Conflict, with resolution: Conflict.Resolution) async throws {
         try await install()
         guard let layout = await preparation.layout else { return }
-        try await file.write { db in try conflict.settle(resolution, db, layout) }
+        try await file.asked(to: .write) { db in try conflict.settle(resolution, db, layout) }
         await publishStatus()
     }
 
     /// Takes a settled conflict off the list, once the user has seen it. One that is open stays.
     public func dismiss(_ conflict: Conflict) async throws {
-        try await file.write { db in try Conflicts.dismiss(db, conflict.id) }
+        try await file.asked(to: .write) { db in try Conflicts.dismiss(db, conflict.id) }
     }
 }

@@ -21,3 +21,17 @@ extension SyncError {
         }
     }
 }
+
+extension AppFile {
+    /// Reads or writes for a call of the app's. What the database itself refuses is a ``SyncError``; what the app's own
+    /// schema refuses stays the `DatabaseError` that the app knows.
+    func asked<Result: Sendable>(
+        to access: FileAccess, _ body: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
+        do { return try await Surroundings.current.use(writer, access, body) } catch let error as DatabaseError
+            where access == .read || !error.refusesRow
+        {
+            throw SyncError(error)
+        }
+    }
+}

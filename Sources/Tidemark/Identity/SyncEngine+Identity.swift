@@ -28,6 +28,6 @@ extension SyncEngine {
 
     /// The same, read by itself.
     public func canonicalID(of id: String, in table: String) async throws -> String {
-        try await file.read { db in try Self.canonicalID(of: id, in: table, db) }
+        try await file.asked(to: .read) { db in try Self.canonicalID(of: id, in: table, db) }
     }
 }
