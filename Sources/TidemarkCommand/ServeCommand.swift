@@ -66,12 +66,25 @@
             let server = SyncServer(
                 store: log, entities: file.entities, isStrict: file.isStrict, limits: file.limits,
                 configuration: file.configuration)
+            let limits = Self.fitted(file.serverLimits, logger)
             let app = try await ServerApplication(
-                server: server, verifier: TokenVerifier(secret: key), limits: file.serverLimits, logger: logger
+                server: server, verifier: TokenVerifier(secret: key), limits: limits, logger: logger
             ).application(address: .hostname(address.host, port: address.port)) { port in
                 Console.line("listening on \(address.url(port: port))")
             }
-            try await Self.serve(app, address: address, limits: file.serverLimits, logger: logger)
+            try await Self.serve(app, address: address, limits: limits, logger: logger)
+        }
+
+        /// As many connections as the system has descriptors for: a server that runs out of them takes nobody.
+        private static func fitted(_ limits: ServerLimits, _ logger: Logger) -> ServerLimits {
+            let room = Descriptors.room(forConnections: limits.mostConnections)
+            guard room < limits.mostConnections else { return limits }
+            var limits = limits
+            limits.connections = max(1, room - room / 16)
+            logger.warning(
+                "The system allows fewer descriptors than `limits.connections` needs.",
+                metadata: ["connections": "\(limits.connections)"])
+            return limits
         }
 
         private static func logger(_ settings: Settings) throws -> Logger {

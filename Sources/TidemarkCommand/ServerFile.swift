@@ -88,7 +88,7 @@
         private mutating func readLimits(_ node: CheckedNode) throws {
             let members = try node.mapping(allowed: [
                 "page", "maximumPage", "operations", "bodyBytes", "recordBytes", "pageBytes", "connections",
-                "idleTimeout", "requestTimeout", "shutdownTimeout",
+                "firstRequestTimeout", "idleTimeout", "requestTimeout", "shutdownTimeout",
             ])
             let counts: [(String, WritableKeyPath<Limits, Int>, ClosedRange<Int>)] = [
                 ("maximumPage", \.maximumPage, 1...100_000), ("page", \.defaultPage, 1...100_000),
@@ -100,7 +100,8 @@
             }
             if let value = try members["connections"]?.integer(in: 1...1_000_000) { serverLimits.connections = value }
             let times: [(String, WritableKeyPath<ServerLimits, Duration>)] = [
-                ("idleTimeout", \.idleTimeout), ("requestTimeout", \.requestTimeout),
+                ("firstRequestTimeout", \.firstRequestTimeout), ("idleTimeout", \.idleTimeout),
+                ("requestTimeout", \.requestTimeout),
                 ("shutdownTimeout", \.shutdownTimeout),
             ]
             for (name, path) in times {

@@ -3,8 +3,6 @@
     public import HummingbirdCore
     public import Logging
     import NIOCore
-    import NIOHTTPTypes
-    import TidemarkWire
 
     /// What one listening socket grants to whoever connects. Hummingbird itself sets no such limit.
     ///
@@ -14,14 +12,17 @@
     ///     router: router, server: limits.http1(), configuration: limits.configuration(address: .hostname()))
     /// ```
     public struct ServerLimits: Hashable, Sendable {
-        /// A connection that begins no request, or does not finish sending its headers, is closed after this time; so
-        /// is one whose answer is still not taken this long after it was written.
+        /// A connection whose first request's headers have not come after this time is closed.
+        public var firstRequestTimeout = Duration.seconds(10)
+        /// A connection that was served and begins no other request, or does not finish sending its headers, is closed
+        /// after this time; so is one whose answer is still not taken this long after it was written.
         public var idleTimeout = Duration.seconds(120)
         /// From a request's headers to the end of its body; a body that trickles in for longer closes the connection.
         public var requestTimeout = Duration.seconds(120)
-        /// Connections at one time; more wait in the system's queue.
+        /// Connections at one time. Where one more comes, the one that has been idle for longest is closed. While none
+        /// is idle a sixteenth more are let in, each for what it asks at once; the others wait in the system's queue.
         public var connections = 1024
-        /// Connections that may wait in the system's queue.
+        /// Connections that may wait in the system's queue; those beyond it are refused there.
         public var backlog = 256
         /// Bytes of all headers of a request together.
         public var headerBytes = 32 << 10
@@ -43,11 +44,12 @@
         /// HTTP/1.1 within these limits.
         public func http1() -> HTTPServerBuilder {
             let limits = self
+            let open = OpenConnections(limits)
             let decoder = HTTP1Channel.Configuration.DecoderConfiguration(
                 maxHeaderFieldSize: headerFieldBytes, maxHeaderListSize: headerBytes, maxHeaderFieldCount: headers)
             let configuration = HTTP1Channel.Configuration(
-                additionalChannelHandlers: [RequestDeadline(limits)], idleTimeout: TimeAmount(idleTimeout),
-                httpDecoderConfiguration: decoder)
+                additionalChannelHandlers: [ConnectionHandler(limits, among: open)],
+                idleTimeout: TimeAmount(idleTimeout), httpDecoderConfiguration: decoder)
             return .http1(configuration: configuration)
         }
 
@@ -57,48 +59,10 @@
         ) -> ApplicationConfiguration {
             ApplicationConfiguration(
                 address: address, serverName: "tidemark", backlog: backlog,
-                availableConnectionsDelegate: MaximumAvailableConnections(connections, logger: logger))
-        }
-    }
-
-    /// Closes a connection whose request does not come to its end in time, or not at all.
-    ///
-    /// Hummingbird's idle timeout starts again with every byte, and a body that was refused is still read to its end;
-    /// this is what keeps either from going on for ever.
-    private final class RequestDeadline: ChannelInboundHandler, RemovableChannelHandler {
-        typealias InboundIn = HTTPRequestPart
-        typealias InboundOut = HTTPRequestPart
-
-        private let timeout: TimeAmount
-        private let byteLimit: Int
-        private var deadline: Scheduled<Void>?
-        private var bytes = 0
-
-        init(_ limits: ServerLimits) {
-            timeout = TimeAmount(limits.requestTimeout)
-            byteLimit = limits.drainedBytes
+                availableConnectionsDelegate: MaximumAvailableConnections(mostConnections, logger: logger))
         }
 
-        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            switch unwrapInboundIn(data) {
-            case .head:
-                bytes = 0
-                deadline?.cancel()
-                let channel = context.channel
-                deadline = context.eventLoop.scheduleTask(in: timeout) { channel.close(promise: nil) }
-            case .body(let part):
-                bytes += part.readableBytes
-                if bytes > byteLimit {
-                    context.close(promise: nil)
-                    return
-                }
-            case .end:
-                deadline?.cancel()
-                deadline = nil
-            }
-            context.fireChannelRead(data)
-        }
-
-        func handlerRemoved(context: ChannelHandlerContext) { deadline?.cancel() }
+        /// Connections with those that are let in while none is idle.
+        public var mostConnections: Int { connections + max(1, connections / 16) }
     }
 #endif

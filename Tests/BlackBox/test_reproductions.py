@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import resource
+import socket
 import unittest
 import uuid
 from collections.abc import Callable
@@ -103,6 +105,19 @@ class AnswerTests(unittest.TestCase):
             status = wire.post("/sync/push", SCOPE, body.encode()).status
             wire.close()
             self.assertEqual(400, status)
+
+
+class ConnectionTests(unittest.TestCase):
+    def test_whoever_is_idle_shuts_nobody_out(self) -> None:
+        """More connections that say nothing than `limits.connections`, and nobody waits for them."""
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+        with ServerProcess.temporary() as server:
+            pusher = Pusher(server)
+            idle = [socket.create_connection(("127.0.0.1", server.port), timeout=5) for _ in range(1200)]
+            self.assertEqual(200, pusher.push()[0])
+            for each in idle:
+                each.close()
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@
                 store: sqlite:/var/lib/tidemark/sync.sqlite
                 secretFile: /etc/tidemark.key
                 limits: {page: 100, maximumPage: 1000, operations: 50, bodyBytes: 1048576, recordBytes: 65536,
-                         idleTimeout: 30s, connections: 64}
+                         firstRequestTimeout: 5s, idleTimeout: 30s, connections: 64}
                 entities:
                   task: {kind: state, conflict: mergeFields, priority: 0, defaults: {state: open, "code": "7", rank: 7},
                          patch: [body]}
@@ -45,6 +45,7 @@
             #expect(file.settings[.secretFile] == "/etc/tidemark.key")
             #expect(file.limits.operations == 50)
             #expect(file.serverLimits.idleTimeout == .seconds(30))
+            #expect(file.serverLimits.firstRequestTimeout == .seconds(5))
             #expect(
                 file.entities == [
                     .state("task", priority: 0, defaults: ["state": "open", "code": "7", "rank": 7], patch: ["body"]),

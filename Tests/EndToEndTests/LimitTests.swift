@@ -64,22 +64,72 @@
             }
         }
 
-        @Test func connections() async throws {
+        private static let health = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+
+        private func few() -> ServerLimits {
             var limits = ServerLimits()
             limits.connections = 2
-            try await LiveServer.run(in: folder, serverLimits: limits) { server in
-                let request = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
-                var open = try (0..<2).map { _ in try Socket(port: server.port) }
+            return limits
+        }
+
+        /// Whoever is idle makes room, the one that has been so for longest first.
+        @Test func idleConnections() async throws {
+            try await LiveServer.run(in: folder, serverLimits: few()) { server in
+                let open = try (0..<2).map { _ in try Socket(port: server.port) }
                 for socket in open {
-                    socket.write(request)
+                    socket.write(Self.health)
                     #expect(socket.read().hasPrefix("HTTP/1.1 200"))
                 }
                 let third = try Socket(port: server.port)
-                third.write(request)
-                #expect(third.read(within: 1).isEmpty, "it waits in the queue")
-                open.removeFirst()
+                third.write(Self.health)
                 #expect(third.read().hasPrefix("HTTP/1.1 200"))
-                withExtendedLifetime(open) {}
+                #expect(try await open[0].isGone())
+                #expect(!open[1].isClosed)
+            }
+        }
+
+        @Test func manySilentConnections() async throws {
+            try await LiveServer.run(in: folder, serverLimits: few()) { server in
+                let silent = try (0..<40).map { _ in try Socket(port: server.port) }
+                for _ in 0..<3 {
+                    let socket = try Socket(port: server.port)
+                    socket.write(Self.health)
+                    #expect(socket.read().hasPrefix("HTTP/1.1 200"))
+                }
+                withExtendedLifetime(silent) {}
+            }
+        }
+
+        /// Nobody who is being served is cut off; whoever comes then is served once and does not stay.
+        @Test func busyConnections() async throws {
+            let token = try await LiveServer.token()
+            let half =
+                "POST /sync HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(token)\r\n"
+                + "Content-Type: application/json\r\nContent-Length: 30\r\n\r\n{"
+            try await LiveServer.run(in: folder, serverLimits: few()) { server in
+                let busy = try (0..<2).map { _ in try Socket(port: server.port) }
+                for socket in busy { socket.write(half) }
+                try await Task.sleep(for: .milliseconds(300))
+                for _ in 0..<2 {
+                    let third = try Socket(port: server.port)
+                    third.write(Self.health)
+                    #expect(third.read().hasPrefix("HTTP/1.1 200"))
+                    #expect(try await third.isGone())
+                }
+                #expect(busy.allSatisfy { !$0.isClosed })
+            }
+        }
+
+        @Test func silenceBeforeTheFirstRequest() async throws {
+            var limits = ServerLimits()
+            limits.firstRequestTimeout = .milliseconds(300)
+            try await LiveServer.run(in: folder, serverLimits: limits) { server in
+                let (silent, served) = (try Socket(port: server.port), try Socket(port: server.port))
+                silent.write("GET /health HTTP/1.1\r\n")
+                served.write(Self.health)
+                #expect(served.read().hasPrefix("HTTP/1.1 200"))
+                #expect(try await silent.isGone())
+                #expect(!served.isClosed, "the next request has more time")
             }
         }
     }
@@ -113,6 +163,23 @@
             var count = 0
             repeat { count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT)) } while count > 0
             return count == 0 || errno != EAGAIN
+        }
+
+        /// Whether the other side holds nothing of the connection any more, soon: it takes nothing that is sent. One
+        /// that has only stopped to speak still would.
+        func isGone() async throws -> Bool {
+            for _ in 0..<300 {
+                _ = isClosed
+                if refuses { return true }
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            return false
+        }
+
+        /// Whether a byte more is not taken, because nobody holds the other end.
+        var refuses: Bool {
+            let sent = send(descriptor, "a", 1, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+            return sent < 0 && errno != EAGAIN
         }
 
         /// What comes within a few seconds, up to a few kilobytes.

@@ -31,8 +31,8 @@ enum ImportRule {
             "TidemarkSQLite": sqlite.union(["TidemarkServer", "TidemarkWire", "TidemarkCore", "Foundation"]),
             "TidemarkHummingbird": [
                 "TidemarkServer", "TidemarkWire", "TidemarkCore", "TidemarkGzip", "Hummingbird", "HummingbirdCore",
-                "HTTPTypes", "JWTKit", "Logging", "Metrics", "NIOCore", "NIOHTTP1", "NIOHTTPTypes", "NIOPosix",
-                "ServiceLifecycle", "Foundation",
+                "HTTPTypes", "JWTKit", "Logging", "Metrics", "NIOConcurrencyHelpers", "NIOCore", "NIOHTTP1",
+                "NIOHTTPTypes", "NIOPosix", "ServiceLifecycle", "Foundation",
             ],
             "TidemarkTesting": [
                 "Tidemark", "TidemarkServer", "TidemarkSQLite", "TidemarkCore", "TidemarkWire", "GRDB", "Foundation",
