@@ -1,6 +1,8 @@
 #if Server
+    import HTTPTypes
     import NIOCore
     import NIOHTTPTypes
+    import TidemarkWire
 
     /// Holds one connection to the limits that Hummingbird has none for, or whose clock begins again with every byte.
     final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
@@ -9,13 +11,18 @@
         typealias OutboundIn = HTTPResponsePart
         typealias OutboundOut = HTTPResponsePart
 
+        /// How long a caller may go on reading why it was not understood.
+        private static let lingering = TimeAmount.seconds(1)
+
         private let limits: ServerLimits
         private let connections: OpenConnections
         private var isOpen = false
         /// Requests whose headers have come and whose answer is not taken yet.
         private var asked = 0
         private var bodyBytes = 0
-        /// The end of the wait for headers, and of the wait for a body.
+        /// Something came that is not HTTP: nothing more is read.
+        private var isBroken = false
+        /// The end of the wait for headers, of the wait for a body, and of lingering.
         private var deadline: Scheduled<Void>?
 
         init(_ limits: ServerLimits, among connections: OpenConnections) {
@@ -81,11 +88,28 @@
             context.fireChannelRead(data)
         }
 
+        func errorCaught(context: ChannelHandlerContext, error: any Error) {
+            if !isBroken, asked == 0 {
+                // The framework answers, if it was a request at all.
+                asked = 1
+                close(context, in: TimeAmount(limits.firstRequestTimeout))
+            }
+            isBroken = true
+            context.fireErrorCaught(error)
+        }
+
         // MARK: What goes
 
         func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
             switch unwrapOutboundIn(data) {
-            case .head, .body: context.write(data, promise: promise)
+            case .head(let head):
+                if isBroken, let (head, body) = explained(head) {
+                    context.write(wrapOutboundOut(.head(head)), promise: nil)
+                    context.write(wrapOutboundOut(.body(body)), promise: promise)
+                } else {
+                    context.write(data, promise: promise)
+                }
+            case .body: context.write(data, promise: promise)
             case .end:
                 let taken = promise ?? context.eventLoop.makePromise()
                 let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
@@ -97,11 +121,27 @@
             }
         }
 
+        /// What the framework says of a request that it cannot read, with headers and a body like any other refusal.
+        private func explained(_ head: HTTPResponse) -> (HTTPResponse, ByteBuffer)? {
+            guard head.status == .badRequest, head.headerFields[.contentLength] == "0" else { return nil }
+            let body = Problem(
+                .malformedRequest,
+                "The request is not HTTP/1.1, or its first line and headers are larger than the server takes."
+            ).body()
+            var head = head
+            head.headerFields[.contentType] = Problem.contentType
+            head.headerFields[.contentLength] = String(body.count)
+            head.headerFields[.cacheControl] = "no-store"
+            head.headerFields[.tidemarkProtocol] = String(ProtocolVersion.current)
+            return (head, ByteBuffer(bytes: body))
+        }
+
         private func answered(_ context: ChannelHandlerContext) {
             guard context.channel.isActive else { return }
             asked = max(0, asked - 1)
             guard asked == 0 else { return }
             connections.isIdle(context.channel)
+            if isBroken { close(context, in: Self.lingering) }
         }
     }
 #endif

@@ -13,6 +13,7 @@ from typing import Any
 from device import Device
 from full_disk import SCOPE, Pusher
 from proxy import Asked, Given, Lie, Proxy
+from report import patiently
 from server_process import ServerProcess
 from violation import Verdict
 from wire import Wire
@@ -118,6 +119,18 @@ class ConnectionTests(unittest.TestCase):
             self.assertEqual(200, pusher.push()[0])
             for each in idle:
                 each.close()
+
+    def test_a_request_line_of_200_kb_leaves_nothing_behind(self) -> None:
+        """It is refused like any other request, and its descriptor comes back although the caller stays (W5, W7)."""
+        with ServerProcess.temporary() as server:
+            Pusher(server).push()
+            before = server.descriptors()
+            with socket.create_connection(("127.0.0.1", server.port), timeout=5) as caller:
+                caller.sendall(b"GET /" + b"a" * 200_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+                answer = caller.recv(65_536)
+                self.assertIn(b"application/problem+json", answer)
+                self.assertIn(b"Tidemark-Protocol: 1", answer)
+                self.assertIsNotNone(patiently(lambda: server.descriptors() <= before, 10))
 
 
 if __name__ == "__main__":

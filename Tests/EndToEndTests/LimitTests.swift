@@ -132,6 +132,24 @@
                 #expect(!served.isClosed, "the next request has more time")
             }
         }
+
+        /// A request that cannot be read is refused like any other, and nothing of it stays.
+        @Test(arguments: [
+            ("GET /", 200_000, " HTTP/1.1\r\nHost: x\r\n\r\n"), ("nonsense", 0, "\r\n\r\n"),
+            ("GET /health HTTP/1.1\r\nHo st: x", 0, "\r\n\r\n"),
+            ("POST /sync HTTP/1.1\r\nContent-Length: -3", 0, "\r\n\r\nabc"),
+        ])
+        func notUnderstood(start: String, filling: Int, end: String) async throws {
+            try await LiveServer.run(in: folder) { server in
+                let socket = try Socket(port: server.port)
+                socket.write(start + String(repeating: "a", count: filling) + end)
+                let answer = socket.read()
+                #expect(answer.hasPrefix("HTTP/1.1 400"))
+                #expect(answer.contains("application/problem+json") && answer.contains("\"malformed_request\""))
+                #expect(answer.contains("Tidemark-Protocol: 1"))
+                #expect(try await socket.isGone())
+            }
+        }
     }
 
     /// A bare TCP connection to this machine.
