@@ -88,7 +88,8 @@
         private mutating func readLimits(_ node: CheckedNode) throws {
             let members = try node.mapping(allowed: [
                 "page", "maximumPage", "operations", "bodyBytes", "recordBytes", "pageBytes", "connections",
-                "firstRequestTimeout", "idleTimeout", "requestTimeout", "shutdownTimeout",
+                "unsentBytes", "firstRequestTimeout", "idleTimeout", "requestTimeout", "writeTimeout",
+                "shutdownTimeout",
             ])
             let counts: [(String, WritableKeyPath<Limits, Int>, ClosedRange<Int>)] = [
                 ("maximumPage", \.maximumPage, 1...100_000), ("page", \.defaultPage, 1...100_000),
@@ -99,9 +100,10 @@
                 if let value = try members[name]?.integer(in: range) { limits[keyPath: path] = value }
             }
             if let value = try members["connections"]?.integer(in: 1...1_000_000) { serverLimits.connections = value }
+            if let value = try members["unsentBytes"]?.integer(in: 1024...1 << 40) { serverLimits.unsentBytes = value }
             let times: [(String, WritableKeyPath<ServerLimits, Duration>)] = [
                 ("firstRequestTimeout", \.firstRequestTimeout), ("idleTimeout", \.idleTimeout),
-                ("requestTimeout", \.requestTimeout),
+                ("requestTimeout", \.requestTimeout), ("writeTimeout", \.writeTimeout),
                 ("shutdownTimeout", \.shutdownTimeout),
             ]
             for (name, path) in times {

@@ -20,10 +20,17 @@
         /// Requests whose headers have come and whose answer is not taken yet.
         private var asked = 0
         private var bodyBytes = 0
+        /// Bytes of bodies, of all answers and of those that are taken to their end: an answer is held whole till then.
+        private var writtenBytes = 0
+        private var answeredBytes = 0
+        /// Bytes that the reader has taken, about.
+        private var takenBytes = 0
+        private var takenAtCheck = 0
         /// Something came that is not HTTP: nothing more is read.
         private var isBroken = false
         /// The end of the wait for headers, of the wait for a body, and of lingering.
         private var deadline: Scheduled<Void>?
+        private var stallCheck: Scheduled<Void>?
 
         init(_ limits: ServerLimits, among connections: OpenConnections) {
             self.limits = limits
@@ -55,6 +62,7 @@
 
         private func end(_ context: ChannelHandlerContext) {
             deadline?.cancel()
+            stallCheck?.cancel()
             connections.closed(context.channel)
         }
 
@@ -106,19 +114,25 @@
                 if isBroken, let (head, body) = explained(head) {
                     context.write(wrapOutboundOut(.head(head)), promise: nil)
                     context.write(wrapOutboundOut(.body(body)), promise: promise)
+                    writtenBytes += body.readableBytes
                 } else {
                     context.write(data, promise: promise)
                 }
-            case .body: context.write(data, promise: promise)
+            case .body(let part):
+                writtenBytes += part.readableBytes
+                context.write(data, promise: promise)
             case .end:
                 let taken = promise ?? context.eventLoop.makePromise()
+                let written = writtenBytes
                 let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
                 taken.futureResult.whenComplete { _ in
                     let (handler, context) = loopBound.value
+                    handler.answeredBytes = written
                     handler.answered(context)
                 }
                 context.write(data, promise: taken)
             }
+            if stallCheck == nil, context.channel.isActive { checkLater(context) }
         }
 
         /// What the framework says of a request that it cannot read, with headers and a body like any other refusal.
@@ -139,9 +153,45 @@
         private func answered(_ context: ChannelHandlerContext) {
             guard context.channel.isActive else { return }
             asked = max(0, asked - 1)
+            noteUnsent(context)
             guard asked == 0 else { return }
             connections.isIdle(context.channel)
             if isBroken { close(context, in: Self.lingering) }
+        }
+
+        // MARK: Readers that do not read
+
+        private func checkLater(_ context: ChannelHandlerContext) {
+            takenAtCheck = takenBytes
+            let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+            stallCheck = context.eventLoop.scheduleTask(in: TimeAmount(limits.writeTimeout)) {
+                let (handler, context) = loopBound.value
+                handler.check(context)
+            }
+        }
+
+        /// Nothing waits any more, or some of it was taken since the last time; or the connection ends.
+        private func check(_ context: ChannelHandlerContext) {
+            stallCheck = nil
+            guard noteUnsent(context) > 0 else { return }
+            if takenBytes > takenAtCheck { checkLater(context) } else { context.close(promise: nil) }
+        }
+
+        func flush(context: ChannelHandlerContext) {
+            context.flush()
+            noteUnsent(context)
+        }
+
+        @discardableResult
+        private func noteUnsent(_ context: ChannelHandlerContext) -> Int {
+            let options = context.channel.syncOptions
+            let unsent = (try? options?.getOption(ChannelOptions.bufferedWritableBytes)) ?? 0
+            let taken = writtenBytes - unsent
+            // Where more was asked already, the next answer waits behind this one.
+            let held = (writtenBytes - answeredBytes) * (asked > 1 ? 2 : 1)
+            connections.note(unsent: held, of: context.channel, tookSome: taken > takenBytes)
+            takenBytes = max(takenBytes, taken)
+            return unsent
         }
     }
 #endif

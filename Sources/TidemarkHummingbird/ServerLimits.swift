@@ -19,11 +19,17 @@
         public var idleTimeout = Duration.seconds(120)
         /// From a request's headers to the end of its body; a body that trickles in for longer closes the connection.
         public var requestTimeout = Duration.seconds(120)
+        /// A connection whose reader takes nothing of an answer for this time is closed, at the latest after twice as
+        /// long.
+        public var writeTimeout = Duration.seconds(30)
         /// Connections at one time. Where one more comes, the one that has been idle for longest is closed. While none
         /// is idle a sixteenth more are let in, each for what it asks at once; the others wait in the system's queue.
         public var connections = 1024
         /// Connections that may wait in the system's queue; those beyond it are refused there.
         public var backlog = 256
+        /// Bytes of answers that wait for their readers, of all connections together; one answer always may. Beyond
+        /// it the connections whose readers have taken nothing for longest are closed.
+        public var unsentBytes = 256 << 20
         /// Bytes of all headers of a request together.
         public var headerBytes = 32 << 10
         /// Bytes of one header, the token's among them.

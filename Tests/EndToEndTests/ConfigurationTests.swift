@@ -27,7 +27,8 @@
                 store: sqlite:/var/lib/tidemark/sync.sqlite
                 secretFile: /etc/tidemark.key
                 limits: {page: 100, maximumPage: 1000, operations: 50, bodyBytes: 1048576, recordBytes: 65536,
-                         firstRequestTimeout: 5s, idleTimeout: 30s, connections: 64}
+                         firstRequestTimeout: 5s, idleTimeout: 30s, writeTimeout: 15s, connections: 64,
+                         unsentBytes: 1048576}
                 entities:
                   task: {kind: state, conflict: mergeFields, priority: 0, defaults: {state: open, "code": "7", rank: 7},
                          patch: [body]}
@@ -46,6 +47,8 @@
             #expect(file.limits.operations == 50)
             #expect(file.serverLimits.idleTimeout == .seconds(30))
             #expect(file.serverLimits.firstRequestTimeout == .seconds(5))
+            #expect(file.serverLimits.writeTimeout == .seconds(15))
+            #expect(file.serverLimits.unsentBytes == 1 << 20)
             #expect(
                 file.entities == [
                     .state("task", priority: 0, defaults: ["state": "open", "code": "7", "rank": 7], patch: ["body"]),

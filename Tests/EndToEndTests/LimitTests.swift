@@ -150,14 +150,65 @@
                 #expect(try await socket.isGone())
             }
         }
+
+        private func asksForMuch(_ server: LiveServer, _ token: String) throws -> Socket {
+            let socket = try Socket(port: server.port, receiveBuffer: 4096)
+            let page = "GET /sync/changes?scope=w HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(token)\r\n\r\n"
+            for _ in 0..<20 { socket.write(page) }
+            return socket
+        }
+
+        private func fill(_ server: LiveServer, _ token: String) async throws {
+            let text = String(repeating: "y", count: 500_000)
+            for number in 1...8 {
+                let answer = try await Caller(url: server.url, token: token)
+                    .push([upsert("r\(number)", "\"text\":\"\(text)\"")], from: number)
+                #expect(answer.status == 200)
+            }
+        }
+
+        @Test func readersThatDoNotRead() async throws {
+            var limits = ServerLimits()
+            limits.writeTimeout = .milliseconds(500)
+            let token = try await LiveServer.token()
+            try await LiveServer.run(in: folder, serverLimits: limits) { server in
+                try await fill(server, token)
+                let deaf = try asksForMuch(server, token)
+                #expect(try await deaf.isGone(readingNothing: true))
+            }
+        }
+
+        /// However patient the server is with each of them, all together take no more than the limit.
+        @Test func manyReadersThatDoNotRead() async throws {
+            var limits = ServerLimits()
+            limits.unsentBytes = 9 << 20
+            let token = try await LiveServer.token()
+            try await LiveServer.run(in: folder, serverLimits: limits) { server in
+                try await fill(server, token)
+                let deaf = try (0..<6).map { _ in try asksForMuch(server, token) }
+                var rest = deaf
+                for _ in 0..<600 where rest.count > 2 {
+                    rest.removeAll { $0.refuses }
+                    try await Task.sleep(for: .milliseconds(50))
+                }
+                #expect(rest.count <= 2)
+                let pulled = try await Caller(url: server.url, token: token).pullAll()
+                #expect(pulled.count == 8)
+                withExtendedLifetime(deaf) {}
+            }
+        }
     }
 
     /// A bare TCP connection to this machine.
     final class Socket: Sendable {
         private let descriptor: Int32
 
-        init(port: Int) throws {
+        /// - Parameter receiveBuffer: bytes that the system takes for it before somebody reads, about.
+        init(port: Int, receiveBuffer: Int32? = nil) throws {
             descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            if var receiveBuffer {
+                setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
+            }
             var address = sockaddr_in()
             address.sin_family = sa_family_t(AF_INET)
             address.sin_port = UInt16(port).bigEndian
@@ -185,9 +236,9 @@
 
         /// Whether the other side holds nothing of the connection any more, soon: it takes nothing that is sent. One
         /// that has only stopped to speak still would.
-        func isGone() async throws -> Bool {
+        func isGone(readingNothing: Bool = false) async throws -> Bool {
             for _ in 0..<300 {
-                _ = isClosed
+                if !readingNothing { _ = isClosed }
                 if refuses { return true }
                 try await Task.sleep(for: .milliseconds(50))
             }
