@@ -156,6 +156,16 @@ struct PushTests {
         #expect(fifth.results[0]["after"] as? Int == 4)
     }
 
+    @Test("A delete of what is dead already is applied at the version that stands, and writes nothing")
+    func deletedBefore() async throws {
+        let bench = try Bench()
+        _ = try await bench.exchange([upsert(1, "a", "{}"), delete(2, "a", base: 1), upsert(3, "b", "{}")])
+        let answer = try await bench.exchange([delete(4, "a", base: 1), delete(5, "unknown", base: 1)])
+        #expect(answer.statuses == ["applied", "applied"])
+        #expect(answer.versions == [2, 3])
+        #expect(answer.head == 3)
+    }
+
     @Test("Writes that change nothing make no version")
     func noOp() async throws {
         let bench = try Bench()
