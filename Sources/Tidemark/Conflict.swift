@@ -30,8 +30,8 @@ public struct Conflict: Hashable, Sendable, Identifiable {
 
     /// What an app or its user decides.
     public enum Resolution: Hashable, Sendable {
-        /// What was set here is written again, as a new edit on the record as it stands now. Of a settled conflict,
-        /// that brings a lost edit back.
+        /// What was set here is written again, as a new edit on the record as it stands now; a column that was edited
+        /// here since keeps that edit. Of a settled conflict, that brings a lost edit back.
         case keepMine
         /// What was set elsewhere stands. Of a settled conflict that went to this device, it is written again.
         case takeTheirs

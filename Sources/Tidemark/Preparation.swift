@@ -46,6 +46,9 @@ actor Preparation {
     /// Hears the fingerprint that every answer carries.
     func heard(fingerprint: String?) { heard = fingerprint ?? heard }
 
+    /// What it remembers beside the file.
+    var memory: String { "\(layout != nil) \(declarations != nil) \(known == heard)" }
+
     /// What the operator declared. Asks the server where that is not known or has changed.
     func declarations(clientID: String, scope: Scope) async throws -> Declarations {
         if let declarations, known == heard { return declarations }

@@ -101,6 +101,12 @@ actor ScopeDriver {
         }
     }
 
+    /// What it remembers beside the file, moments left out.
+    var memory: String {
+        let flags = [takesPatches, asksAgain, hasPushed, refusal != nil, fetchError != nil, current != nil]
+        return "\(machine.outline) \(lane) \(flags) \(problem?.code.rawValue ?? "")"
+    }
+
     private func drive(_ event: SyncMachine.Event) async {
         await turn.take()
         // A new edit, or the app's start, is an occasion to ask again for all of it.
@@ -316,7 +322,7 @@ actor ScopeDriver {
             try await self.preparation.file.writeWithoutTransaction { db in
                 let outcome = try transaction.run(db)
                 if outcome.pageTaken, !outcome.hasMore {
-                    try Outbox.prune(db, before: prune)
+                    try Outbox.prune(db, transaction.scope, before: prune)
                     try KeptRecords.prune(db, transaction.layout, now: transaction.now)
                     try Alias.prune(db, now: transaction.now)
                 }

@@ -8,7 +8,7 @@ package enum FailureClass: Hashable, Sendable, CaseIterable {
     case unauthenticated
     /// The token does not grant the scope: a later one may.
     case forbidden
-    /// Nothing will change until the app or its operator does something.
+    /// Nothing will change until the app or the server's operator does something.
     case needsApp
     /// The server waits for other operations first: put the outbox in order and send again.
     case resolve

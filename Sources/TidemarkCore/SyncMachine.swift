@@ -19,7 +19,8 @@ package struct SyncMachine: Hashable, Sendable {
         case waiting(attempt: Int, until: Instant)
         /// The breaker is open. Goes to `exchanging` at `until` or when the user asks.
         case open(until: Instant)
-        /// The app must act. Goes to `exchanging` when the user asks, and at the tick where a new token may help.
+        /// The app or the operator must act. Goes to `exchanging` when the user asks, and at the tick, for nobody says
+        /// when they have.
         case stopped(FailureClass)
     }
 
@@ -89,6 +90,28 @@ package struct SyncMachine: Hashable, Sendable {
         }
     }
 
+    /// What it remembers, moments left out, as a text.
+    package var outline: String {
+        let state: String
+        switch self.state {
+        case .idle: state = "idle"
+        case .exchanging(let attempt): state = "exchanging \(attempt)"
+        case .applying(let attempt): state = "applying \(attempt)"
+        case .bootstrapping(let attempt): state = "bootstrapping \(attempt)"
+        case .filling(let attempt): state = "filling \(attempt)"
+        case .waiting(let attempt, _): state = "waiting \(attempt)"
+        case .open: state = "open"
+        case .stopped(let failure): state = "stopped \(failure)"
+        }
+        let circuit: String
+        switch breaker.state {
+        case .closed(let failures): circuit = "closed \(failures)"
+        case .open: circuit = "open"
+        case .halfOpen: circuit = "half open"
+        }
+        return "\(state), \(circuit)\(isWanted ? ", wanted" : ""), \(recoveries)"
+    }
+
     package mutating func handle(_ event: Event, now: Instant, jitter: UInt64) -> [Effect] {
         switch (state, event) {
         case (.idle, .wake), (.idle, .timer): return exchange(attempt: 0, now: now)
@@ -123,9 +146,8 @@ package struct SyncMachine: Hashable, Sendable {
             return now >= until ? exchange(attempt: attempt + 1, now: now) : [.sleep(until: until)]
         case (.open(let until), .timer):
             return now >= until ? exchange(attempt: 0, now: now) : [.sleep(until: until)]
-        case (.stopped(.unauthenticated), .timer), (.stopped(.forbidden), .timer):
-            return exchange(attempt: 0, now: now)
-        case (.waiting, .wake), (.open, .wake), (.stopped, .wake), (.stopped, .timer): return []
+        case (.stopped, .timer): return exchange(attempt: 0, now: now)
+        case (.waiting, .wake), (.open, .wake), (.stopped, .wake): return []
         // Late or repeated; listed by state, so that a new state must be decided.
         case (.idle, .answered), (.idle, .applied), (.idle, .failed), (.idle, .unfilled),
             (.exchanging, .timer), (.exchanging, .applied),
@@ -184,7 +206,7 @@ package struct SyncMachine: Hashable, Sendable {
             return [.repair, .exchange]
         // The same conflict straight after the repair: something else is wrong, so no hurry.
         case .resolve: return [.repair] + backOff(failure, attempt: attempt, wait: wait, now: now, jitter: jitter)
-        case .unauthenticated, .forbidden:
+        case .unauthenticated, .forbidden, .needsApp:
             state = .stopped(failure)
             return [.sleep(until: now + min(settings.tickMilliseconds, settings.longestWaitMilliseconds))]
         case .bootstrap:
@@ -195,9 +217,6 @@ package struct SyncMachine: Hashable, Sendable {
             }
             // A server that refuses what it has just given is not asked in a hurry.
             return [.recover] + backOff(failure, attempt: recoveries - 2, wait: wait, now: now, jitter: jitter)
-        case .needsApp:
-            state = .stopped(failure)
-            return []
         }
     }
 

@@ -85,6 +85,26 @@ struct ConflictTests {
         #expect(try await pair.here.count("tidemark_shadow_note") == 0)
     }
 
+    @Test("The base of an edit stays known when the verdict on an earlier one brings another row under it")
+    func baseUnderVerdict() async throws {
+        let pair = try await Pair()
+        try await pair.share()
+        try await pair.there.sql("UPDATE note SET title = 'theirs'")
+        try await pair.there.sync()
+        try await pair.here.sql("UPDATE note SET body = 'mine'")
+        let engine = try pair.here.engine()
+        // Made while the edit of the other field is under way, which the server merges with their row.
+        await pair.here.wire.next { request, inner in
+            try await pair.here.sql("UPDATE note SET title = 'mine'")
+            return try await inner.send(request)
+        }
+        for _ in 0..<2 { try await engine.syncNow() }
+        let conflict = try #require(try await engine.conflicts().first)
+        #expect(conflict["title"]?.base == "base")
+        #expect(conflict["title"]?.theirs == "theirs")
+        #expect(try await pair.here.count("tidemark_shadow_note") == 0)
+    }
+
     // MARK: The later edit
 
     @Test("The later edit wins whichever device syncs first, and the loser can bring its own back")

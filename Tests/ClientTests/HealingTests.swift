@@ -79,6 +79,37 @@ struct HealingTests {
         #expect(try await a.rows("SELECT title, body FROM note") == ["\"later\"|\"a\""])
     }
 
+    @Test("what was finished in a scope is kept until that scope has heard from its server")
+    func keptByScope() async throws {
+        let server = try RestorableServer()
+        let a = try await server.device("a")
+        try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'x')")
+        try await a.sync()
+        // Weeks later: another scope of the file syncs first.
+        try await a.sql("UPDATE tidemark_operation SET finished_at = 1")
+        try await a.writer.write { db in try Outbox.prune(db, "another:1", before: 2) }
+        #expect(try await a.count("tidemark_operation") == 1)
+        try await a.writer.write { db in try Outbox.prune(db, Device.scope, before: 2) }
+        #expect(try await a.count("tidemark_operation") == 0)
+    }
+
+    @Test("what was taken before the first page of a filling comes back, where the page is another history's")
+    func firstPage() async throws {
+        let server = try RestorableServer()
+        let (a, b) = (try await server.device("a"), try await server.device("b"))
+        try await server.backUp()
+        try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'taken')")
+        await a.wire.nextPage { _, _ in throw Wire.Lost() }
+        await #expect(throws: SyncError.self) { try await a.sync() }
+        #expect(try await server.head() == 1)
+        try await server.restore()
+        // It has a version of its own by then in the place of the lost one.
+        try await server.server.commit(to: "w:1") { $0.upsert("note", id: "x1", ["rank": 1]) }
+        for device in [a, b, a] { try await device.sync() }
+        try await expectHealed(server)
+        #expect(try await b.rows("SELECT id, title FROM note ORDER BY id") == ["\"n1\"|\"taken\"", "\"x1\"|NULL"])
+    }
+
     @Test("several edits of one record come back one by one and stay on screen all the while (I5)")
     func series() async throws {
         let server = try RestorableServer()

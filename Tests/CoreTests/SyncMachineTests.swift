@@ -127,15 +127,16 @@ struct SyncMachineTests {
         #expect(machine.handle(.failed(.bootstrap, wait: nil), now: now, jitter: 0) == [.recover, .exchange])
     }
 
-    @Test("what needs the app stops until the user asks; a bad token is tried again at the tick")
-    func stops() {
-        let machine = machine(.wake, .failed(.needsApp, wait: nil))
-        #expect(machine.handle(.timer, now: start, jitter: 0).isEmpty)
-        #expect(machine.handle(.wake, now: start, jitter: 0).isEmpty)
-        #expect(machine.handle(.reset, now: start, jitter: 0) == [.exchange])
-        let expired = self.machine(.wake, .failed(.unauthenticated, wait: nil))
-        #expect(expired.handle(.wake, now: start, jitter: 0).isEmpty)
-        #expect(expired.handle(.timer, now: start, jitter: 0) == [.exchange])
+    @Test(
+        "what needs the app stops until the user asks, and is tried again at the tick, for nobody says when to",
+        arguments: [FailureClass.needsApp, .unauthenticated, .forbidden])
+    func stops(failure: FailureClass) {
+        let failed = machine(.wake)
+        #expect(failed.handle(.failed(failure, wait: nil), now: start, jitter: 0) == [.sleep(until: start + 30_000)])
+        #expect(failed.state == .stopped(failure))
+        #expect(failed.handle(.wake, now: start, jitter: 0).isEmpty)
+        #expect(failed.handle(.timer, now: start + 30_000, jitter: 0) == [.exchange])
+        #expect(machine(.wake, .failed(failure, wait: nil)).handle(.reset, now: start, jitter: 0) == [.exchange])
     }
 
     @Test("every state that can be reached leads on: to an exchange, by the timer or by the user")
@@ -158,9 +159,8 @@ struct SyncMachineTests {
             for event in events {
                 var next = machine
                 let effects = next.handle(event, now: now, jitter: 0)
-                // One that comes to rest says when it wants to be called, unless only the app can help.
-                let isStopped = next.state == .stopped(.needsApp)
-                if effects.isEmpty, !isStopped {
+                // One that comes to rest says when it wants to be called.
+                if effects.isEmpty {
                     #expect(next.isBusy || next.state == machine.state, "\(machine.state) \(event)")
                 }
                 waiting.append((next, now + 20_000))

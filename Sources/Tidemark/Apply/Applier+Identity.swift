@@ -14,8 +14,20 @@ extension Applier {
             else { continue }
             aliases.append(Alias(entity: entry.entity, temporary: temporary, id: id))
         }
+        try wakeWhatWaits(for: results, identity)
         guard !aliases.isEmpty else { return }
         try Adoption(db: db, layout: layout, identity: identity, scope: scope, now: now).run(aliases)
+    }
+
+    /// A record that was brought back has its id, whether it is another one or not: what refers to it may go.
+    private func wakeWhatWaits(for results: [Answer.Result], _ identity: Identity) throws {
+        guard try !Waiting.isEmpty(db) else { return }
+        for result in results {
+            guard let entry = try Outbox.open(db, key: result.key), identity.entities.contains(entry.entity) else {
+                continue
+            }
+            try Waiting.wake(db, layout, for: RecordName(entity: entry.entity, record: entry.record))
+        }
     }
 
     /// An idmap that came with a page: this device made the record, and never heard, or no longer knows, what the
@@ -25,11 +37,18 @@ extension Applier {
         guard let identity, identity.entities.contains(entity),
             let client = change.client, reader.string(client) == layout.clientID,
             let temporary = change.temporary.flatMap({ RecordID(reader.string($0)) }),
-            let id = RecordID(reader.string(change.id)), try Alias.find(db, entity, temporary) != id
+            let id = RecordID(reader.string(change.id)), try isNews(entity, temporary, id)
         else { return false }
         try Adoption(db: db, layout: layout, identity: identity, scope: scope, now: now)
             .run([Alias(entity: entity, temporary: temporary, id: id)])
         outcome.applied += 1
         return true
+    }
+
+    /// Whether this file waits to hear the record's id. A copy of it, on another device, may have got another one for
+    /// the same temporary id; that one's record is not this one's.
+    private func isNews(_ entity: String, _ temporary: RecordID, _ id: RecordID) throws -> Bool {
+        guard let known = try Alias.find(db, entity, temporary) else { return true }
+        return try known != id && Outbox.names(db, being: entity, known).contains(temporary)
     }
 }

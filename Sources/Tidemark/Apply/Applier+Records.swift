@@ -128,6 +128,16 @@ extension Shadow {
     }
 }
 
+extension Shadow {
+    /// What was edited since was made on what this operation set.
+    fileprivate mutating func noteTaken(_ operation: Operation, under remaining: Edits, shape: TableShape) {
+        for (index, cell) in operation.fields.cells(in: shape) {
+            bases[shape.data[index].name] = nil
+            originals[shape.data[index].name] = remaining.fields[index].map { _ in cell }
+        }
+    }
+}
+
 // MARK: - Verdicts
 
 extension Verdict {
@@ -178,23 +188,22 @@ extension Applier {
             .settled where verdict.isShort:
             if let version = verdict.version, version > known {
                 truth.noteBases(remaining, shape: shape, base: verdict.isAlone ? version : base, except: operation)
-                for (index, cell) in operation.fields.cells(in: shape) {
-                    truth.bases[shape.data[index].name] = nil
-                    // What was edited since was made on what this operation set.
-                    truth.originals[shape.data[index].name] = remaining.fields[index].map { _ in cell }
-                }
+                truth.noteTaken(operation, under: remaining, shape: shape)
                 // Of a short one the row is known in part: what is of that version takes its place.
-                try take(verdict, verdict.isShort ? version - 1 : version, operation, &truth, table, id, current)
+                try take(
+                    verdict, verdict.isShort ? version - 1 : version, operation, &truth, under: remaining, table, id,
+                    current)
             }
         case .rejected, .conflict:
             if verdict.status == .rejected { outcome.rejected += 1 } else { outcome.conflicts += 1 }
             if verdict.status == .conflict { truth.noteBases(remaining, on: operation, shape: shape, base: base) }
-            try refuse(verdict, operation, &truth, known: known, base: base, table, id, current)
+            try refuse(
+                verdict, operation, &truth, under: remaining, known: known, base: base, table, id, current)
         case .deferred:
             // One that is only to be sent in another form goes on at once.
             if verdict.refusal == nil { outcome.deferred += 1 }
             try reopen(operation, &truth, shape)
-        case .settled: break
+        case .settled: takeOnTrust(operation, &truth, shape)
         }
         // What became of one that is settled, the record itself tells. So it does where the server knew it from before
         // this device's state was whole, and it is not here: made anew while its namesake was parked.
@@ -205,6 +214,15 @@ extension Applier {
         try redraw(table, id, recordKey, truth, later, remaining, current: current, isParked: isParked)
         if hadWaiting { try settleMove(verdict, table, id, recordKey, wasThere: current != nil) }
         if verdict.status == .deferred { try regroup(table, recordKey, operation.group) }
+    }
+
+    /// What became of a record that was made here nobody remembers: another copy of this file was told. Until the
+    /// server has said how the record stands, it stays as it was sent, and what was edited since was made on that.
+    private func takeOnTrust(_ operation: Operation, _ truth: inout Shadow, _ shape: TableShape) {
+        guard truth.state == .absent, operation.original == nil,
+            let cells = truth.overlaid(with: operation, shape: shape)
+        else { return }
+        (truth.state, truth.cells) = (.known, cells)
     }
 
     private func want(_ entry: OutboxEntry) throws {
@@ -268,15 +286,15 @@ extension Applier {
     }
 
     private func take(
-        _ verdict: Verdict, _ version: Version, _ operation: Operation, _ truth: inout Shadow, _ table: ApplyTable,
-        _ id: RecordID, _ current: [Cell]?
+        _ verdict: Verdict, _ version: Version, _ operation: Operation, _ truth: inout Shadow, under remaining: Edits,
+        _ table: ApplyTable, _ id: RecordID, _ current: [Cell]?
     ) throws {
         var isDeleted = false
         if let record = verdict.record {
             if let data = record.data {
-                truth.take(
-                    table.shape.whole(data.cells(in: table.shape)), version: version, shape: table.shape,
-                    current: current)
+                let cells = table.shape.whole(data.cells(in: table.shape))
+                truth.noteOriginals(remaining, nil, under: cells, shape: table.shape)
+                truth.take(cells, version: version, shape: table.shape, current: current)
             } else {
                 isDeleted = true
             }
@@ -293,14 +311,14 @@ extension Applier {
 
     /// The row is the server's again at once; the edit is kept aside with the reason.
     private func refuse(
-        _ verdict: Verdict, _ operation: Operation, _ truth: inout Shadow, known: Version, base: Version,
-        _ table: ApplyTable, _ id: RecordID, _ current: [Cell]?
+        _ verdict: Verdict, _ operation: Operation, _ truth: inout Shadow, under remaining: Edits, known: Version,
+        base: Version, _ table: ApplyTable, _ id: RecordID, _ current: [Cell]?
     ) throws {
         if let record = verdict.record, record.version > known {
             if let data = record.data {
-                truth.take(
-                    table.shape.whole(data.cells(in: table.shape)), version: record.version, shape: table.shape,
-                    current: current)
+                let cells = table.shape.whole(data.cells(in: table.shape))
+                truth.noteOriginals(remaining, nil, under: cells, shape: table.shape)
+                truth.take(cells, version: record.version, shape: table.shape, current: current)
             } else {
                 try keepDeleted(table, id)
                 truth.delete(base: base)

@@ -45,6 +45,24 @@ struct Rewriting {
             .execute(key + row.map { Cell($0.value) })
     }
 
+    /// Whether the record was deleted here, and the server has not heard of it.
+    func isDeletedHere() throws -> Bool {
+        let table = RecordTable(shape)
+        guard let shadow = try table.shadow(db, key), shadow.state != .absent else { return false }
+        return try table.row(db, key) == nil
+    }
+
+    /// What was edited here and is not on its way yet, by column.
+    func edits() throws -> [String: Cell] {
+        let table = RecordTable(shape)
+        guard let shadow = try table.shadow(db, key), shadow.state != .absent, let row = try table.row(db, key) else {
+            return [:]
+        }
+        // What was edited before its record was deleted elsewhere was made on the same cells.
+        let edited = shape.data.indices.filter { row[$0] != shadow.cells[$0] }
+        return Dictionary(uniqueKeysWithValues: edited.map { (shape.data[$0].name, row[$0]) })
+    }
+
     func delete() throws { try RecordTable(shape).deleteRow(db, key) }
 }
 
@@ -55,7 +73,11 @@ extension Conflict {
         let rewriting = Rewriting(db, layout[conflict.entity], record: conflict.record)
         switch resolution {
         case .keepMine where conflict.isDelete: try rewriting?.delete()
-        case .keepMine: try rewriting?.put(conflict.values(\.mine), whole: conflict.whole)
+        case .keepMine:
+            // While it is open the row is theirs: what differs was edited here after the edit that met theirs.
+            let later = try rewriting?.edits() ?? [:]
+            guard try rewriting?.isDeletedHere() != true else { break }
+            try rewriting?.put(conflict.values(\.mine).filter { later[$0.key] == nil }, whole: conflict.whole)
         // While it is open the row is theirs already, perhaps a newer one.
         case .takeTheirs where conflict.isOpen: break
         case .takeTheirs where conflict.isDeletedElsewhere: try rewriting?.delete()

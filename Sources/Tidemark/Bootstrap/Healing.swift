@@ -25,6 +25,7 @@ struct Healing {
     ) throws {
         var numbers = try LaneNumbers(db, lane: lane)
         var moved: [OperationKey: Int64] = [:]
+        var returning = try ReturningNames(db, layout, declarations)
         for id in try lost(scope, above: marks) {
             guard let lost = try self.lost(id) else { continue }
             var operation = try lost.entry.sealedOperation()
@@ -35,9 +36,11 @@ struct Healing {
             operation.original = original(of: operation, lost, epoch)
             // What is not brought back the server still has.
             operation.renumber { moved[OperationKey(lane: lost.entry.key.lane, number: $0)] }
+            let (named, held) = try returning?.named(operation, of: lost.entry) ?? (operation, [])
             let key = numbers.take()
             moved[lost.entry.key] = key.number
-            try Outbox.seal(db, lost.entry, again: .losing, key: key, members: operation.sealedMembers())
+            try Outbox.seal(db, lost.entry, again: .losing, key: key, members: named.sealedMembers())
+            try returning?.note(held, in: lost.entry, meaning: operation, sealed: named)
         }
         try numbers.store(db, scope: scope)
         try close(scope, above: marks, except: lane)

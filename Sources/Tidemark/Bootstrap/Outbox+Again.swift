@@ -32,6 +32,18 @@ extension Outbox {
             .first(db, [.text(scope.name)]) { _ in true } ?? false
     }
 
+    /// Under which temporary ids inserts of a record are brought back, which has an id by now and may get another.
+    static func names(_ db: Database, being entity: String, _ record: RecordID) throws -> [RecordID] {
+        try Query(
+            db,
+            """
+            SELECT id FROM tidemark_operation
+            WHERE entity = ?1 AND record = ?2 AND again < 3 AND finished_at IS NULL AND is_insert
+            """
+        ).rows(db, [.text(entity), .text(record.text)]) { $0.integer(0) }
+            .compactMap { try entry(db, id: $0)?.sealedOperation().tempID }
+    }
+
     /// Gives an operation a second key. A patch stays one only where `members` is left out: its base may be lost.
     static func seal(
         _ db: Database, _ entry: OutboxEntry, again: Again, key: OperationKey, members: [UInt8]? = nil

@@ -30,11 +30,14 @@ struct Recovery: Sendable {
     func answered(_ db: Database, _ problem: Problem?) throws {
         try inTransaction(db) {
             guard var bootstrap = try Bootstrap.read(db, scope), let epoch = bootstrap.asking else { return }
+            var record = try ScopeRecord.read(db, scope)
+            // Where nothing is lost, the snapshot says what the history is called by now.
+            record.epoch = problem?.epoch
+            let healing = healing(db)
+            if let problem { try healing.forget(&record, after: problem.survived ?? 0) }
+            try record.write(db)
             if let problem {
-                var record = try ScopeRecord.read(db, scope)
-                record.epoch = problem.epoch
-                try record.write(db)
-                try healing(db).bringBack(scope, above: problem.lanes ?? [:], lostEpoch: epoch.nonEmpty, lane: lane)
+                try healing.bringBack(scope, above: problem.lanes ?? [:], lostEpoch: epoch.nonEmpty, lane: lane)
             }
             bootstrap.asking = nil
             try bootstrap.write(db)

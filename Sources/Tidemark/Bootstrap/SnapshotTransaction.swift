@@ -32,6 +32,13 @@ struct SnapshotTransaction: Sendable {
         guard !record.isFilled, record.bootstrap?.token == token, record.bootstrap?.cursor == cursor,
             record.bootstrap?.asking == nil
         else { return outcome }
+        if token == nil, let known = record.epoch, let epoch = answer.epoch, epoch != known,
+            try Inquiry.hasSomethingToLose(db, scope)
+        {
+            // What the server took was taken in the history of that name; whether it is in this one is not known.
+            try Bootstrap.begin(db, scope, asking: known)
+            return outcome
+        }
         var bootstrap = record.bootstrap ?? Bootstrap(scope: scope)
         if token == nil { try begin(db, &bootstrap, &record) }
         bootstrap.cursor = answer.cursor

@@ -92,7 +92,11 @@ enum Affinity: Hashable, Sendable {
 }
 
 /// A name as SQL takes it, whatever is in it.
-func quoted(_ name: String) -> String { "\"" + name.replacing("\"", with: "\"\"") + "\"" }
+func quoted(_ name: String) -> String {
+    // Hardly any name has one, and every statement is looked up by a text with names in it.
+    let escaped = name.utf8.contains(UInt8(ascii: "\"")) ? name.replacing("\"", with: "\"\"") : name
+    return "\"\(escaped)\""
+}
 
 /// A text as an SQL literal.
 func literal(_ text: String) -> String { "'" + text.replacing("'", with: "''") + "'" }

@@ -22,12 +22,12 @@ struct Adoption {
 
     func run(_ aliases: [Alias]) throws {
         var steps: [String: [Step]] = [:]
+        var moved: [(entity: String, ids: [RecordID])] = []
         for alias in aliases {
             if let known = try Alias.find(db, alias.entity, alias.temporary), known != alias.id {
                 // The history in which the record had that id is lost, and the server has given it another.
                 steps[alias.entity, default: []].append(Step(old: known, new: alias.id))
-                // Somebody else may have that one now; both records are fetched as they are.
-                for id in [known, alias.id] { try Wanted.note(db, scope, alias.entity, id.text) }
+                moved.append((alias.entity, [known, alias.id]))
             }
             steps[alias.entity, default: []].append(Step(old: alias.temporary, new: alias.id))
             try alias.store(db, now: now)
@@ -35,6 +35,11 @@ struct Adoption {
         for (entity, steps) in steps.sorted(by: { $0.key < $1.key }) {
             guard let shape = layout[entity] else { continue }
             try run(steps, shape)
+        }
+        // Somebody else may have the former ones now: all these records are fetched as they are. Noted last, since a
+        // record takes its notes along.
+        for (entity, ids) in moved {
+            for id in ids { try Wanted.note(db, scope, entity, id.text) }
         }
     }
 
@@ -71,9 +76,40 @@ struct Adoption {
         if shape.key.contains(where: { $0.name.lowercased() == column.column.lowercased() }) {
             return try rewriteKeys(shape, of: column.entity, isOld: isOld)
         }
-        try Query(db, "UPDATE \(shape.shadowSQL) \(set) WHERE \(isOld)").execute()
-        try attempt("UPDATE OR IGNORE \(shape.sql) \(set) WHERE \(isOld) AND \(hasShadow(shape))")
+        let others = try namingOthers(shape, column.entity)
+        if others.isEmpty {
+            try Query(db, "UPDATE \(shape.shadowSQL) \(set) WHERE \(isOld)").execute()
+            try attempt("UPDATE OR IGNORE \(shape.sql) \(set) WHERE \(isOld) AND \(hasShadow(shape))")
+        } else {
+            let keys = shape.key.map(\.sql).joined(separator: ", ")
+            let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ")
+            let found = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL)").rows(db) {
+                $0.cells(0..<shape.key.count)
+            }
+            for key in found where shape.recordID(key).map({ !others.contains($0.text) }) ?? false {
+                for table in [shape.shadowSQL, shape.sql] {
+                    try Query(db, "UPDATE OR IGNORE \(table) \(set) WHERE \(isKey) AND \(isOld)").execute(key)
+                }
+            }
+        }
         try Installation.refreshPlaces(db, shape)
+    }
+
+    /// Records of a table that were sealed naming other records of the entity: the id that stands in them is one of
+    /// those'. While lost records come back under new ids, the new id of one may be another's old one.
+    private func namingOthers(_ shape: TableShape, _ entity: String) throws -> Set<String> {
+        guard try Outbox.isBringingBack(db, scope) else { return [] }
+        let records = try Query(
+            db,
+            """
+            SELECT record FROM tidemark_operation
+            WHERE entity = ?1 AND finished_at IS NULL
+              AND EXISTS (SELECT 1 FROM tidemark_ref WHERE operation = tidemark_operation.id AND entity = ?2)
+              AND NOT EXISTS (SELECT 1 FROM tidemark_ref JOIN tidemark_renaming ON CAST(old AS TEXT) = temporary
+                WHERE operation = tidemark_operation.id AND entity = ?2)
+            """
+        ).rows(db, [.text(shape.name), .text(entity)]) { $0.text(0) }
+        return Set(records)
     }
 
     /// A synced row holds a temporary id, or one of a lost history, only while an edit of it is under way; so the

@@ -39,6 +39,9 @@ struct Renaming {
         let (oldShadow, newShadow) = (try table.shadow(db, oldKey), try table.shadow(db, newKey))
         let standing = try table.row(db, newKey)
         guard standing == nil, newShadow == nil else {
+            guard row != nil || oldShadow != nil else { return }
+            // What stands there may be another record, of a history that is lost.
+            try Wanted.note(db, scope, shape.name, new.text)
             return try merge(row, oldShadow, oldKey, into: standing, newShadow, newKey)
         }
         try moveShadow(oldKey, to: newKey)
@@ -65,7 +68,7 @@ struct Renaming {
     }
 
     /// Both are here: the record came from the server, and this device made it under its old name. What was made here
-    /// are edits of the server's row, unless there are some already.
+    /// are edits of the server's row, or its delete, unless there are some already.
     private func merge(
         _ row: [Cell]?, _ oldShadow: Shadow?, _ oldKey: [Cell], into standing: [Cell]?, _ newShadow: Shadow?,
         _ newKey: [Cell]
@@ -73,13 +76,15 @@ struct Renaming {
         if row != nil {
             do { try table.deleteRow(db, oldKey) } catch let error as DatabaseError where error.refusesRow {}
         }
-        guard newShadow == nil, let standing, let row, var shadow = oldShadow else {
+        guard newShadow == nil, let standing, var shadow = oldShadow else {
             return try table.dropShadow(db, oldKey)
         }
         try moveShadow(oldKey, to: newKey)
         (shadow.state, shadow.cells) = (.known, standing)
         try table.write(db, newKey, shadow)
-        do { try table.write(db, newKey, row) } catch let error as DatabaseError where error.refusesRow {}
+        do {
+            if let row { try table.write(db, newKey, row) } else { try table.deleteRow(db, newKey) }
+        } catch let error as DatabaseError where error.refusesRow {}
     }
 }
 

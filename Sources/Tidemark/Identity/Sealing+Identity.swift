@@ -36,7 +36,11 @@ extension Sealing {
     ) throws {
         guard let identity = batch.identity else { return }
         let own = Unsealed(table: table, key: key, id: id)
-        if identity.isTemporary(table.shape.name, id.text) { (operation.tempID, operation.id) = (id, nil) }
+        if identity.isTemporary(table.shape.name, id.text) {
+            (operation.tempID, operation.id) = (id, nil)
+        } else if try isReturning(table.shape.name, id) {
+            names.missing = own.name
+        }
         var leftOut: Set<String> = []
         for reference in identity.references(in: table.shape) {
             let held = try Self.held(operation, reference)
@@ -49,6 +53,9 @@ extension Sealing {
                 case .unknown:
                     names.missing = names.missing ?? RecordName(entity: name.entity, record: name.temporary.text)
                 }
+            }
+            if held.isEmpty, let parent = try returning(operation, reference) {
+                names.missing = names.missing ?? parent
             }
             guard !held.isEmpty else { continue }
             operation.references.append(reference)
@@ -66,6 +73,24 @@ extension Sealing {
             return nil
         }
         return found
+    }
+
+    /// A record that the operation refers to, and that is on its way back to a server that has lost it: it may get
+    /// another id there.
+    private func returning(_ operation: Operation, _ reference: Reference) throws -> RecordName? {
+        var (probe, found) = (operation, RecordName?.none)
+        probe.references = [reference]
+        _ = try Resolution(
+            probe, isCandidate: { _ in true },
+            canonical: { entity, id in
+                if try isReturning(entity, id) { found = RecordName(entity: entity, record: id.text) }
+                return nil
+            })
+        return found
+    }
+
+    private func isReturning(_ entity: String, _ id: RecordID) throws -> Bool {
+        try Outbox.isBringingBack(db, scope.scope) && !Outbox.names(db, being: entity, id).isEmpty
     }
 
     private enum Standing {

@@ -218,15 +218,16 @@ enum Outbox {
         try Query(db, "DELETE FROM tidemark_lane WHERE id = ?1").execute([.text(broken)])
     }
 
-    /// Drops what was finished a while ago. What the server refused stays until the app decides.
-    static func prune(_ db: Database, before: Int64) throws {
+    /// Drops what was finished in a scope a while ago. What the server refused stays until the app decides. Only of a
+    /// scope that has just heard from the server: where its history is lost, what was finished has to come back.
+    static func prune(_ db: Database, _ scope: Scope, before: Int64) throws {
         try Query(
             db,
             """
             DELETE FROM tidemark_operation
-            WHERE finished_at < ?1 AND status NOT IN ('rejected', 'conflict')
+            WHERE finished_at < ?1 AND status NOT IN ('rejected', 'conflict') AND scope = ?2
             """
-        ).execute([.integer(before)])
+        ).execute([.integer(before), .text(scope.name)])
         guard db.changesCount > 0 else { return }
         try Query(
             db,
