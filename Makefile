@@ -8,7 +8,7 @@ export TIDEMARK_STRICT
 export SWIFT_BUILD_FLAGS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test check fuzz docs demo bench torture format clean
+.PHONY: help setup build test check fuzz docs demo bench torture simulate mutants format clean
 
 help: ## Lists the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,14 @@ bench: setup ## Measures capture, transfer and the cost curve (ROWS=100000)
 
 torture: ## Kills, cuts, fills and starves real processes, and looks what is lost (SECONDS=60)
 	@Scripts/torture $(SECONDS)
+
+simulate: setup ## Plays worlds of five apps in which everything goes wrong (WORLDS=2000 of each)
+	TIDEMARK_STRICT=0 swift build --configuration release --product TidemarkSimulator \
+		--scratch-path .build-simulate $(SWIFT_BUILD_FLAGS)
+	.build-simulate/release/TidemarkSimulator --count $(or $(WORLDS),2000)
+
+mutants: ## Plants bugs in a copy, one at a time, and fails if the simulator misses one of them
+	@Scripts/mutants
 
 format: ## Formats the Swift files in place
 	@Scripts/check --format

@@ -100,7 +100,24 @@ let package = Package(
                 .product(name: "Yams", package: "Yams", condition: server),
             ]
         ),
-        .target(name: "TidemarkTesting", dependencies: ["Tidemark", "TidemarkServer", "TidemarkWire"]),
+        .target(
+            name: "TidemarkTesting",
+            dependencies: [
+                "Tidemark", "TidemarkServer", "TidemarkCore", "TidemarkWire",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ]
+        ),
+        // Apps for the simulator to play: `make simulate`, and the tests. In no product.
+        .target(
+            name: "SampleApps",
+            dependencies: [
+                "Tidemark", "TidemarkServer", "TidemarkTesting", .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            path: "Simulator/Apps"
+        ),
+        .executableTarget(
+            name: "TidemarkSimulator", dependencies: ["SampleApps", "TidemarkTesting"], path: "Simulator/Command"
+        ),
 
         .executableTarget(
             name: "TidemarkBenchmarks",
@@ -129,6 +146,13 @@ let package = Package(
             name: "ConvergenceTests",
             dependencies: [
                 "Tidemark", "TidemarkTesting", "TidemarkServer", "TidemarkSQLite", "TidemarkWire",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ]
+        ),
+        .testTarget(
+            name: "SimulationTests",
+            dependencies: [
+                "TidemarkSimulator", "SampleApps", "Tidemark", "TidemarkTesting",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ]
         ),
@@ -164,7 +188,7 @@ let package = Package(
         .testTarget(
             name: "DocumentationTests",
             dependencies: [
-                "Tidemark", "TidemarkHummingbird", "TidemarkSQLite", "TidemarkServer",
+                "Tidemark", "TidemarkHummingbird", "TidemarkSQLite", "TidemarkServer", "TidemarkTesting",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: server),
             ]

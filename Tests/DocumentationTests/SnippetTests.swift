@@ -16,6 +16,10 @@ struct SnippetTests {
             ("ids-canonical", "Guides.swift", "Documentation/Ids.md"),
             ("conflicts", "ConflictSnippets.swift", "Documentation/Conflicts.md"),
             ("rules", "ConflictSnippets.swift", "Documentation/Conflicts.md"),
+            ("simulate-rule", "TestYourSync.swift", "Documentation/Testing.md"),
+            ("simulate", "TestYourSync.swift", "Documentation/Testing.md"),
+            ("simulate-mended", "TestYourSync.swift", "Documentation/Testing.md"),
+            ("simulate-script", "TestYourSync.swift", "Documentation/Testing.md"),
         ])
     func snippet(name: String, file: String, page: String) throws {
         let document = try String(contentsOf: Self.root.appending(path: page), encoding: .utf8)

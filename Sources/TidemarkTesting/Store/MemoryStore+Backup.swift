@@ -33,16 +33,25 @@ package struct LogEntry: Hashable, Sendable {
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension MemoryStore {
     /// All rows of a scope that are kept, superseded ones too, in version order.
-    package func log(of scope: Scope) -> [LogEntry] {
+    package func log(of scope: Scope) -> [LogEntry] { log(of: scope, after: 0) }
+
+    /// Those above a version.
+    package func log(of scope: Scope, after version: Version) -> [LogEntry] {
         look { log in
             guard let index = log.places[scope] else { return [] }
-            return log.scopes[index].rows.all.map { row in
+            let rows = log.scopes[index].rows
+            return rows.all[rows.start(after: version)...].map { row in
                 LogEntry(
                     version: row.version, entity: String(decoding: row.key.entity, as: UTF8.self),
                     record: String(decoding: row.key.record, as: UTF8.self), kind: row.kind, payload: row.payload,
                     time: row.time, supersededBy: row.supersededBy)
             }
         }
+    }
+
+    /// What is known of a scope apart from its rows; all zero for one that nobody wrote to.
+    package func state(of scope: Scope) -> ScopeState {
+        look { log in log.places[scope].map { log.scopes[$0].state } ?? ScopeState() }
     }
 
     /// All scopes that were written to, in the order of their bytes.

@@ -1,0 +1,72 @@
+import GRDB
+import Tidemark
+import TidemarkServer
+package import TidemarkTesting
+
+/// The server numbers the customers; until it has, orders refer to them by temporary ids.
+package enum OrderApp {
+    package static var app: SimulatedApp {
+        var app = SimulatedApp(
+            tables: [.table("customer", ids: .server), .table("purchase")], scopes: ["shop:1"],
+            acts: [
+                .init("addCustomer") { db, choices in
+                    try db.execute(
+                        sql: "INSERT INTO customer VALUES (?, ?)",
+                        arguments: [TemporaryID.integer(), "c\(choices.serial)"])
+                },
+                .init("renameCustomer") { db, choices in
+                    try db.execute(
+                        sql: "UPDATE customer SET name = ? WHERE id = \(customer)",
+                        arguments: ["c\(choices.serial)", choices.pick(0..<3)])
+                },
+                .init("deleteCustomer") { db, choices in
+                    let place = choices.pick(0..<3)
+                    // Not every world enforces foreign keys.
+                    try db.execute(sql: "DELETE FROM purchase WHERE customer = \(customer)", arguments: [place])
+                    try db.execute(sql: "DELETE FROM customer WHERE id = \(customer)", arguments: [place])
+                },
+                .init("order") { db, choices in
+                    try db.execute(
+                        sql: "INSERT OR IGNORE INTO purchase VALUES (?, \(customer), ?)",
+                        arguments: ["o\(choices.pick(0..<5))", choices.pick(0..<3), "w\(choices.serial)"])
+                },
+                .init("orderAtOnce") { db, choices in
+                    let id = TemporaryID.integer()
+                    try db.execute(sql: "INSERT INTO customer VALUES (?, ?)", arguments: [id, "c\(choices.serial)"])
+                    try db.execute(
+                        sql: "INSERT OR IGNORE INTO purchase VALUES (?, ?, ?)",
+                        arguments: ["o\(choices.pick(0..<5))", id, "w\(choices.serial)"])
+                },
+                .init("reassign") { db, choices in
+                    try db.execute(
+                        sql: "UPDATE purchase SET customer = \(customer) WHERE id = ?",
+                        arguments: [choices.pick(0..<3), "o\(choices.pick(0..<5))"])
+                },
+                .init("cancel") { db, choices in
+                    try db.execute(sql: "DELETE FROM purchase WHERE id = ?", arguments: ["o\(choices.pick(0..<5))"])
+                },
+            ]
+        ) { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT);
+                    CREATE TABLE purchase (
+                        id TEXT PRIMARY KEY, customer INTEGER REFERENCES customer(id) ON DELETE CASCADE, what TEXT);
+                    """)
+        }
+        app.entities = [.state("customer", ids: .server)]
+        app.finalInvariants = [
+            .init("Nothing refers to a temporary id") { db in
+                try Int.fetchOne(
+                    db,
+                    sql:
+                        "SELECT (SELECT count(*) FROM customer WHERE id < 0) + count(*) FROM purchase WHERE customer < 0"
+                ) == 0
+            }
+        ]
+        return app
+    }
+
+    /// One of the customers there are, counted from the oldest name.
+    private static let customer = "(SELECT id FROM customer ORDER BY name LIMIT 1 OFFSET ?)"
+}

@@ -1,0 +1,16 @@
+package import TidemarkTesting
+
+/// Apps that have nothing in common but sync: each one does what the others do not.
+package enum SampleApps {
+    package static let all: [(name: String, app: SimulatedApp)] = [
+        ("task", TaskApp.app), ("ledger", LedgerApp.app), ("shelf", ShelfApp.app), ("order", OrderApp.app),
+        ("notebook", NotebookApp.app),
+    ]
+
+    /// One that is too small for worlds of many steps, and small enough for all worlds of a few.
+    package static let small: [(name: String, app: SimulatedApp)] = [("card", CardApp.app)]
+
+    package static subscript(_ name: String) -> SimulatedApp? {
+        (all + small).first { $0.name == name }?.app
+    }
+}

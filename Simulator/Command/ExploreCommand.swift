@@ -1,0 +1,83 @@
+import Foundation
+import SampleApps
+import TidemarkTesting
+
+/// `explore`: all worlds of a few steps of the smallest app.
+struct ExploreCommand {
+    static let usage = """
+        TidemarkSimulator explore [--states N] [--depth D] [--threads N] [--app NAME] [--begin FILE] [--KIND N]
+
+          --states N      ends after about so many worlds that differ (100000)
+          --depth D       goes no further than so many steps
+          --begin FILE    a script at the end of which every world begins; empty: before anything has happened
+          --KIND N        how often a kind of thing may happen: edits, losses, crashes, upheavals, syncs, waits
+        """
+
+    private var exploration = Exploration(of: CardApp.app)
+
+    init?(_ words: ArraySlice<String>) {
+        exploration.stateLimit = 100_000
+        if let script = Simulation.Script(Self.beginning) { exploration.begin(with: script) }
+        var words = words
+        while let option = words.popFirst() {
+            guard let value = words.popFirst(), read(option, value) else { return nil }
+        }
+        exploration.progress = { report in
+            print(Self.line(report))
+            fflush(nil)
+        }
+    }
+
+    /// One card, which both devices have.
+    private static let beginning = """
+        world seed 1 devices 2 users 1 page 1 windowless keyless
+        0 edit insert 0
+        flow
+        server backup
+        """
+
+    private mutating func read(_ option: String, _ value: String) -> Bool {
+        if option == "--app" {
+            guard let app = SampleApps[value] else { return false }
+            let (states, depth) = (exploration.stateLimit, exploration.depthLimit)
+            exploration = Exploration(of: app)
+            (exploration.stateLimit, exploration.depthLimit) = (states, depth)
+            return true
+        }
+        if option == "--begin" {
+            let text = (try? String(contentsOfFile: value, encoding: .utf8)).flatMap(Simulation.Script.init)
+            guard let script = text ?? Simulation.Script("world seed 1 devices 2 users 1 page 1 windowless keyless")
+            else {
+                return false
+            }
+            exploration.begin(with: script)
+            return true
+        }
+        guard let number = Int(value), number >= 0 else { return false }
+        switch option {
+        case "--states": exploration.stateLimit = number
+        case "--depth": exploration.depthLimit = number
+        case "--threads": exploration.workerCount = number
+        case "--edits": exploration.budget.edits = UInt8(clamping: number)
+        case "--losses": exploration.budget.losses = UInt8(clamping: number)
+        case "--crashes": exploration.budget.crashes = UInt8(clamping: number)
+        case "--upheavals": exploration.budget.upheavals = UInt8(clamping: number)
+        case "--syncs": exploration.budget.syncs = UInt8(clamping: number)
+        case "--waits": exploration.budget.waits = UInt8(clamping: number)
+        default: return false
+        }
+        return true
+    }
+
+    func run() async throws { print(Self.line(try await exploration.run())) }
+
+    private static func line(_ report: Exploration.Report) -> String {
+        let seconds = report.duration / .seconds(1)
+        return """
+            \(report.states) worlds that differ, \(report.transitions) ways between them, in \(report.walks) walks of at \
+            most \(report.longestWalk) steps; \(report.calms) times calm, at most for \(report.longestCalm); \
+            \(Int(seconds)) s, \(Int(Double(report.states) / seconds)) worlds and \
+            \(Int(Double(report.transitions) / seconds)) ways a second
+            """
+    }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import SampleApps
+import TidemarkTesting
+
+/// Plays simulated worlds of the sample apps.
+@main
+enum Main {
+    private static let usage = """
+        Plays worlds of the sample apps in which everything goes wrong that can, and holds them against the guarantees.
+
+        usage: TidemarkSimulator [--app NAME] [--first SEED] [--count WORLDS] [--survey]
+               TidemarkSimulator --app NAME --script FILE [--verbose]
+
+          --app NAME      only this app: \(SampleApps.all.map(\.name).joined(separator: ", "))
+          --first SEED    the first world (1)
+          --count WORLDS  worlds of each app (1000)
+          --survey        goes on after a failure, and says of each failing world in one line what is wrong
+          --script FILE   plays one script, for example one that a failure has left
+          --verbose       prints what happens in it
+        """
+
+    static func main() async throws {
+        if CommandLine.arguments.dropFirst().first == "explore" { return try await explore() }
+        var options = Options()
+        guard options.read(CommandLine.arguments.dropFirst()) else {
+            print(usage + "\n\n" + ExploreCommand.usage)
+            exit(64)
+        }
+        do { try await run(options) } catch {
+            print(error)
+            exit(1)
+        }
+    }
+
+    private static func explore() async throws {
+        guard let command = ExploreCommand(CommandLine.arguments.dropFirst(2)) else {
+            print(ExploreCommand.usage)
+            exit(64)
+        }
+        do { try await command.run() } catch {
+            print(error)
+            exit(1)
+        }
+    }
+
+    private static func run(_ options: Options) async throws {
+        if let script = options.script {
+            for (_, app) in options.apps {
+                let simulation = Simulation(of: app)
+                if options.isVerbose { for line in try await simulation.trace(of: script) { print(line) } }
+                print(try await simulation.play(script))
+            }
+            return
+        }
+        var isSound = true
+        for (name, app) in options.apps {
+            let simulation = Simulation(of: app)
+            let seeds = options.first...(options.first + options.count - 1)
+            if options.isSurvey {
+                let failures = try await simulation.survey(seeds: seeds)
+                for failure in failures { print("\(name) \(failure.seed ?? 0): \(failure.reason)") }
+                print("\(name): \(failures.count) of \(options.count) worlds fail")
+                isSound = isSound && failures.isEmpty
+            } else {
+                let report = try await simulation.run(seeds: seeds)
+                let seconds = report.duration / .seconds(1)
+                print(
+                    """
+                    \(name): \(report.worlds) worlds in \(Int(seconds)) s, \(Int(Double(report.worlds) / seconds)) a second; \
+                    \(report.events) events, longest calm \(report.longestCalm), trace \(report.trace)
+                    """)
+            }
+        }
+        if !isSound { exit(1) }
+    }
+}
+
+private struct Options {
+    var apps = SampleApps.all
+    var first: UInt64 = 1
+    var count: UInt64 = 1000
+    var isSurvey = false
+    var isVerbose = false
+    var script: Simulation.Script?
+
+    mutating func read(_ words: ArraySlice<String>) -> Bool {
+        var words = words
+        while let word = words.popFirst() {
+            switch (word, words.first) {
+            case ("--survey", _):
+                isSurvey = true
+                continue
+            case ("--verbose", _):
+                isVerbose = true
+                continue
+            case ("--app", let name?): apps = (SampleApps.all + SampleApps.small).filter { $0.name == name }
+            case ("--first", let number?): first = UInt64(number) ?? 0
+            case ("--count", let number?): count = UInt64(number) ?? 0
+            case ("--script", let path?):
+                script = (try? String(contentsOfFile: path, encoding: .utf8)).flatMap(Simulation.Script.init)
+                if script == nil { return false }
+            default: return false
+            }
+            words.removeFirst()
+        }
+        return !apps.isEmpty && first > 0 && count > 0
+    }
+}

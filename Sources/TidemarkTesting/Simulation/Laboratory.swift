@@ -1,0 +1,51 @@
+import Foundation
+import GRDB
+import Tidemark
+import TidemarkServer
+
+/// What worlds of one app can share when they are played one after the other: files that are open, and what is in them
+/// before anything has happened.
+///
+/// Unchecked because it belongs to one thread.
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+final class Laboratory: @unchecked Sendable {
+    let app: SimulatedApp
+    private let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
+    private var files: [SimulatedFile] = []
+    /// A file with the app's schema and capture, and nothing else; it has no name among a user's devices yet.
+    private let installed: Data
+
+    init(app: SimulatedApp) async throws {
+        self.app = app
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let file = try SimulatedFile(at: directory.appending(path: "0.sqlite"))
+        try await file.queue.write { db in try app.migrate(db) }
+        try await SyncEngine(
+            for: file.queue, tables: app.tables, scopes: app.scopes,
+            transport: InProcessTransport(to: SyncServer(store: MemoryStore())) { _ in .none }
+        ).install()
+        try await file.queue.write { db in
+            try db.execute(sql: "DELETE FROM tidemark_meta WHERE key = 'clientId'")
+        }
+        installed = try file.contents()
+        reader = try await file.queue.read { db in try FileReader(db) }
+        files = [file]
+    }
+
+    deinit {
+        for file in files { try? file.queue.close() }
+        try? FileManager.default.removeItem(at: directory)
+    }
+
+    /// Reads files of this app.
+    let reader: FileReader
+
+    /// The file of a device, as it is before the app's first start.
+    func file(_ number: Int) throws -> SimulatedFile {
+        while files.count <= number {
+            files.append(try SimulatedFile(at: directory.appending(path: "\(files.count).sqlite")))
+        }
+        try files[number].replace(with: installed)
+        return files[number]
+    }
+}

@@ -1,0 +1,123 @@
+import GRDB
+import Tidemark
+import TidemarkServer
+import TidemarkWire
+
+// What must hold when the faults are over and all devices are in sync (I4, I11, I12).
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+extension Oracle {
+    func conclude() throws {
+        try report()
+        checkStore()
+        check {
+            for device in devices.indices {
+                try checkEnd(device)
+                try checkTold(device)
+            }
+            for scope in world.app.scopes { try checkBroughtBack(scope) }
+            try checkDeletes()
+            try checkReferences()
+        }
+        try report()
+    }
+
+    private func checkEnd(_ device: Int) throws {
+        try world.devices[device].file.queue.unsafeRead { db in
+            let sight = try OracleDevice.Sight(db, inOrder, names)
+            // What the app has to decide about: edits that were never sent, and what refers to a refused record.
+            let local = try Set(
+                Row.fetchAll(
+                    db,
+                    sql: """
+                        SELECT entity, record FROM tidemark_operation WHERE status = 'rejected' AND lane IS NULL
+                        UNION SELECT entity, record FROM tidemark_held
+                        """
+                ).map { OracleKey(entity: $0[0], record: $0[1]) })
+            for table in inOrder { try checkTable(table, sight, device, except: local.union(sight.parked)) }
+            if let key = sight.shadows.keys.filter({ !local.contains($0) }).min() {
+                throw Violation("I4", "device \(device): \(key) is still held to be edited")
+            }
+            let aside = try String.fetchOne(
+                db, sql: "SELECT entity || ' ' || record FROM tidemark_aside WHERE reason IS NULL")
+            if let aside { throw Violation("I7", "device \(device): an edit of \(aside) is still set aside") }
+            // An edit that could not be given back to its scope stays in the list, with the reason.
+            let kept = try Set(
+                Row.fetchAll(db, sql: "SELECT entity, record FROM tidemark_aside")
+                    .map { OracleKey(entity: $0[0], record: $0[1]) }
+            ).union(local).union(sight.parked)
+            if let key = devices[device].writes.keys.filter({ !kept.contains($0) }).min(),
+                let (column, write) = devices[device].writes[key]?.min(by: { $0.key < $1.key })
+            {
+                let edit = "\(key).\(column) = \(write.value?.bare ?? "nothing") of act \(write.serial)"
+                throw Violation(
+                    "I1", "device \(device): \(edit) came to no end, logged at \(write.logged?.version ?? -1)")
+            }
+            for invariant in world.app.invariants + world.app.finalInvariants {
+                guard try !invariant.holds(db) else { continue }
+                throw Violation("invariant", "device \(device), at the end: \(invariant.name)")
+            }
+            // All devices choose alike among rows that contend for a value.
+            guard sight.parked == devices[0].sight.parked else {
+                throw Violation(
+                    "I4",
+                    """
+                    parked on device \(device): \(sight.parked.sorted()), on device 0: \
+                    \(devices[0].sight.parked.sorted())
+                    """)
+            }
+        }
+    }
+
+    private func checkTable(
+        _ table: OracleTable, _ sight: OracleDevice.Sight, _ device: Int, except others: Set<OracleKey>
+    ) throws {
+        var expected: [OracleKey: [Value?]] = [:]
+        for scope in table.scopes {
+            guard let history = scopes[scope]?.current else { continue }
+            for key in history.versions.keys where key.entity == table.name {
+                if let cells = history.newest(key) { expected[key] = cells }
+            }
+        }
+        let keys = Set(expected.keys).union(sight.rows.keys.filter { $0.entity == table.name })
+        for key in keys.subtracting(others).sorted() where !expected[key].fits(sight.rows[key]) {
+            throw Violation(
+                "I4", "device \(device): \(key) is \(text(sight.rows[key])), in the log \(text(expected[key]))")
+        }
+    }
+
+    /// What a restored server had lost is brought back by the devices: of a record whose state was lost there is news.
+    private func checkBroughtBack(_ scope: Scope) throws {
+        guard let histories = scopes[scope], histories.newest > 0, !world.hasLostDevices else { return }
+        let (last, current) = (histories.histories[histories.newest - 1], histories.current)
+        let fork = histories.forks[histories.newest - 1]
+        for key in last.versions.keys.sorted() {
+            // Devices keep what they have finished for a week.
+            guard let version = last.versions[key]?.last, world.time - last[version].time < World.week,
+                last.newest(key) != last.prefix(through: fork).newest(key),
+                current.row(key, above: fork, where: { _ in true }) == nil
+            else { continue }
+            throw Violation(
+                "I11", "\(key) was \(text(last.newest(key))) before the restore, and nobody brought it back")
+        }
+    }
+
+    /// What the engine says of itself once it is in sync.
+    func checkStatus(_ status: SyncStatus?, of device: Int) {
+        check {
+            guard let status else { throw Violation("I12", "device \(device): there is no status") }
+            var faults: [String] = []
+            // It may be in sync and wait after a failure before it asks again.
+            if case .stopped = status.activity { faults.append("activity \(status.activity)") }
+            if status.activity == .syncing { faults.append("activity \(status.activity)") }
+            if status.pending + status.sent > 0 { faults.append("pending \(status.pending), sent \(status.sent)") }
+            for (scope, standing) in status.scopes {
+                if standing.lag != 0 { faults.append("lag \(String(describing: standing.lag)) of \(scope)") }
+                if standing.bootstrap != nil || standing.accessLost != nil { faults.append("\(scope) is not whole") }
+                if standing.lastSync == nil { faults.append("\(scope) was never in sync") }
+            }
+            guard faults.isEmpty else {
+                throw Violation("I12", "device \(device) says: \(faults.joined(separator: ", "))")
+            }
+        }
+    }
+}

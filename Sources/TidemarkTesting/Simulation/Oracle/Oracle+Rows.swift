@@ -1,0 +1,106 @@
+import GRDB
+import TidemarkCore
+import TidemarkServer
+import TidemarkWire
+
+// The server's rows as devices have them, edits under way aside: each is what the log said at some version at or above
+// the device's checkpoint, and that version never falls (I2, I3, I6, R7).
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+extension Oracle {
+    /// A scope that was taken away begins anew on the device.
+    func noteLoss(_ device: Int, since former: OracleDevice.Sight) throws {
+        for (scope, standing) in devices[device].sight.scopes {
+            let had = former.scopes[scope]?.complete != nil
+            guard standing.isLost || had && standing.complete == nil else { continue }
+            devices[device].bounds[scope] = nil
+            devices[device].forgetLogged(in: scope, above: 0)
+        }
+    }
+
+    func checkRows(_ device: Int) throws {
+        guard !hasLostNames else { return }
+        let sight = devices[device].sight
+        devices[device].unfounded.formIntersection(Set(sight.shadows.keys).union(sight.parked))
+        let passed = sight.parked.union(devices[device].unfounded).union(sight.wanted)
+        for (scope, histories) in scopes {
+            guard let standing = sight.scopes[scope] else { continue }
+            var keys = Set(sight.rows.keys).union(sight.shadows.keys)
+            if let bounds = devices[device].bounds[scope] { keys.formUnion(bounds.keys) }
+            keys.formUnion(histories.current.versions.keys)
+            for key in keys {
+                guard let table = tables[key.entity], table.scopes.contains(scope), !passed.contains(key) else {
+                    continue
+                }
+                let base = sight.base(key)
+                guard table.scopes(of: base).contains(scope) else { continue }
+                try checkRow(device, key, base, scope, histories, standing)
+            }
+        }
+    }
+
+    private func checkRow(
+        _ device: Int, _ key: OracleKey, _ base: [Value]?, _ scope: Scope, _ histories: OracleScope,
+        _ standing: OracleDevice.Standing
+    ) throws {
+        if let bound = bound(device, key, base, scope, histories, standing) {
+            devices[device].bounds[scope, default: [:]][key] = bound
+            return
+        }
+        let known = devices[device].bounds[scope]?[key] ?? OracleDevice.Bound()
+        let history = histories.current
+        let versions = (history.versions[key] ?? []).map { version in
+            "\(version): \(text(history[version].cells))"
+        }
+        throw Violation(
+            "I2",
+            """
+            device \(device): \(key) stands on \(text(base)), which it was at no version from \
+            \(max(known.version, standing.complete ?? 0)) on (complete \(standing.complete ?? -1), seen \
+            \(known.version) of history \(known.history)); the log has \(versions.joined(separator: ", "))
+            """)
+    }
+
+    /// The lowest version that the record may stand at.
+    ///
+    /// - Parameter floor: it stands at or above this version of the present history.
+    func bound(
+        _ device: Int, _ key: OracleKey, _ base: [Value]?, _ scope: Scope, _ histories: OracleScope,
+        _ standing: OracleDevice.Standing, floor: Version = 0
+    ) -> OracleDevice.Bound? {
+        let known = devices[device].bounds[scope]?[key] ?? OracleDevice.Bound()
+        // After a loss a device has rows of both histories until it is filled anew.
+        let opening = standing.epoch.flatMap(Epoch.init(text:))?.id
+        let isPresent =
+            histories.newest == 0
+            || !standing.isBootstrapping && (opening.map(histories.isOfPresent) ?? false)
+        let complete =
+            isPresent
+            ? standing.complete ?? 0 : histories.clip(standing.complete ?? 0, of: 0, to: histories.newest)
+        let first = isPresent || floor > 0 ? histories.newest : known.history
+        for history in first...histories.newest {
+            let lower = max(histories.clip(known.version, of: known.history, to: history), complete, floor)
+            let version = histories.histories[history].first(key, from: lower) { $0.fits(base) }
+            if let version { return OracleDevice.Bound(history: history, version: max(lower, version)) }
+        }
+        return nil
+    }
+
+    func text(_ cells: [Value?]?) -> String {
+        cells.map { "(" + $0.map { $0?.bare ?? "?" }.joined(separator: ", ") + ")" } ?? "nothing"
+    }
+}
+
+extension OracleDevice {
+    /// What the log had of this device's writes is gone, or the device has nothing of the scope any more.
+    mutating func forgetLogged(in scope: Scope, above version: Version) {
+        for (key, columns) in writes {
+            for (column, write) in columns {
+                if let logged = write.logged, logged.scope == scope, logged.version > version {
+                    writes[key]?[column] = nil
+                } else if write.after[scope, default: 0] > version, write.logged == nil, version > 0 {
+                    writes[key]?[column]?.after[scope] = version
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import Foundation
+import GRDB
+import Tidemark
+import TidemarkServer
+import TidemarkWire
+
+// What the server says of operations: that two edits met where they did, and nowhere else (T1), and that the later one
+// stands where that is the rule (T37).
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+extension Oracle {
+    /// The server has answered a push to one scope.
+    func checkVerdicts(_ message: Message, _ answer: [String: Any], _ scope: Scope) throws {
+        // What an operator's own rule decides, only that rule can say.
+        guard world.app.rules.isEmpty, scopes[scope]?.newest == 0, let results = answer["results"] as? [[String: Any]],
+            !results.isEmpty,
+            let request = try? JSONSerialization.jsonObject(with: Data(message.request.body)) as? [String: Any]
+        else { return }
+        var verdicts: [OracleVerdict] = []
+        for operation in request["operations"] as? [[String: Any]] ?? [] {
+            let result = results.first {
+                $0["lane"] as? String == operation["lane"] as? String
+                    && $0["number"] as? Int == operation["number"] as? Int
+            }
+            guard let result, let verdict = OracleVerdict(operation, result, device: message.device, scope: scope)
+            else { continue }
+            verdicts.append(verdict)
+        }
+        for verdict in verdicts where !verdict.isAgain && names[verdict.key] == verdict.key {
+            let isAlone = verdicts.count { $0.key == verdict.key } == 1
+            try check(verdict, isAlone: isAlone)
+        }
+    }
+
+    private func check(_ verdict: OracleVerdict, isAlone: Bool) throws {
+        guard !verdict.isReplayed, let history = scopes[verdict.scope]?.current, let table = tables[verdict.key.entity]
+        else { return }
+        let isWritten =
+            verdict.version.map { version in
+                version > 0 && version <= history.head && history[version].key == verdict.key
+                    && self.verdicts.authors[verdict.scope]?[version] == nil
+            } ?? false
+        defer {
+            if isWritten, let version = verdict.version {
+                verdicts.authors[verdict.scope, default: [:]][version] = OracleVerdicts.Author(
+                    device: verdict.device, lane: verdict.lane, time: world.time)
+            }
+        }
+        // Of an operation that wrote nothing it can be told what it met only if no other of the request touched it.
+        guard isWritten || isAlone, verdict.isUpsert else { return }
+        let end = isWritten ? (verdict.version ?? 0) - 1 : history.head
+        let newest = history.versions[verdict.key]?.last { $0 <= end }
+        guard let newest, let cells = history[newest].cells else {
+            guard newest != nil, verdict.base != nil, verdict.took, !table.isRevivedByEdits, isWritten else { return }
+            throw Violation("I6", "an edit of device \(verdict.device) makes the deleted \(verdict.key) anew")
+        }
+        try checkFields(verdict, table, cells, history, end)
+    }
+
+    private func checkFields(
+        _ verdict: OracleVerdict, _ table: OracleTable, _ cells: [Value?], _ history: OracleHistory, _ end: Version
+    ) throws {
+        var hasMet = false
+        for (index, column) in table.data.enumerated() where !table.authoritative.contains(column) {
+            guard let mine = verdict.fields[column].flatMap(Value.init(json:)), let theirs = cells[index] else {
+                hasMet = hasMet || verdict.fields[column] != nil || verdict.fields.isEmpty
+                continue
+            }
+            let last = lastChange(of: index, verdict.key, history, through: end)
+            let author = verdicts.authors[verdict.scope]?[last]
+            let isUnseen = last > verdict.base(of: column) && author?.lane != verdict.lane
+            hasMet = hasMet || last > verdict.base(of: column) && !mine.isAlmost(theirs)
+            let place = "\(verdict.key).\(column) of device \(verdict.device), made on \(verdict.base(of: column))"
+            if isUnseen, verdict.took, let author, author.device != verdict.device, !mine.isAlmost(theirs),
+                !verdict.tells(of: column)
+            {
+                throw Violation("I1", "\(place), is taken over what was written at \(last), and nobody is told")
+            }
+            if last <= verdict.base(of: column), verdict.tells(of: column) {
+                throw Violation("T1", "\(place), is told to have met another edit; the last one was at \(last)")
+            }
+            if verdict.lost.contains(where: { $0.field == column && $0.rule == "lastEditWins" }) {
+                try checkTimes(verdict, column, mine, author, place)
+            }
+            try noteTold(verdict, column, index, history)
+        }
+        guard verdict.status != "conflict" || hasMet else {
+            throw Violation("T1", "\(verdict.key) of device \(verdict.device) is a conflict, and met nothing")
+        }
+    }
+
+    private func lastChange(of index: Int, _ key: OracleKey, _ history: OracleHistory, through end: Version) -> Version
+    {
+        var (last, former): (Version, [Value?]?) = (0, nil)
+        for version in history.versions[key] ?? [] where version <= end {
+            let cells = history[version].cells
+            if former == nil || cells == nil || former?[index] != cells?[index] { last = version }
+            former = cells
+        }
+        return last
+    }
+
+    /// An edit that was made after another one was in the log is the later one; its device's clock was always right.
+    private func checkTimes(
+        _ verdict: OracleVerdict, _ column: String, _ mine: Value, _ author: OracleVerdicts.Author?, _ place: String
+    ) throws {
+        guard !world.hasWrongServerClock, !world.wrongClocks.contains(verdict.device), !world.hasLostDevices,
+            let write = devices[verdict.device].writes[verdict.key]?[column], write.value == mine,
+            let author, let time = verdicts.times[write.serial], author.time < time
+        else { return }
+        throw Violation("T37", "\(place) at \(time) ms, loses to an edit that was in the log at \(author.time) ms")
+    }
+
+    private func noteTold(_ verdict: OracleVerdict, _ column: String, _ index: Int, _ history: OracleHistory) throws {
+        let base = verdict.base(of: column)
+        // What was made here while somebody else made it has no base to be compared with.
+        guard base > 0 else { return }
+        let row = history.versions[verdict.key]?.last { $0 <= base }.flatMap { history[$0].cells }
+        guard verdict.tells(of: column),
+            verdict.overwritten.allSatisfy({ $0.field != column || $0.theirs != row?[index] })
+        else { return }
+        verdicts.told[verdict.device, default: []].insert(verdict.key)
+    }
+
+    /// At the end: each device lists the records of which it was told that edits met.
+    func checkTold(_ device: Int) throws {
+        guard !world.hasLostDevices, scopes.values.allSatisfy({ $0.newest == 0 }) else { return }
+        try world.devices[device].file.queue.unsafeRead { db in
+            for key in verdicts.told[device, default: []].sorted() {
+                let isListed = try Bool.fetchOne(
+                    db, sql: "SELECT EXISTS (SELECT 1 FROM tidemark_conflict WHERE entity = ?1 AND record = ?2)",
+                    arguments: [key.entity, key.record])
+                guard isListed != true else { continue }
+                throw Violation("T1", "device \(device) was told that an edit of \(key) met another one: not listed")
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import Foundation
+import GRDB
+import TidemarkServer
+import TidemarkWire
+
+// What became of each edit: it is on its way and to be seen here (I5), or in the log, or in a list that the app can
+// read (I1, I7).
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+extension Oracle {
+    /// Finds out what an act wrote.
+    func noteWrites(from former: OracleDevice.Sight, to sight: OracleDevice.Sight, _ device: Int) {
+        let heads = scopes.mapValues(\.current.head)
+        for (key, cells) in sight.doubled {
+            guard let table = tables[key.entity] else { continue }
+            for (column, value) in zip(table.data, cells) {
+                allowed[OracleCell(key: key, column: column, value: value), default: 0] += 1
+            }
+        }
+        verdicts.times[world.serial] = world.time
+        for key in Set(former.rows.keys).union(sight.rows.keys).sorted() {
+            guard let table = tables[key.entity], former.rows[key] != sight.rows[key] else { continue }
+            deletes.note(key, wasThere: former.rows[key] != nil, isThere: sight.rows[key] != nil)
+            world.note("act \(world.serial) on \(device): \(key) is \(text(sight.rows[key]))")
+            let isAside = former.parked.contains(key) || sight.parked.contains(key)
+            if isAside { devices[device].unfounded.insert(key) }
+            if isAside, sight.rows[key] == nil {
+                // What is deleted is what was made here; the row aside is another, and stands again.
+                devices[device].writes[key] = nil
+                for cell in entered.keys where cell.key == key { allowed[cell, default: 0] += 1 }
+                continue
+            }
+            guard let cells = sight.rows[key] else {
+                let row = former.rows[key] ?? []
+                let write = OracleDevice.Write(serial: world.serial, value: nil, row: row, after: heads)
+                devices[device].writes[key] = ["": write]
+                continue
+            }
+            devices[device].writes[key]?[""] = nil
+            // In another scope the row is a new one, with all that is in it.
+            let isMoved = former.rows[key].map { table.scopes(of: $0) != table.scopes(of: cells) } ?? false
+            for (index, column) in table.data.enumerated() where !table.authoritative.contains(column) {
+                let isWritten = cells[index] != former.rows[key]?[index]
+                guard isWritten || isMoved else { continue }
+                allowed[OracleCell(key: key, column: column, value: cells[index]), default: 0] += 1
+                guard isWritten else { continue }
+                devices[device].writes[key, default: [:]][column] = OracleDevice.Write(
+                    serial: world.serial, value: cells[index], row: cells, after: heads)
+            }
+        }
+    }
+
+    func checkWrites(_ device: Int, _ db: Database, since former: OracleDevice.Sight) throws {
+        guard !hasLostNames else {
+            devices[device].writes = [:]
+            return
+        }
+        for (key, writes) in devices[device].writes {
+            guard let table = tables[key.entity] else { continue }
+            guard !devices[device].scattered.contains(key) else {
+                devices[device].writes[key] = nil
+                continue
+            }
+            // Until the two are one, neither says what was meant.
+            if devices[device].sight.doubled[key] != nil || former.doubled[key] != nil { continue }
+            for (column, write) in writes {
+                let index = table.data.firstIndex(of: column)
+                var write = write
+                let places = table.scopes(of: devices[device].sight.base(key))
+                // A row that went to another scope is held against that one's log.
+                if write.logged.map({ !places.contains($0.scope) }) ?? true {
+                    write.logged = logged(write, key, index, places) ?? write.logged
+                }
+                let isDone =
+                    try isSettled(write, key, index, table, device, former)
+                    || isDone(write, key, index, table, device, db)
+                devices[device].writes[key]?[column] = isDone ? nil : write
+            }
+            if devices[device].writes[key]?.isEmpty == true { devices[device].writes[key] = nil }
+        }
+    }
+
+    private func logged(
+        _ write: OracleDevice.Write, _ key: OracleKey, _ index: Int?, _ places: [Scope]
+    ) -> (scope: Scope, version: Version)? {
+        for scope in places {
+            let version = scopes[scope]?.current.row(key, above: write.after[scope, default: 0]) { cells in
+                index.map { index in (cells?[index] ?? nil) == write.value } ?? (cells == nil)
+            }
+            if let version { return (scope, version) }
+        }
+        return nil
+    }
+
+    /// Whether the app's own schema has undone an edit: the row's parent is gone.
+    private func isSettled(
+        _ write: OracleDevice.Write, _ key: OracleKey, _ index: Int?, _ table: OracleTable, _ device: Int,
+        _ former: OracleDevice.Sight
+    ) -> Bool {
+        let sight = devices[device].sight
+        let rows = [write.row, former.rows[key] ?? write.row]
+        return table.parents.contains { parent in
+            let isUndone =
+                parent.isCascade
+                ? sight.rows[key] == nil : parent.index == index && sight.rows[key]?[parent.index] == .null
+            return isUndone && rows.compactMap(parent.key).contains { sight.rows[$0] == nil }
+        }
+    }
+
+    /// Whether nothing more is to be expected of an edit.
+    private func isDone(
+        _ write: OracleDevice.Write, _ key: OracleKey, _ index: Int?, _ table: OracleTable, _ device: Int,
+        _ db: Database
+    ) throws -> Bool {
+        let column = index.map { table.data[$0] } ?? ""
+        let sight = devices[device].sight
+        if sight.parked.contains(key) { return false }
+        let isVisible = index.map { sight.rows[key]?[$0] == write.value } ?? (sight.rows[key] == nil)
+        let isClean = sight.shadows[key] == nil
+        if let logged = write.logged, let histories = scopes[logged.scope], let standing = sight.scopes[logged.scope],
+            isClean || !isVisible,
+            let bound = bound(device, key, sight.base(key), logged.scope, histories, standing, floor: logged.version)
+        {
+            // From here on the device has a row that holds the edit, or one that came after it.
+            devices[device].bounds[logged.scope, default: [:]][key] = bound
+            return true
+        }
+        let base = sight.base(key)
+        let isAsBefore = index.map { base?[$0] == write.value } ?? (base == nil)
+        if isVisible, write.logged != nil || !isAsBefore { return false }
+        let listing = try OracleListing(db, table, key, column, write)
+        // Made as the server's row is: nothing is sent, and the row is held against the log like any other.
+        if isVisible { return !listing.isOpen }
+        if listing.isListed { return true }
+        if listing.isKept { return false }
+        if write.isCopied, !listing.isOpen { return true }
+        let edit = index == nil ? "the delete of \(key)" : "\(key).\(column) = \(write.value?.bare ?? "")"
+        let found = text(sight.rows[key])
+        if let logged = write.logged {
+            throw Violation(
+                "I5",
+                "device \(device): \(edit) of act \(write.serial) is in the log at \(logged.version), here is \(found)")
+        }
+        throw Violation(
+            listing.isOpen || !isClean ? "I5" : "I1",
+            "device \(device): \(edit) of act \(write.serial) is neither sent nor listed, here is \(found)")
+    }
+
+    // MARK: Refusals
+
+    /// A server without rules of its own refuses only edits of what others deleted.
+    func checkRefusals(_ device: Int, _ db: Database) throws {
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT id, entity, record, code, members FROM tidemark_operation
+                WHERE status = 'rejected' AND id > ? ORDER BY id
+                """)
+        let cursor = try Row.fetchCursor(statement, arguments: [devices[device].lastRefusal])
+        while let row = try cursor.next() {
+            devices[device].lastRefusal = row[0]
+            guard world.app.rules.isEmpty else { continue }
+            let key = OracleKey(entity: row[1], record: row[2])
+            let members: Data = row[4]
+            guard !isExplained(row[3], key, members) else { continue }
+            throw Violation(
+                "I10",
+                "device \(device): \(key) is refused (\(row[3] as String)): \(String(decoding: members, as: UTF8.self))"
+            )
+        }
+    }
+
+    private func isExplained(_ code: String, _ key: OracleKey, _ members: Data) -> Bool {
+        // What is brought back from a scope that was lost meanwhile is a new record to the server.
+        if code == "id_not_assigned" { return hasLostNames }
+        guard code == "record_deleted" else { return code == "group_failed" }
+        let operation =
+            try? JSONSerialization.jsonObject(with: Data("{".utf8) + members + Data("}".utf8)) as? [String: Any]
+        guard let base = operation?["baseVersion"] as? Int else { return hasLostNames }
+        return scopes.values.contains { scope in
+            // What another history had may have been deleted in it.
+            let floor = scope.newest == 0 ? Version(base) : 0
+            return scope.newest > 0
+                || scope.current.row(key, above: floor, where: { $0 == nil }) != nil
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import GRDB
+import Tidemark
+import TidemarkCore
+import TidemarkServer
+import TidemarkWire
+
+/// Watches a world and holds what it sees against the guarantees (ARCHITECTURE.md 5). It knows the devices' tables and
+/// the server's log, and what apps wrote; of the engines' ways it knows nothing.
+///
+/// What is checked where: the log and what is answered from it in `Oracle+Server`, the rows of devices in
+/// `Oracle+Rows`, what became of each edit in `Oracle+Writes`, and in `Oracle+End` what must hold when the faults are
+/// over.
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+final class Oracle {
+    unowned let world: World
+    let tables: [String: OracleTable]
+    let inOrder: [OracleTable]
+    var scopes: [Scope: OracleScope] = [:]
+    var devices: [OracleDevice]
+    private var backups: [OracleDevice?]
+    private var touched: Set<Int> = []
+    private var changeCounts: [Int]
+    /// The first thing that was wrong: the others may follow from it.
+    private(set) var violation: Violation?
+
+    /// What the server calls records whose ids it makes.
+    var names = OracleNames()
+    /// Whether a restored server gives ids anew, so that nobody can tell by them what an edit became.
+    var hasLostNames = false
+
+    var deletes = OracleDeletes()
+    var verdicts = OracleVerdicts()
+
+    /// How often a value may come into a cell of the log, and how often it did.
+    var allowed: [OracleCell: Int] = [:]
+    var entered: [OracleCell: Int] = [:]
+
+    init(of world: World) throws {
+        self.world = world
+        inOrder = try world.devices[0].file.queue.unsafeRead { db in
+            try world.app.tables.map { try OracleTable(db, $0, app: world.app) }
+        }
+        tables = Dictionary(uniqueKeysWithValues: inOrder.map { ($0.name, $0) })
+        for scope in world.app.scopes { scopes[scope] = OracleScope() }
+        devices = world.devices.map { _ in OracleDevice() }
+        backups = devices.map { _ in nil }
+        changeCounts = devices.map { _ in -1 }
+    }
+
+    /// Throws what was found wrong since the world began.
+    func report() throws {
+        if let violation { throw violation }
+    }
+
+    /// Runs checks, and keeps the first violation until the step ends: they run in the midst of the world's work.
+    func check(_ body: () throws -> Void) {
+        guard violation == nil else { return }
+        do { try body() } catch {
+            violation = error as? Violation ?? Violation("oracle", "\(error)")
+            world.note("VIOLATION \(violation.map(String.init(describing:)) ?? "")")
+        }
+    }
+
+    // MARK: What the world tells it
+
+    func touch(_ device: Int) { touched.insert(device) }
+
+    /// Looks at all devices that have written since.
+    func look() {
+        guard !touched.isEmpty else { return }
+        for device in touched.sorted() {
+            check {
+                try world.devices[device].file.queue.unsafeRead { db in
+                    guard db.totalChangesCount != changeCounts[device] else { return }
+                    changeCounts[device] = db.totalChangesCount
+                    try look(device, db)
+                }
+            }
+        }
+        touched = []
+    }
+
+    /// The app has done something in a transaction, and nobody else since the last look.
+    func acted(on device: Int) {
+        check {
+            try world.devices[device].file.queue.unsafeRead { db in
+                let former = devices[device].sight
+                changeCounts[device] = db.totalChangesCount
+                let sight = try OracleDevice.Sight(db, inOrder, names)
+                noteWrites(from: former, to: sight, device)
+                try look(device, db, sight)
+            }
+        }
+    }
+
+    private func look(_ device: Int, _ db: Database, _ sight: OracleDevice.Sight? = nil) throws {
+        let former = devices[device].sight
+        devices[device].sight = try sight ?? OracleDevice.Sight(db, inOrder, names)
+        if former.parked != devices[device].sight.parked {
+            world.note("parked on \(device): \(devices[device].sight.parked.sorted())")
+        }
+        for key in devices[device].sight.parked where tables[key.entity]?.place != nil {
+            devices[device].scattered.insert(key)
+        }
+        try noteLoss(device, since: former)
+        try checkScopes(device, since: former)
+        try checkRows(device)
+        try checkWrites(device, db, since: former)
+        try checkRefusals(device, db)
+        for invariant in world.app.invariants {
+            guard try !invariant.holds(db) else { continue }
+            throw Violation("invariant", "device \(device): \(invariant.name)")
+        }
+    }
+
+    func backedUp(_ device: Int) { backups[device] = devices[device] }
+
+    func restored(_ device: Int) {
+        guard let backup = backups[device] else { return }
+        replace(device, with: backup)
+    }
+
+    func cloned(_ device: Int, to other: Int) {
+        // The server knows an operation by its user too: of another one it is another operation.
+        if world.user(of: device) != world.user(of: other) { allowed = allowed.mapValues { $0 + 1 } }
+        replace(other, with: devices[device])
+    }
+
+    /// An edit that was not sealed yet may be sent by each of the files that hold it.
+    private func replace(_ device: Int, with known: OracleDevice) {
+        // The same temporary id is given two ids then.
+        hasLostNames = hasLostNames || world.app.entities.contains { $0.ids == .server }
+        var known = known
+        known.rename(names)
+        devices[device] = known
+        changeCounts[device] = -1
+        touched.insert(device)
+        for (key, writes) in known.writes {
+            for (column, write) in writes {
+                devices[device].writes[key]?[column]?.isCopied = true
+                guard write.value != nil else { continue }
+                allowed[OracleCell(key: key, column: column, value: write.value), default: 0] += 1
+            }
+        }
+    }
+}
+
+/// A value in a place.
+struct OracleCell: Hashable {
+    var key: OracleKey
+    var column: String
+    var value: Value?
+}

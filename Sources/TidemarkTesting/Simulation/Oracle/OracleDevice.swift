@@ -1,0 +1,148 @@
+import GRDB
+import TidemarkCore
+import TidemarkServer
+import TidemarkWire
+
+/// What the oracle knows of a device's file from watching it: a value, so that it is restored and cloned with the file.
+struct OracleDevice {
+    /// What an act wrote into a cell, or that it deleted a record.
+    struct Write {
+        var serial: Int
+        /// `nil` for a delete.
+        var value: Value?
+        /// The row as the act left it, or, where it deleted it, as it was.
+        var row: [Value]
+        /// Whether it came here with another device's file, or an older one: what became of it may have been told
+        /// there.
+        var isCopied = false
+        /// Each scope's head when it was written.
+        var after: [Scope: Version]
+        /// Where the server's log has it.
+        var logged: (scope: Scope, version: Version)?
+    }
+
+    /// The version that a record is known to stand at, at least.
+    struct Bound {
+        var history = 0
+        var version: Version = 0
+    }
+
+    struct Standing: Hashable {
+        var complete: Version?
+        /// What the server is asked to go on from.
+        var checkpoint: String?
+        var epoch: String?
+        var isLost: Bool
+        var isBootstrapping: Bool
+    }
+
+    /// The file as it was seen last.
+    var sight = Sight()
+    var bounds: [Scope: [OracleKey: Bound]] = [:]
+    /// By record and column; a delete has none. What an act wrote and nobody has outdone yet.
+    var writes: [OracleKey: [String: Write]] = [:]
+    /// Records made here while a row of the server's with their id stood aside: nothing says what they were made on.
+    var unfounded: Set<OracleKey> = []
+    /// Records of which two scopes have a row each: one of them stands, and where it goes the other one comes up.
+    var scattered: Set<OracleKey> = []
+    var lastRefusal: Int64 = 0
+
+    struct Sight {
+        var rows: [OracleKey: [Value]] = [:]
+        /// The server's rows below edits under way; `nil` for none.
+        var shadows: [OracleKey: [Value]?] = [:]
+        var parked: Set<OracleKey> = []
+        /// Records that stand twice in the file, under the server's id and, with these cells, under a temporary one.
+        var doubled: [OracleKey: [Value]] = [:]
+        /// Records that the server is asked for by name: until then this device does not know how they stand.
+        var wanted: Set<OracleKey> = []
+        var scopes: [Scope: Standing] = [:]
+
+        /// The server's row of a record as this device knows it.
+        func base(_ key: OracleKey) -> [Value]? { shadows[key] ?? rows[key] }
+    }
+}
+
+extension OracleDevice.Sight {
+    init(_ db: Database, _ tables: [OracleTable], _ names: OracleNames) throws {
+        for table in tables {
+            var renamed: [OracleKey: [Value]] = [:]
+            try Self.each(db, table.rowsSQL) { row in
+                let (key, cells) = (table.key(row), table.cells(row).map { names[$0] })
+                if names[key] == key { rows[key] = cells } else { renamed[names[key]] = cells }
+            }
+            // The record may have come from the server before this device heard that it is its own.
+            let real = Set(rows.keys)
+            for (key, cells) in renamed where real.contains(key) { doubled[key] = cells }
+            rows.merge(renamed) { real, _ in real }
+            // State 1: these are the server's cells; 0 and 2: the server has no such row (LibrarySchema, Shadow).
+            try Self.each(db, table.shadowsSQL) { row in
+                let cells = table.state(row) == 1 ? table.cells(row).map { names[$0] } : nil
+                let key = table.key(row)
+                guard names[key] == key || !real.contains(names[key]) else {
+                    doubled[names[key], default: []] += []
+                    return
+                }
+                shadows.updateValue(cells, forKey: names[key])
+            }
+        }
+        try Self.each(db, "SELECT entity, record FROM tidemark_wanted") {
+            wanted.insert(names[OracleKey(entity: $0[0], record: $0[1])])
+        }
+        try Self.each(db, "SELECT entity, record FROM tidemark_parked") {
+            parked.insert(names[OracleKey(entity: $0[0], record: $0[1])])
+        }
+        try Self.each(
+            db,
+            """
+            SELECT name, complete, checkpoint, epoch, lost_at,
+              EXISTS (SELECT 1 FROM tidemark_bootstrap WHERE scope = name)
+            FROM tidemark_scope
+            """
+        ) { row in
+            guard let scope = Scope(row[0] as String) else { return }
+            scopes[scope] = OracleDevice.Standing(
+                complete: row[1], checkpoint: row[2], epoch: row[3], isLost: (row[4] as Int64?) != nil,
+                isBootstrapping: row[5])
+        }
+    }
+
+    static func each(_ db: Database, _ sql: String, _ visit: (Row) throws -> Void) throws {
+        let cursor = try Row.fetchCursor(try db.cachedStatement(sql: sql))
+        while let row = try cursor.next() { try visit(row) }
+    }
+}
+
+/// What a file says of a record beside its row.
+struct OracleListing {
+    /// Whether an edit was refused, met another one or waits for a decision, and the app can ask for it.
+    var isListed: Bool
+    /// Whether an edit of it is kept until its scope comes back, or another record's verdict, or the server is asked
+    /// what became of it.
+    var isKept: Bool
+    /// Whether an operation that touches the same place has no verdict yet.
+    var isOpen: Bool
+
+    init(_ db: Database, _ table: OracleTable, _ key: OracleKey, _ column: String, _ write: OracleDevice.Write) throws {
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT EXISTS (SELECT 1 FROM tidemark_operation WHERE entity = ?1 AND record = ?2
+                    AND status IN ('rejected', 'conflict')
+                    AND (kind = 'delete') = ?4 AND instr(CAST(coalesce(content, members) AS TEXT), ?3))
+                  OR EXISTS (SELECT 1 FROM tidemark_conflict WHERE entity = ?1 AND record = ?2
+                    AND is_delete = ?4 AND instr(CAST(fields AS TEXT), ?3)),
+                EXISTS (SELECT 1 FROM tidemark_aside WHERE entity = ?1 AND record = ?2)
+                  OR EXISTS (SELECT 1 FROM tidemark_held WHERE entity = ?1 AND record = ?2)
+                  OR EXISTS (SELECT 1 FROM tidemark_wanted WHERE entity = ?1 AND record = ?2),
+                EXISTS (SELECT 1 FROM tidemark_operation WHERE entity = ?1 AND record = ?2 AND finished_at IS NULL
+                    AND (?4 OR kind = 'delete' OR instr(CAST(coalesce(content, members) AS TEXT), ?5)))
+                """)
+        let name = column.isEmpty ? "" : "\"\(column)\":"
+        // Of a long text only what changed may be in the list.
+        let isPatched = table.patched.contains(column)
+        let needle = isPatched ? name : write.value.map { $0 == .null ? "null" : $0.bare } ?? ""
+        let row = try Row.fetchOne(
+            statement, arguments: [key.entity, key.record, needle, write.value == nil, name])
+        (isListed, isKept, isOpen) = (row?[0] ?? false, row?[1] ?? false, row?[2] ?? false)
+    }
+}

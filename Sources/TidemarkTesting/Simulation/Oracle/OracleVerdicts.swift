@@ -1,0 +1,66 @@
+import TidemarkServer
+import TidemarkWire
+
+/// What the server has said of operations.
+struct OracleVerdicts {
+    /// Whose operation wrote a version, and when.
+    struct Author {
+        var device: Int
+        var lane: String
+        var time: Int64
+    }
+
+    var authors: [Scope: [Version: Author]] = [:]
+    /// Per device, records of which it was told that its edit met somebody else's.
+    var told: [Int: Set<OracleKey>] = [:]
+    /// When an act was done.
+    var times: [Int: Int64] = [:]
+}
+
+/// One operation of a request, and what was answered to it, as JSON.
+struct OracleVerdict {
+    let device: Int
+    let scope: Scope
+    let lane: String
+    let key: OracleKey
+    let status: String
+    let base: Version?
+    let isReplayed: Bool
+    let isUpsert: Bool
+    /// Whether it brings back what a lost history had.
+    let isAgain: Bool
+    let version: Version?
+    let fields: [String: Any]
+    private let bases: [String: Any]
+    let overwritten: [(field: String, theirs: Value?)]
+    let lost: [(field: String, rule: String)]
+
+    init?(_ operation: [String: Any], _ result: [String: Any], device: Int, scope: Scope) {
+        guard let entity = operation["entity"] as? String, let id = operation["id"] as? String,
+            let lane = operation["lane"] as? String, let status = result["status"] as? String
+        else { return nil }
+        (self.device, self.scope, self.lane, self.status) = (device, scope, lane, status)
+        key = OracleKey(entity: entity, record: id)
+        base = (operation["baseVersion"] as? Int).map(Version.init)
+        isReplayed = result["replayed"] as? Bool ?? false
+        isUpsert = operation["type"] as? String == "upsert"
+        isAgain = operation["original"] != nil
+        version = (result["version"] as? Int).map(Version.init)
+        fields = operation["fields"] as? [String: Any] ?? [:]
+        bases = operation["bases"] as? [String: Any] ?? [:]
+        overwritten = (result["overwrote"] as? [[String: Any]] ?? []).map {
+            ($0["field"] as? String ?? "", $0["theirs"].flatMap(Value.init(json:)))
+        }
+        lost = (result["lost"] as? [[String: Any]] ?? []).map {
+            ($0["field"] as? String ?? "", $0["rule"] as? String ?? "")
+        }
+    }
+
+    func base(of field: String) -> Version { (bases[field] as? Int).map(Version.init) ?? base ?? -1 }
+
+    var took: Bool { status == "applied" || status == "merged" }
+
+    func tells(of field: String) -> Bool {
+        overwritten.contains { $0.field == field } || lost.contains { $0.field == field }
+    }
+}

@@ -1,0 +1,61 @@
+import Foundation
+import Tidemark
+import TidemarkServer
+import TidemarkWire
+
+/// A device of a simulated world: a file, which outlives the app's processes, and what the world knows of it.
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+final class SimulatedDevice {
+    let number: Int
+    let file: SimulatedFile
+    var backup: Data?
+    var process: SimulatedProcess?
+    var clockOffset: Int64 = 0
+
+    init(_ number: Int, in world: World) throws {
+        self.number = number
+        file = try world.laboratory.file(number)
+        try file.enforceForeignKeys(world.plan.hasForeignKeys)
+        file.clock = { [unowned world] in world.wallClock(of: number) }
+    }
+}
+
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+extension World {
+    /// The user who is signed in on a device.
+    func user(of device: Int) -> Int { device % plan.userCount }
+
+    func access(of device: Int, to scope: Scope) -> Access {
+        let user = user(of: device)
+        let level = grants[Grant(user: user, scope: scope)] ?? (app.scopes.contains(scope) ? .readWrite : .none)
+        return Access(level, principal: "user\(user)")
+    }
+
+    /// Starts the app on a device, where it is not running.
+    func start(_ device: SimulatedDevice) throws {
+        guard device.process?.isAlive != true else { return }
+        let process = SimulatedProcess(device: device.number, seed: draw(), in: self)
+        var configuration = SyncConfiguration()
+        configuration.pageRange = plan.page...plan.page
+        configuration.firstPage = plan.page
+        configuration.snapshotRange = plan.page...plan.page
+        configuration.firstSnapshotPage = plan.page
+        configuration.operationLimit = 1 + plan.page * 2
+        configuration.pollInterval = .seconds(10)
+        let engine = try SyncEngine(
+            for: device.file.queue, tables: app.tables, scopes: app.scopes, transport: process,
+            configuration: configuration, onConflict: app.onConflict)
+        process.engine = engine
+        device.process = process
+        process.start {
+            do { try await engine.run() } catch { self.note("run ended: \(error)") }
+        }
+        settle()
+    }
+
+    func kill(_ device: SimulatedDevice) {
+        device.process?.kill()
+        device.process = nil
+        settle()
+    }
+}

@@ -1,0 +1,26 @@
+import Synchronization
+
+/// Runs the tasks of one simulated world on the thread of that world, one piece at a time, in an order that follows
+/// from the world's seed.
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+final class SimulatedExecutor: TaskExecutor {
+    private let jobs = Mutex<[UnownedJob]>([])
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        jobs.withLock { $0.append(job) }
+    }
+
+    /// Runs until every task waits for something outside; returns how many pieces there were.
+    ///
+    /// - Parameter choose: picks one of so many that could go on.
+    @discardableResult
+    func drain(_ choose: (Int) -> Int) -> Int {
+        var count = 0
+        while let job = jobs.withLock({ $0.isEmpty ? nil : $0.remove(at: $0.count == 1 ? 0 : choose($0.count)) }) {
+            count += 1
+            job.runSynchronously(on: asUnownedTaskExecutor())
+        }
+        return count
+    }
+}

@@ -1,0 +1,58 @@
+import Foundation
+import GRDB
+
+/// The database file of a simulated device. It stays open from world to world, and what is in it is replaced below the
+/// connection: to open a file and to prepare all statements again takes longer than a whole world.
+///
+/// Unchecked because everything of a world happens on one thread.
+final class SimulatedFile: @unchecked Sendable {
+    let queue: DatabaseQueue
+    private let url: URL
+    /// What SQLite takes for the time, in milliseconds since 1970: edits are stamped by it.
+    var clock: () -> Int64 = { 0 }
+    /// Tells SQLite that what it remembers of the file is outdated. Far from all numbers that its own transactions may
+    /// have come to since.
+    private var changes: UInt32 = 0
+
+    init(at url: URL) throws {
+        self.url = url
+        var configuration = Configuration()
+        configuration.prepareDatabase { db in
+            try db.execute(sql: "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY")
+        }
+        queue = try DatabaseQueue(path: url.path, configuration: configuration)
+        try queue.write { [unowned self] db in
+            db.add(
+                function: DatabaseFunction("julianday", argumentCount: 1) { [unowned self] _ in
+                    Double(clock()) / 86_400_000 + 2_440_587.5
+                })
+        }
+    }
+
+    private var hasForeignKeys = true
+
+    /// Whether the connection enforces foreign keys from now on.
+    func enforceForeignKeys(_ isOn: Bool) throws {
+        guard isOn != hasForeignKeys else { return }
+        hasForeignKeys = isOn
+        try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA foreign_keys = \(isOn ? "ON" : "OFF")") }
+    }
+
+    /// The whole file, as a copy of it would be. Nobody may be writing.
+    func contents() throws -> Data { try Data(contentsOf: url) }
+
+    /// The file is a copy of another one from now on. Nobody may be using it.
+    func replace(with contents: Data) throws {
+        var contents = contents
+        changes &+= 1 << 16
+        // The file change counter, and the place that says which change the size was noted at (SQLite's file format,
+        // 1.3).
+        for place in [24, 92] where contents.count >= 100 {
+            withUnsafeBytes(of: changes.bigEndian) { contents.replaceSubrange(place..<place + 4, with: $0) }
+        }
+        let handle = try FileHandle(forWritingTo: url)
+        defer { try? handle.close() }
+        try handle.write(contentsOf: contents)
+        try handle.truncate(atOffset: UInt64(contents.count))
+    }
+}

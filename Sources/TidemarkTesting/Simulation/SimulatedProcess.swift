@@ -1,0 +1,99 @@
+import GRDB
+import Tidemark
+import TidemarkCore
+import TidemarkWire
+
+/// One running app on a simulated device: an engine with a clock, chance and a file of the world's making. It can be
+/// killed at any moment; from then on nothing of it reaches the file or the wire.
+///
+/// Unchecked because everything of a world happens on the world's own thread.
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
+    /// Thrown in the place of all that a dead process still tries to do.
+    struct Killed: Error {}
+
+    let device: Int
+    private unowned let world: World
+    private var generator: SplitMix64
+    private var uuids = UUIDv7()
+    private(set) var isAlive = true
+    /// Uses of the file and requests until it dies; odd: just after the last one took effect, even: just before.
+    var remaining: Int?
+    var engine: SyncEngine?
+    var tasks: [Task<Void, Never>] = []
+    /// How often the user waits for a sync that was asked for.
+    var openSyncs = 0
+
+    init(device: Int, seed: UInt64, in world: World) {
+        self.device = device
+        self.world = world
+        generator = SplitMix64(seed: seed)
+    }
+
+    /// The process is gone, at once.
+    func kill() {
+        guard isAlive else { return }
+        isAlive = false
+        world.note("kill \(device)")
+        for task in tasks { task.cancel() }
+        tasks = []
+    }
+
+    /// Runs something of the app's or the engine's in this process, to where it waits for something outside.
+    func start(_ work: @escaping @Sendable () async -> Void) {
+        Surroundings.$current.withValue(self) {
+            tasks.append(Task(executorPreference: world.executor) { await work() })
+        }
+    }
+
+    private func live() throws {
+        guard isAlive else { throw Killed() }
+    }
+
+    // MARK: Environment
+
+    var wallClock: Int64 { world.wallClock(of: device) }
+    var uptime: Instant { Instant(milliseconds: world.time) }
+    func random() -> UInt64 { generator.next() }
+    func nextUUID() -> [UInt8] { uuids.next(at: wallClock, random: (generator.next(), generator.next())) }
+
+    func sleep(for duration: Duration) async throws {
+        try live()
+        try await world.sleep(device, until: world.time + max(0, duration.milliseconds))
+    }
+
+    func use<Result: Sendable>(
+        _ writer: any DatabaseWriter, _ access: FileAccess, _ body: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
+        if access != .read { world.oracle?.touch(device) }
+        return try perform { try Self.now(writer, access, body) }
+    }
+
+    /// At once, on this thread: a hop to another one would come back at a moment of its own.
+    private static func now<Result>(
+        _ writer: any DatabaseWriter, _ access: FileAccess, _ body: (Database) throws -> Result
+    ) throws -> Result {
+        switch access {
+        case .read: try writer.unsafeRead { db in try db.consistently(body) }
+        case .write: try writer.write(body)
+        case .writeWithoutTransaction: try writer.writeWithoutTransaction(body)
+        }
+    }
+
+    private func perform<Result>(_ body: () throws -> Result) throws -> Result {
+        try live()
+        guard let left = remaining else { return try body() }
+        remaining = left - 2
+        if left >= 2 { return try body() }
+        if left == 1 { _ = try? body() }
+        kill()
+        throw Killed()
+    }
+
+    // MARK: Transport
+
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+        try perform {}
+        return try await world.send(request, from: self)
+    }
+}

@@ -1,0 +1,134 @@
+import Foundation
+
+/// Plays an app on several devices against the real server engine, in worlds where everything goes wrong that can:
+/// messages are lost, repeated, cut and late, apps are killed, files and the server's store are put back to what they
+/// were, clocks are off. After each step the guarantees of sync are checked, and the app's own invariants.
+///
+/// Time is virtual and chance comes from a seed: hundreds of worlds are played in a second, and a world that fails is
+/// played again by its seed, or by its ``Script``.
+///
+/// ```swift
+/// let app = SimulatedApp(tables: [.table("todo")], scopes: ["user:1"], acts: acts) { db in try migrate(db) }
+/// try await Simulation(of: app).run(seeds: 1...500)
+/// ```
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+public struct Simulation: Sendable {
+    /// The app that is played.
+    public let app: SimulatedApp
+    /// Steps of a world before the faults end.
+    public var stepCount = 40
+    /// How long devices may take to be in sync once the faults have ended (I12).
+    public var calmLimit: Duration = .seconds(120)
+    /// Threads that play worlds at once.
+    public var workerCount = ProcessInfo.processInfo.activeProcessorCount
+
+    /// Makes a simulation; nothing is played yet.
+    public init(of app: SimulatedApp) { self.app = app }
+
+    /// What was played.
+    public struct Report: Hashable, Sendable {
+        /// Worlds.
+        public var worlds = 0
+        /// Things that happened in them: steps, messages, crashes.
+        public var events = 0
+        /// The longest time, of the world, that devices took to be in sync once the faults had ended.
+        public var longestCalm: Duration = .zero
+        /// How long all of it took.
+        public var duration: Duration = .zero
+        /// A number that follows from everything that happened: the same for the same seeds, in any process.
+        public var trace: UInt64 = 0
+    }
+
+    /// A world in which something did not hold.
+    public struct Failure: Error, Sendable, CustomStringConvertible {
+        /// The seed that made the world; `nil` where a script was played.
+        public var seed: UInt64?
+        /// What did not hold, in a word: a guarantee's number as in Architecture.md (`I4`), or `invariant`.
+        public var guarantee: String
+        /// What did not hold, and where.
+        public var reason: String
+        /// What happened in the world, made as short as possible.
+        public var script: Script
+
+        /// What did not hold, and how to see it again.
+        public var description: String {
+            """
+            \(reason)
+            \(seed.map { "It is seed \($0), shortened to" } ?? "It is") \(script.count) steps. \
+            Simulation.play(_:) plays them again:
+            \(script)
+            """
+        }
+    }
+
+    /// Plays one world for each seed.
+    ///
+    /// - Parameter seeds: a world follows from its seed, the app and ``stepCount``.
+    /// - Throws: the ``Failure`` of the lowest seed that was found to fail, with its shortened script.
+    @discardableResult
+    public func run(seeds: ClosedRange<UInt64>) async throws -> Report {
+        let start = ContinuousClock().now
+        let source = SeedSource(seeds)
+        let results = try await work { worker in await worker.run(source) }
+        if let failure = results.compactMap(\.failure).min(by: { $0.seed ?? 0 < $1.seed ?? 0 }) { throw failure }
+        var report = results.reduce(into: Report()) { $0.add($1.report) }
+        report.duration = ContinuousClock().now - start
+        return report
+    }
+
+    /// Plays one world for each seed, also after failures, and shortens none of them.
+    package func survey(seeds: ClosedRange<UInt64>) async throws -> [Failure] {
+        let source = SeedSource(seeds)
+        let failures = try await work { worker in await worker.survey(source) }
+        return failures.flatMap(\.self).sorted { ($0.seed ?? 0) < ($1.seed ?? 0) }
+    }
+
+    private func work<Result: Sendable>(_ body: @escaping @Sendable (Worker) async -> Result) async throws -> [Result] {
+        try await withThrowingTaskGroup(of: Result.self) { group in
+            for _ in 0..<max(1, workerCount) {
+                group.addTask { await body(Worker(simulation: self, laboratory: try await Laboratory(app: app))) }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+
+    /// Plays one script, for example one that a failure has left.
+    ///
+    /// - Throws: the ``Failure``, not shortened any more.
+    @discardableResult
+    public func play(_ script: Script) async throws -> Report {
+        try await Worker(simulation: self, laboratory: Laboratory(app: app)).play(script)
+    }
+
+    /// What happens in a script's world, line by line, with the messages.
+    package func trace(of script: Script) async throws -> [String] {
+        try await Worker(simulation: self, laboratory: Laboratory(app: app)).trace(script)
+    }
+
+    /// The script that a seed makes.
+    public func script(seed: UInt64) -> Script {
+        var chooser = StepChooser(seed: seed, app: (app.acts.map(\.name), app.scopes.count))
+        let (plan, steps) = chooser.script(length: stepCount)
+        return Script(plan: plan, steps: steps)
+    }
+}
+
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+extension Simulation.Failure {
+    init(_ error: any Error, in script: Simulation.Script) {
+        guarantee = (error as? Violation)?.guarantee ?? "error"
+        reason = "\(error)"
+        self.script = script
+    }
+}
+
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+extension Simulation.Report {
+    mutating func add(_ other: Self) {
+        worlds += other.worlds
+        events += other.events
+        longestCalm = max(longestCalm, other.longestCalm)
+        // The order in which worlds end is no part of it.
+        trace &+= other.trace
+    }
+}

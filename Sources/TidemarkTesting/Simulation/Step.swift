@@ -1,0 +1,58 @@
+import TidemarkServer
+
+/// One thing that happens in a simulated world. A world is played from a list of these, so a list can be written down,
+/// made shorter, and played again.
+enum Step: Hashable, Sendable {
+    /// The app does one of its acts; `choice` is the seed of what it picks in it.
+    case edit(device: Int, act: String, choice: UInt64)
+    /// The user pulls to refresh.
+    case sync(Int)
+    /// Something happens to one of the messages that are under way, counted from the oldest.
+    case pass(Int, Fate)
+    /// All messages arrive, and those that follow from them.
+    case flow
+    /// Time goes by, in milliseconds.
+    case wait(Int64)
+    /// The app is killed after so many half uses of its file and wire.
+    case kill(Int, after: Int)
+    /// The app is started again.
+    case start(Int)
+    /// A copy of the device's file is put aside.
+    case backUp(Int)
+    /// The device's file is the copy.
+    case restore(Int)
+    /// The second device's file becomes a copy of the first one's.
+    case clone(Int, to: Int)
+    /// The device's clock is set this many milliseconds off.
+    case setClock(Int, Int64)
+    /// What the server grants the device's user in one of the scopes.
+    case grant(user: Int, scope: Int, Access.Level)
+    case server(ServerStep)
+
+    enum ServerStep: Hashable, Sendable {
+        case restart
+        case backUp
+        case restore
+        case sweep
+        /// Old history goes, as if so many milliseconds had passed.
+        case compact(Int64)
+        /// The next requests are answered with 503.
+        case fail(Int)
+        /// The server's clock is set this many milliseconds off.
+        case setClock(Int64)
+    }
+
+    /// What becomes of a message.
+    enum Fate: Hashable, Sendable {
+        case arrives
+        case isLost
+        /// A request that arrives now, and once more later. An answer just arrives.
+        case isRepeated
+        /// An answer of which this many thousandths arrive. A request is lost.
+        case isCut(Int)
+        /// A login page in the place of an answer.
+        case isReplaced
+        /// An earlier answer of the server to the same question.
+        case isOld
+    }
+}

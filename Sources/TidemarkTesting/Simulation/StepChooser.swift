@@ -1,0 +1,125 @@
+import TidemarkServer
+
+/// Makes up a world and what happens in it from a seed. Each world has only some kinds of trouble, and those often:
+/// where everything goes wrong at once, nothing gets far (swarm testing; Groce and others, 2012).
+struct StepChooser {
+    private var generator: SplitMix64
+    private let acts: [String]
+    private var plan: WorldPlan
+    private let scopeCount: Int
+    /// How often each kind of step comes, in parts of their sum.
+    private var weights: [(kind: Kind, weight: Int)] = []
+    private var lossPercent = 0
+    /// What acts pick again and again, on all devices, so that edits meet.
+    private var favourites: [UInt64] = []
+
+    enum Kind {
+        case edit, sync, pass, flow, wait, longWait
+        case kill, start, backUp, restore, clone, setClock, grant
+        case serverRestart, serverBackUp, serverRestore, sweep, compact, serverFail, serverClock
+    }
+
+    init(seed: UInt64, app: (acts: [String], scopeCount: Int)) {
+        generator = SplitMix64(seed: seed)
+        acts = app.acts
+        scopeCount = app.scopeCount
+        plan = WorldPlan(seed: generator.next())
+        plan.deviceCount = [2, 2, 2, 3, 3, 4][number(6)]
+        plan.userCount = chance(25) ? 2 : 1
+        plan.page = [1, 2, 2, 3, 50][number(5)]
+        plan.shufflesTasks = chance(50)
+        plan.hasWindow = chance(50)
+        plan.hasForeignKeys = chance(10)
+        favourites = (0..<3).map { _ in generator.next() >> 40 }
+        lossPercent = chance(60) ? 10 + number(40) : 0
+        for kinds in Self.everyday + Self.troubles.filter({ _ in chance(35) }) {
+            for kind in kinds { weights.append((kind, max(1, Self.weight(kind) * (50 + number(100)) / 100))) }
+        }
+    }
+
+    private static let everyday: [[Kind]] = [[.edit], [.sync], [.pass], [.flow], [.wait], [.start]]
+    /// Kinds that make little of a world each by itself stand together.
+    private static let troubles: [[Kind]] = [
+        [.longWait], [.kill], [.backUp, .restore], [.clone], [.setClock], [.grant], [.serverRestart],
+        [.serverBackUp, .serverRestore], [.sweep], [.longWait, .compact], [.serverFail], [.serverClock],
+    ]
+
+    private static func weight(_ kind: Kind) -> Int {
+        switch kind {
+        case .edit: 300
+        case .pass: 350
+        case .sync, .flow, .wait: 60
+        case .start, .kill, .grant: 60
+        case .backUp, .serverBackUp, .restore, .serverRestore, .compact: 35
+        case .longWait: 40
+        // It says something only between two pages of one walk.
+        case .sweep: 100
+        case .clone, .setClock, .serverRestart, .serverFail, .serverClock: 25
+        }
+    }
+
+    /// The world's plan and its steps.
+    mutating func script(length: Int) -> (plan: WorldPlan, steps: [Step]) {
+        (plan, (0..<length).map { _ in step() })
+    }
+
+    private mutating func step() -> Step {
+        let sum = weights.reduce(0) { $0 + $1.weight }
+        var place = number(sum)
+        for (kind, weight) in weights {
+            if place < weight { return step(kind) }
+            place -= weight
+        }
+        return .flow
+    }
+
+    private mutating func step(_ kind: Kind) -> Step {
+        switch kind {
+        case .edit:
+            .edit(
+                device: device(), act: acts[number(acts.count)],
+                choice: chance(50) ? favourites[number(favourites.count)] : generator.next() >> 40)
+        case .sync: .sync(device())
+        case .pass: .pass(number(3), fate())
+        case .flow: .flow
+        case .wait: .wait(Int64([10, 500, 2_000, 12_000, 31_000][number(5)]))
+        case .longWait: .wait(Int64([120_000, 3_600_000, 8 * 86_400_000][number(3)]))
+        case .kill: .kill(device(), after: chance(30) ? 0 : 1 + number(24))
+        case .start: .start(device())
+        case .backUp: .backUp(device())
+        case .restore: .restore(device())
+        case .clone: .clone(device(), to: device())
+        case .setClock: .setClock(device(), clock())
+        case .grant:
+            .grant(
+                user: number(plan.userCount), scope: number(scopeCount),
+                [.none, .read, .readWrite, .readWrite][number(4)])
+        case .serverRestart: .server(.restart)
+        case .serverBackUp: .server(.backUp)
+        case .serverRestore: .server(.restore)
+        case .sweep: .server(.sweep)
+        case .compact: .server(.compact(7_200_000))
+        case .serverFail: .server(.fail(1 + number(4)))
+        case .serverClock: .server(.setClock(clock()))
+        }
+    }
+
+    private mutating func fate() -> Step.Fate {
+        guard chance(lossPercent) else { return .arrives }
+        return switch number(8) {
+        case 0, 1: .isLost
+        case 2: .isRepeated
+        case 3: .isCut(number(1001))
+        case 4, 5: .isReplaced
+        default: .isOld
+        }
+    }
+
+    private mutating func clock() -> Int64 {
+        [0, 3_600_000, -3_600_000, 365 * 86_400_000, -365 * 86_400_000, 60_000][number(6)]
+    }
+
+    private mutating func device() -> Int { number(plan.deviceCount) }
+    private mutating func chance(_ percent: Int) -> Bool { number(100) < percent }
+    private mutating func number(_ count: Int) -> Int { Int(generator.next() % UInt64(max(1, count))) }
+}

@@ -1,0 +1,14 @@
+/// Something that must never be.
+struct Violation: Error, Hashable, CustomStringConvertible {
+    /// Which guarantee it breaks (ARCHITECTURE.md 5), or what other check.
+    var guarantee: String
+    /// What is wrong, where.
+    var text: String
+
+    init(_ guarantee: String, _ text: String) {
+        self.guarantee = guarantee
+        self.text = text
+    }
+
+    var description: String { "\(guarantee): \(text)" }
+}

@@ -1,0 +1,89 @@
+import GRDB
+import Tidemark
+import TidemarkCore
+import TidemarkServer
+import TidemarkWire
+
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+extension World {
+    /// The faults end: every app runs, every message arrives, and nobody writes. Returns after how many milliseconds
+    /// all devices were in sync.
+    func calm(limit: Int64) throws -> Int64 {
+        note("calm")
+        server.fail(0)
+        grants = [:]
+        for device in devices {
+            device.process?.remaining = nil
+            try start(device)
+        }
+        let start = time
+        flow()
+        var leftovers = try leftovers()
+        while !leftovers.isEmpty, let due = timers.next, due - start <= limit {
+            pass(max(0, due - time))
+            flow()
+            try oracle?.report()
+            leftovers = try self.leftovers()
+        }
+        let quiet = time - start
+        guard leftovers.isEmpty else {
+            try oracle?.report()
+            throw Violation("I12", "not in sync after \(quiet) ms without faults: \(leftovers.joined(separator: "; "))")
+        }
+        for device in devices { askStatus(of: device) }
+        try oracle?.conclude()
+        try compareAll()
+        return quiet
+    }
+
+    private func askStatus(of device: SimulatedDevice) {
+        guard let process = device.process, let engine = process.engine else { return }
+        let number = device.number
+        process.start { [self] in
+            let status = try? await engine.status()
+            oracle?.checkStatus(status, of: number)
+        }
+        settle()
+    }
+
+    /// The world is over: nobody waits for anything any more.
+    func end() {
+        for device in devices { kill(device) }
+        messages = []
+    }
+
+    /// What keeps devices from being in sync with the server.
+    private func leftovers() throws -> [String] {
+        var found: [String] = []
+        for device in devices {
+            try device.file.queue.unsafeRead { db in
+                var counts = [
+                    ("operations", "tidemark_operation WHERE finished_at IS NULL"), ("wanted", "tidemark_wanted"),
+                    ("scopes never in sync", "tidemark_scope WHERE last_sync IS NULL"),
+                    ("bootstraps", "tidemark_bootstrap"), ("walks", "tidemark_scope WHERE walking"),
+                    ("waiting", "tidemark_waiting"), ("backfills", "tidemark_backfill"),
+                ]
+                for table in app.tables {
+                    counts.append(("marks", "\"tidemark_shadow_\(table.name)\" WHERE tidemark_mark IS NOT NULL"))
+                }
+                for (name, source) in counts {
+                    let statement = try db.cachedStatement(sql: "SELECT count(*) FROM \(source)")
+                    let count = try Int.fetchOne(statement) ?? 0
+                    if count > 0 { found.append("device \(device.number): \(count) \(name)") }
+                }
+                for scope in app.scopes {
+                    let statement = try db.cachedStatement(
+                        sql: "SELECT complete, epoch FROM tidemark_scope WHERE name = ?")
+                    let row = try Row.fetchOne(statement, arguments: [scope.name])
+                    let (complete, epoch): (Int64?, String?) = (row?[0], row?[1])
+                    let state = server.store.state(of: scope)
+                    // The same number may be another history's.
+                    let opening = state.incarnations.last { $0.start < state.head }?.id ?? 0
+                    guard complete != state.head || epoch.flatMap(Epoch.init(text:))?.id != opening else { continue }
+                    found.append("device \(device.number): \(scope) at \(complete ?? -1) of \(state.head)")
+                }
+            }
+        }
+        return found
+    }
+}

@@ -1,0 +1,128 @@
+import GRDB
+import Tidemark
+import TidemarkServer
+
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+extension World {
+    /// Does one thing, and lets everybody go on to where they wait.
+    func perform(_ step: Step) throws {
+        note(step.line)
+        switch step {
+        case .edit(let device, let act, let choice): try edit(devices[device % devices.count], act, choice)
+        case .sync(let device):
+            guard let process = devices[device % devices.count].process, let engine = process.engine else { break }
+            process.openSyncs += 1
+            process.start {
+                _ = try? await engine.syncNow()
+                process.openSyncs -= 1
+            }
+        case .pass(let place, let fate): pass(place, fate)
+        case .flow: flow()
+        case .wait(let milliseconds): pass(milliseconds)
+        case .kill(let device, let after):
+            let device = devices[device % devices.count]
+            if after == 0 { kill(device) } else { device.process?.remaining = after }
+        case .start(let device): try start(devices[device % devices.count])
+        case .backUp(let device):
+            let device = devices[device % devices.count]
+            device.backup = try device.file.contents()
+            oracle?.backedUp(device.number)
+        case .restore(let device): try restore(devices[device % devices.count])
+        case .clone(let device, let other):
+            try clone(devices[device % devices.count], to: devices[other % devices.count])
+        case .setClock(let device, let offset):
+            let device = devices[device % devices.count]
+            // What it has finished is old at once, and is not kept any longer.
+            if offset - device.clockOffset >= Self.week { hasLostDevices = true }
+            device.clockOffset = offset
+            wrongClocks.insert(device.number)
+        case .grant(let user, let scope, let level):
+            if level == .none { hasLostDevices = true }
+            grants[Grant(user: user % plan.userCount, scope: app.scopes[scope % app.scopes.count])] = level
+        case .server(let step): perform(step)
+        }
+        settle()
+        try oracle?.report()
+    }
+
+    /// How long devices keep what they have finished, in milliseconds.
+    static let week: Int64 = 7 * 86_400_000
+
+    private func perform(_ step: Step.ServerStep) {
+        switch step {
+        case .restart:
+            server.open(in: self)
+            oracle?.serverOpened()
+        case .backUp: server.backUp()
+        case .restore:
+            server.restore(in: self)
+            oracle?.serverOpened()
+        case .sweep: work { engine in try await engine.sweep() }
+        case .compact(let milliseconds):
+            work { engine in try await engine.compact(elapsed: .milliseconds(milliseconds), trustingClock: true) }
+        case .fail(let count): server.fail(count)
+        case .setClock(let offset):
+            server.clockOffset = offset
+            hasWrongServerClock = true
+        }
+    }
+
+    private func work<Result>(_ body: @escaping @Sendable (SyncServer) async throws -> Result) {
+        let engine = server.engine
+        Task(executorPreference: executor) { _ = try? await body(engine) }
+        settle()
+    }
+
+    private func edit(_ device: SimulatedDevice, _ name: String, _ choice: UInt64) throws {
+        guard let process = device.process, process.isAlive, let act = app.acts.first(where: { $0.name == name })
+        else { return }
+        serial += 1
+        var choices = Choices(seed: choice, serial: serial, device: device.number)
+        if act.isGroup, let engine = process.engine {
+            let (drawn, number) = (choices, device.number)
+            process.start {
+                _ = try? await engine.atomically { db in
+                    var choices = drawn
+                    try act.perform(db, &choices)
+                }
+                self.oracle?.acted(on: number)
+            }
+            return settle()
+        }
+        do {
+            try Surroundings.$current.withValue(process) {
+                try device.file.queue.write { db in try act.perform(db, &choices) }
+            }
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {}
+        oracle?.acted(on: device.number)
+        settle()
+    }
+
+    private func restore(_ device: SimulatedDevice) throws {
+        guard let backup = device.backup else { return }
+        kill(device)
+        try device.file.replace(with: backup)
+        hasLostDevices = true
+        oracle?.restored(device.number)
+        try start(device)
+    }
+
+    private func clone(_ device: SimulatedDevice, to other: SimulatedDevice) throws {
+        guard device !== other else { return }
+        kill(other)
+        try other.file.replace(with: device.file.contents())
+        hasLostDevices = true
+        oracle?.cloned(device.number, to: other.number)
+        try start(other)
+    }
+
+    /// No world of sound devices sends so many without time passing.
+    private static let burstLimit = 2000
+
+    /// All messages arrive, and those that follow from them.
+    func flow() {
+        for _ in 0..<Self.burstLimit where !messages.isEmpty { pass(0, .arrives) }
+        guard !messages.isEmpty else { return }
+        oracle?.check { throw Violation("I10", "devices sent \(Self.burstLimit) messages without waiting") }
+    }
+}

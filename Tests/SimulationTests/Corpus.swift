@@ -1,0 +1,153 @@
+import Testing
+
+/// Worlds that once broke a guarantee, as short as they could be made: each is a bug that is mended.
+struct CorpusCase: Sendable, CustomTestStringConvertible {
+    var name: String
+    var app: String
+    var script: String
+
+    var testDescription: String { name }
+
+    static let all = [
+        CorpusCase(
+            name: "a second loss of history in mid-recovery leaves no row of the first (I2, I4)", app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                flow
+                1 edit addProject 0
+                pass 0
+                server restore
+                server fail 4
+                1 sync
+                1 sync
+                0 edit writeTask 1210568
+                1 edit writeTask 13364793
+                0 kill 0
+                flow
+                wait 2000
+                1 kill 18
+                flow
+                server restore
+                """),
+        CorpusCase(
+            name: "a conflict that is decided for this device keeps what was edited since (I5)", app: "notebook",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                1 edit addNote 0
+                0 edit listFirst 0
+                flow
+                0 edit decisionAdd 3142780
+                1 edit decisionAdd 15089246
+                1 edit decisionFirst 1804503
+                """),
+        CorpusCase(
+            name: "and that the record was deleted since (I5)", app: "notebook",
+            script: """
+                world seed 1 devices 3 users 1 page 50
+                3 edit decisionFirst 0
+                flow
+                3 edit decisionAdd 0
+                pass 0 lost
+                1 edit decisionAdd 0
+                3 edit decisionDelete 0
+                """),
+        CorpusCase(
+            name: "what a copy of a file deletes stays deleted, though only the other copy heard of its insert (I1)",
+            app: "shelf",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                flow
+                1 edit addBox 11311353
+                1 sync
+                1 clone 0
+                0 edit deleteBox 154128
+                """),
+        CorpusCase(
+            name: "the delete of a record that comes back under another id reaches nobody else's (I4)", app: "order",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit addCustomer 0
+                flow
+                1 edit addCustomer 0
+                0 edit deleteCustomer 15976139
+                server restore
+                flow
+                server restore
+                """),
+        CorpusCase(
+            name: "ids that are given anew one after the other are not mixed up (I4)", app: "order",
+            script: """
+                world seed 1 devices 2 users 1 page 2
+                0 edit orderAtOnce 0
+                flow
+                1 edit orderAtOnce 0
+                0 edit orderAtOnce 11734216
+                pass 0
+                pass 0
+                0 edit orderAtOnce 1
+                1 edit addCustomer 0
+                0 edit orderAtOnce 0
+                pass 1
+                pass 1
+                server restore
+                """),
+        CorpusCase(
+            name: "a new record whose id was somebody else's in a lost history is the new one (I4)", app: "order",
+            script: """
+                world seed 1 devices 3 users 1 page 50
+                1 edit cancel 0
+                2 edit orderAtOnce 0
+                2 edit cancel 0
+                3 edit reassign 0
+                1 edit orderAtOnce 0
+                0 edit addCustomer 0
+                3 edit order 0
+                3 edit addCustomer 0
+                0 edit deleteCustomer 0
+                flow
+                1 edit addCustomer 0
+                server restore
+                1 edit deleteCustomer 8443607
+                """),
+        CorpusCase(
+            name: "what another device's record is called is fetched before its namesake is renamed (I4)", app: "order",
+            script: """
+                world seed 1 devices 3 users 1 page 50
+                1 edit orderAtOnce 0
+                flow
+                1 clone 2
+                server restore
+                pass 0
+                0 edit orderAtOnce 0
+                pass 0
+                pass 1
+                pass 1
+                pass 0
+                pass 0 replaced
+                """),
+        CorpusCase(
+            name: "two copies of a file get an id each for one temporary id, and keep their own (I4)", app: "order",
+            script: """
+                world seed 1 devices 2 users 2 page 50
+                1 edit orderAtOnce 0
+                flow
+                server restore
+                1 clone 0
+                """),
+        CorpusCase(
+            name: "a new page of a lost history's successor is asked about first (I11)", app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit addProject 0
+                pass 0
+                pass 0
+                pass 0
+                pass 0
+                pass 0
+                pass 0
+                server restore
+                1 edit writeTask 0
+                flow
+                """),
+    ]
+}

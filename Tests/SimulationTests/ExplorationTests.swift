@@ -1,0 +1,71 @@
+import GRDB
+import SampleApps
+import Testing
+import Tidemark
+import TidemarkTesting
+
+@Suite("All worlds of a few steps")
+struct ExplorationTests {
+    @Test("no guarantee is broken in any of them")
+    func small() async throws {
+        var exploration = try exploration(of: CardApp.app)
+        exploration.depthLimit = 12
+        exploration.stateLimit = 300
+        let report = try await exploration.run()
+        #expect(report.states >= 300)
+        #expect(report.transitions >= report.states - 1)
+        #expect(report.calms >= 1)
+    }
+
+    @Test("an exploration that is not limited comes to an end, and finds the same again")
+    func whole() async throws {
+        var exploration = try exploration(of: CardApp.app)
+        exploration.budget = .none
+        exploration.budget.edits = 1
+        exploration.budget.waits = 1
+        exploration.workerCount = 1
+        var first = try await exploration.run()
+        let second = try await exploration.run()
+        first.duration = second.duration
+        #expect(first == second)
+        #expect(first.states >= 30)
+    }
+
+    /// Each device looks before it writes, but at its own rows: two that write at the same time do not see each other.
+    @Test("what only some order of edits breaks is found, and can be played again")
+    func skew() async throws {
+        var app = CardApp.app
+        app.acts = [("front", "back"), ("back", "front")].map { side, other in
+            .init(side) { db, choices in
+                try db.execute(
+                    sql: "UPDATE card SET \(side) = ? WHERE id = 1 AND \(other) IS NULL",
+                    arguments: ["~\(choices.serial)"])
+            }
+        }
+        app.acts.append(
+            .init("make") { db, _ in try db.execute(sql: "INSERT INTO card VALUES (1, NULL, NULL)") })
+        app.invariants = [
+            .init("A card is written on one side") { db in
+                try Int.fetchOne(db, sql: "SELECT count(*) FROM card WHERE front IS NOT NULL AND back IS NOT NULL") == 0
+            }
+        ]
+        var exploration = try exploration(of: app, beginning: "0 edit make 0")
+        exploration.budget = .none
+        exploration.budget.edits = 2
+        exploration.budget.waits = 1
+        let failure = await #expect(throws: Simulation.Failure.self) { try await exploration.run() }
+        let found = try #require(failure)
+        #expect(found.reason.contains("A card is written on one side"))
+        #expect(found.script.count <= 5)
+        await #expect(throws: Simulation.Failure.self) { try await Simulation(of: app).play(found.script) }
+    }
+
+    private func exploration(
+        of app: SimulatedApp, beginning: String = "0 edit insert 0"
+    ) throws -> Exploration {
+        var exploration = Exploration(of: app)
+        let text = "world seed 1 devices 2 users 1 page 1 windowless keyless\n\(beginning)\nflow\nserver backup"
+        exploration.begin(with: try #require(Simulation.Script(text)))
+        return exploration
+    }
+}

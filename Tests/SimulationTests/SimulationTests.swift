@@ -1,0 +1,39 @@
+import Foundation
+import GRDB
+import SampleApps
+import Testing
+import TidemarkTesting
+
+@Suite("Simulated worlds")
+struct SimulationTests {
+    /// TIDEMARK_WORLDS=5000 makes it longer.
+    private static let worlds =
+        ProcessInfo.processInfo.environment["TIDEMARK_WORLDS"].flatMap(UInt64.init) ?? 25
+
+    @Test("no guarantee is broken, whatever goes wrong", arguments: SampleApps.all.map(\.name))
+    func sound(name: String) async throws {
+        let simulation = Simulation(of: try #require(SampleApps[name]))
+        let report = try await simulation.run(seeds: 1...Self.worlds)
+        #expect(report.worlds == Int(Self.worlds))
+    }
+
+    @Test("a bug that was found once stays mended", arguments: CorpusCase.all)
+    func corpus(_ found: CorpusCase) async throws {
+        let script = try #require(Simulation.Script(found.script))
+        try await Simulation(of: try #require(SampleApps[found.app])).play(script)
+    }
+
+    @Test("what must hold and does not is found, and made short")
+    func finds() async throws {
+        var app = try #require(SampleApps["card"])
+        app.finalInvariants = [
+            .init("nobody has a card") { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM card") == 0 }
+        ]
+        let simulation = Simulation(of: app)
+        let failure = try #require(
+            await #expect(throws: Simulation.Failure.self) { try await simulation.run(seeds: 1...50) })
+        #expect(failure.guarantee == "invariant")
+        #expect(failure.script.count == 1, "\(failure.script)")
+        await #expect(throws: Simulation.Failure.self) { try await simulation.play(failure.script) }
+    }
+}
