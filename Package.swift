@@ -15,6 +15,7 @@ let package = Package(
         .library(name: "Tidemark", targets: ["Tidemark"]),
         .library(name: "TidemarkServer", targets: ["TidemarkServer"]),
         .library(name: "TidemarkSQLite", targets: ["TidemarkSQLite"]),
+        .library(name: "TidemarkPostgres", targets: ["TidemarkPostgres"]),
         .library(name: "TidemarkHummingbird", targets: ["TidemarkHummingbird"]),
         .library(name: "TidemarkTesting", targets: ["TidemarkTesting"]),
         .executable(name: "tidemark", targets: ["TidemarkCommand"]),
@@ -71,6 +72,9 @@ let package = Package(
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ]
         ),
+        .systemLibrary(
+            name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
+        .target(name: "TidemarkPostgres", dependencies: ["TidemarkServer", "CLibPQ"]),
         .target(
             name: "TidemarkHummingbird",
             dependencies: [
@@ -89,7 +93,7 @@ let package = Package(
             name: "TidemarkCommand",
             dependencies: [
                 "Tidemark", "TidemarkAsyncHTTPClient", "TidemarkServer", "TidemarkSQLite", "TidemarkHummingbird",
-                "TidemarkWire",
+                "TidemarkWire", .target(name: "TidemarkPostgres", condition: server),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
                 .product(name: "Configuration", package: "swift-configuration", condition: server),
@@ -138,9 +142,14 @@ let package = Package(
             name: "ClientTests",
             dependencies: ["Tidemark", "TidemarkTesting", "TidemarkServer", "TidemarkSQLite", "TidemarkFuzzing"]
         ),
+        // A server of its own for a test process; in no product.
+        .target(name: "PostgresCluster", path: "Tests/PostgresCluster"),
         .testTarget(
             name: "ServerTests",
-            dependencies: ["TidemarkServer", "TidemarkSQLite", "TidemarkTesting", "TidemarkCore", "TidemarkWire"]
+            dependencies: [
+                "TidemarkServer", "TidemarkSQLite", "TidemarkPostgres", "TidemarkTesting", "TidemarkCore",
+                "TidemarkWire", "PostgresCluster",
+            ]
         ),
         .testTarget(
             name: "ConvergenceTests",
@@ -173,7 +182,7 @@ let package = Package(
             dependencies: [
                 "Tidemark", "TidemarkAsyncHTTPClient", "TidemarkHummingbird", "TidemarkSQLite",
                 "TidemarkServer", "TidemarkCore", "TidemarkWire", "TidemarkGzip", "TidemarkTesting",
-                "TidemarkCommand", "TidemarkFuzzing",
+                "TidemarkCommand", "TidemarkFuzzing", "PostgresCluster",
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: server),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "HTTPTypes", package: "swift-http-types", condition: server),

@@ -1,7 +1,6 @@
 #if Server
     import ArgumentParser
     import Foundation
-    import TidemarkSQLite
     import TidemarkServer
 
     struct CompactCommand: AsyncParsableCommand {
@@ -21,7 +20,7 @@
                   tidemark compact --store sqlite:sync.sqlite --config tidemark.yaml --json
                 """)
 
-        @Option(help: ArgumentHelp("Where the log is kept: sqlite:PATH.", valueName: "store"))
+        @Option(help: ArgumentHelp(StoreAddress.help, valueName: "store"))
         var store: String?
 
         @Option(help: ArgumentHelp("Declarations and settings, as YAML.", valueName: "file"))
@@ -40,9 +39,9 @@
             let settings = try Settings(flags: [.store: store, .config: config])
             let address = try StoreAddress(settings[.store])
             try address.checkFile()
-            let log = try address.open()
-            defer { try? log.close() }
-            let server = SyncServer(store: log, configuration: settings.file.configuration)
+            let opened = try address.open()
+            defer { opened.close() }
+            let server = SyncServer(store: opened.log, configuration: settings.file.configuration)
             let compaction = try await server.compact(trustingClock: trustClock, isRehearsal: dryRun)
             let report = CompactReport(compaction, isDryRun: dryRun, keepsHistory: settings.file.retention == nil)
             if json { Console.line(try JSON.text(report)) } else { report.lines.forEach(Console.line) }

@@ -2,7 +2,6 @@
     import ArgumentParser
     import Foundation
     import Tidemark
-    import TidemarkSQLite
     import TidemarkServer
 
     struct RejectedCommand: AsyncParsableCommand {
@@ -28,7 +27,7 @@
         @Argument(help: ArgumentHelp("A device's SQLite file.", valueName: "file"))
         var file: String?
 
-        @Option(help: ArgumentHelp("A server's store instead: sqlite:PATH.", valueName: "store"))
+        @Option(help: ArgumentHelp("A server's store instead: sqlite:PATH or postgres://…", valueName: "store"))
         var store: String?
 
         @Option(help: ArgumentHelp("Of the server's list, those of one scope.", valueName: "name"))
@@ -80,16 +79,16 @@
         }
 
         private func serverList(_ address: StoreAddress) async throws -> [RefusedEdit] {
-            guard FileManager.default.fileExists(atPath: address.path) else {
-                throw Failure("there is no store \(address.path)", hint: "name the one that the server uses")
+            if let path = address.path, !FileManager.default.fileExists(atPath: path) {
+                throw Failure("there is no store \(path)", hint: "name the one that the server uses")
             }
             let scope = try scope.map { text in
                 guard let scope = Scope(text) else { throw Failure("'\(text)' is not a scope") }
                 return scope
             }
-            let store = try SQLiteStore(path: address.path)
-            defer { try? store.close() }
-            let server = SyncServer(store: store)
+            let opened = try address.open()
+            defer { opened.close() }
+            let server = SyncServer(store: opened.log)
             if let discard, try await !server.discardRejection(discard) {
                 throw Failure(
                     "there is no refused edit \(discard)", hint: "`tidemark rejected --store …` lists them")

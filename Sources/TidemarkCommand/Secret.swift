@@ -13,15 +13,15 @@
         static func resolve(_ settings: Settings, store: StoreAddress?, isLoopback: Bool) throws -> [UInt8] {
             if let text = settings.secret { return try check(Array(text.utf8), from: "TIDEMARK_SECRET") }
             if let path = settings[.secretFile] { return try read(path) }
-            guard isLoopback, let store else {
+            guard isLoopback, let beside = store?.path else {
                 throw Failure(
                     isLoopback
-                        ? "no secret is set, and no store beside which one could be kept"
+                        ? "no secret is set, and no store in a file beside which one could be kept"
                         : "a server that other machines can reach needs a secret of its own",
                     hint: "set TIDEMARK_SECRET to at least \(minimumBytes) random bytes, or name a key file with "
                         + "--secret-file; `openssl rand -base64 48` makes one")
             }
-            let path = store.path + ".secret"
+            let path = beside + ".secret"
             return FileManager.default.fileExists(atPath: path) ? try read(path) : try make(path)
         }
 

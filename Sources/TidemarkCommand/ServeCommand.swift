@@ -5,13 +5,12 @@
     import Logging
     import ServiceLifecycle
     import TidemarkHummingbird
-    import TidemarkSQLite
     import TidemarkServer
     import UnixSignals
 
     /// Options that say where the store and the secret are, for every command that needs the secret.
     struct SecretOptions: ParsableArguments {
-        @Option(help: ArgumentHelp("Where the log is kept: sqlite:PATH.", valueName: "store"))
+        @Option(help: ArgumentHelp(StoreAddress.help, valueName: "store"))
         var store: String?
 
         @Option(help: ArgumentHelp("Declarations and settings, as YAML.", valueName: "file"))
@@ -33,6 +32,10 @@
                 is TIDEMARK_SECRET or a key file. Without one the server listens on this machine only, with a secret
                 that it makes and keeps beside the store.
 
+                With a store in PostgreSQL any number of servers may share it, behind whatever spreads the load; all of
+                them need the same secret. Its address belongs into TIDEMARK_STORE or the file where it has a password:
+                what stands on a command line can be seen by others.
+
                 Once connections are accepted, one line goes to standard output: `listening on http://HOST:PORT`.
                 SIGTERM and SIGINT finish the requests under way and end the server.
 
@@ -40,6 +43,7 @@
                   tidemark serve --store sqlite:sync.sqlite
                   tidemark serve --listen 127.0.0.1:0 --store sqlite:sync.sqlite --config tidemark.yaml
                   TIDEMARK_SECRET=$(cat key) tidemark serve --listen 0.0.0.0:8080 --store sqlite:/var/lib/t/sync.sqlite
+                  TIDEMARK_STORE='postgres://tidemark@db/tidemark?sslmode=verify-full' tidemark serve --secret-file key
                 """)
 
         @Option(help: ArgumentHelp("HOST:PORT; port 0 takes a free one.", valueName: "address"))
@@ -60,11 +64,11 @@
             let logger = try Self.logger(settings)
             try store.checkFolder()
             let key = try Secret.resolve(settings, store: store, isLoopback: address.isLoopback)
-            let log = try store.open()
-            defer { try? log.close() }
+            let opened = try store.open()
+            defer { opened.close() }
             let file = settings.file
             let server = SyncServer(
-                store: log, entities: file.entities, isStrict: file.isStrict, limits: file.limits,
+                store: opened.log, entities: file.entities, isStrict: file.isStrict, limits: file.limits,
                 configuration: file.configuration)
             let limits = Self.fitted(file.serverLimits, logger)
             let app = try await ServerApplication(

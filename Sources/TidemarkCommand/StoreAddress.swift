@@ -1,22 +1,43 @@
 #if Server
     import Foundation
+    import TidemarkPostgres
     import TidemarkSQLite
+    import TidemarkServer
 
-    /// `sqlite:PATH`.
-    struct StoreAddress: Hashable {
-        let path: String
+    /// `sqlite:PATH` or `postgres://…`. The latter may hold a password, and is never printed.
+    enum StoreAddress: Hashable {
+        case sqlite(path: String)
+        case postgres(url: String)
+
+        static let help = "Where the log is kept: sqlite:PATH or postgres://…"
 
         init(_ text: String?) throws {
-            let forms = "--store sqlite:PATH, TIDEMARK_STORE or `store:` in the configuration file"
+            let forms =
+                "--store sqlite:PATH or postgres://USER@HOST/DATABASE, TIDEMARK_STORE or `store:` in the configuration"
+                + " file"
             guard let text else { throw Failure("no store is named", hint: "name one with \(forms)") }
-            guard text.hasPrefix("sqlite:"), text.utf8.count > 7 else {
-                throw Failure("'\(text)' is not a store that this server has", hint: "name one with \(forms)")
+            if text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") {
+                self = .postgres(url: text)
+            } else if text.hasPrefix("sqlite:"), text.utf8.count > 7 {
+                self = .sqlite(path: String(text.dropFirst(7)))
+            } else {
+                // What is mistyped may hold a password.
+                let told = text.contains("@") ? "this" : "'\(text)'"
+                throw Failure("\(told) is not a store that this server has", hint: "name one with \(forms)")
             }
-            path = String(text.dropFirst(7))
+        }
+
+        /// Where a secret may be kept beside the store; `nil` where the store is no file.
+        var path: String? {
+            switch self {
+            case .sqlite(let path): path
+            case .postgres: nil
+            }
         }
 
         /// A mistyped folder should be heard of at the start, not found out from a server that began from nothing.
         func checkFolder() throws {
+            guard let path else { return }
             let folder = URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false)
             var isFolder: ObjCBool = false
             guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
@@ -31,19 +52,37 @@
         /// A command that only tends a store does not make one.
         func checkFile() throws {
             try checkFolder()
-            guard FileManager.default.fileExists(atPath: path) else {
-                throw Failure("the store \(path) does not exist", hint: "check the path; `tidemark serve` makes it")
-            }
+            guard let path, !FileManager.default.fileExists(atPath: path) else { return }
+            throw Failure("the store \(path) does not exist", hint: "check the path; `tidemark serve` makes it")
         }
 
-        func open() throws -> SQLiteStore {
-            do {
-                return try SQLiteStore(path: path)
-            } catch {
-                throw Failure(
-                    "the store \(path) cannot be opened", because: error,
-                    hint: "check that the file is a Tidemark store and may be written")
+        func open() throws -> OpenStore {
+            switch self {
+            case .sqlite(let path):
+                do {
+                    let store = try SQLiteStore(path: path)
+                    return OpenStore(log: store) { try? store.close() }
+                } catch {
+                    throw Failure(
+                        "the store \(path) cannot be opened", because: error,
+                        hint: "check that the file is a Tidemark store and may be written")
+                }
+            case .postgres(let url):
+                do {
+                    let store = try PostgresStore(url: url)
+                    return OpenStore(log: store) { store.close() }
+                } catch {
+                    throw Failure(
+                        "the store cannot be opened: \(error)",
+                        hint: "check the address, and that the role may make the schema `tidemark` or owns it")
+                }
             }
         }
+    }
+
+    /// A store, and how to let go of it.
+    struct OpenStore {
+        let log: any ChangeStore
+        let close: @Sendable () -> Void
     }
 #endif

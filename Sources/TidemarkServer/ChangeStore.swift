@@ -8,14 +8,16 @@ public protocol ChangeStore: Sendable {
     /// A random key that was made with the store and lives in it; it marks checkpoints as this store's.
     var tokenKey: [UInt8] { get }
 
-    /// Runs `body` on a consistent view of one scope. Other scopes and writers are not held up.
+    /// Runs `body` on a consistent view of one scope. Other scopes and writers are not held up. A body may run again,
+    /// where the store was lost meanwhile.
     func read<Result: Sendable>(
         _ scope: Scope, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
     ) async throws -> Result
 
     /// Runs `body` as the only writer of one scope and returns when all that it wrote is durable.
     ///
-    /// Bodies that arrive together may share one commit; an error thrown by one undoes that one alone.
+    /// Bodies that arrive together may share one commit; an error thrown by one undoes that one alone. A body may run
+    /// more than once, as long as nothing of its former run is there: it has no effect but through its writer.
     func write<Result: Sendable>(
         _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result
@@ -44,13 +46,19 @@ public protocol ChangeStore: Sendable {
 }
 
 /// Thrown by a store that cannot do its work for a while: its disk is full or does not answer, or somebody else has
-/// locked it for too long. Nothing of what was asked for is done, and it may be asked for again.
+/// locked it for too long. It may be asked for again, and nothing of it is done but where ``mayBeDone`` says so.
 public struct StoreUnavailable: Error, Hashable, Sendable, CustomStringConvertible {
     /// What the store says, for the operator's log.
     public var description: String
+    /// Whether what was asked for may be done all the same: the store was lost at the commit, and could not be asked
+    /// since. A device that asks again finds its lane's mark; a program has to look what is there.
+    public var mayBeDone: Bool
 
     /// Makes an error with what the store says.
-    public init(_ description: String) { self.description = description }
+    public init(_ description: String, mayBeDone: Bool = false) {
+        self.description = description
+        self.mayBeDone = mayBeDone
+    }
 }
 
 /// A consistent view of one scope. Valid only inside the closure that it was given to.

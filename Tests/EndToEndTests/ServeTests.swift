@@ -20,6 +20,8 @@
 
         @Test(arguments: [
             ([], "no store is named"), (["--store", "postgres:x"], "not a store"),
+            (["--store", "postgres://ada:hush@127.0.0.1:1/x", "--listen", "0.0.0.0:0"], "a secret of its own"),
+            (["--store", "postgres://ada:hush@127.0.0.1:1/x"], "no store in a file beside which"),
             (["--store", "sqlite:/nowhere/at/all/x.sqlite"], "does not exist"),
             (["--store", "sqlite:FOLDER/x", "--listen", "0.0.0.0:0"], "needs a secret of its own"),
             (["--store", "sqlite:FOLDER/x", "--listen", "nonsense"], "not an address"),
@@ -34,6 +36,7 @@
             #expect(status == 1)
             #expect(output.isEmpty)
             #expect(errors.hasPrefix("error: ") && errors.contains(what) && errors.contains("\nhint: "), "\(errors)")
+            #expect(!errors.contains("hush"))
         }
 
         @Test(arguments: ["short", "changeme-changeme-changeme-changeme", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"])
@@ -83,8 +86,13 @@
         let url: String
 
         static func start(_ store: String, at address: String = "127.0.0.1:0") async throws -> ServerProcess {
-            let process = try ChildProcess(
-                ServeTests.command, ["serve", "--listen", address, "--store", "sqlite:\(store)"])
+            try await start(["--listen", address, "--store", "sqlite:\(store)"])
+        }
+
+        static func start(
+            _ arguments: [String], environment: [String: String] = [:]
+        ) async throws -> ServerProcess {
+            let process = try ChildProcess(ServeTests.command, ["serve"] + arguments, environment: environment)
             let start = "listening on "
             guard let line = try await process.line(startingWith: start) else {
                 await process.end()

@@ -1,5 +1,7 @@
 import Foundation
+import PostgresCluster
 import Testing
+import TidemarkPostgres
 import TidemarkSQLite
 import TidemarkTesting
 import TidemarkWire
@@ -10,6 +12,7 @@ import TidemarkWire
 enum StoreKind: String, CaseIterable, Sendable {
     case sqlite
     case memory
+    case postgres
 }
 
 /// One store of a kind, and how it is opened again.
@@ -41,6 +44,18 @@ final class StoreBench {
                 return MemoryStore(try #require(store as? MemoryStore).backup(), seed: openings)
             }
             end = { _ in }
+        case .postgres:
+            let cluster = try PostgresCluster.shared.get()
+            var configuration = PostgresStore.Configuration()
+            configuration.schema = "bench_" + UUID().uuidString.replacing("-", with: "").lowercased()
+            (configuration.writers, configuration.readers) = (3, 2)
+            let (url, settings) = (cluster.url(), configuration)
+            store = try PostgresStore(url: url, configuration: settings)
+            again = { store in
+                (store as? PostgresStore)?.close()
+                return try PostgresStore(url: url, configuration: settings)
+            }
+            end = { store in (store as? PostgresStore)?.close() }
         }
     }
 

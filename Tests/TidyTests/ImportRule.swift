@@ -29,6 +29,7 @@ enum ImportRule {
             ],
             "TidemarkServer": foundation.union(["TidemarkCore", "TidemarkWire"]),
             "TidemarkSQLite": sqlite.union(["TidemarkServer", "TidemarkWire", "TidemarkCore", "Foundation"]),
+            "TidemarkPostgres": ["CLibPQ", "TidemarkServer", "TidemarkWire", "TidemarkCore", "Foundation"],
             "TidemarkHummingbird": [
                 "TidemarkServer", "TidemarkWire", "TidemarkCore", "TidemarkGzip", "Hummingbird", "HummingbirdCore",
                 "HTTPTypes", "JWTKit", "Logging", "Metrics", "NIOConcurrencyHelpers", "NIOCore", "NIOHTTP1",

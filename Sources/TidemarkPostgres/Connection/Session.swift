@@ -1,0 +1,248 @@
+/// A connection with the settings of this store, and the state of its transaction. Belongs to one thread.
+///
+/// An error of a statement ends the transaction: from then on everything throws it, also where a body has caught it
+/// and goes on, so that nothing is committed which only half happened.
+final class Session {
+    private var connection: Connection
+    /// The timeline of the server's history: another one after a standby has taken over.
+    let timeline: String
+    private var failure: PostgresError?
+    /// Whether the transaction has something to commit.
+    private(set) var hasWritten = false
+    /// The parts of the transaction that may fail alone, and whether the server knows of them.
+    private var savepoints: [Bool] = []
+
+    /// Requests that may be on their way unanswered: neither side should have to keep much.
+    private static let pipelineLimit = 100
+
+    /// - Parameter patience: how long a server that says nothing at all is waited for.
+    init(
+        to address: ServerAddress, _ configuration: PostgresStore.Configuration, patience: Duration? = nil
+    ) throws(PostgresError) {
+        connection = try Connection(to: address, patience: patience ?? configuration.patience)
+        try connection.send(Request(Self.settings, configuration.sessionParameters), isAsked: true)
+        let answer = try connection.receive()
+        timeline = answer.first?.text(0, 0) ?? ""
+    }
+
+    /// Every plan is one along an index, whatever the statistics of a table that has just begun to grow say; and made
+    /// once. What is acknowledged is on disk (I1), unless the operator asks for more than that.
+    private static let settings = Statement(
+        "settings",
+        """
+        SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END,
+            set_config('search_path', $1, false), set_config('statement_timeout', $2, false),
+            set_config('lock_timeout', $3, false), set_config('idle_in_transaction_session_timeout', $4, false),
+            set_config('synchronous_commit',
+                CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END,
+                false),
+            set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan', 'off', false),
+            set_config('plan_cache_mode', 'force_generic_plan', false), set_config('jit', 'off', false),
+            set_config('max_parallel_workers_per_gather', '0', false)
+        """)
+
+    func isAlive() -> Bool { connection.isAlive() }
+
+    var isLost: Bool { connection.isLost }
+
+    // MARK: Requests
+
+    /// Sends a write whose answer nobody needs; an error of it comes up with the next answer.
+    func write(_ request: Request) throws {
+        try openParts()
+        try send(request, isAsked: false)
+        if connection.pendingCount >= Self.pipelineLimit { _ = try receive() }
+    }
+
+    func write(_ statement: Statement, _ parameters: Parameter...) throws { try write(Request(statement, parameters)) }
+
+    /// Sends a write and waits for its answer.
+    func change(_ request: Request) throws -> QueryResult {
+        try openParts()
+        return try one(request)
+    }
+
+    func change(_ statement: Statement, _ parameters: Parameter...) throws -> QueryResult {
+        try change(Request(statement, parameters))
+    }
+
+    func ask(_ statement: Statement, _ parameters: Parameter...) throws -> QueryResult {
+        try one(Request(statement, parameters))
+    }
+
+    /// Asks for several things in one round trip.
+    func ask(_ requests: [Request]) throws -> [QueryResult] {
+        for request in requests { try send(request, isAsked: true) }
+        let results = try receive()
+        guard results.count == requests.count else { throw fail(PostgresError(.other, "answers are missing")) }
+        return results
+    }
+
+    /// Sends something that changes no row and whose answer nobody needs.
+    func tell(_ statement: Statement, _ parameters: Parameter...) throws {
+        try send(Request(statement, parameters), isAsked: false)
+    }
+
+    private func one(_ request: Request) throws -> QueryResult {
+        guard let result = try ask([request]).first else { throw fail(PostgresError(.other, "an answer is missing")) }
+        return result
+    }
+
+    private func send(_ request: Request, isAsked: Bool) throws {
+        if let failure { throw failure }
+        do { try connection.send(request, isAsked: isAsked) } catch { throw fail(error) }
+    }
+
+    private func receive() throws -> [QueryResult] {
+        if let failure { throw failure }
+        do { return try connection.receive() } catch { throw fail(error) }
+    }
+
+    /// For one who has caught an error and would go on.
+    func checkUnbroken() throws { if let failure { throw failure } }
+
+    private func fail(_ error: PostgresError) -> PostgresError {
+        failure = failure ?? error
+        return error
+    }
+
+    // MARK: Parts that may fail
+
+    /// The server is told of a savepoint at the first write behind it: many parts end without one.
+    private func openParts() throws {
+        hasWritten = true
+        for index in savepoints.indices where !savepoints[index] {
+            savepoints[index] = true
+            try tell(Statement("savepoint \(index)", "SAVEPOINT part_\(index)"))
+        }
+    }
+
+    /// Runs a part of the transaction; an error undoes what it wrote.
+    func attempt<Result>(_ body: () throws -> Result) throws -> Result {
+        let index = savepoints.count
+        savepoints.append(false)
+        let result: Result
+        do { result = try body() } catch {
+            if savepoints.removeLast(), failure == nil {
+                try tell(Statement("rollback \(index)", "ROLLBACK TO SAVEPOINT part_\(index)"))
+                try tell(Statement("release \(index)", "RELEASE SAVEPOINT part_\(index)"))
+            }
+            throw failure ?? error
+        }
+        if savepoints.removeLast() { try tell(Statement("release \(index)", "RELEASE SAVEPOINT part_\(index)")) }
+        return result
+    }
+}
+
+// MARK: - Transactions
+
+extension Session {
+    private static let beginWriting = Statement("begin", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+    private static let beginReading = Statement("begin reading", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    private static let commit = Statement("commit", "COMMIT")
+    private static let rollback = Statement("rollback", "ROLLBACK")
+
+    /// Runs a body on one snapshot of the database.
+    func read<Result>(_ body: (Session) throws -> Result) throws -> Result {
+        try tell(Self.beginReading)
+        let result: Result
+        do { result = try body(self) } catch { throw giveUp(error) }
+        if let failure { throw giveUp(failure) }
+        do { _ = try ask(Self.commit) } catch { throw giveUp(error) }
+        return result
+    }
+
+    /// Runs a body in a transaction and commits what it wrote; what to ask first goes out with the transaction's begin.
+    func write<Result>(
+        asking requests: [Request] = [], _ body: (WriteMark, ArraySlice<QueryResult>) throws -> Result
+    ) -> WriteOutcome<Result> {
+        hasWritten = false
+        let mark: WriteMark
+        let result: Result
+        do {
+            try tell(Self.beginWriting)
+            let answers = try ask([Request(WriteMark.statement)] + requests)
+            mark = try WriteMark(answers[0], timeline: timeline)
+            result = try body(mark, answers.dropFirst())
+            if let failure { throw failure }
+        } catch { return .undone(giveUp(error)) }
+        guard hasWritten else {
+            _ = giveUp(nil)
+            return .committed(result)
+        }
+        let warnings = connection.warningCount
+        do {
+            let tag = try ask(Self.commit).tag
+            guard tag == "COMMIT" else { return .undone(PostgresError(.other, "the server has answered \(tag)")) }
+            // A server that no longer waits for its standby says so by a warning.
+            return connection.warningCount == warnings ? .committed(result) : .unknown(mark, result)
+        } catch {
+            guard connection.isLost else { return .undone(giveUp(error)) }
+            return .unknown(mark, result)
+        }
+    }
+
+    /// Ends the transaction without a trace. What the server had said comes before what a body made of it.
+    private func giveUp(_ error: (any Error)?) -> any Error {
+        let cause: (any Error)? = failure ?? error
+        failure = nil
+        savepoints = []
+        if !connection.isLost {
+            do {
+                try connection.send(Request(Self.rollback), isAsked: false)
+                _ = try connection.receive()
+            } catch {
+                // What was unanswered had an error: the transaction is undone by that, or is so with the connection.
+                if !connection.isLost, (try? connection.send(Request(Self.rollback), isAsked: false)) != nil {
+                    _ = try? connection.receive()
+                }
+            }
+        }
+        return cause ?? PostgresError(.other, "the transaction was undone")
+    }
+}
+
+/// What is known of a transaction that writes: whose history it goes on, and how to ask what became of it.
+struct WriteMark: Hashable, Sendable {
+    /// The transaction's number, which no other has on its timeline.
+    let number: Int64
+    let timeline: String
+    let run: ServerRun
+
+    /// Taken in the transaction: what a restored or restarted server would answer, a connection that outlives it says.
+    static let statement = Statement(
+        "mark",
+        """
+        SELECT pg_current_xact_id(), pg_postmaster_start_time(), pg_relation_filenode(to_regclass('scope'))::bigint
+        """)
+
+    init(_ answer: QueryResult, timeline: String) throws(PostgresError) {
+        number = try answer.integer(0, 0)
+        self.timeline = timeline
+        run = ServerRun(started: try answer.integer(0, 1), file: try answer.integerIfAny(0, 2) ?? 0)
+    }
+}
+
+/// One run of a server on one file of scopes. A database that was put back to an earlier state is never in the same.
+struct ServerRun: Hashable, Sendable {
+    let started: Int64
+    let file: Int64
+}
+
+/// What became of a transaction.
+enum WriteOutcome<Result> {
+    case committed(Result)
+    /// Nothing of it is there, and why.
+    case undone(any Error)
+    /// The server was asked to commit and has not said that it did.
+    case unknown(WriteMark, Result)
+}
+
+extension PostgresStore.Configuration {
+    fileprivate var sessionParameters: [Parameter] {
+        [
+            .text(schema), .text("\(statementTimeout.milliseconds)ms"), .text("\(lockTimeout.milliseconds)ms"),
+            .text("\(idleTimeout.milliseconds)ms"),
+        ]
+    }
+}

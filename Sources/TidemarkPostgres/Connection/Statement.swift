@@ -1,0 +1,114 @@
+/// A statement as it is written, under the name that it is prepared by: once on each connection, at its first use.
+struct Statement: Hashable, Sendable {
+    let name: String
+    let sql: String
+
+    init(_ name: String, _ sql: String) { (self.name, self.sql) = (name, sql) }
+
+    static func == (lhs: Statement, rhs: Statement) -> Bool { lhs.name == rhs.name }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(name) }
+}
+
+/// A value for a place in a statement. All of them travel as bytes; the server knows from the statement what they are.
+enum Parameter {
+    case null
+    /// A `bigint`.
+    case integer(Int64)
+    /// A `boolean`.
+    case flag(Bool)
+    /// A `text`, or its UTF-8 where the statement has a `bytea`.
+    case text(String)
+    /// A `bytea`.
+    case bytes([UInt8])
+    /// A `bigint[]`.
+    case integers([Int64])
+
+    static func optional(_ bytes: [UInt8]?) -> Parameter { bytes.map { .bytes($0) } ?? .null }
+    static func optional(_ integer: Int64?) -> Parameter { integer.map { .integer($0) } ?? .null }
+}
+
+/// A statement with its values.
+struct Request {
+    let statement: Statement
+    let parameters: [Parameter]
+
+    init(_ statement: Statement, _ parameters: Parameter...) {
+        self.statement = statement
+        self.parameters = parameters
+    }
+
+    init(_ statement: Statement, _ parameters: [Parameter]) {
+        self.statement = statement
+        self.parameters = parameters
+    }
+}
+
+/// The values of one request as libpq takes them: one run of bytes, kept from request to request.
+struct ParameterBuffer {
+    private var bytes: [UInt8] = []
+    /// Where each value begins; `nil` for NULL.
+    private var starts: [Int?] = []
+    private var lengths: [Int32] = []
+    private var formats: [Int32] = []
+
+    mutating func fill(_ parameters: [Parameter]) {
+        bytes.removeAll(keepingCapacity: true)
+        starts.removeAll(keepingCapacity: true)
+        lengths.removeAll(keepingCapacity: true)
+        for parameter in parameters {
+            let start = bytes.count
+            switch parameter {
+            case .null: break
+            case .integer(let value): append(value)
+            case .flag(let value): bytes.append(value ? 1 : 0)
+            case .text(let value): bytes.append(contentsOf: value.utf8)
+            case .bytes(let value): bytes.append(contentsOf: value)
+            case .integers(let values): append(values)
+            }
+            if case .null = parameter { starts.append(nil) } else { starts.append(start) }
+            lengths.append(Int32(truncatingIfNeeded: bytes.count - start))
+        }
+        // An empty value, too, has to stand somewhere: without a place it would be NULL.
+        bytes.append(0)
+        while formats.count < starts.count { formats.append(1) }
+    }
+
+    private mutating func append(_ value: some FixedWidthInteger) {
+        withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    /// One dimension, no NULL, elements of the type `bigint`, counted from 1.
+    private mutating func append(_ values: [Int64]) {
+        append(Int32(values.isEmpty ? 0 : 1))
+        append(Int32(0))
+        append(Int32(20))
+        guard !values.isEmpty else { return }
+        append(Int32(truncatingIfNeeded: values.count))
+        append(Int32(1))
+        for value in values {
+            append(Int32(8))
+            append(value)
+        }
+    }
+
+    func withPointers<Result>(
+        _ body: (
+            Int32, UnsafePointer<UnsafePointer<CChar>?>?, UnsafePointer<Int32>?, UnsafePointer<Int32>?
+        ) -> Result
+    ) -> Result {
+        bytes.withUnsafeBytes { bytes in
+            let base = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
+            let places = starts.map { start in start.flatMap { base?.advanced(by: $0) } }
+            return places.withUnsafeBufferPointer { places in
+                lengths.withUnsafeBufferPointer { lengths in
+                    formats.withUnsafeBufferPointer { formats in
+                        body(
+                            Int32(truncatingIfNeeded: places.count), places.baseAddress, lengths.baseAddress,
+                            formats.baseAddress)
+                    }
+                }
+            }
+        }
+    }
+}

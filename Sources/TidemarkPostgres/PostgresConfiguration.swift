@@ -1,0 +1,42 @@
+extension PostgresStore {
+    /// What a host may set. Every node may set its own, but for the schema.
+    public struct Configuration: Sendable {
+        /// The schema that holds the tables, made where there is none: small letters, digits and underscores.
+        public var schema = "tidemark"
+        /// Connections that write, at most. Each commits what arrived for its scopes together.
+        public var writers = 6
+        /// Connections that read and tidy, at most.
+        public var readers = 6
+        /// Writes that may wait; what comes on top is refused as unavailable.
+        public var waitingWrites = 10_000
+        /// Reads that may wait; what comes on top is refused as unavailable.
+        public var waitingReads = 10_000
+        /// How long the server may work on one statement (`statement_timeout`).
+        public var statementTimeout: Duration = .seconds(30)
+        /// How long a statement may wait for somebody else's lock (`lock_timeout`).
+        public var lockTimeout: Duration = .seconds(10)
+        /// After what time the server ends a transaction of a node that says nothing any more
+        /// (`idle_in_transaction_session_timeout`): it holds up other nodes in its scopes for so long.
+        public var idleTimeout: Duration = .seconds(30)
+        /// How long a node tries to find out whether a commit was made after its connection broke.
+        public var settlingTimeout: Duration = .seconds(10)
+        /// The first and the longest pause between attempts to reach a server that is gone.
+        public var reconnectPause: ClosedRange<Duration> = .milliseconds(50) ... .seconds(2)
+
+        /// The defaults.
+        public init() {}
+
+        /// How long a server that says nothing at all is waited for: all its own limits have ended by then.
+        var patience: Duration { statementTimeout + lockTimeout + .seconds(5) }
+
+        /// Whether the schema's name can stand in a statement as it is.
+        var hasPlainSchema: Bool {
+            guard let first = schema.utf8.first, !(0x30...0x39).contains(first), schema.utf8.count <= 63 else {
+                return false
+            }
+            return schema.utf8.allSatisfy {
+                (0x61...0x7a).contains($0) || (0x30...0x39).contains($0) || $0 == UInt8(ascii: "_")
+            }
+        }
+    }
+}

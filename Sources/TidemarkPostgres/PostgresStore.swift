@@ -1,0 +1,130 @@
+public import TidemarkServer
+
+/// A server's log in PostgreSQL, for any number of nodes: none of them keeps anything that another does not see.
+///
+/// A version is taken while its scope's row is locked, in the transaction that commits it, so the order of versions is
+/// the order of commits whatever node they come from. Writes that arrive at one node while a commit of their scope is
+/// under way share the next one; scopes are written side by side over several connections. All calls that block run on
+/// threads of the store's own.
+///
+/// A node survives restarts of the server: what cannot be done meanwhile is `StoreUnavailable`. After a connection was
+/// lost at a commit, the server is asked what became of it.
+///
+/// ```swift
+/// let store = try PostgresStore(url: "postgres://tidemark@db.internal/tidemark?sslmode=verify-full")
+/// let server = SyncServer(store: store)
+/// ```
+public final class PostgresStore: ChangeStore {
+    /// Made with the schema and kept in it: the same for all nodes.
+    public let tokenKey: [UInt8]
+    private let reads: ReadQueue
+    private let commits: CommitQueue
+    private let workers = Workers()
+
+    /// Connects, makes or migrates the schema where it has to be, and begins a new incarnation (PROTOCOL.md 3). Blocks
+    /// its thread until the server has answered.
+    ///
+    /// - Parameters:
+    ///   - url: where the server is, as libpq has it: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=…`. Several
+    ///     hosts may stand there; the one that takes writes is found.
+    ///   - configuration: limits, and the schema's name.
+    /// - Throws: ``PostgresError``.
+    public convenience init(url: String, configuration: Configuration = Configuration()) throws {
+        try self.init(ServerAddress(url), configuration)
+    }
+
+    private init(_ address: ServerAddress, _ configuration: Configuration) throws {
+        guard configuration.hasPlainSchema else {
+            throw PostgresError(.schema, "a schema's name has small letters, digits and underscores")
+        }
+        tokenKey = try Schema.prepare(Session(to: address, configuration), configuration.schema)
+        let connector = Connector(address, configuration)
+        reads = ReadQueue(limit: configuration.waitingReads)
+        commits = CommitQueue(limit: configuration.waitingWrites, incarnations: Incarnations())
+        workers.start(configuration.readers, "reader", for: reads, connector)
+        workers.start(configuration.writers, "writer", for: commits, connector)
+    }
+
+    deinit {
+        reads.close()
+        commits.close()
+    }
+
+    /// Refuses what waits, finishes what is under way, and closes all connections.
+    public func close() {
+        reads.close()
+        commits.close()
+        workers.waitForEnd()
+    }
+
+    /// Reads in one snapshot of the database.
+    public func read<Result: Sendable>(
+        _ scope: Scope, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
+    ) async throws -> Result {
+        try await reads.run { line in
+            try line.read { session in try body(PostgresScope(session, scope, ScopeRow.read(session, scope))) }
+        }
+    }
+
+    /// Queues a write; it returns after the commit that holds it is durable.
+    public func write<Result: Sendable>(
+        _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
+    ) async throws -> Result {
+        try await commits.run(scope, body)
+    }
+
+    /// Removes superseded rows in bounded transactions, unless another node is at it.
+    public func sweep(supersededBefore moment: Int64, limit: Int) async throws -> Int {
+        try await reads.run { line in try Sweep.run(line, supersededBefore: moment, limit: limit) }
+    }
+
+    /// Reads names along their index.
+    public func scopes(after scope: Scope?, limit: Int) async throws -> [Scope] {
+        try await reads.run { line in
+            try line.read { session in
+                let answer = try session.ask(
+                    Self.names, .text(scope?.name ?? ""), .integer(Int64(max(0, limit))))
+                return (0..<answer.count).compactMap { Scope(answer.text($0, 0)) }
+            }
+        }
+    }
+
+    /// Reads the time that was kept.
+    public func ageClock() async throws -> Int64? {
+        try await reads.run { line in
+            try line.read { session in
+                let answer = try session.ask(Self.ageClock)
+                return answer.count > 0 ? try answer.integer(0, 0) : nil
+            }
+        }
+    }
+
+    /// Keeps the time with the store, so that every node ages history alike.
+    public func setAgeClock(_ moment: Int64) async throws {
+        try await reads.run { line in
+            try line.write { session in try session.write(Self.setAgeClock, .integer(moment)) }
+        }
+    }
+
+    /// Reads the bounded list.
+    public func rejections(in scope: Scope?, limit: Int) async throws -> [StoredRejection] {
+        try await reads.run { line in
+            try line.read { session in try Rejections.newest(session, in: scope, limit: limit) }
+        }
+    }
+
+    /// Removes one row of the bounded list.
+    public func discardRejection(_ id: Int64) async throws -> Bool {
+        try await reads.run { line in try line.write { session in try Rejections.discard(session, id) } }
+    }
+
+    private static let names = Statement(
+        "scopes", "SELECT name FROM scope WHERE name > $1 ORDER BY name LIMIT $2")
+    private static let ageClock = Statement("age clock", "SELECT number FROM meta WHERE key = 'age_clock'")
+    private static let setAgeClock = Statement(
+        "set age clock",
+        """
+        INSERT INTO meta (key, number) VALUES ('age_clock', $1)
+        ON CONFLICT (key) DO UPDATE SET number = excluded.number
+        """)
+}

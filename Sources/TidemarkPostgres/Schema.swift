@@ -1,0 +1,130 @@
+import Foundation
+
+/// The log's tables. Every key begins with the scope, and what belongs to a scope is reached by its name alone, so that
+/// the tables can be partitioned or distributed by it; four small ones are of the whole store.
+///
+/// Names that are ASCII by their grammar are `text` in the order of their bytes; whatever else people write is `bytea`,
+/// since PostgreSQL's `text` depends on the database's encoding and holds no NUL.
+enum Schema {
+    /// Brings the schema to the present version, one node at a time, and returns the store's token key.
+    static func prepare(_ session: Session, _ name: String) throws -> [UInt8] {
+        let outcome = session.write { _, _ in
+            _ = try session.ask(lock, .text(name))
+            if try !session.ask(isThere, .text(name)).flag(0, 0) { try session.write(createSchema(name)) }
+            if try session.ask(hasTables).isNull(0, 0) { try create(session) }
+            let answer = try session.ask(look)
+            guard answer.count == 1, try answer.integer(0, 0) == version, let key = answer.array(0, 1), key.count == 32
+            else {
+                throw PostgresError(.schema, "the schema \(name) is not that of a store, or a newer Tidemark's")
+            }
+            return key
+        }
+        switch outcome {
+        case .committed(let key): return key
+        case .undone(let error): throw error
+        case .unknown: throw PostgresError(.connection, "the connection was lost while the schema was made")
+        }
+    }
+
+    private static let version: Int64 = 1
+
+    private static let lock = Statement(
+        "migrate", "SELECT pg_advisory_xact_lock(hashtextextended('tidemark schema ' || $1, 0))")
+    private static let isThere = Statement(
+        "schema", "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)")
+    private static let hasTables = Statement("tables", "SELECT to_regclass('meta')::oid")
+    private static let look = Statement(
+        "look", "SELECT number, bytes FROM meta WHERE key = 'schema'")
+
+    /// The name was checked: it needs no quotes.
+    private static func createSchema(_ name: String) -> Statement {
+        Statement("create schema", "CREATE SCHEMA IF NOT EXISTS \(name)")
+    }
+
+    private static func create(_ session: Session) throws {
+        for (index, sql) in first.enumerated() { try session.write(Statement("first \(index)", sql)) }
+        let key = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
+        try session.write(
+            Statement("first meta", "INSERT INTO meta VALUES ('schema', $1, $2), ('last_rejection', 0, NULL)"),
+            .integer(version), .bytes(key))
+    }
+
+    private static let first = [
+        """
+        CREATE TABLE meta (
+            key text COLLATE "C" PRIMARY KEY, number bigint NOT NULL, bytes bytea) WITH (fillfactor = 50)
+        """,
+        """
+        CREATE TABLE scope (
+            head bigint NOT NULL, last_time bigint NOT NULL, sweep_floor bigint NOT NULL DEFAULT 0,
+            retention_floor bigint NOT NULL DEFAULT 0, lanes bigint NOT NULL DEFAULT 0,
+            name text COLLATE "C" PRIMARY KEY) WITH (fillfactor = 60)
+        """,
+        """
+        CREATE TABLE incarnation (
+            start bigint NOT NULL, id bigint NOT NULL, scope text COLLATE "C" NOT NULL, PRIMARY KEY (scope, start, id))
+        """,
+        """
+        CREATE TABLE change (
+            version bigint NOT NULL, time bigint NOT NULL, superseded_by bigint, superseded_at bigint,
+            kind smallint NOT NULL, scope text COLLATE "C" NOT NULL, entity text COLLATE "C" NOT NULL,
+            record bytea NOT NULL, payload bytea, field_versions bytea, originals bytea, PRIMARY KEY (scope, version))
+        """,
+        "CREATE UNIQUE INDEX change_record ON change (scope, entity, record, version)",
+        """
+        CREATE INDEX change_superseded ON change (superseded_at, scope, version) WHERE superseded_at IS NOT NULL
+        """,
+        // What the live records of an entity add up to, kept in step with the log. Sums do not compress.
+        """
+        CREATE TABLE digest (
+            scope text COLLATE "C" NOT NULL, entity text COLLATE "C" NOT NULL, sums bytea NOT NULL,
+            PRIMARY KEY (scope, entity)) WITH (fillfactor = 60)
+        """,
+        "ALTER TABLE digest ALTER sums SET STORAGE EXTERNAL",
+        // `place` counts the lanes of a scope; `top` is the highest number that a verdict of the lane ever had.
+        """
+        CREATE TABLE lane (
+            place bigint NOT NULL, number bigint NOT NULL, top bigint NOT NULL, seen_at bigint NOT NULL,
+            scope text COLLATE "C" NOT NULL, principal bytea NOT NULL, client text COLLATE "C" NOT NULL,
+            lane text COLLATE "C" NOT NULL, PRIMARY KEY (scope, principal, client, lane)) WITH (fillfactor = 60)
+        """,
+        "CREATE INDEX lane_device ON lane (principal, client)",
+        """
+        CREATE TABLE verdict (
+            lane bigint NOT NULL, number bigint NOT NULL, version bigint, base_number bigint,
+            took_effect boolean NOT NULL, scope text COLLATE "C" NOT NULL, digest bytea NOT NULL,
+            members bytea NOT NULL, PRIMARY KEY (scope, lane, number))
+        """,
+        // Who is known, and from which version on deletions are kept for it.
+        """
+        CREATE TABLE device (
+            version bigint, seen_at bigint NOT NULL, scope text COLLATE "C" NOT NULL, principal bytea NOT NULL,
+            client text COLLATE "C" NOT NULL, PRIMARY KEY (scope, principal, client))
+        """,
+        "CREATE INDEX device_version ON device (scope, version)",
+        "CREATE INDEX device_seen ON device (scope, seen_at)",
+        "CREATE INDEX device_name ON device (principal, client)",
+        // What devices' temporary ids stand for, in all scopes: a row may move from one to another.
+        """
+        CREATE TABLE alias (
+            made_at bigint NOT NULL, scope text COLLATE "C" NOT NULL, principal bytea NOT NULL,
+            client text COLLATE "C" NOT NULL, entity text COLLATE "C" NOT NULL, temporary bytea NOT NULL,
+            record bytea NOT NULL, PRIMARY KEY (principal, client, entity, temporary))
+        """,
+        "CREATE INDEX alias_record ON alias (entity, record)",
+        "CREATE INDEX alias_age ON alias (made_at)",
+        // The last integer id assigned per entity, in all scopes.
+        """
+        CREATE TABLE assigned (
+            number bigint NOT NULL, entity text COLLATE "C" PRIMARY KEY) WITH (fillfactor = 50)
+        """,
+        // Refused edits, for the operator; a bounded list. Numbers are counted in `meta`, so that none comes twice.
+        """
+        CREATE TABLE rejection (
+            id bigint PRIMARY KEY, number bigint NOT NULL, time bigint NOT NULL, is_delete boolean NOT NULL,
+            scope text COLLATE "C" NOT NULL, entity bytea NOT NULL, record bytea NOT NULL, fields bytea,
+            principal bytea NOT NULL, client bytea NOT NULL, lane bytea NOT NULL, code bytea NOT NULL,
+            detail bytea NOT NULL)
+        """,
+    ]
+}

@@ -1,0 +1,281 @@
+import TidemarkServer
+
+/// The one writer of a scope inside a transaction, which holds the lock of the scope's row: versions are taken in the
+/// order of commits, on however many nodes.
+///
+/// Jobs of one transaction share it. What it knows beside the database goes back with a part that fails.
+final class PostgresScopeWriter: PostgresScope, ScopeWriter {
+    private let incarnation: Int64
+    private var memory = Memory()
+    /// Digests as they were stored before this transaction.
+    private var keptDigests: [String: [UInt8]?] = [:]
+
+    private struct Memory {
+        /// Lanes that moved, and when they were used; written once, at the end.
+        var moved: [LaneName: Int64] = [:]
+        var digests = DigestKeeper()
+        /// Whether the scope's row is to be written, and whether a row of the log was.
+        var isChanged = false
+        var hasAppended = false
+        var rejections: [(rejection: StoredRejection, limit: Int)] = []
+        /// The last numbers of entities, whose rows this transaction has locked.
+        var numbers: [String: Int64] = [:]
+    }
+
+    /// The last answer to a question for a record's newest row; an append to it need not ask again.
+    private var lastNewest: (entity: String, record: RecordID, kind: RowKind?, payload: [UInt8]?)?
+    /// Whether the scope had a row when the transaction began.
+    private let wasThere: Bool
+
+    init(_ session: Session, _ scope: Scope, _ row: ScopeRow, incarnation: Int64) {
+        self.incarnation = incarnation
+        wasThere = row.exists
+        super.init(session, scope, row)
+    }
+
+    // MARK: Rows
+
+    /// Asks for the entity's digest in the same round trip: it is wanted as soon as the record is written.
+    override func newest(entity: String, record: RecordID) throws -> StoredRecord? {
+        guard kept.exists else { return nil }
+        var requests = [newestRow(entity: entity, record: record)]
+        if keptDigests[entity] == nil { requests.append(keptDigest(of: entity)) }
+        let answers = try session.ask(requests)
+        if answers.count > 1 { keptDigests[entity] = .some(answers[1].count > 0 ? answers[1].array(0, 0) : nil) }
+        let newest = try StoredRecord(answers[0])
+        let kind = answers[0].count > 0 ? RowKind(rawValue: try answers[0].integer(0, 1)) : nil
+        lastNewest = (entity, record, kind, newest?.payload)
+        return newest
+    }
+
+    private static let insert = """
+        INSERT INTO change (scope, entity, record, version, kind, time, payload, field_versions, originals)
+        VALUES ($1, $2, $3, $4, $5::bigint::smallint, $6, $7, $8, $9)
+        """
+    private static let append = Statement("append", insert)
+    private static let replace = Statement(
+        "replace",
+        """
+        WITH former AS (
+            UPDATE change SET superseded_by = $4, superseded_at = $10
+            WHERE scope = $1 AND entity = $2 AND record = $3 AND superseded_by IS NULL)
+        \(insert)
+        """)
+
+    func append(_ row: NewRow, at moment: Int64) throws -> Version {
+        try create(at: moment)
+        if !memory.hasAppended { try begin() }
+        let version = kept.state.head + 1
+        kept.lastTime = max(moment, kept.lastTime + 1)
+        var statement = Self.append
+        var parameters: [Parameter] = [
+            name, .text(row.entity), .text(row.record.text), .integer(version), .integer(row.kind.rawValue),
+            .integer(kept.lastTime), .optional(row.payload), .optional(row.fieldVersions), .optional(row.originals),
+        ]
+        if row.kind.supersedes {
+            let former = try live(row)
+            try memory.digests.replace(
+                row.entity, row.record, former.payload, with: row.kind == .upsert ? row.payload : nil
+            ) { try storedDigest(of: row.entity) }
+            if former.mayBeThere {
+                statement = Self.replace
+                parameters.append(.integer(moment))
+            }
+        }
+        try session.write(Request(statement, parameters))
+        kept.state.head = version
+        lastNewest = nil
+        return version
+    }
+
+    /// The fields of the record's live row, and whether it may have one at all; the engine has mostly just read it.
+    private func live(_ row: NewRow) throws -> (payload: [UInt8]?, mayBeThere: Bool) {
+        if let lastNewest, lastNewest.entity == row.entity, lastNewest.record == row.record {
+            switch lastNewest.kind {
+            case .upsert: return (lastNewest.payload, true)
+            case .delete: return (nil, true)
+            case nil: return (nil, false)
+            // An entity that held events once: there may be a row of its records below.
+            case .event, .idmap: break
+            }
+        }
+        let answer = try session.ask(Self.live, name, .text(row.entity), .text(row.record.text))
+        return (answer.count > 0 ? answer.array(0, 0) : nil, true)
+    }
+
+    private static let live = Statement(
+        "live",
+        """
+        SELECT payload FROM change
+        WHERE scope = $1 AND entity = $2 AND record = $3 AND superseded_by IS NULL AND kind = 0
+        """)
+
+    /// The first write in a scope makes it, and history begins to age with the store's first scope.
+    private func create(at moment: Int64) throws {
+        guard !kept.exists else { return }
+        try session.write(Self.beginAges, .integer(moment))
+        kept.exists = true
+        memory.isChanged = true
+    }
+
+    private static let beginAges = Statement(
+        "begin ages", "INSERT INTO meta (key, number) VALUES ('age_clock', $1) ON CONFLICT DO NOTHING")
+    private static let beginIncarnation = Statement(
+        "incarnation", "INSERT INTO incarnation (scope, start, id) VALUES ($1, $2, $3)")
+
+    /// The first row of this opening in the scope: from here on versions are this incarnation's.
+    private func begin() throws {
+        memory.isChanged = true
+        memory.hasAppended = true
+        guard !kept.state.incarnations.contains(where: { $0.id == incarnation }) else { return }
+        try session.write(Self.beginIncarnation, name, .integer(kept.state.head), .integer(incarnation))
+        kept.state.incarnations.append((incarnation, kept.state.head))
+    }
+
+    private static let expire = Statement(
+        "expire", "DELETE FROM change WHERE scope = $1 AND version > $2 AND version <= $3 AND kind <> 0")
+
+    /// The floor, which is written at the end, and the rows change together: a reader sees neither or both (T38).
+    func expire(through version: Version) throws {
+        guard kept.exists, version > kept.state.retentionFloor else { return }
+        try session.write(Self.expire, name, .integer(kept.state.retentionFloor), .integer(version))
+        kept.state.retentionFloor = version
+        memory.isChanged = true
+        lastNewest = nil
+    }
+
+    // MARK: Digests
+
+    private func storedDigest(of entity: String) throws -> [UInt8]? {
+        if let known = keptDigests[entity] { return known }
+        let stored = try super.digest(of: entity)
+        keptDigests[entity] = .some(stored)
+        return stored
+    }
+
+    /// Includes the rows that this transaction has appended.
+    override func digest(of entity: String) throws -> [UInt8]? {
+        try memory.digests.stored(of: entity) ?? storedDigest(of: entity)
+    }
+
+    // MARK: Lanes
+
+    func store(_ verdict: StoredVerdict, _ lane: LaneName, _ number: Int64, at moment: Int64) throws {
+        try create(at: moment)
+        var laneRow = try laneRow(lane) ?? newLane()
+        try laneRow.store(verdict, session, name, number)
+        laneRow.number = number
+        laneRow.top = max(laneRow.top, number)
+        laneRows[lane] = .some(laneRow)
+        memory.moved[lane] = moment
+    }
+
+    private func newLane() -> LaneRow {
+        kept.lanes += 1
+        memory.isChanged = true
+        return LaneRow(place: kept.lanes, number: 0, top: 0)
+    }
+
+    override func lanes(of device: DeviceName, limit: Int) throws -> [(lane: String, number: Int64)] {
+        try settleLanes()
+        return try super.lanes(of: device, limit: limit)
+    }
+
+    override func unheard(devicesBefore: Int64, lanesBefore: Int64) throws -> (devices: Int, lanes: Int) {
+        try settleLanes()
+        return try super.unheard(devicesBefore: devicesBefore, lanesBefore: lanesBefore)
+    }
+
+    func forgetVerdicts(_ lane: LaneName, through number: Int64) throws {
+        try laneRow(lane)?.forgetVerdicts(session, name, through: number)
+    }
+
+    /// Writes down how far the lanes have come: once at the end, and for one who looks at more than one of them.
+    private func settleLanes() throws {
+        for (lane, moment) in memory.moved { try laneRows[lane]??.keep(session, name, lane, at: moment) }
+        memory.moved = [:]
+    }
+
+    // MARK: Devices and ids
+
+    func note(_ standing: DeviceStanding, of device: DeviceName) throws {
+        // A scope that nobody wrote to has nothing to keep for anybody.
+        guard kept.exists else { return }
+        try Devices.note(session, name, standing, of: device)
+    }
+
+    func forget(devicesBefore: Int64, lanesBefore: Int64, limit: Int) throws -> (devices: Int, lanes: Int) {
+        guard kept.exists else { return (0, 0) }
+        try settleLanes()
+        laneRows = [:]
+        return try Devices.forget(
+            session, name, devicesBefore: devicesBefore, lanesBefore: lanesBefore, limit: limit)
+    }
+
+    func store(_ id: RecordID, for name: TemporaryName, at moment: Int64) throws {
+        try create(at: moment)
+        try AssignedIDs.store(session, id, for: name, self.name, at: moment)
+    }
+
+    override func assignment(of record: RecordID, entity: String) throws -> AssignmentPlace? {
+        // What is free has to stay so until this transaction ends.
+        _ = try lastNumber(of: entity)
+        return try super.assignment(of: record, entity: entity)
+    }
+
+    override func lastNumber(of entity: String) throws -> Int64 {
+        if let number = memory.numbers[entity] { return number }
+        let number = try AssignedIDs.lockNumber(session, of: entity)
+        memory.numbers[entity] = number
+        return number
+    }
+
+    func setLastNumber(_ number: Int64, of entity: String) throws {
+        try AssignedIDs.setLastNumber(session, number, of: entity)
+        memory.numbers[entity] = number
+    }
+
+    // MARK: Parts and the end
+
+    /// Written at the end: the row that counts the list is everybody's, and should be held for a moment only.
+    func keep(_ rejection: StoredRejection, limit: Int) throws { memory.rejections.append((rejection, limit)) }
+
+    func attempt<Result>(_ body: () throws -> Result) throws -> Result {
+        let (memory, kept, laneRows) = (memory, kept, laneRows)
+        do { return try session.attempt(body) } catch {
+            (self.memory, self.kept, self.laneRows) = (memory, kept, laneRows)
+            lastNewest = nil
+            throw error
+        }
+    }
+
+    private static let keepDigest = Statement(
+        "keep digest",
+        """
+        INSERT INTO digest (scope, entity, sums) VALUES ($1, $2, $3)
+        ON CONFLICT (scope, entity) DO UPDATE SET sums = excluded.sums
+        """)
+    private static let insertRow = Statement(
+        "insert scope",
+        "INSERT INTO scope (name, head, last_time, retention_floor, lanes) VALUES ($1, $2, $3, $4, $5)")
+    private static let updateRow = Statement(
+        "update scope",
+        "UPDATE scope SET head = $2, last_time = $3, retention_floor = $4, lanes = $5 WHERE name = $1")
+
+    /// Writes the scope's row, its lanes and digests once, however much was written.
+    func finish() throws {
+        try settleLanes()
+        for (entity, sums) in memory.digests.stored {
+            try session.write(Self.keepDigest, name, .text(entity), .bytes(sums))
+        }
+        guard memory.isChanged else { return }
+        try session.write(
+            wasThere ? Self.updateRow : Self.insertRow, name, .integer(kept.state.head), .integer(kept.lastTime),
+            .integer(kept.state.retentionFloor), .integer(kept.lanes))
+    }
+
+    /// The transaction's last write, for all of its scopes.
+    func keepRejections() throws {
+        for (rejection, limit) in memory.rejections { try Rejections.keep(session, rejection, limit: limit) }
+    }
+}

@@ -1,0 +1,55 @@
+import TidemarkServer
+
+/// Removes rows that no walk in the window can still need.
+enum Sweep {
+    /// Rows that one transaction removes: it holds up the writers of their scopes for so long.
+    private static let step = 1000
+
+    /// One node at a time does it: two would wait for each other and find nothing.
+    private static let lock = Statement(
+        "sweep", "SELECT pg_try_advisory_xact_lock(hashtextextended('tidemark sweep ' || current_schema(), 0))")
+    private static let find = Statement(
+        "superseded",
+        """
+        SELECT scope, version, superseded_by FROM change
+        WHERE superseded_at IS NOT NULL AND superseded_at < $1 ORDER BY superseded_at, scope, version LIMIT $2
+        """)
+    /// The floor rises with the rows that go: a reader that asks for less learns it instead of missing a row (T38).
+    private static let raise = Statement(
+        "raise floor", "UPDATE scope SET sweep_floor = greatest(sweep_floor, $2) WHERE name = $1")
+    private static let remove = Statement(
+        "remove", "DELETE FROM change WHERE scope = $1 AND version = ANY ($2)")
+
+    static func run(_ line: Line, supersededBefore moment: Int64, limit: Int) throws -> Int {
+        var gone = 0
+        while gone < limit {
+            let wanted = min(step, limit - gone)
+            let went = try line.write { session in
+                try run(session, supersededBefore: moment, limit: wanted)
+            }
+            gone += went
+            if went == 0 { break }
+        }
+        return gone
+    }
+
+    private static func run(_ session: Session, supersededBefore moment: Int64, limit: Int) throws -> Int {
+        guard try session.ask(lock).flag(0, 0) else { return 0 }
+        let answer = try session.ask(find, .integer(moment), .integer(Int64(limit)))
+        var old: [String: (versions: [Int64], floor: Version)] = [:]
+        for row in 0..<answer.count {
+            let (version, floor) = (try answer.integer(row, 1), try answer.integer(row, 2))
+            let name = answer.text(row, 0)
+            var scope = old.removeValue(forKey: name) ?? ([], 0)
+            scope.versions.append(version)
+            scope.floor = max(scope.floor, floor)
+            old[name] = scope
+        }
+        let scopes = old.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+        // All floors before all rows: whoever else writes to one of the scopes takes their locks in this order too.
+        for (name, scope) in scopes { try session.write(raise, .text(name), .integer(scope.floor)) }
+        return try session.ask(
+            scopes.map { name, scope in Request(remove, .text(name), .integers(scope.versions)) }
+        ).reduce(0) { $0 + $1.affected }
+    }
+}

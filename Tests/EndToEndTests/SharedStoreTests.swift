@@ -1,0 +1,68 @@
+#if Server
+    import Foundation
+    import PostgresCluster
+    import Testing
+
+    @testable import TidemarkCommand
+
+    /// Servers that share a store in PostgreSQL, as processes of their own.
+    @Suite(.serialized) struct SharedStoreTests {
+        let bench: CommandBench
+        let cluster: PostgresCluster
+        init() async throws {
+            bench = try CommandBench()
+            cluster = try await offPool { try PostgresCluster() }
+            try String(repeating: "0123456789abcdef", count: 3)
+                .write(toFile: bench.path("key"), atomically: true, encoding: .utf8)
+        }
+
+        private func server() async throws -> ServerProcess {
+            try await ServerProcess.start(
+                ["--listen", "127.0.0.1:0", "--secret-file", bench.path("key")],
+                environment: ["TIDEMARK_STORE": cluster.url()])
+        }
+
+        private func sync(_ name: String, _ server: ServerProcess, _ token: String) async throws {
+            let tables = ["--scope", "w:1", "--table", "task"]
+            let result = try await bench.run(
+                ["sync", bench.path(name), "--server", server.url] + tables, token: token)
+            #expect(result.status == 0, "\(name): \(result.output)\(result.errors)")
+        }
+
+        private func rows(_ name: String) throws -> [String] {
+            try bench.sql(name, "SELECT id || ' ' || title FROM task ORDER BY id")
+        }
+
+        @Test(.timeLimit(.minutes(2))) func anyServerWillDo() async throws {
+            let (first, second) = (try await server(), try await server())
+            let token = try await bench.run(
+                ["token", "--secret-file", bench.path("key"), "--sub", "ada", "--scope", "w:*=rw"]
+            ).output.trimmingCharacters(in: .whitespacesAndNewlines)
+            for name in ["a", "b"] {
+                try bench.sql(name, "CREATE TABLE task (id TEXT PRIMARY KEY NOT NULL, title TEXT)")
+            }
+            try bench.sql("a", "INSERT INTO task VALUES ('t1', 'from a'), ('t2', 'from a')")
+            try await sync("a", first, token)
+            try bench.sql("b", "INSERT INTO task VALUES ('t3', 'from b')")
+            try await sync("b", second, token)
+            // A device that meets another server goes on where it was.
+            try bench.sql("b", "UPDATE task SET title = 'by b' WHERE id = 't1'; DELETE FROM task WHERE id = 't2'")
+            try await sync("b", first, token)
+            await first.process.end()
+            try await sync("a", second, token)
+            #expect(try rows("a") == ["t1 by b", "t3 from b"])
+            // The store goes and comes back under a server that stays.
+            try await offPool { [cluster] in try cluster.restart() }
+            try bench.sql("a", "INSERT INTO task VALUES ('t4', 'after')")
+            try await sync("a", second, token)
+            try await sync("b", second, token)
+            #expect(try rows("b") == ["t1 by b", "t3 from b", "t4 after"])
+            #expect(try await bench.held("w:1", second, token).rows.count == 3)
+            #expect(await second.stop() == 0)
+            let compacted = try await bench.run(["compact", "--store", cluster.url()])
+            #expect(compacted.status == 0, "\(compacted.errors)")
+            let rejected = try await bench.run(["rejected", "--store", cluster.url(), "--json"])
+            #expect(rejected.status == 0, "\(rejected.errors)")
+        }
+    }
+#endif

@@ -1,0 +1,171 @@
+package import Foundation
+
+/// A PostgreSQL server of this process: made at its first use, on a socket in a folder of its own, and gone with the
+/// process, however that ends.
+package final class PostgresCluster: Sendable {
+    /// One for all tests of the process, where nothing restarts it.
+    package static let shared = Result { try PostgresCluster() }
+
+    /// Why there is none.
+    package struct Missing: Error, CustomStringConvertible {
+        package let description: String
+
+        package init(_ description: String) { self.description = description }
+    }
+
+    private let folder: URL
+    private let keeper: Process
+    private let input: Pipe
+    private let bin: String
+
+    /// - Parameter isDurable: whether commits wait for the disk.
+    package init(isDurable: Bool = false) throws {
+        bin = try Self.binaries()
+        folder = URL(filePath: "/tmp").appending(path: "tidemark-pg-\(UUID().uuidString.prefix(8))")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        (keeper, input) = (Process(), Pipe())
+        var command = ["/bin/sh", "-c", Self.script, "sh", bin, folder.path]
+        command.append("-c fsync=\(isDurable ? "on" : "off")")
+        if getuid() == 0 {
+            // initdb refuses to work for root.
+            let user = try Self.unprivilegedUser()
+            try Self.run(["/bin/chown", user, folder.path])
+            command = ["/usr/bin/setpriv", "--reuid=\(user)", "--regid=\(user)", "--init-groups"] + command
+        }
+        keeper.executableURL = URL(filePath: command[0])
+        keeper.arguments = Array(command.dropFirst())
+        keeper.standardInput = input
+        keeper.standardOutput = FileHandle.nullDevice
+        keeper.standardError = FileHandle.nullDevice
+        try keeper.run()
+        try waitUntilReady()
+    }
+
+    deinit { stop() }
+
+    /// Where a database of the cluster is; the role may do everything and needs no password.
+    package func url(database: String = "postgres", user: String = "tidemark") -> String {
+        let path = folder.path.replacingOccurrences(of: "/", with: "%2F")
+        return "postgres://\(user)@\(path)/\(database)"
+    }
+
+    /// Ends the server as a power cut would, and removes the folder.
+    package func stop() {
+        guard keeper.isRunning else { return }
+        try? input.fileHandleForWriting.close()
+        keeper.waitUntilExit()
+    }
+
+    /// Stops the server with a mode of `pg_ctl`, and starts it again where that is wanted.
+    package func restart(mode: String = "immediate", after pause: TimeInterval = 0) throws {
+        try say("stop \(mode)")
+        if pause > 0 { Thread.sleep(forTimeInterval: pause) }
+        try say("start")
+    }
+
+    /// Stops the server with a mode of `pg_ctl`.
+    package func halt(mode: String = "immediate") throws { try say("stop \(mode)") }
+
+    /// Starts a server that was stopped.
+    package func start() throws { try say("start") }
+
+    /// Runs statements as the superuser and returns what psql prints, without frames.
+    @discardableResult
+    package func psql(_ sql: String) throws -> String {
+        try Self.run([bin + "/psql", "-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-d", url(), "-c", sql])
+    }
+
+    // MARK: The keeper
+
+    /// Keeps the server as long as its input is open, so that nothing is left of it when a test process crashes. It
+    /// answers each command by a file.
+    private static let script = #"""
+        bin="$1"; folder="$2"; options="$3"
+        cd "$folder" || exit 1
+        start() { "$bin/pg_ctl" -D data -l log -w -o "-k $folder -c listen_addresses='' $options" start; }
+        trap '' INT TERM HUP
+        {
+            "$bin/initdb" -D data -U tidemark -A trust -E UTF8 --locale=C --no-sync &&
+            echo "max_connections = 400
+            shared_buffers = 64MB
+            max_wal_size = 2GB
+            deadlock_timeout = 200ms" >> data/postgresql.conf && start
+        } >setup 2>&1
+        echo $? >answer.new; mv answer.new answer
+        while read -r verb mode; do
+            case "$verb" in
+                stop) "$bin/pg_ctl" -D data -m "$mode" -w stop ;;
+                start) start ;;
+            esac >>setup 2>&1
+            echo $? >answer.new; mv answer.new answer
+        done
+        "$bin/pg_ctl" -D data -m immediate -w stop >/dev/null 2>&1
+        cd /; rm -rf "$folder"
+        """#
+
+    private func say(_ command: String) throws {
+        try? FileManager.default.removeItem(at: folder.appending(path: "answer"))
+        try input.fileHandleForWriting.write(contentsOf: Data((command + "\n").utf8))
+        try waitUntilReady()
+    }
+
+    private func waitUntilReady() throws {
+        let answer = folder.appending(path: "answer")
+        for _ in 0..<1200 {
+            if let text = try? String(contentsOf: answer, encoding: .utf8), !text.isEmpty {
+                if text.hasPrefix("0") { return }
+                break
+            }
+            guard keeper.isRunning else { break }
+            Thread.sleep(forTimeInterval: 0.05)
+        }
+        let said = try? String(contentsOf: folder.appending(path: "setup"), encoding: .utf8)
+        throw Missing("PostgreSQL does not start: \(said ?? "no word of it")")
+    }
+
+    // MARK: What is installed
+
+    /// The newest version that is installed, whether its folder is on the path or not.
+    private static func binaries() throws -> String {
+        let files = FileManager.default
+        var folders: [String] = []
+        for root in ["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt"] {
+            let names = (try? files.contentsOfDirectory(atPath: root)) ?? []
+            folders += names.filter { Int($0) != nil || $0.hasPrefix("postgresql") }
+                .sorted { $0.compare($1, options: .numeric) == .orderedDescending }
+                .map { "\(root)/\($0)/bin" }
+        }
+        folders += (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
+        guard let folder = folders.first(where: { files.isExecutableFile(atPath: $0 + "/initdb") }) else {
+            throw Missing("PostgreSQL is not installed: no initdb found; Scripts/setup installs it")
+        }
+        return folder
+    }
+
+    private static func unprivilegedUser() throws -> String {
+        for user in ["postgres", "nobody"] where getpwnam(user) != nil { return user }
+        throw Missing("there is no user whom PostgreSQL could run as")
+    }
+
+    @discardableResult
+    private static func run(_ command: [String]) throws -> String {
+        let (process, output) = (Process(), Pipe())
+        process.executableURL = URL(filePath: command[0])
+        process.arguments = Array(command.dropFirst())
+        process.standardOutput = output
+        process.standardError = output
+        try process.run()
+        let data = try output.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        let text = String(decoding: data, as: UTF8.self)
+        guard process.terminationStatus == 0 else { throw Missing("\(command[0]): \(text)") }
+        return text.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+}
+
+/// What blocks, away from the threads that tasks run on.
+package func offPool<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {
+    try await withCheckedThrowingContinuation { continuation in
+        Thread { continuation.resume(with: Swift.Result { try work() }) }.start()
+    }
+}

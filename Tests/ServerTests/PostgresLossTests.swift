@@ -1,0 +1,179 @@
+import Foundation
+import PostgresCluster
+import Testing
+import TidemarkCore
+import TidemarkPostgres
+import TidemarkWire
+
+@testable import TidemarkServer
+
+@Suite("PostgreSQL goes away and comes back", .serialized)
+struct PostgresLossTests {
+    @Test("What was acknowledged is there once, what was refused is not (I1)", .timeLimit(.minutes(2)))
+    func restarts() async throws {
+        let cluster = try await offPool { try PostgresCluster() }
+        let bench = try PostgresBench(cluster)
+        let nodes = [try bench.node(), try bench.node()]
+        let told = Told()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for writer in 0..<8 {
+                let node = nodes[writer % 2]
+                group.addTask { await told.write("w\(writer)", to: Scope(stringLiteral: "s:\(writer % 3)"), in: node) }
+            }
+            for mode in ["immediate", "fast", "immediate"] {
+                try await told.waitForMore(than: 30)
+                try await offPool { try cluster.restart(mode: mode, after: 0.3) }
+            }
+            try await told.waitForMore(than: 30)
+            told.end()
+            try await group.waitForAll()
+        }
+        var seen: [SeenChange] = []
+        for scope in ["s:0", "s:1", "s:2"] as [Scope] { seen += try await bench.gapless(scope, in: nodes[0]) }
+        told.check(seen)
+        #expect(told.count(.done) > 50)
+        #expect(told.count(.undone) > 0)
+        #expect(told.count(.unknown) == 0)
+        // Whoever stood on the other side of a restart is told apart: a restored server looks just like that.
+        let incarnations = try await available { try await nodes[0].read("s:0") { $0.state.incarnations } }
+        #expect(Set(incarnations.map(\.id)).count >= 4)
+    }
+
+    @Test("Connections that are cut anywhere cost nobody an answer", .timeLimit(.minutes(2)))
+    func cuts() async throws {
+        let cluster = try await offPool { try PostgresCluster() }
+        let bench = try PostgresBench(cluster)
+        let node = try bench.node()
+        let told = Told()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for writer in 0..<6 {
+                group.addTask { await told.write("w\(writer)", to: Scope(stringLiteral: "s:\(writer % 3)"), in: node) }
+            }
+            group.addTask {
+                while !told.isOver { _ = try? await node.read("s:0") { $0.state.head } }
+            }
+            for _ in 0..<25 {
+                try await Task.sleep(for: .milliseconds(60))
+                _ = try await offPool {
+                    try cluster.psql(
+                        """
+                        SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                        WHERE application_name = 'tidemark' AND pid <> pg_backend_pid()
+                        """)
+                }
+            }
+            told.end()
+            try await group.waitForAll()
+        }
+        var seen: [SeenChange] = []
+        for scope in ["s:0", "s:1", "s:2"] as [Scope] { seen += try await bench.gapless(scope, in: node) }
+        told.check(seen)
+        #expect(told.count(.done) > 50)
+        #expect(told.count(.unknown) == 0)
+    }
+
+    @Test("A commit that was cut off before its answer is asked about, and told as it is", .timeLimit(.minutes(1)))
+    func settled() async throws {
+        let cluster = try await offPool { try PostgresCluster() }
+        let bench = try PostgresBench(cluster)
+        let node = try bench.node()
+        _ = try await node.write("s") { try $0.append(.event("first"), at: 1) }
+        try await offPool { try cluster.setStandby("nobody") }
+        let told = Told()
+        let write = Task {
+            let version = try await node.write("s") { try $0.append(.event("second"), at: 1) }
+            told.end()
+            return version
+        }
+        try await offPool { try cluster.cutCommit() }
+        // It is committed, but not on the standby that has to have it: nobody says yes yet.
+        try await Task.sleep(for: .milliseconds(1500))
+        #expect(!told.isOver)
+        try await offPool { try cluster.setStandby("") }
+        #expect(try await write.value == 2)
+        #expect(try await bench.gapless("s", in: node).map(\.record) == ["first", "second"])
+    }
+
+    @Test("What nobody can tell in time is said to be so, and a device's retry finds it", .timeLimit(.minutes(1)))
+    func unsettled() async throws {
+        let cluster = try await offPool { try PostgresCluster() }
+        let bench = try PostgresBench(cluster)
+        let node = try bench.node { $0.settlingTimeout = .milliseconds(1500) }
+        _ = try await node.write("s") { try $0.store(.applied(nil), .test, 1, at: 1) }
+        try await offPool { try cluster.setStandby("nobody") }
+        let write = Task { try await node.write("s") { try $0.store(.applied(nil), .test, 2, at: 1) } }
+        try await offPool { try cluster.cutCommit() }
+        do {
+            try await write.value
+            Issue.record("Nobody could know that.")
+        } catch let error as StoreUnavailable { #expect(error.mayBeDone) }
+        try await offPool { try cluster.setStandby("") }
+        #expect(try await available { try await node.read("s") { try $0.lane(.test) } } == 2)
+    }
+
+    @Test("A database that is put back under a living node is noticed (I11)", .timeLimit(.minutes(1)))
+    func restored() async throws {
+        let bench = try PostgresBench()
+        let (cluster, schema) = (bench.cluster, bench.schema)
+        let node = try bench.node()
+        let tables = ["scope", "change", "incarnation", "digest"]
+        func write(_ id: RecordID) async throws { _ = try await node.write("s") { try $0.append(.event(id), at: 1) } }
+        for id in ["a", "b"] as [RecordID] { try await write(id) }
+        for table in tables { try cluster.psql("CREATE TABLE \(schema).\(table)_copy AS TABLE \(schema).\(table)") }
+        for id in ["c", "d"] as [RecordID] { try await write(id) }
+        let lost = try await node.read("s") { $0.state.history }
+        for table in tables {
+            try cluster.psql(
+                "TRUNCATE \(schema).\(table); INSERT INTO \(schema).\(table) TABLE \(schema).\(table)_copy")
+        }
+        for id in ["e", "f"] as [RecordID] { try await write(id) }
+        let state = try await node.read("s") { $0.state }
+        #expect(state.incarnations.map(\.start) == [0, 2])
+        #expect(state.history.epoch(of: 4) != lost.epoch(of: 4))
+        #expect(state.history.epoch(of: 2) == lost.epoch(of: 2))
+    }
+
+    @Test("Calls to a server that is away are refused soon, and go on by themselves", .timeLimit(.minutes(1)))
+    func away() async throws {
+        let cluster = try await offPool { try PostgresCluster() }
+        let bench = try PostgresBench(cluster)
+        let node = try bench.node()
+        _ = try await node.write("s") { try $0.append(.event("e"), at: 1) }
+        try await offPool { try cluster.halt(mode: "fast") }
+        let start = ContinuousClock.now
+        await #expect(throws: StoreUnavailable.self) { try await node.write("s") { $0.state.head } }
+        await #expect(throws: StoreUnavailable.self) { try await node.read("s") { $0.state.head } }
+        await #expect(throws: StoreUnavailable.self) { try await node.setAgeClock(1) }
+        await #expect(throws: StoreUnavailable.self) { try await node.sweep(supersededBefore: 1, limit: 1) }
+        #expect(ContinuousClock.now - start < .seconds(5))
+        #expect(throws: PostgresError.self) { try bench.node() }
+        try await offPool { try cluster.start() }
+        #expect(try await available { try await node.write("s") { try $0.append(.event("f"), at: 1) } } == 2)
+    }
+}
+
+extension PostgresCluster {
+    /// Makes every commit wait for a standby of this name, from when this returns; the empty name for none.
+    fileprivate func setStandby(_ name: String) throws {
+        try psql("ALTER SYSTEM SET synchronous_standby_names = '\(name)'")
+        try psql("SELECT pg_reload_conf()")
+        guard !name.isEmpty else { return }
+        // The server takes it up when it comes to it: a commit that waits shows that it has.
+        for attempt in 0..<50 {
+            Thread { [self] in _ = try? psql("CREATE TABLE public.probe_\(attempt) ()") }.start()
+            if (try? cutCommit(within: 20)) != nil { return }
+        }
+        throw Missing("no commit waits")
+    }
+
+    /// Ends the connection of a commit that waits for its standby.
+    fileprivate func cutCommit(within attempts: Int = 400) throws {
+        for _ in 0..<attempts {
+            let cut = try psql(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' LIMIT 1")
+            if cut == "t" { return }
+            Thread.sleep(forTimeInterval: 0.02)
+        }
+        throw Missing("no commit waits")
+    }
+}

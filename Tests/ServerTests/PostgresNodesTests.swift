@@ -1,0 +1,189 @@
+import Foundation
+import PostgresCluster
+import Synchronization
+import Testing
+import TidemarkPostgres
+import TidemarkWire
+
+@testable import TidemarkServer
+
+@Suite("Nodes that share PostgreSQL", .serialized)
+struct PostgresNodesTests {
+    @Test("Versions are gapless in commit order, and no reader skips one (I3)", .timeLimit(.minutes(2)))
+    func versions() async throws {
+        let bench = try PostgresBench()
+        let nodes = [try bench.node(), try bench.node(), try bench.node()]
+        let scopes: [Scope] = ["hot", "warm", "cold"]
+        let told = Told()
+        await withTaskGroup(of: Void.self) { group in
+            for writer in 0..<9 {
+                let (scope, node) = (scopes[writer % 5 % 3], nodes[writer % 3])
+                group.addTask { await told.write("w\(writer)", to: scope, in: node) }
+            }
+            for node in nodes {
+                group.addTask {
+                    // What a reader has not seen when it stood at a head never comes up below it.
+                    var position: Version = 0
+                    while !told.isOver {
+                        let last = position
+                        let seen = try? await node.read("hot") { reader in
+                            try reader.seen(after: last, through: reader.state.head, tombstonesAfter: 0)
+                        }
+                        let versions = (seen ?? []).map(\.version)
+                        #expect(versions.first ?? last + 1 == last + 1)
+                        #expect(zip(versions, versions.dropFirst()).allSatisfy { $1 == $0 + 1 })
+                        position = versions.last ?? last
+                    }
+                }
+            }
+            try? await told.waitForMore(than: 300)
+            told.end()
+        }
+        var seen: [SeenChange] = []
+        for scope in scopes { seen += try await bench.gapless(scope, in: nodes[0]) }
+        told.check(seen)
+        #expect(told.count(.done) > 300)
+        #expect(seen.count == told.count(.done))
+        #expect(Set(nodes.map(\.tokenKey)).count == 1)
+    }
+
+    @Test("Of several that write to a new scope first, one makes it", .timeLimit(.minutes(1)))
+    func newScopes() async throws {
+        let bench = try PostgresBench()
+        let nodes = [try bench.node(), try bench.node()]
+        for round in 0..<20 {
+            let scope = Scope(stringLiteral: "new:\(round)")
+            let versions = try await withThrowingTaskGroup(of: Version.self) { group in
+                for index in 0..<6 {
+                    let node = nodes[index % 2]
+                    group.addTask { try await node.write(scope) { try $0.append(.event("e"), at: 1) } }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(versions.sorted() == Array(1...6))
+            let state = try await nodes[0].read(scope) { $0.state }
+            #expect(Set(state.incarnations.map(\.id)).count == state.incarnations.count)
+            #expect(state.incarnations.first?.start == 0)
+        }
+    }
+
+    @Test("No number and no temporary id is given twice, in whatever scope", .timeLimit(.minutes(1)))
+    func numbers() async throws {
+        let bench = try PostgresBench()
+        let nodes = [try bench.node(), try bench.node()]
+        let numbers = try await withThrowingTaskGroup(of: [Int64].self) { group in
+            for index in 0..<8 {
+                let (node, scope) = (nodes[index % 2], Scope(stringLiteral: "s:\(index)"))
+                group.addTask {
+                    var numbers: [Int64] = []
+                    for _ in 0..<25 {
+                        numbers.append(
+                            try await node.write(scope) { writer in
+                                let number = try writer.lastNumber(of: "task") + 1
+                                try writer.setLastNumber(number, of: "task")
+                                return number
+                            })
+                    }
+                    return numbers
+                }
+            }
+            return try await group.reduce(into: []) { $0 += $1 }
+        }
+        #expect(numbers.sorted() == Array(1...200))
+        // A device that inserts the same record in two scopes at once has one id for it.
+        let name = TemporaryName(principal: "ada", client: "device-1", entity: "task", id: "tmp_1")
+        let ids = try await withThrowingTaskGroup(of: RecordID.self) { group in
+            for index in 0..<8 {
+                let (node, scope) = (nodes[index % 2], Scope(stringLiteral: "s:\(index)"))
+                group.addTask {
+                    try await node.write(scope) { writer in
+                        if let id = try writer.id(for: name) { return id }
+                        let id = RecordID(stringLiteral: "made-\(index)")
+                        try writer.store(id, for: name, at: 1)
+                        return id
+                    }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(Set(ids).count == 1)
+    }
+
+    @Test("Transactions that wait for each other are all done in the end", .timeLimit(.minutes(1)))
+    func deadlocks() async throws {
+        let bench = try PostgresBench()
+        let nodes = [try bench.node(), try bench.node()]
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for index in 0..<6 {
+                let (node, scope) = (nodes[index % 2], Scope(stringLiteral: "s:\(index)"))
+                let entities = index % 2 == 0 ? ["task", "note"] : ["note", "task"]
+                group.addTask {
+                    try await node.write(scope) { writer in
+                        for entity in entities {
+                            let number = try writer.lastNumber(of: entity)
+                            Thread.sleep(forTimeInterval: 0.05)
+                            try writer.setLastNumber(number + 1, of: entity)
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let last = try await nodes[0].read("s") { [try $0.lastNumber(of: "task"), try $0.lastNumber(of: "note")] }
+        #expect(last == [6, 6])
+    }
+
+    @Test("A node that stops in a transaction does not hold up the others for long", .timeLimit(.minutes(1)))
+    func stalled() async throws {
+        let bench = try PostgresBench()
+        let (slow, quick) = (try bench.node { $0.idleTimeout = .milliseconds(300) }, try bench.node())
+        let runs = Mutex(0)
+        let stalled = Task { [runs = Shared(runs)] in
+            try await slow.write("s") { writer in
+                let version = try writer.append(.event("slow"), at: 1)
+                _ = try writer.newest(entity: "audit", record: "slow")
+                if runs.count() == 1 { Thread.sleep(forTimeInterval: 2) }
+                return version
+            }
+        }
+        try await Task.sleep(for: .milliseconds(200))
+        let start = ContinuousClock.now
+        #expect(try await quick.write("s") { try $0.append(.event("quick"), at: 1) } == 1)
+        #expect(ContinuousClock.now - start < .milliseconds(1500))
+        #expect(try await stalled.value == 2)
+        #expect(try await bench.gapless("s", in: quick).map(\.record) == ["quick", "slow"])
+    }
+
+    @Test("With fewer connections than workers everything is done", .timeLimit(.minutes(1)))
+    func fewConnections() async throws {
+        let bench = try PostgresBench()
+        try bench.cluster.psql("CREATE ROLE \(bench.schema) LOGIN CONNECTION LIMIT 2")
+        try bench.cluster.psql("CREATE SCHEMA \(bench.schema) AUTHORIZATION \(bench.schema)")
+        let node = try bench.node(user: bench.schema) { ($0.writers, $0.readers) = (6, 0) }
+        // One connection of the two at most can be a reader's.
+        _ = try await node.ageClock()
+        let versions = try await withThrowingTaskGroup(of: Version.self) { group in
+            for index in 0..<60 {
+                group.addTask {
+                    try await node.write(Scope(stringLiteral: "s:\(index % 10)")) { try $0.append(.event("e"), at: 1) }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(versions.count == 60)
+    }
+}
+
+/// How often something ran.
+final class Shared: Sendable {
+    private let runs: Mutex<Int>
+
+    init(_ runs: consuming Mutex<Int>) { self.runs = runs }
+
+    func count() -> Int {
+        runs.withLock { runs in
+            runs += 1
+            return runs
+        }
+    }
+}
