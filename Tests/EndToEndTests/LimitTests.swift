@@ -25,10 +25,10 @@
         private func isEnded(_ start: String, then more: String) async throws -> Bool {
             try await LiveServer.run(in: folder, serverLimits: quick()) { server in
                 let socket = try Socket(port: server.port)
-                socket.write(start)
+                try await socket.write(start)
                 for _ in 0..<300 {
                     try await Task.sleep(for: .milliseconds(100))
-                    if !more.isEmpty { socket.write(more) }
+                    if !more.isEmpty { try await socket.write(more) }
                     if socket.isClosed { return true }
                 }
                 return false
@@ -59,8 +59,8 @@
             try await LiveServer.run(in: folder) { server in
                 let many = (0..<200).map { "X-\($0): y\r\n" }.joined()
                 let socket = try Socket(port: server.port)
-                socket.write("GET /health HTTP/1.1\r\nHost: x\r\n\(many)\r\n")
-                #expect(socket.read().hasPrefix("HTTP/1.1 400"))
+                try await socket.write("GET /health HTTP/1.1\r\nHost: x\r\n\(many)\r\n")
+                #expect(try await socket.read().hasPrefix("HTTP/1.1 400"))
             }
         }
 
@@ -77,12 +77,12 @@
             try await LiveServer.run(in: folder, serverLimits: few()) { server in
                 let open = try (0..<2).map { _ in try Socket(port: server.port) }
                 for socket in open {
-                    socket.write(Self.health)
-                    #expect(socket.read().hasPrefix("HTTP/1.1 200"))
+                    try await socket.write(Self.health)
+                    #expect(try await socket.read().hasPrefix("HTTP/1.1 200"))
                 }
                 let third = try Socket(port: server.port)
-                third.write(Self.health)
-                #expect(third.read().hasPrefix("HTTP/1.1 200"))
+                try await third.write(Self.health)
+                #expect(try await third.read().hasPrefix("HTTP/1.1 200"))
                 #expect(try await open[0].isGone())
                 #expect(!open[1].isClosed)
             }
@@ -93,8 +93,8 @@
                 let silent = try (0..<40).map { _ in try Socket(port: server.port) }
                 for _ in 0..<3 {
                     let socket = try Socket(port: server.port)
-                    socket.write(Self.health)
-                    #expect(socket.read().hasPrefix("HTTP/1.1 200"))
+                    try await socket.write(Self.health)
+                    #expect(try await socket.read().hasPrefix("HTTP/1.1 200"))
                 }
                 withExtendedLifetime(silent) {}
             }
@@ -108,12 +108,12 @@
                 + "Content-Type: application/json\r\nContent-Length: 30\r\n\r\n{"
             try await LiveServer.run(in: folder, serverLimits: few()) { server in
                 let busy = try (0..<2).map { _ in try Socket(port: server.port) }
-                for socket in busy { socket.write(half) }
+                for socket in busy { try await socket.write(half) }
                 try await Task.sleep(for: .milliseconds(300))
                 for _ in 0..<2 {
                     let third = try Socket(port: server.port)
-                    third.write(Self.health)
-                    #expect(third.read().hasPrefix("HTTP/1.1 200"))
+                    try await third.write(Self.health)
+                    #expect(try await third.read().hasPrefix("HTTP/1.1 200"))
                     #expect(try await third.isGone())
                 }
                 #expect(busy.allSatisfy { !$0.isClosed })
@@ -125,9 +125,9 @@
             limits.firstRequestTimeout = .milliseconds(300)
             try await LiveServer.run(in: folder, serverLimits: limits) { server in
                 let (silent, served) = (try Socket(port: server.port), try Socket(port: server.port))
-                silent.write("GET /health HTTP/1.1\r\n")
-                served.write(Self.health)
-                #expect(served.read().hasPrefix("HTTP/1.1 200"))
+                try await silent.write("GET /health HTTP/1.1\r\n")
+                try await served.write(Self.health)
+                #expect(try await served.read().hasPrefix("HTTP/1.1 200"))
                 #expect(try await silent.isGone())
                 #expect(!served.isClosed, "the next request has more time")
             }
@@ -142,8 +142,8 @@
         func notUnderstood(start: String, filling: Int, end: String) async throws {
             try await LiveServer.run(in: folder) { server in
                 let socket = try Socket(port: server.port)
-                socket.write(start + String(repeating: "a", count: filling) + end)
-                let answer = socket.read()
+                try await socket.write(start + String(repeating: "a", count: filling) + end)
+                let answer = try await socket.read()
                 #expect(answer.hasPrefix("HTTP/1.1 400"))
                 #expect(answer.contains("application/problem+json") && answer.contains("\"malformed_request\""))
                 #expect(answer.contains("Tidemark-Protocol: 1"))
@@ -151,10 +151,10 @@
             }
         }
 
-        private func asksForMuch(_ server: LiveServer, _ token: String) throws -> Socket {
+        private func asksForMuch(_ server: LiveServer, _ token: String) async throws -> Socket {
             let socket = try Socket(port: server.port, receiveBuffer: 4096)
             let page = "GET /sync/changes?scope=w HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(token)\r\n\r\n"
-            for _ in 0..<20 { socket.write(page) }
+            for _ in 0..<20 { try await socket.write(page) }
             return socket
         }
 
@@ -173,7 +173,7 @@
             let token = try await LiveServer.token()
             try await LiveServer.run(in: folder, serverLimits: limits) { server in
                 try await fill(server, token)
-                let deaf = try asksForMuch(server, token)
+                let deaf = try await asksForMuch(server, token)
                 #expect(try await deaf.isGone(readingNothing: true))
             }
         }
@@ -185,7 +185,8 @@
             let token = try await LiveServer.token()
             try await LiveServer.run(in: folder, serverLimits: limits) { server in
                 try await fill(server, token)
-                let deaf = try (0..<6).map { _ in try asksForMuch(server, token) }
+                var deaf: [Socket] = []
+                for _ in 0..<6 { deaf.append(try await asksForMuch(server, token)) }
                 var rest = deaf
                 for _ in 0..<600 where rest.count > 2 {
                     rest.removeAll { $0.refuses }
@@ -222,8 +223,17 @@
 
         deinit { close(descriptor) }
 
-        func write(_ text: String) {
-            _ = text.withCString { send(descriptor, $0, strlen($0), Int32(MSG_NOSIGNAL)) }
+        /// Waits as a task does, not as a thread: the server is in this process, and needs the threads of tasks.
+        func write(_ text: String) async throws {
+            var rest = Array(text.utf8)[...]
+            for _ in 0..<1000 where !rest.isEmpty {
+                let sent = rest.withUnsafeBytes {
+                    send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+                }
+                if sent < 0, errno != EAGAIN { return }
+                rest = rest.dropFirst(max(0, sent))
+                if !rest.isEmpty { try await Task.sleep(for: .milliseconds(10)) }
+            }
         }
 
         /// Whether the other side has ended the connection, as far as this one can tell without waiting.
@@ -252,12 +262,15 @@
         }
 
         /// What comes within a few seconds, up to a few kilobytes.
-        func read(within seconds: Int = 5) -> String {
-            var time = timeval(tv_sec: seconds, tv_usec: 0)
-            setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
+        func read() async throws -> String {
             var buffer = [UInt8](repeating: 0, count: 4096)
-            let count = recv(descriptor, &buffer, buffer.count, 0)
-            return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+            for _ in 0..<1000 {
+                let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+                if count >= 0 { return String(decoding: buffer.prefix(count), as: UTF8.self) }
+                guard errno == EAGAIN else { break }
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            return ""
         }
     }
 #endif
