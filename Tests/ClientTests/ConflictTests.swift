@@ -251,6 +251,23 @@ struct ConflictTests {
         }
     }
 
+    @Test(
+        "Manual: a decision for this device leaves alone what was edited or deleted here since",
+        arguments: [("UPDATE note SET title = 'later'", "later" as Value?), ("DELETE FROM note", nil)])
+    func decidedLate(since: String, stands: Value?) async throws {
+        let pair = try await Pair(.state("note", conflict: .manual))
+        try await clash(pair)
+        let engine = try pair.here.engine()
+        try await engine.syncNow()
+        let conflict = try #require(try await engine.conflicts().first { $0.isOpen })
+        try await pair.here.sql(since)
+        try await engine.resolve(conflict, with: .keepMine)
+        #expect(try await pair.here.count("note") == (stands == nil ? 0 : 1))
+        #expect(try await engine.conflicts().first { $0.id == conflict.id }?["title"]?.result == stands)
+        try await engine.syncNow()
+        #expect(try await pair.titles() == (stands == nil ? [] : ["later"]))
+    }
+
     @Test("Manual: what was typed on top of an edit that waits is judged as made on the same row")
     func editedOnTop() async throws {
         let pair = try await Pair(.state("note", conflict: .manual))

@@ -45,22 +45,14 @@ struct Rewriting {
             .execute(key + row.map { Cell($0.value) })
     }
 
-    /// Whether the record was deleted here, and the server has not heard of it.
-    func isDeletedHere() throws -> Bool {
+    /// What was edited here, by column, and the server has not taken; `nil` where the record was deleted here.
+    func edits() throws -> [String: Value]? {
         let table = RecordTable(shape)
-        guard let shadow = try table.shadow(db, key), shadow.state != .absent else { return false }
-        return try table.row(db, key) == nil
-    }
-
-    /// What was edited here and is not on its way yet, by column.
-    func edits() throws -> [String: Cell] {
-        let table = RecordTable(shape)
-        guard let shadow = try table.shadow(db, key), shadow.state != .absent, let row = try table.row(db, key) else {
-            return [:]
-        }
+        guard let shadow = try table.shadow(db, key), shadow.state != .absent else { return [:] }
+        guard let row = try table.row(db, key) else { return nil }
         // What was edited before its record was deleted elsewhere was made on the same cells.
         let edited = shape.data.indices.filter { row[$0] != shadow.cells[$0] }
-        return Dictionary(uniqueKeysWithValues: edited.map { (shape.data[$0].name, row[$0]) })
+        return Dictionary(uniqueKeysWithValues: edited.map { (shape.data[$0].name, row[$0].value) })
     }
 
     func delete() throws { try RecordTable(shape).deleteRow(db, key) }
@@ -71,12 +63,12 @@ extension Conflict {
     func settle(_ resolution: Resolution, _ db: Database, _ layout: Layout) throws {
         guard var conflict = try Conflicts.one(db, id) else { return }
         let rewriting = Rewriting(db, layout[conflict.entity], record: conflict.record)
+        // While it is open the row is theirs: what differs was edited here after the edit that met theirs.
+        let later = try rewriting.map { try $0.edits() } ?? [:]
         switch resolution {
         case .keepMine where conflict.isDelete: try rewriting?.delete()
         case .keepMine:
-            // While it is open the row is theirs: what differs was edited here after the edit that met theirs.
-            let later = try rewriting?.edits() ?? [:]
-            guard try rewriting?.isDeletedHere() != true else { break }
+            guard let later else { break }
             try rewriting?.put(conflict.values(\.mine).filter { later[$0.key] == nil }, whole: conflict.whole)
         // While it is open the row is theirs already, perhaps a newer one.
         case .takeTheirs where conflict.isOpen: break
@@ -84,7 +76,7 @@ extension Conflict {
         case .takeTheirs: try rewriting?.put(conflict.values(\.theirs), whole: nil)
         case .merge(let fields): try rewriting?.put(fields, whole: conflict.whole)
         }
-        conflict.note(resolution)
+        conflict.note(resolution, over: later)
         try Conflicts.settle(db, conflict)
     }
 
@@ -93,11 +85,11 @@ extension Conflict {
             fields.compactMap { field in field[keyPath: path].map { (field.name, $0) } }, uniquingKeysWith: { $1 })
     }
 
-    private mutating func note(_ resolution: Resolution) {
+    private mutating func note(_ resolution: Resolution, over later: [String: Value]?) {
         for index in fields.indices {
             let field = fields[index]
             switch resolution {
-            case .keepMine: fields[index].result = field.mine
+            case .keepMine: fields[index].result = later.flatMap { $0[field.name] ?? field.mine }
             case .takeTheirs: fields[index].result = field.theirs
             case .merge(let values): fields[index].result = values[field.name] ?? field.result ?? field.theirs
             }

@@ -52,9 +52,6 @@ struct ReturningNames {
         guard sealed != operation else { return }
         try Query(db, "UPDATE tidemark_operation SET resolved = ?2 WHERE id = ?1")
             .execute([.integer(entry.id), .blob(operation.sealedMembers())])
-        for name in Set(held) {
-            try Query(db, "INSERT OR IGNORE INTO tidemark_ref(entity, temporary, operation) VALUES (?1, ?2, ?3)")
-                .execute([.text(name.entity), .text(name.temporary.text), .integer(entry.id)])
-        }
+        try Outbox.note(db, held, in: entry.id)
     }
 }

@@ -38,7 +38,7 @@ extension Sealing {
         let own = Unsealed(table: table, key: key, id: id)
         if identity.isTemporary(table.shape.name, id.text) {
             (operation.tempID, operation.id) = (id, nil)
-        } else if try isReturning(table.shape.name, id) {
+        } else if try batch.isBringingBack && isReturning(table.shape.name, id) {
             names.missing = own.name
         }
         var leftOut: Set<String> = []
@@ -54,10 +54,10 @@ extension Sealing {
                     names.missing = names.missing ?? RecordName(entity: name.entity, record: name.temporary.text)
                 }
             }
-            if held.isEmpty, let parent = try returning(operation, reference) {
-                names.missing = names.missing ?? parent
+            guard !held.isEmpty else {
+                if batch.isBringingBack { names.missing = try names.missing ?? returning(operation, reference) }
+                continue
             }
-            guard !held.isEmpty else { continue }
             operation.references.append(reference)
             names.held += held
         }
@@ -90,7 +90,7 @@ extension Sealing {
     }
 
     private func isReturning(_ entity: String, _ id: RecordID) throws -> Bool {
-        try Outbox.isBringingBack(db, scope.scope) && !Outbox.names(db, being: entity, id).isEmpty
+        try !Outbox.names(db, being: entity, id).isEmpty
     }
 
     private enum Standing {
@@ -185,16 +185,17 @@ extension Sealing {
 }
 
 extension Outbox {
-    /// Remembers whom the operation sealed last names, so that its meaning can be told when they have their ids.
-    static func note(_ db: Database, _ names: [HeldName]) throws {
+    /// Remembers whom an operation names, the one sealed last if none is given, so that its meaning can be told when
+    /// they have their ids.
+    static func note(_ db: Database, _ names: [HeldName], in operation: Int64? = nil) throws {
         for name in Set(names) {
             try Query(
                 db,
                 """
                 INSERT OR IGNORE INTO tidemark_ref(entity, temporary, operation)
-                VALUES (?1, ?2, (SELECT max(id) FROM tidemark_operation))
+                VALUES (?1, ?2, coalesce(?3, (SELECT max(id) FROM tidemark_operation)))
                 """
-            ).execute([.text(name.entity), .text(name.temporary.text)])
+            ).execute([.text(name.entity), .text(name.temporary.text), .optional(operation)])
         }
     }
 }

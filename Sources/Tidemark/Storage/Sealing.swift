@@ -24,6 +24,8 @@ struct Sealing {
         var dependence: Dependence
         /// `nil` where the server assigns no ids.
         let identity: Identity?
+        /// Whether records with ids of the server's are on their way back to it, and may get others.
+        let isBringingBack: Bool
         var hasWaiting: Bool
         /// The group that is being sealed.
         var group: String?
@@ -60,11 +62,13 @@ struct Sealing {
         let budget = operationLimit - entries.count
         let sealedBytes = entries.reduce(0) { $0 + $1.members.count }
         if budget > 0, sealedBytes < byteLimit {
+            let identity = try Identity(db, layout, declarations)
             var batch = Batch(
                 numbers: try LaneNumbers(db, lane: lane), hasOpen: !entries.isEmpty,
                 hasRefusals: try Outbox.hasLocalRefusals(db), hasAhead: try !Ahead.isEmpty(db, scope.scope),
                 dependence: try Dependence(db, layout, lane: lane, hasOpen: !entries.isEmpty),
-                identity: try Identity(db, layout, declarations), hasWaiting: try !Waiting.isEmpty(db))
+                identity: identity,
+                isBringingBack: try identity != nil && Outbox.isBringingBack(db, scope.scope), hasWaiting: try !Waiting.isEmpty(db))
             try seal(&batch, limit: budget, bytes: byteLimit - sealedBytes)
             try batch.numbers.store(db, scope: scope.scope)
             entries = try open()
