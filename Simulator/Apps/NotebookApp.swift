@@ -3,8 +3,8 @@ import Tidemark
 import TidemarkServer
 package import TidemarkTesting
 
-/// Each table has another policy: notes with long texts merge field by field, decisions are the app's to make, the later
-/// edit of a mood stands, and a list that somebody has edited is not gone.
+/// Each table has another policy: notes with long texts merge field by field, decisions are the app's to make, the
+/// later edit of a mood stands, and a list that somebody has edited is not gone.
 package enum NotebookApp {
     package static var app: SimulatedApp {
         var app = SimulatedApp(

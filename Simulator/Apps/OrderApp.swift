@@ -59,8 +59,10 @@ package enum OrderApp {
             .init("Nothing refers to a temporary id") { db in
                 try Int.fetchOne(
                     db,
-                    sql:
-                        "SELECT (SELECT count(*) FROM customer WHERE id < 0) + count(*) FROM purchase WHERE customer < 0"
+                    sql: """
+                        SELECT (SELECT count(*) FROM customer WHERE id < 0) + count(*)
+                        FROM purchase WHERE customer < 0
+                        """
                 ) == 0
             }
         ]

@@ -39,9 +39,7 @@ struct ExploreCommand {
     private mutating func read(_ option: String, _ value: String) -> Bool {
         if option == "--app" {
             guard let app = SampleApps[value] else { return false }
-            let (states, depth) = (exploration.stateLimit, exploration.depthLimit)
-            exploration = Exploration(of: app)
-            (exploration.stateLimit, exploration.depthLimit) = (states, depth)
+            exploration.play(app)
             return true
         }
         if option == "--begin" {
@@ -74,8 +72,8 @@ struct ExploreCommand {
     private static func line(_ report: Exploration.Report) -> String {
         let seconds = report.duration / .seconds(1)
         return """
-            \(report.states) worlds that differ, \(report.transitions) ways between them, in \(report.walks) walks of at \
-            most \(report.longestWalk) steps; \(report.calms) times calm, at most for \(report.longestCalm); \
+            \(report.states) worlds that differ, \(report.transitions) ways between them, in \(report.walks) walks \
+            of at most \(report.longestWalk) steps; \(report.calms) times calm, at most for \(report.longestCalm); \
             \(Int(seconds)) s, \(Int(Double(report.states) / seconds)) worlds and \
             \(Int(Double(report.transitions) / seconds)) ways a second
             """

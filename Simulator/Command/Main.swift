@@ -64,9 +64,10 @@ enum Main {
             } else {
                 let report = try await simulation.run(seeds: seeds)
                 let seconds = report.duration / .seconds(1)
+                let speed = Int(Double(report.worlds) / seconds)
                 print(
                     """
-                    \(name): \(report.worlds) worlds in \(Int(seconds)) s, \(Int(Double(report.worlds) / seconds)) a second; \
+                    \(name): \(report.worlds) worlds in \(Int(seconds)) s, \(speed) a second; \
                     \(report.events) events, longest calm \(report.longestCalm), trace \(report.trace)
                     """)
             }

@@ -21,7 +21,8 @@ public struct InProcessTransport: Transport {
         self.authorize = authorize
     }
 
-    /// Answers as the HTTP floor does, problems included. Throws nothing of its own.
+    /// Answers as the HTTP server does, problems included. What the engine throws beside them, and HTTP answers with
+    /// 500, is thrown.
     public func send(_ request: TransportRequest) async throws -> TransportResponse {
         do {
             return response(200, try await answer(request), "application/json", to: request)

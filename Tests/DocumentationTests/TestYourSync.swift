@@ -80,6 +80,11 @@ struct TestYourSync {
         invoices.rules = [mended]
         try await Simulation(of: invoices).play(found)
         // end snippet
+
+        var faulty = invoices
+        faulty.rules = [faultyRule]
+        let simulation = Simulation(of: faulty)
+        await #expect(throws: Simulation.Failure.self) { try await simulation.play(found) }
     }
 
     @Test("the planted bug of a rule is found, in a script that people can read")

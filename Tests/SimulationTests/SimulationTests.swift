@@ -36,4 +36,24 @@ struct SimulationTests {
         #expect(failure.script.count == 1, "\(failure.script)")
         await #expect(throws: Simulation.Failure.self) { try await simulation.play(failure.script) }
     }
+
+    @Test("an act that cannot be done fails its world, also in a group", arguments: [true, false])
+    func brokenAct(isGroup: Bool) async throws {
+        var app = try #require(SampleApps["card"])
+        app.acts = [.init("err", isGroup: isGroup) { db, _ in try db.execute(sql: "UPDATE nowhere SET a = 1") }]
+        let simulation = Simulation(of: app)
+        let failure = try #require(
+            await #expect(throws: Simulation.Failure.self) { try await simulation.run(seeds: 1...3) })
+        #expect(failure.guarantee == "act")
+    }
+
+    @Test("a script whose act the app no longer has does not pass")
+    func goneAct() async throws {
+        let simulation = Simulation(of: try #require(SampleApps["card"]))
+        let script = try #require(
+            Simulation.Script("world seed 1 devices 1 users 1 page 1\n0 edit shuffle 0"))
+        let failure = try #require(
+            await #expect(throws: Simulation.Failure.self) { try await simulation.play(script) })
+        #expect(failure.guarantee == "script")
+    }
 }

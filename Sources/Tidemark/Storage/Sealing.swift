@@ -68,7 +68,8 @@ struct Sealing {
                 hasRefusals: try Outbox.hasLocalRefusals(db), hasAhead: try !Ahead.isEmpty(db, scope.scope),
                 dependence: try Dependence(db, layout, lane: lane, hasOpen: !entries.isEmpty),
                 identity: identity,
-                isBringingBack: try identity != nil && Outbox.isBringingBack(db, scope.scope), hasWaiting: try !Waiting.isEmpty(db))
+                isBringingBack: try identity != nil && Outbox.isBringingBack(db, scope.scope),
+                hasWaiting: try !Waiting.isEmpty(db))
             try seal(&batch, limit: budget, bytes: byteLimit - sealedBytes)
             try batch.numbers.store(db, scope: scope.scope)
             entries = try open()

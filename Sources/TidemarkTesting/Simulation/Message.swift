@@ -73,9 +73,18 @@ extension World {
         let isDown = server.takeFailure()
         Task(executorPreference: executor) {
             var answered = message
-            let response = isDown ? Self.unavailable : try? await transport.send(message.request)
-            answered.response = response ?? Self.broken
-            if let response, !isDown { self.oracle?.answered(message, response) }
+            if isDown {
+                answered.response = Self.unavailable
+            } else {
+                do {
+                    let response = try await transport.send(message.request)
+                    answered.response = response
+                    self.oracle?.answered(message, response)
+                } catch {
+                    self.oracle?.serverFailed(error)
+                    answered.response = Self.broken
+                }
+            }
             self.note("answer to \(message.device)", answered.response?.body ?? [])
             self.messages.append(answered)
         }
@@ -102,7 +111,7 @@ extension World {
     }
 
     private static let unavailable = problem(Problem(.unavailable, "The server is not ready."))
-    /// What a server says that has met an error of its own; no world may see it.
+    /// What a server says that has met an error of its own.
     private static let broken = problem(Problem(.internalError, "The server failed."))
 
     private static func problem(_ problem: Problem) -> TransportResponse {

@@ -11,16 +11,12 @@ final class SimulatedExecutor: TaskExecutor {
         jobs.withLock { $0.append(job) }
     }
 
-    /// Runs until every task waits for something outside; returns how many pieces there were.
+    /// Runs until every task waits for something outside.
     ///
     /// - Parameter choose: picks one of so many that could go on.
-    @discardableResult
-    func drain(_ choose: (Int) -> Int) -> Int {
-        var count = 0
+    func drain(_ choose: (Int) -> Int) {
         while let job = jobs.withLock({ $0.isEmpty ? nil : $0.remove(at: $0.count == 1 ? 0 : choose($0.count)) }) {
-            count += 1
             job.runSynchronously(on: asUnownedTaskExecutor())
         }
-        return count
     }
 }

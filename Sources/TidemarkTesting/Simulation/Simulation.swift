@@ -4,7 +4,7 @@ import Foundation
 /// messages are lost, repeated, cut and late, apps are killed, files and the server's store are put back to what they
 /// were, clocks are off. After each step the guarantees of sync are checked, and the app's own invariants.
 ///
-/// Time is virtual and chance comes from a seed: hundreds of worlds are played in a second, and a world that fails is
+/// Time is virtual and chance comes from a seed: dozens of worlds are played in a second, and a world that fails is
 /// played again by its seed, or by its ``Script``.
 ///
 /// ```swift
@@ -23,7 +23,13 @@ public struct Simulation: Sendable {
     public var workerCount = ProcessInfo.processInfo.activeProcessorCount
 
     /// Makes a simulation; nothing is played yet.
-    public init(of app: SimulatedApp) { self.app = app }
+    ///
+    /// - Parameter app: has at least one act, one table and one scope, and acts whose names have no blanks.
+    public init(of app: SimulatedApp) {
+        precondition(!app.acts.isEmpty && !app.tables.isEmpty && !app.scopes.isEmpty, "nothing to play")
+        precondition(!app.acts.contains { $0.name.isEmpty || $0.name.contains(" ") }, "an act's name is one word")
+        self.app = app
+    }
 
     /// What was played.
     public struct Report: Hashable, Sendable {
@@ -43,7 +49,9 @@ public struct Simulation: Sendable {
     public struct Failure: Error, Sendable, CustomStringConvertible {
         /// The seed that made the world; `nil` where a script was played.
         public var seed: UInt64?
-        /// What did not hold, in a word: a guarantee's number as in Architecture.md (`I4`), or `invariant`.
+        /// What did not hold, in a word: `invariant` for one of the app's, `act` for an act that the file refused,
+        /// `script` for a script that names none of the app's acts; else one of Tidemark's own guarantees (`I4`;
+        /// Documentation/Architecture.md and Reliability.md) or checks, which is a bug of ours.
         public var guarantee: String
         /// What did not hold, and where.
         public var reason: String
@@ -55,7 +63,7 @@ public struct Simulation: Sendable {
             """
             \(reason)
             \(seed.map { "It is seed \($0), shortened to" } ?? "It is") \(script.count) steps. \
-            Simulation.play(_:) plays them again:
+            Simulation.play(_:) plays them again, and trace(of:) tells what happens:
             \(script)
             """
         }
@@ -64,7 +72,8 @@ public struct Simulation: Sendable {
     /// Plays one world for each seed.
     ///
     /// - Parameter seeds: a world follows from its seed, the app and ``stepCount``.
-    /// - Throws: the ``Failure`` of the lowest seed that was found to fail, with its shortened script.
+    /// - Throws: the ``Failure`` of the lowest seed that was found to fail, with its shortened script; what the app's
+    ///   `migrate` throws, or ``SyncError`` where its tables cannot be synced.
     @discardableResult
     public func run(seeds: ClosedRange<UInt64>) async throws -> Report {
         let start = ContinuousClock().now
@@ -100,8 +109,9 @@ public struct Simulation: Sendable {
         try await Worker(simulation: self, laboratory: Laboratory(app: app)).play(script)
     }
 
-    /// What happens in a script's world, line by line, with the messages.
-    package func trace(of script: Script) async throws -> [String] {
+    /// What happens in a script's world, line by line, with the messages: for one who wants to see why it fails. It does
+    /// not throw for what fails; the last line says it.
+    public func trace(of script: Script) async throws -> [String] {
         try await Worker(simulation: self, laboratory: Laboratory(app: app)).trace(script)
     }
 

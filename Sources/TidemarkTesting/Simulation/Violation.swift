@@ -1,6 +1,6 @@
 /// Something that must never be.
 struct Violation: Error, Hashable, CustomStringConvertible {
-    /// Which guarantee it breaks (ARCHITECTURE.md 5), or what other check.
+    /// Which guarantee it breaks (Documentation/Architecture.md), or what other check.
     var guarantee: String
     /// What is wrong, where.
     var text: String

@@ -69,21 +69,29 @@ extension World {
 
     private func work<Result>(_ body: @escaping @Sendable (SyncServer) async throws -> Result) {
         let engine = server.engine
-        Task(executorPreference: executor) { _ = try? await body(engine) }
+        Task(executorPreference: executor) {
+            do { _ = try await body(engine) } catch { self.oracle?.serverFailed(error) }
+        }
         settle()
     }
 
     private func edit(_ device: SimulatedDevice, _ name: String, _ choice: UInt64) throws {
-        guard let process = device.process, process.isAlive, let act = app.acts.first(where: { $0.name == name })
-        else { return }
+        guard let act = app.acts.first(where: { $0.name == name }) else {
+            throw Violation("script", "the app has no act \(name)")
+        }
+        guard let process = device.process, process.isAlive else { return }
         serial += 1
         var choices = Choices(seed: choice, serial: serial, device: device.number)
         if act.isGroup, let engine = process.engine {
             let (drawn, number) = (choices, device.number)
             process.start {
-                _ = try? await engine.atomically { db in
-                    var choices = drawn
-                    try act.perform(db, &choices)
+                do {
+                    try await engine.atomically { db in
+                        var choices = drawn
+                        try act.perform(db, &choices)
+                    }
+                } catch {
+                    if !Self.isForgiven(error) { self.oracle?.check { throw Violation("act", "\(name): \(error)") } }
                 }
                 self.oracle?.acted(on: number)
             }
@@ -93,9 +101,17 @@ extension World {
             try Surroundings.$current.withValue(process) {
                 try device.file.queue.write { db in try act.perform(db, &choices) }
             }
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {}
+        } catch {
+            guard Self.isForgiven(error) else { throw Violation("act", "\(name): \(error)") }
+        }
         oracle?.acted(on: device.number)
         settle()
+    }
+
+    /// What the schema refuses, and what a killed app leaves.
+    private static func isForgiven(_ error: any Error) -> Bool {
+        if let error = error as? DatabaseError { return error.resultCode == .SQLITE_CONSTRAINT }
+        return error is SimulatedProcess.Killed || error is CancellationError || error is SyncError
     }
 
     private func restore(_ device: SimulatedDevice) throws {

@@ -39,6 +39,13 @@ package struct Exploration: Sendable {
         set { simulation.workerCount = newValue }
     }
 
+    /// Plays another app, with all else as it is.
+    package mutating func play(_ app: SimulatedApp) {
+        let workerCount = workerCount
+        simulation = Simulation(of: app)
+        self.workerCount = workerCount
+    }
+
     /// Begins where a script ends.
     package mutating func begin(with script: Simulation.Script) { (plan, prelude) = (script.plan, script.steps) }
 

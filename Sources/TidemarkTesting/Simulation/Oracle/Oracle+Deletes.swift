@@ -8,7 +8,7 @@ import TidemarkWire
 /// come back by itself.
 struct OracleDeletes {
     private var insertCounts: [OracleKey: Int] = [:]
-    private(set) var deleted: Set<OracleKey> = []
+    private var deleted: Set<OracleKey> = []
 
     mutating func note(_ key: OracleKey, wasThere: Bool, isThere: Bool) {
         if !wasThere, isThere { insertCounts[key, default: 0] += 1 }
@@ -23,9 +23,9 @@ struct OracleDeletes {
 extension Oracle {
     /// At the end. A delete that did not take effect is in a list of the device where it was made.
     func checkDeletes() throws {
-        guard !world.hasLostDevices, names.isEmpty, scopes.values.allSatisfy({ $0.newest == 0 }) else { return }
+        guard !world.hasLostDevices, scopes.values.allSatisfy({ $0.newest == 0 }) else { return }
         for key in deletes.final {
-            guard let table = tables[key.entity], !table.isRevivedByEdits, table.place == nil,
+            guard let table = tables[key.entity], !table.isRevivedByEdits, table.place == nil, !table.hasServerIDs,
                 let row = table.scopes.lazy.compactMap({ self.scopes[$0]?.current.newest(key) }).first,
                 try !world.devices.contains(where: { try isDeleteListed(key, $0) })
             else { continue }

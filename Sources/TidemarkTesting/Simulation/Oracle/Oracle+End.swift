@@ -52,10 +52,8 @@ extension Oracle {
                 throw Violation(
                     "I1", "device \(device): \(edit) came to no end, logged at \(write.logged?.version ?? -1)")
             }
-            for invariant in world.app.invariants + world.app.finalInvariants {
-                guard try !invariant.holds(db) else { continue }
-                throw Violation("invariant", "device \(device), at the end: \(invariant.name)")
-            }
+            try checkInvariants(
+                world.app.invariants + world.app.finalInvariants, db, "device \(device), at the end")
             // All devices choose alike among rows that contend for a value.
             guard sight.parked == devices[0].sight.parked else {
                 throw Violation(

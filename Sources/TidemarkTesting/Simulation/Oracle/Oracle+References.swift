@@ -1,7 +1,7 @@
 import TidemarkServer
 import TidemarkWire
 
-// References at the end: what the schema says of the children of a deleted parent has been done (ARCHITECTURE.md 7).
+// References at the end: what the schema says of the children of a deleted parent has been done.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension Oracle {
     /// Where foreign keys are not enforced, the app itself may leave them dangling. A restored server or device may

@@ -111,18 +111,29 @@ extension Oracle {
 
     // MARK: Answers
 
+    /// The server met an error of its own: nothing that a device sends may bring it to that.
+    func serverFailed(_ error: any Error) { check { throw Violation("server", "\(error)") } }
+
     /// The server has answered a request.
     func answered(_ message: Message, _ response: TransportResponse) {
         readLog()
         check {
+            guard response.status != 500 else { throw Violation("server", "it answers with an error of its own") }
             guard response.status == 200, message.request.path != "/sync/declarations" else { return }
             guard let scope = message.request.oracleScope else { return }
-            guard world.access(of: message.device, to: scope).level != .none else {
+            let level = world.access(of: message.device, to: scope).level
+            guard level != .none else {
                 throw Violation("I9", "device \(message.device) has no access to \(scope) and is answered")
             }
             guard let history = scopes[scope]?.current,
                 let answer = try? JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any]
             else { return }
+            let isWritten = (answer["results"] as? [[String: Any]] ?? []).contains { result in
+                ["applied", "merged"].contains(result["status"] as? String) && result["replayed"] == nil
+            }
+            guard !isWritten || level == .readWrite else {
+                throw Violation("I9", "device \(message.device) may only read \(scope), and has written")
+            }
             try checkVerdicts(message, answer, scope)
             for change in answer["changes"] as? [[String: Any]] ?? [] {
                 try checkChange(change, history, "answer to device \(message.device) for \(scope)")

@@ -177,9 +177,7 @@ extension Oracle {
         guard let base = operation?["baseVersion"] as? Int else { return hasLostNames }
         return scopes.values.contains { scope in
             // What another history had may have been deleted in it.
-            let floor = scope.newest == 0 ? Version(base) : 0
-            return scope.newest > 0
-                || scope.current.row(key, above: floor, where: { $0 == nil }) != nil
+            scope.newest > 0 || scope.current.row(key, above: Version(base), where: { $0 == nil }) != nil
         }
     }
 }

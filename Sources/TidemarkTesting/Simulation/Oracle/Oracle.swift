@@ -4,7 +4,7 @@ import TidemarkCore
 import TidemarkServer
 import TidemarkWire
 
-/// Watches a world and holds what it sees against the guarantees (ARCHITECTURE.md 5). It knows the devices' tables and
+/// Watches a world and holds what it sees against the guarantees (Documentation/Architecture.md). It knows the devices' tables and
 /// the server's log, and what apps wrote; of the engines' ways it knows nothing.
 ///
 /// What is checked where: the log and what is answered from it in `Oracle+Server`, the rows of devices in
@@ -107,9 +107,18 @@ final class Oracle {
         try checkRows(device)
         try checkWrites(device, db, since: former)
         try checkRefusals(device, db)
-        for invariant in world.app.invariants {
-            guard try !invariant.holds(db) else { continue }
-            throw Violation("invariant", "device \(device): \(invariant.name)")
+        try checkInvariants(world.app.invariants, db, "device \(device)")
+    }
+
+    /// One that cannot be asked does not hold.
+    func checkInvariants(_ invariants: [SimulatedApp.Invariant], _ db: Database, _ place: String) throws {
+        for invariant in invariants {
+            do {
+                guard try !invariant.holds(db) else { continue }
+                throw Violation("invariant", "\(place): \(invariant.name)")
+            } catch let error as DatabaseError {
+                throw Violation("invariant", "\(place): \(invariant.name): \(error)")
+            }
         }
     }
 

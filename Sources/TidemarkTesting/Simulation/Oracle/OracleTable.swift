@@ -27,6 +27,8 @@ struct OracleTable {
     let place: (index: Int, prefix: String)?
     /// Columns of which only what changed is sent.
     let patched: Set<String>
+    /// Whether the server makes its records' ids.
+    let hasServerIDs: Bool
     /// Whether an edit brings a deleted record back.
     let isRevivedByEdits: Bool
     /// What the schema does with rows whose parent is deleted.
@@ -56,6 +58,7 @@ struct OracleTable {
         let declared = app.entities.first { $0.name == table.name }
         authoritative = Set(declared?.serverFields ?? [])
         patched = Set(declared?.patch ?? [])
+        hasServerIDs = declared?.ids == .server
         isRevivedByEdits = declared?.deletes == .lose
         parents = try Row.fetchAll(db, sql: "PRAGMA foreign_key_list('\(table.name)')").compactMap { row in
             guard let index = data.firstIndex(of: row["from"]) else { return nil }
