@@ -109,8 +109,8 @@ public struct Simulation: Sendable {
         try await Worker(simulation: self, laboratory: Laboratory(app: app)).play(script)
     }
 
-    /// What happens in a script's world, line by line, with the messages: for one who wants to see why it fails. It does
-    /// not throw for what fails; the last line says it.
+    /// What happens in a script's world, line by line, with the messages: for one who wants to see why it fails. It
+    /// does not throw for what fails; the last line says it.
     public func trace(of script: Script) async throws -> [String] {
         try await Worker(simulation: self, laboratory: Laboratory(app: app)).trace(script)
     }

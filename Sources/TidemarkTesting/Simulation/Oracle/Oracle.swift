@@ -4,8 +4,8 @@ import TidemarkCore
 import TidemarkServer
 import TidemarkWire
 
-/// Watches a world and holds what it sees against the guarantees (Documentation/Architecture.md). It knows the devices' tables and
-/// the server's log, and what apps wrote; of the engines' ways it knows nothing.
+/// Watches a world and holds what it sees against the guarantees (Documentation/Architecture.md). It knows the devices'
+/// tables and the server's log, and what apps wrote; of the engines' ways it knows nothing.
 ///
 /// What is checked where: the log and what is answered from it in `Oracle+Server`, the rows of devices in
 /// `Oracle+Rows`, what became of each edit in `Oracle+Writes`, and in `Oracle+End` what must hold when the faults are
