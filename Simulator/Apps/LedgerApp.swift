@@ -13,26 +13,26 @@ package enum LedgerApp {
                 .init("transfer", isGroup: true) { db, choices in
                     let (amount, from) = (choices.pick(1..<10), choices.pick(0..<3))
                     for (sign, account) in [(-1, from), (1, from + 1)] {
-                        try db.execute(
-                            sql: "INSERT INTO entry VALUES (?, ?, ?, ?)",
-                            arguments: [
+                        try db.act(
+                            "INSERT INTO entry VALUES (?, ?, ?, ?)",
+                            [
                                 "\(choices.serial)\(sign < 0 ? "a" : "b")", choices.serial % 5, account, sign * amount,
                             ])
                     }
                 },
                 .init("correct", isGroup: true) { db, choices in
                     let (amount, transfer) = (choices.pick(1..<10), choices.pick(0..<5))
-                    try db.execute(
-                        sql: "UPDATE entry SET amount = CASE WHEN amount < 0 THEN -? ELSE ? END WHERE \(isWhole)",
-                        arguments: [amount, amount, transfer])
+                    try db.act(
+                        "UPDATE entry SET amount = CASE WHEN amount < 0 THEN -? ELSE ? END WHERE \(isWhole)",
+                        [amount, amount, transfer])
                 },
                 .init("annotate") { db, choices in
-                    try db.execute(
-                        sql: "INSERT INTO note SELECT ?, id, ? FROM entry ORDER BY rowid DESC LIMIT 1",
-                        arguments: ["\(choices.serial)n", "t\(choices.serial)"])
+                    try db.act(
+                        "INSERT INTO note SELECT ?, id, ? FROM entry ORDER BY rowid DESC LIMIT 1",
+                        ["\(choices.serial)n", "t\(choices.serial)"])
                 },
                 .init("cancel", isGroup: true) { db, choices in
-                    try db.execute(sql: "DELETE FROM entry WHERE \(isWhole)", arguments: [choices.pick(0..<5)])
+                    try db.act("DELETE FROM entry WHERE \(isWhole)", [choices.pick(0..<5)])
                 },
             ]
         ) { db in

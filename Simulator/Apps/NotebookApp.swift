@@ -36,22 +36,20 @@ package enum NotebookApp {
         [
             .init("addNote") { db, choices in
                 let lines = (0..<60).map { "Line \($0) of what was written as number \(choices.serial).\n" }
-                try db.execute(
-                    sql: "INSERT OR IGNORE INTO note VALUES (?, ?, ?, NULL)",
-                    arguments: [choices.pick(0..<3), "t\(choices.serial)", lines.joined()])
+                try db.act(
+                    "INSERT OR IGNORE INTO note VALUES (?, ?, ?, NULL)",
+                    [choices.pick(0..<3), "t\(choices.serial)", lines.joined()])
             },
             .init("titleNote") { db, choices in
-                try db.execute(
-                    sql: "UPDATE note SET title = ? WHERE id = ?",
-                    arguments: ["t\(choices.serial)", choices.pick(0..<3)])
+                try db.act("UPDATE note SET title = ? WHERE id = ?", ["t\(choices.serial)", choices.pick(0..<3)])
             },
             .init("writeNote") { db, choices in
-                try db.execute(
-                    sql: "UPDATE note SET body = replace(body, 'Line ' || ? || ' ', ?) WHERE id = ?",
-                    arguments: [choices.pick(0..<60), "Now \(choices.serial) Line 7 ", choices.pick(0..<3)])
+                try db.act(
+                    "UPDATE note SET body = replace(body, 'Line ' || ? || ' ', ?) WHERE id = ?",
+                    [choices.pick(0..<60), "Now \(choices.serial) Line 7 ", choices.pick(0..<3)])
             },
             .init("deleteNote") { db, choices in
-                try db.execute(sql: "DELETE FROM note WHERE id = ?", arguments: [choices.pick(0..<3)])
+                try db.act("DELETE FROM note WHERE id = ?", [choices.pick(0..<3)])
             },
         ]
     }
@@ -61,22 +59,20 @@ package enum NotebookApp {
         return tables.flatMap { table, first, second -> [SimulatedApp.Act] in
             [
                 .init("\(table)Add") { db, choices in
-                    try db.execute(
-                        sql: "INSERT OR IGNORE INTO \(table) VALUES (?, ?, ?)",
-                        arguments: [choices.pick(0..<2), "f\(choices.serial)", "s\(choices.serial)"])
+                    try db.act(
+                        "INSERT OR IGNORE INTO \(table) VALUES (?, ?, ?)",
+                        [choices.pick(0..<2), "f\(choices.serial)", "s\(choices.serial)"])
                 },
                 .init("\(table)First") { db, choices in
-                    try db.execute(
-                        sql: "UPDATE \(table) SET \(first) = ? WHERE id = ?",
-                        arguments: ["f\(choices.serial)", choices.pick(0..<2)])
+                    try db.act(
+                        "UPDATE \(table) SET \(first) = ? WHERE id = ?", ["f\(choices.serial)", choices.pick(0..<2)])
                 },
                 .init("\(table)Second") { db, choices in
-                    try db.execute(
-                        sql: "UPDATE \(table) SET \(second) = ? WHERE id = ?",
-                        arguments: ["s\(choices.serial)", choices.pick(0..<2)])
+                    try db.act(
+                        "UPDATE \(table) SET \(second) = ? WHERE id = ?", ["s\(choices.serial)", choices.pick(0..<2)])
                 },
                 .init("\(table)Delete") { db, choices in
-                    try db.execute(sql: "DELETE FROM \(table) WHERE id = ?", arguments: [choices.pick(0..<2)])
+                    try db.act("DELETE FROM \(table) WHERE id = ?", [choices.pick(0..<2)])
                 },
             ]
         }

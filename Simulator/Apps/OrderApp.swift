@@ -10,40 +10,38 @@ package enum OrderApp {
             tables: [.table("customer", ids: .server), .table("purchase")], scopes: ["shop:1"],
             acts: [
                 .init("addCustomer") { db, choices in
-                    try db.execute(
-                        sql: "INSERT INTO customer VALUES (?, ?)",
-                        arguments: [TemporaryID.integer(), "c\(choices.serial)"])
+                    try db.act("INSERT INTO customer VALUES (?, ?)", [TemporaryID.integer(), "c\(choices.serial)"])
                 },
                 .init("renameCustomer") { db, choices in
-                    try db.execute(
-                        sql: "UPDATE customer SET name = ? WHERE id = \(customer)",
-                        arguments: ["c\(choices.serial)", choices.pick(0..<3)])
+                    try db.act(
+                        "UPDATE customer SET name = ? WHERE id = \(customer)",
+                        ["c\(choices.serial)", choices.pick(0..<3)])
                 },
                 .init("deleteCustomer") { db, choices in
                     let place = choices.pick(0..<3)
                     // Not every world enforces foreign keys.
-                    try db.execute(sql: "DELETE FROM purchase WHERE customer = \(customer)", arguments: [place])
-                    try db.execute(sql: "DELETE FROM customer WHERE id = \(customer)", arguments: [place])
+                    try db.act("DELETE FROM purchase WHERE customer = \(customer)", [place])
+                    try db.act("DELETE FROM customer WHERE id = \(customer)", [place])
                 },
                 .init("order") { db, choices in
-                    try db.execute(
-                        sql: "INSERT OR IGNORE INTO purchase VALUES (?, \(customer), ?)",
-                        arguments: ["o\(choices.pick(0..<5))", choices.pick(0..<3), "w\(choices.serial)"])
+                    try db.act(
+                        "INSERT OR IGNORE INTO purchase VALUES (?, \(customer), ?)",
+                        ["o\(choices.pick(0..<5))", choices.pick(0..<3), "w\(choices.serial)"])
                 },
                 .init("orderAtOnce") { db, choices in
                     let id = TemporaryID.integer()
-                    try db.execute(sql: "INSERT INTO customer VALUES (?, ?)", arguments: [id, "c\(choices.serial)"])
-                    try db.execute(
-                        sql: "INSERT OR IGNORE INTO purchase VALUES (?, ?, ?)",
-                        arguments: ["o\(choices.pick(0..<5))", id, "w\(choices.serial)"])
+                    try db.act("INSERT INTO customer VALUES (?, ?)", [id, "c\(choices.serial)"])
+                    try db.act(
+                        "INSERT OR IGNORE INTO purchase VALUES (?, ?, ?)",
+                        ["o\(choices.pick(0..<5))", id, "w\(choices.serial)"])
                 },
                 .init("reassign") { db, choices in
-                    try db.execute(
-                        sql: "UPDATE purchase SET customer = \(customer) WHERE id = ?",
-                        arguments: [choices.pick(0..<3), "o\(choices.pick(0..<5))"])
+                    try db.act(
+                        "UPDATE purchase SET customer = \(customer) WHERE id = ?",
+                        [choices.pick(0..<3), "o\(choices.pick(0..<5))"])
                 },
                 .init("cancel") { db, choices in
-                    try db.execute(sql: "DELETE FROM purchase WHERE id = ?", arguments: ["o\(choices.pick(0..<5))"])
+                    try db.act("DELETE FROM purchase WHERE id = ?", ["o\(choices.pick(0..<5))"])
                 },
             ]
         ) { db in

@@ -14,40 +14,36 @@ package enum ShelfApp {
             scopes: ["shelf:a", "shelf:b"],
             acts: [
                 .init("addBox") { db, choices in
-                    try db.execute(
-                        sql: "INSERT INTO box VALUES (?, ?, ?)",
-                        arguments: ["b\(choices.pick(0..<4))", choices.pick(["a", "b"]), "n\(choices.serial)"])
+                    try db.act(
+                        "INSERT INTO box VALUES (?, ?, ?)",
+                        ["b\(choices.pick(0..<4))", choices.pick(["a", "b"]), "n\(choices.serial)"])
                 },
                 .init("labelBox") { db, choices in
-                    try db.execute(
-                        sql: "UPDATE box SET label = ? WHERE id = ?",
-                        arguments: ["n\(choices.serial)", "b\(choices.pick(0..<4))"])
+                    try db.act(
+                        "UPDATE box SET label = ? WHERE id = ?", ["n\(choices.serial)", "b\(choices.pick(0..<4))"])
                 },
                 .init("moveBox") { db, choices in
                     let (box, shelf) = ("b\(choices.pick(0..<4))", choices.pick(["a", "b"]))
-                    try db.execute(sql: "UPDATE box SET shelf = ? WHERE id = ?", arguments: [shelf, box])
-                    try db.execute(sql: "UPDATE item SET shelf = ? WHERE box = ?", arguments: [shelf, box])
+                    try db.act("UPDATE box SET shelf = ? WHERE id = ?", [shelf, box])
+                    try db.act("UPDATE item SET shelf = ? WHERE box = ?", [shelf, box])
                 },
                 .init("deleteBox") { db, choices in
-                    try db.execute(sql: "DELETE FROM box WHERE id = ?", arguments: ["b\(choices.pick(0..<4))"])
+                    try db.act("DELETE FROM box WHERE id = ?", ["b\(choices.pick(0..<4))"])
                 },
                 .init("addItem") { db, choices in
-                    try db.execute(
-                        sql: "INSERT OR IGNORE INTO item SELECT ?, shelf, id, ? FROM box WHERE id = ?",
-                        arguments: [choices.pick(0..<5), "n\(choices.serial)", "b\(choices.pick(0..<4))"])
+                    try db.act(
+                        "INSERT OR IGNORE INTO item SELECT ?, shelf, id, ? FROM box WHERE id = ?",
+                        [choices.pick(0..<5), "n\(choices.serial)", "b\(choices.pick(0..<4))"])
                 },
                 .init("moveItem") { db, choices in
-                    try db.execute(
-                        sql: "UPDATE item SET shelf = ? WHERE id = ?",
-                        arguments: [choices.pick(["a", "b"]), choices.pick(0..<5)])
+                    try db.act(
+                        "UPDATE item SET shelf = ? WHERE id = ?", [choices.pick(["a", "b"]), choices.pick(0..<5)])
                 },
                 .init("renameItem") { db, choices in
-                    try db.execute(
-                        sql: "UPDATE item SET name = ? WHERE id = ?",
-                        arguments: ["n\(choices.serial)", choices.pick(0..<5)])
+                    try db.act("UPDATE item SET name = ? WHERE id = ?", ["n\(choices.serial)", choices.pick(0..<5)])
                 },
                 .init("deleteItem") { db, choices in
-                    try db.execute(sql: "DELETE FROM item WHERE id = ?", arguments: [choices.pick(0..<5)])
+                    try db.act("DELETE FROM item WHERE id = ?", [choices.pick(0..<5)])
                 },
             ]
         ) { db in

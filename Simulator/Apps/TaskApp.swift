@@ -9,47 +9,43 @@ package enum TaskApp {
             tables: [.table("project"), .table("task")], scopes: ["w:1"],
             acts: [
                 .init("addProject") { db, choices in
-                    try db.execute(
-                        sql: "INSERT INTO project VALUES (?, ?, ?)",
-                        arguments: ["p\(choices.pick(0..<3))", "n\(choices.serial)", "s\(choices.pick(0..<3))"])
+                    try db.act(
+                        "INSERT INTO project VALUES (?, ?, ?)",
+                        ["p\(choices.pick(0..<3))", "n\(choices.serial)", "s\(choices.pick(0..<3))"])
                 },
                 .init("replaceProject") { db, choices in
-                    try db.execute(
-                        sql: "INSERT OR REPLACE INTO project VALUES (?, ?, ?)",
-                        arguments: ["p\(choices.pick(0..<3))", "n\(choices.serial)", "s\(choices.pick(0..<3))"])
+                    try db.act(
+                        "INSERT OR REPLACE INTO project VALUES (?, ?, ?)",
+                        ["p\(choices.pick(0..<3))", "n\(choices.serial)", "s\(choices.pick(0..<3))"])
                 },
                 .init("renameProject") { db, choices in
-                    try db.execute(
-                        sql: "UPDATE project SET name = ? WHERE id = ?",
-                        arguments: ["n\(choices.serial)", "p\(choices.pick(0..<3))"])
+                    try db.act(
+                        "UPDATE project SET name = ? WHERE id = ?", ["n\(choices.serial)", "p\(choices.pick(0..<3))"])
                 },
                 .init("moveSlug") { db, choices in
-                    try db.execute(
-                        sql: "UPDATE OR REPLACE project SET slug = ? WHERE id = ?",
-                        arguments: ["s\(choices.pick(0..<3))", "p\(choices.pick(0..<3))"])
+                    try db.act(
+                        "UPDATE OR REPLACE project SET slug = ? WHERE id = ?",
+                        ["s\(choices.pick(0..<3))", "p\(choices.pick(0..<3))"])
                 },
                 .init("deleteProject") { db, choices in
-                    try db.execute(sql: "DELETE FROM project WHERE id = ?", arguments: ["p\(choices.pick(0..<3))"])
+                    try db.act("DELETE FROM project WHERE id = ?", ["p\(choices.pick(0..<3))"])
                 },
                 .init("writeTask") { db, choices in
-                    try db.execute(
-                        sql: """
-                            INSERT INTO task (id, project, title) VALUES (?, (SELECT id FROM project WHERE id = ?), ?)
-                            ON CONFLICT (id) DO UPDATE SET title = excluded.title
-                            """,
-                        arguments: [choices.pick(0..<5), "p\(choices.pick(0..<3))", "t\(choices.serial)"])
+                    try db.act(
+                        """
+                        INSERT INTO task (id, project, title) VALUES (?, (SELECT id FROM project WHERE id = ?), ?)
+                        ON CONFLICT (id) DO UPDATE SET title = excluded.title
+                        """, [choices.pick(0..<5), "p\(choices.pick(0..<3))", "t\(choices.serial)"])
                 },
                 .init("setBody") { db, choices in
-                    try db.execute(
-                        sql: "UPDATE task SET body = ? WHERE id = ?",
-                        arguments: ["b\(choices.serial)", choices.pick(0..<5)])
+                    try db.act("UPDATE task SET body = ? WHERE id = ?", ["b\(choices.serial)", choices.pick(0..<5)])
                 },
                 .init("deleteTask") { db, choices in
-                    try db.execute(sql: "DELETE FROM task WHERE id = ?", arguments: [choices.pick(0..<5)])
+                    try db.act("DELETE FROM task WHERE id = ?", [choices.pick(0..<5)])
                 },
                 .init("renumberTask") { db, choices in
                     let task = choices.pick(0..<5)
-                    try db.execute(sql: "UPDATE OR IGNORE task SET id = ? WHERE id = ?", arguments: [task + 1, task])
+                    try db.act("UPDATE OR IGNORE task SET id = ? WHERE id = ?", [task + 1, task])
                 },
             ]
         ) { db in

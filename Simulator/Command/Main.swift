@@ -8,12 +8,13 @@ enum Main {
     private static let usage = """
         Plays worlds of the sample apps in which everything goes wrong that can, and holds them against the guarantees.
 
-        usage: TidemarkSimulator [--app NAME] [--first SEED] [--count WORLDS] [--survey]
+        usage: TidemarkSimulator [--app NAME] [--first SEED] [--count WORLDS] [--steps STEPS] [--survey]
                TidemarkSimulator --app NAME --script FILE [--verbose]
 
           --app NAME      only this app: \(SampleApps.all.map(\.name).joined(separator: ", "))
           --first SEED    the first world (1)
           --count WORLDS  worlds of each app (1000)
+          --steps STEPS   of each world, before its troubles end (40)
           --survey        goes on after a failure, and says of each failing world in one line what is wrong
           --script FILE   plays one script, for example one that a failure has left
           --verbose       prints what happens in it
@@ -54,7 +55,8 @@ enum Main {
         }
         var isSound = true
         for (name, app) in options.apps {
-            let simulation = Simulation(of: app)
+            var simulation = Simulation(of: app)
+            simulation.stepCount = options.steps
             let seeds = options.first...(options.first + options.count - 1)
             if options.isSurvey {
                 let failures = try await simulation.survey(seeds: seeds)
@@ -80,6 +82,7 @@ private struct Options {
     var apps = SampleApps.all
     var first: UInt64 = 1
     var count: UInt64 = 1000
+    var steps = 40
     var isSurvey = false
     var isVerbose = false
     var script: Simulation.Script?
@@ -96,6 +99,7 @@ private struct Options {
                 continue
             case ("--app", let name?): apps = (SampleApps.all + SampleApps.small).filter { $0.name == name }
             case ("--first", let number?): first = UInt64(number) ?? 0
+            case ("--steps", let number?): steps = Int(number) ?? 0
             case ("--count", let number?): count = UInt64(number) ?? 0
             case ("--script", let path?):
                 script = (try? String(contentsOfFile: path, encoding: .utf8)).flatMap(Simulation.Script.init)
@@ -104,6 +108,6 @@ private struct Options {
             }
             words.removeFirst()
         }
-        return !apps.isEmpty && first > 0 && count > 0
+        return !apps.isEmpty && first > 0 && count > 0 && steps > 0
     }
 }
