@@ -21,7 +21,7 @@ package struct MutantScore {
     private typealias Place = Int
 
     /// Longer worlds than usual: each begins with the same work.
-    private static let stepCount = 80
+    private static let stepLimit = 80
 
     private let apps: [(name: String, simulation: Simulation)]
     /// Per thread a worker for each app.
@@ -33,7 +33,7 @@ package struct MutantScore {
     init(of apps: [(name: String, app: SimulatedApp)], worlds: Int) async throws {
         self.apps = apps.map { name, app in
             var simulation = Simulation(of: app)
-            simulation.stepCount = Self.stepCount
+            simulation.stepLimit = Self.stepLimit
             return (name, simulation)
         }
         var threads: [[Worker]] = []

@@ -14,7 +14,7 @@ enum Main {
           --app NAME      only this app: \(SampleApps.all.map(\.name).joined(separator: ", "))
           --first SEED    the first world (1)
           --count WORLDS  worlds of each app (1000)
-          --steps STEPS   of each world, before its troubles end (40)
+          --steps STEPS   of the longest worlds, before their troubles end (40)
           --survey        goes on after a failure, and says of each failing world in one line what is wrong
           --script FILE   plays one script, for example one that a failure has left
           --verbose       prints what happens in it
@@ -56,7 +56,7 @@ enum Main {
         var isSound = true
         for (name, app) in options.apps {
             var simulation = Simulation(of: app)
-            simulation.stepCount = options.steps
+            simulation.stepLimit = options.steps
             let seeds = options.first...(options.first + options.count - 1)
             if options.isSurvey {
                 let failures = try await simulation.survey(seeds: seeds)

@@ -11,7 +11,8 @@ import TidemarkServer
 final class Laboratory: @unchecked Sendable {
     let app: SimulatedApp
     private let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
-    private var files: [SimulatedFile] = []
+    /// To switch the keys of a connection has all its statements prepared again.
+    private var files: [Bool: [SimulatedFile]] = [:]
     /// A file with the app's schema and capture, and nothing else; it has no name among a user's devices yet.
     private let installed: Data
 
@@ -29,11 +30,11 @@ final class Laboratory: @unchecked Sendable {
         }
         installed = try file.contents()
         reader = try await file.queue.read { db in try FileReader(db) }
-        files = [file]
+        files = [true: [file]]
     }
 
     deinit {
-        for file in files { try? file.queue.close() }
+        for file in files.values.joined() { try? file.queue.close() }
         try? FileManager.default.removeItem(at: directory)
     }
 
@@ -41,10 +42,13 @@ final class Laboratory: @unchecked Sendable {
     let reader: FileReader
 
     /// The file of a device, as it is before the app's first start.
-    func file(_ number: Int) throws -> SimulatedFile {
+    func file(_ number: Int, hasForeignKeys: Bool) throws -> SimulatedFile {
+        var files = self.files[hasForeignKeys, default: []]
         while files.count <= number {
-            files.append(try SimulatedFile(at: directory.appending(path: "\(files.count).sqlite")))
+            let name = "\(files.count)\(hasForeignKeys ? "" : "-keyless").sqlite"
+            files.append(try SimulatedFile(at: directory.appending(path: name), hasForeignKeys: hasForeignKeys))
         }
+        self.files[hasForeignKeys] = files
         try files[number].replace(with: installed)
         return files[number]
     }

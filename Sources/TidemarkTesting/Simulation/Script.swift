@@ -47,7 +47,10 @@ extension Simulation {
 extension WorldPlan {
     var line: String {
         "world seed \(seed) devices \(deviceCount) users \(userCount) page \(page)"
-            + (shufflesTasks ? " shuffled" : "") + (hasWindow ? "" : " windowless") + (hasForeignKeys ? "" : " keyless")
+            + [
+                (shufflesTasks, " shuffled"), (!hasWindow, " windowless"), (!hasForeignKeys, " keyless"),
+                (isHurried, " hurried"), (!isVerified, " unverified"),
+            ].map { $0 ? $1 : "" }.joined()
     }
 
     init?(words: [String]) {
@@ -55,7 +58,9 @@ extension WorldPlan {
         self.init(seed: 1)
         (shufflesTasks, hasWindow) = (words.contains("shuffled"), !words.contains("windowless"))
         hasForeignKeys = !words.contains("keyless")
-        let words = words.dropFirst().filter { !["shuffled", "windowless", "keyless"].contains($0) }
+        (isHurried, isVerified) = (words.contains("hurried"), !words.contains("unverified"))
+        let flags = ["shuffled", "windowless", "keyless", "hurried", "unverified"]
+        let words = words.dropFirst().filter { !flags.contains($0) }
         guard words.count % 2 == 0 else { return nil }
         for index in stride(from: 0, to: words.count, by: 2) {
             guard let number = UInt64(words[index + 1]) else { return nil }

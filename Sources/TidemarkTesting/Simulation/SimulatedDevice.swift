@@ -14,8 +14,7 @@ final class SimulatedDevice {
 
     init(_ number: Int, in world: World) throws {
         self.number = number
-        file = try world.laboratory.file(number)
-        try file.enforceForeignKeys(world.plan.hasForeignKeys)
+        file = try world.laboratory.file(number, hasForeignKeys: world.plan.hasForeignKeys)
         file.clock = { [unowned world] in world.wallClock(of: number) }
     }
 }

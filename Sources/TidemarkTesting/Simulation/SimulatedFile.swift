@@ -14,9 +14,10 @@ final class SimulatedFile: @unchecked Sendable {
     /// have come to since.
     private var changes: UInt32 = 0
 
-    init(at url: URL) throws {
+    init(at url: URL, hasForeignKeys: Bool = true) throws {
         self.url = url
         var configuration = Configuration()
+        configuration.foreignKeysEnabled = hasForeignKeys
         configuration.prepareDatabase { db in
             try db.execute(sql: "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY")
         }
@@ -27,15 +28,6 @@ final class SimulatedFile: @unchecked Sendable {
                     Double(clock()) / 86_400_000 + 2_440_587.5
                 })
         }
-    }
-
-    private var hasForeignKeys = true
-
-    /// Whether the connection enforces foreign keys from now on.
-    func enforceForeignKeys(_ isOn: Bool) throws {
-        guard isOn != hasForeignKeys else { return }
-        hasForeignKeys = isOn
-        try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA foreign_keys = \(isOn ? "ON" : "OFF")") }
     }
 
     /// The whole file, as a copy of it would be. Nobody may be writing.

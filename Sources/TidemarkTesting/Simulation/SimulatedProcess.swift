@@ -46,6 +46,16 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
         }
     }
 
+    /// Somebody asks for a sync, and waits for it.
+    func sync() {
+        guard let engine else { return }
+        openSyncs += 1
+        start { [self] in
+            _ = try? await engine.syncNow()
+            openSyncs -= 1
+        }
+    }
+
     private func live() throws {
         guard isAlive else { throw Killed() }
     }

@@ -15,8 +15,8 @@ import Foundation
 public struct Simulation: Sendable {
     /// The app that is played.
     public let app: SimulatedApp
-    /// Steps of a world before the faults end.
-    public var stepCount = 40
+    /// Steps of the longest worlds before the faults end; most have a quarter of them.
+    public var stepLimit = 40
     /// How long devices may take to be in sync once the faults have ended (I12).
     public var calmLimit: Duration = .seconds(120)
     /// Threads that play worlds at once.
@@ -71,7 +71,7 @@ public struct Simulation: Sendable {
 
     /// Plays one world for each seed.
     ///
-    /// - Parameter seeds: a world follows from its seed, the app and ``stepCount``.
+    /// - Parameter seeds: a world follows from its seed, the app and ``stepLimit``.
     /// - Throws: the ``Failure`` of the lowest seed that was found to fail, with its shortened script; what the app's
     ///   `migrate` throws, or ``SyncError`` where its tables cannot be synced.
     @discardableResult
@@ -118,7 +118,7 @@ public struct Simulation: Sendable {
     /// The script that a seed makes.
     public func script(seed: UInt64) -> Script {
         var chooser = StepChooser(seed: seed, app: (app.acts.map(\.name), app.scopes.count))
-        let (plan, steps) = chooser.script(length: stepCount)
+        let (plan, steps) = chooser.script(limit: stepLimit)
         return Script(plan: plan, steps: steps)
     }
 }

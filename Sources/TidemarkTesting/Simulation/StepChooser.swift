@@ -29,7 +29,9 @@ struct StepChooser {
         plan.page = [1, 2, 2, 3, 50][number(5)]
         plan.shufflesTasks = chance(50)
         plan.hasWindow = chance(50)
-        plan.hasForeignKeys = chance(10)
+        plan.hasForeignKeys = chance(7)
+        plan.isHurried = chance(80)
+        plan.isVerified = chance(20)
         favourites = (0..<3).map { _ in generator.next() >> 40 }
         lossPercent = chance(60) ? 10 + number(40) : 0
         for kinds in Self.everyday + Self.troubles.filter({ _ in chance(35) }) {
@@ -58,9 +60,10 @@ struct StepChooser {
         }
     }
 
-    /// The world's plan and its steps.
-    mutating func script(length: Int) -> (plan: WorldPlan, steps: [Step]) {
-        (plan, (0..<length).map { _ in step() })
+    /// The world's plan and its steps: most worlds are short, since most of what goes wrong does so early.
+    mutating func script(limit: Int) -> (plan: WorldPlan, steps: [Step]) {
+        let length = max(1, [limit / 4, limit / 4, limit / 4, limit / 2, limit][number(5)])
+        return (plan, (0..<length).map { _ in step() })
     }
 
     private mutating func step() -> Step {

@@ -10,12 +10,7 @@ extension World {
         switch step {
         case .edit(let device, let act, let choice): try edit(devices[device % devices.count], act, choice)
         case .sync(let device):
-            guard let process = devices[device % devices.count].process, let engine = process.engine else { break }
-            process.openSyncs += 1
-            process.start {
-                _ = try? await engine.syncNow()
-                process.openSyncs -= 1
-            }
+            devices[device % devices.count].process?.sync()
         case .pass(let place, let fate): pass(place, fate)
         case .flow: flow()
         case .wait(let milliseconds): pass(milliseconds)

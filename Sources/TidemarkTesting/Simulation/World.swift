@@ -125,4 +125,8 @@ struct WorldPlan: Hashable, Sendable {
     /// Whether the app's connections enforce its foreign keys. Half of a world's time goes where they do: SQLite
     /// prepares every statement anew when enforcement is switched, as it is around each page.
     var hasForeignKeys = true
+    /// Whether people ask for a sync when the troubles end; else time has to bring it.
+    var isHurried = false
+    /// Whether the devices compare themselves with the server at the end, as an app may.
+    var isVerified = true
 }

@@ -56,7 +56,8 @@ extension Oracle {
             if devices.contains(where: { $0.scattered.contains(key) }) { continue }
             let cell = OracleCell(key: key, column: column, value: value)
             entered[cell, default: 0] += 1
-            guard entered[cell, default: 0] > allowed[cell, default: 0] else { continue }
+            let copies = scopes[scope]?.newest == 0 ? 0 : copied[cell, default: 0]
+            guard entered[cell, default: 0] > allowed[cell, default: 0] + copies else { continue }
             throw Violation(
                 "I8",
                 """

@@ -41,7 +41,9 @@ extension Oracle {
             for (index, column) in table.data.enumerated() where !table.authoritative.contains(column) {
                 let isWritten = cells[index] != former.rows[key]?[index]
                 guard isWritten || isMoved else { continue }
-                allowed[OracleCell(key: key, column: column, value: cells[index]), default: 0] += 1
+                let cell = OracleCell(key: key, column: column, value: cells[index])
+                allowed[cell, default: 0] += 1
+                devices[device].written.insert(cell)
                 guard isWritten else { continue }
                 devices[device].writes[key, default: [:]][column] = OracleDevice.Write(
                     serial: world.serial, value: cells[index], row: cells, after: heads)

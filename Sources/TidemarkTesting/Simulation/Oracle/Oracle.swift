@@ -34,6 +34,8 @@ final class Oracle {
     /// How often a value may come into a cell of the log, and how often it did.
     var allowed: [OracleCell: Int] = [:]
     var entered: [OracleCell: Int] = [:]
+    /// How often a value came to another file with a copy: each of the files may bring it back to a server that lost it.
+    var copied: [OracleCell: Int] = [:]
 
     init(of world: World) throws {
         self.world = world
@@ -151,6 +153,14 @@ final class Oracle {
                 allowed[OracleCell(key: key, column: column, value: write.value), default: 0] += 1
             }
         }
+        var values = known.written
+        for (key, cells) in known.sight.rows {
+            guard let table = tables[key.entity] else { continue }
+            for (column, value) in zip(table.data, cells) {
+                values.insert(OracleCell(key: key, column: column, value: value))
+            }
+        }
+        for value in values { copied[value, default: 0] += 1 }
     }
 }
 

@@ -41,6 +41,8 @@ struct OracleDevice {
     var bounds: [Scope: [OracleKey: Bound]] = [:]
     /// By record and column; a delete has none. What an act wrote and nobody has outdone yet.
     var writes: [OracleKey: [String: Write]] = [:]
+    /// All that acts ever wrote here: an outbox may still have it below what stands.
+    var written: Set<OracleCell> = []
     /// Records made here while a row of the server's with their id stood aside: nothing says what they were made on.
     var unfounded: Set<OracleKey> = []
     /// Records of which two scopes have a row each: one of them stands, and where it goes the other one comes up.
@@ -127,10 +129,12 @@ struct OracleListing {
         let statement = try db.cachedStatement(
             sql: """
                 SELECT EXISTS (SELECT 1 FROM tidemark_operation WHERE entity = ?1 AND record = ?2
-                    AND status IN ('rejected', 'conflict')
-                    AND (kind = 'delete') = ?4 AND instr(CAST(coalesce(content, members) AS TEXT), ?3))
-                  OR EXISTS (SELECT 1 FROM tidemark_conflict WHERE entity = ?1 AND record = ?2
-                    AND is_delete = ?4 AND instr(CAST(fields AS TEXT), ?3)),
+                    AND status IN ('rejected', 'conflict') AND (kind = 'delete') = ?4
+                    AND instr(CAST(coalesce(content, members) AS TEXT), ?5)
+                    AND instr(CAST(coalesce(content, members) AS TEXT), ?3))
+                  OR EXISTS (SELECT 1 FROM tidemark_conflict WHERE entity = ?1 AND record = ?2 AND is_delete = ?4
+                    AND (instr(CAST(fields AS TEXT), ?6) AND instr(CAST(fields AS TEXT), ?3)
+                      OR instr(CAST(whole AS TEXT), ?5 || ?7))),
                 EXISTS (SELECT 1 FROM tidemark_aside WHERE entity = ?1 AND record = ?2)
                   OR EXISTS (SELECT 1 FROM tidemark_held WHERE entity = ?1 AND record = ?2)
                   OR EXISTS (SELECT 1 FROM tidemark_wanted WHERE entity = ?1 AND record = ?2),
@@ -138,11 +142,17 @@ struct OracleListing {
                     AND (?4 OR kind = 'delete' OR instr(CAST(coalesce(content, members) AS TEXT), ?5)))
                 """)
         let name = column.isEmpty ? "" : "\"\(column)\":"
+        let value = write.value.map { $0 == .null ? "null" : $0.bare } ?? ""
         // Of a long text only what changed may be in the list.
-        let isPatched = table.patched.contains(column)
-        let needle = isPatched ? name : write.value.map { $0 == .null ? "null" : $0.bare } ?? ""
+        let needle = table.patched.contains(column) ? name : value
+        var inJSON = value
+        if case .text? = write.value { inJSON = "\"\(value)\"" }
         let row = try Row.fetchOne(
-            statement, arguments: [key.entity, key.record, needle, write.value == nil, name])
+            statement,
+            arguments: [
+                key.entity, key.record, needle, write.value == nil, name,
+                column.isEmpty ? "" : "\"field\":\"\(column)\"", inJSON,
+            ])
         (isListed, isKept, isOpen) = (row?[0] ?? false, row?[1] ?? false, row?[2] ?? false)
     }
 }
