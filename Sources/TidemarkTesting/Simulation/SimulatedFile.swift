@@ -19,7 +19,7 @@ final class SimulatedFile: @unchecked Sendable {
         var configuration = Configuration()
         configuration.foreignKeysEnabled = hasForeignKeys
         configuration.prepareDatabase { db in
-            try db.execute(sql: "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY")
+            try db.execute(sql: "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE")
         }
         queue = try DatabaseQueue(path: url.path, configuration: configuration)
         try queue.write { [unowned self] db in
@@ -42,9 +42,19 @@ final class SimulatedFile: @unchecked Sendable {
         for place in [24, 92] where contents.count >= 100 {
             withUnsafeBytes(of: changes.bigEndian) { contents.replaceSubrange(place..<place + 4, with: $0) }
         }
+        try lock("NORMAL")
         let handle = try FileHandle(forWritingTo: url)
         defer { try? handle.close() }
         try handle.write(contentsOf: contents)
         try handle.truncate(atOffset: UInt64(contents.count))
+        try lock("EXCLUSIVE")
+    }
+
+    /// While nobody else may use the file, SQLite asks the system for nothing that it knows.
+    private func lock(_ mode: String) throws {
+        try queue.writeWithoutTransaction { db in
+            _ = try String.fetchOne(db.cachedStatement(sql: "PRAGMA locking_mode = \(mode)"))
+            _ = try Int.fetchOne(db.cachedStatement(sql: "SELECT 1 FROM sqlite_master"))
+        }
     }
 }
