@@ -44,10 +44,8 @@ bench: setup ## Measures capture, transfer and the cost curve (ROWS=100000)
 torture: ## Kills, cuts, fills and starves real processes, and looks what is lost (SECONDS=60)
 	@Scripts/torture $(SECONDS)
 
-simulate: setup ## Plays worlds of five apps in which everything goes wrong (WORLDS=2000 of each)
-	TIDEMARK_STRICT=0 swift build --configuration release --product TidemarkSimulator \
-		--scratch-path .build-simulate $(SWIFT_BUILD_FLAGS)
-	.build-simulate/release/TidemarkSimulator --count $(or $(WORLDS),2000)
+simulate: setup ## Plays worlds of five apps in which everything goes wrong, on every core (WORLDS=10000)
+	@Scripts/simulate $(WORLDS)
 
 mutants: ## Plants bugs in a copy, one at a time, and fails if the simulator misses one of them
 	@Scripts/mutants

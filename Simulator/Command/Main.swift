@@ -8,13 +8,15 @@ enum Main {
     private static let usage = """
         Plays worlds of the sample apps in which everything goes wrong that can, and holds them against the guarantees.
 
-        usage: TidemarkSimulator [--app NAME] [--first SEED] [--count WORLDS] [--steps STEPS] [--survey]
+        usage: TidemarkSimulator [--app NAME] [--first SEED] [--count WORLDS] [--steps STEPS]
+                                 [--threads N] [--survey]
                TidemarkSimulator --app NAME --script FILE [--verbose]
 
           --app NAME      only this app: \(SampleApps.all.map(\.name).joined(separator: ", "))
           --first SEED    the first world (1)
           --count WORLDS  worlds of each app (1000)
           --steps STEPS   of the longest worlds, before their troubles end (40)
+          --threads N     that play worlds at once (one for each core)
           --survey        goes on after a failure, and says of each failing world in one line what is wrong
           --script FILE   plays one script, for example one that a failure has left
           --verbose       prints what happens in it
@@ -57,6 +59,7 @@ enum Main {
         for (name, app) in options.apps {
             var simulation = Simulation(of: app)
             simulation.stepLimit = options.steps
+            simulation.workerCount = options.threads ?? simulation.workerCount
             let seeds = options.first...(options.first + options.count - 1)
             if options.isSurvey {
                 let failures = try await simulation.survey(seeds: seeds)
@@ -83,6 +86,7 @@ private struct Options {
     var first: UInt64 = 1
     var count: UInt64 = 1000
     var steps = 40
+    var threads: Int?
     var isSurvey = false
     var isVerbose = false
     var script: Simulation.Script?
@@ -100,6 +104,7 @@ private struct Options {
             case ("--app", let name?): apps = (SampleApps.all + SampleApps.small).filter { $0.name == name }
             case ("--first", let number?): first = UInt64(number) ?? 0
             case ("--steps", let number?): steps = Int(number) ?? 0
+            case ("--threads", let number?): threads = Int(number) ?? 0
             case ("--count", let number?): count = UInt64(number) ?? 0
             case ("--script", let path?):
                 script = (try? String(contentsOfFile: path, encoding: .utf8)).flatMap(Simulation.Script.init)
@@ -108,6 +113,6 @@ private struct Options {
             }
             words.removeFirst()
         }
-        return !apps.isEmpty && first > 0 && count > 0 && steps > 0
+        return !apps.isEmpty && first > 0 && count > 0 && steps > 0 && threads != 0
     }
 }

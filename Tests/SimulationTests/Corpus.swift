@@ -10,6 +10,19 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
 
     static let all = [
         CorpusCase(
+            name: "who makes and deletes a row while its namesake waits off the table deletes only that row (I2)",
+            app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                1 edit replaceProject 1
+                0 edit addProject 0
+                0 edit moveSlug 7949118
+                flow
+                wait 31000
+                1 edit replaceProject 0
+                1 edit deleteProject 0
+                """),
+        CorpusCase(
             name: "a second loss of history in mid-recovery leaves no row of the first (I2, I4)", app: "task",
             script: """
                 world seed 1 devices 2 users 1 page 50

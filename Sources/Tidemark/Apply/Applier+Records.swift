@@ -11,7 +11,7 @@ extension Applier {
     ) throws {
         let shape = table.shape
         let operation = try Outbox.overlay(db, entity: shape.name, record: id.text, scope: scope.name)
-        let (current, isParked) = try visible(table, id, key)
+        let (current, isParked) = try visible(table, id, key, shadow)
         let edits = Edits(
             shape: shape, shadow: shadow, operation: operation, current: current, reserved: table.reserved)
         let base = self.base(of: shadow, ahead: ahead, in: table)
@@ -30,14 +30,16 @@ extension Applier {
         try redraw(table, id, key, truth, operation, edits, current: current, isParked: isParked)
     }
 
-    func visible(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws -> (cells: [Cell]?, isParked: Bool) {
+    func visible(
+        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], _ shadow: Shadow?
+    ) throws -> (cells: [Cell]?, isParked: Bool) {
         if let row = try table.records.row(db, key), try isHeldHere(table, key) {
             // Made here anew while its namesake was parked: what is on screen is what counts.
             try Parked.remove(db, table.shape.name, id.text, scope.name)
             return (row, false)
         }
         let parked = try Parked.cells(db, table.shape, id, scope.name)
-        return (parked, parked != nil)
+        return (shadow?.isGone == true ? nil : parked, parked != nil)
     }
 
     /// The version that an edit of the shadow's row was made on; 0: on none.
@@ -63,6 +65,8 @@ extension Applier {
         try put(
             table, id, key, from: current, isParked: isParked, to: new, version: truth.version, isPending: isPending)
         if isPending {
+            var truth = truth
+            truth.isGone = truth.isGone && new == nil
             try table.records.write(db, key, placed(truth, table.shape, key, new, isSent: operation != nil))
         } else {
             if try hasNotes.get() {
@@ -166,9 +170,10 @@ extension Applier {
         let shape = table.shape
         if try applyAside(verdict, entry, table, id, recordKey) { return }
         if try applyOrphan(verdict, entry, table, recordKey) { return }
-        let (current, isParked) = try visible(table, id, recordKey)
+        let found = try table.records.shadow(db, recordKey)
+        let (current, isParked) = try visible(table, id, recordKey, found)
         let shadow =
-            try table.records.shadow(db, recordKey)
+            found
             ?? Shadow(state: current == nil ? .absent : .known, cells: current ?? shape.data.map(\.defaultCell))
         let ahead = try Ahead.version(db, scope, shape.name, id.text) ?? -1
         let base = self.base(of: shadow, ahead: ahead, in: table)

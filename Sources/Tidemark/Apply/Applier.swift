@@ -231,7 +231,7 @@ final class Applier {
     func take(
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], version: Version, incoming: [Int: Cell]?
     ) throws {
-        let (current, isParked) = try visible(table, id, key)
+        let (current, isParked) = try visible(table, id, key, nil)
         var truth = Shadow(state: current == nil ? .absent : .known, cells: current ?? [])
         if let incoming { truth.take(incoming, version: version, shape: table.shape, current: current) }
         try put(
@@ -249,7 +249,7 @@ final class Applier {
         if let new, !isPending, table.shape.scope(ofKey: key, new) != scope {
             return try putAside(table, id, key, new, isOnScreen: current != nil && !isParked, version: version)
         }
-        guard new != current else { return }
+        guard new != current || isParked && new == nil else { return }
         guard let new else {
             if isParked { return try Parked.remove(db, table.shape.name, id.text, scope.name) }
             do { try table.records.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {

@@ -170,6 +170,7 @@ struct Contest {
         let shadow = try table.shadow(db, rival.key)
         let place = shape.scope(ofKey: rival.key, cells)?.name ?? ""
         try table.deleteRow(db, rival.key)
+        if shadow?.isGone == true { try table.parkEdits(db, rival.key) }
         // An edited row that was never sent is found again where its mark is.
         if let shadow, shape.isScopedByColumn, shadow.scope == nil { try table.setPlace(db, rival.key, place) }
         try Parked.put(

@@ -133,9 +133,10 @@ struct Healing {
                 try reopen(scope, entity, record)
                 continue
             }
-            let (current, isParked) = try applier.visible(table, id, key)
+            let known = try table.records.shadow(db, key)
+            let (current, isParked) = try applier.visible(table, id, key, known)
             let shadow =
-                try table.records.shadow(db, key)
+                known
                 ?? Shadow(
                     state: current == nil ? .absent : .known, cells: current ?? table.shape.data.map(\.defaultCell))
             let edits = Edits(

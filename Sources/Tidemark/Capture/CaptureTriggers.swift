@@ -91,10 +91,13 @@ struct CaptureTriggers {
     }
 
     /// The first mark keeps its place in the order; the shadow keeps the row from before the first edit.
-    private func keepFirst(place: String) -> String {
+    ///
+    /// - Parameter gone: whether the row is gone now, or may be.
+    private func keepFirst(place: String, gone: String) -> String {
         """
         ON CONFLICT(\(keyList)) DO UPDATE SET tidemark_mark = coalesce(tidemark_mark, excluded.tidemark_mark), \
-        tidemark_since = coalesce(tidemark_since, excluded.tidemark_since), tidemark_edited = excluded.tidemark_edited
+        tidemark_since = coalesce(tidemark_since, excluded.tidemark_since), tidemark_edited = excluded.tidemark_edited, \
+        tidemark_gone = \(gone)
         """ + (shape.isScopedByColumn ? ", tidemark_place = \(place)" : "")
     }
 
@@ -103,7 +106,7 @@ struct CaptureTriggers {
         return """
             INSERT INTO \(shape.shadowSQL)(\(keyList), \(markColumns)) \
             VALUES (\(key), 0, \(marks)\(scopes("''", place: shape.scopeSQL("NEW")))) \
-            \(keepFirst(place: "excluded.tidemark_place"))
+            \(keepFirst(place: "excluded.tidemark_place", gone: "NULL"))
             """
     }
 
@@ -117,18 +120,19 @@ struct CaptureTriggers {
         let old = shape.columns.map { "OLD.\($0.sql)" }.joined(separator: ", ")
         let isSame = shape.key.map { "NEW.\($0.sql) IS OLD.\($0.sql)" }.joined(separator: " AND ")
         let gone = "CASE tidemark_state WHEN 0 THEN '' ELSE tidemark_scope END"
-        let (place, replaced) =
+        let (place, replaced, isGone) =
             switch fate {
             case .updated:
                 (
                     "CASE WHEN \(isSame) THEN \(shape.scopeSQL("NEW")) ELSE \(shape.scopeSQL("OLD")) END",
-                    "CASE WHEN \(isSame) THEN excluded.tidemark_place ELSE \(gone) END"
+                    "CASE WHEN \(isSame) THEN excluded.tidemark_place ELSE \(gone) END",
+                    "CASE WHEN \(isSame) THEN NULL ELSE 1 END"
                 )
-            case .gone: (shape.scopeSQL("OLD"), gone)
+            case .gone: (shape.scopeSQL("OLD"), gone, "1")
             }
         return """
             INSERT INTO \(shape.shadowSQL)(\(columnList), \(markColumns)) \
-            VALUES (\(old), 1, \(marks)\(scopes(shape.scopeSQL("OLD"), place: place))) \(keepFirst(place: replaced))
+            VALUES (\(old), 1, \(marks)\(scopes(shape.scopeSQL("OLD"), place: place))) \(keepFirst(place: replaced, gone: isGone))
             """
     }
 
@@ -140,7 +144,7 @@ struct CaptureTriggers {
             INSERT INTO \(shape.shadowSQL)(\(columnList), \(markColumns)) \
             SELECT \(existing), 1, \(marks)\(scopes(scope, place: scope)) FROM \(shape.sql) AS evicted \
             WHERE \(condition) \
-            \(keepFirst(place: "''"))
+            \(keepFirst(place: "''", gone: "1"))
             """
     }
 

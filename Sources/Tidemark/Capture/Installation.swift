@@ -52,7 +52,7 @@ enum Installation {
                       tidemark_row INTEGER PRIMARY KEY, \(columns)tidemark_state INTEGER NOT NULL,
                       tidemark_version INTEGER, tidemark_bases TEXT, tidemark_mark INTEGER,
                       tidemark_since INTEGER, tidemark_edited INTEGER, tidemark_scope TEXT, tidemark_place TEXT,
-                      tidemark_group TEXT, UNIQUE (\(key)));
+                      tidemark_group TEXT, tidemark_gone INTEGER, UNIQUE (\(key)));
                     CREATE INDEX \(quoted(shape.shadowName + ".group")) ON \(shape.shadowSQL)(tidemark_group)
                       WHERE tidemark_group IS NOT NULL;
                     CREATE INDEX \(quoted(shape.shadowName + ".mark"))

@@ -54,8 +54,8 @@ extension Applier {
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], columns: [Int], with incoming: [Int: Cell],
         _ reserved: Set<Int>
     ) throws {
-        let (current, isParked) = try visible(table, id, key)
         let shadow = try ownShadow(table, key)
+        let (current, isParked) = try visible(table, id, key, shadow)
         guard let current, try shadow != nil || table.records.shadow(db, key) == nil, shadow?.state ?? .known == .known
         else { return }
         var new = current

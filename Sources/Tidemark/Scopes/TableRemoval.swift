@@ -65,7 +65,7 @@ struct TableRemoval {
         guard let shadow = try table.shadow(db, key), let id = shape.recordID(key) else { return }
         let owner = shape.isScopedByColumn ? shadow.scope : scope.name
         let parked = owner ?? shadow.place ?? scope.name
-        let current = try table.row(db, key) ?? Parked.cells(db, shape, id, parked)
+        let current = try table.row(db, key) ?? (shadow.isGone ? nil : Parked.cells(db, shape, id, parked))
         if let staying, (current ?? shadow.cells).count == staying.data.count,
             staying.scope(ofKey: key, current ?? shadow.cells) == scope
         {

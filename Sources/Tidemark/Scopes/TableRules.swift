@@ -160,7 +160,7 @@ struct RuleChange: Sendable {
             case .constant(let scope): scope.name
             case .column: shadow.scope ?? shadow.place
             }
-        guard let scope, let id = shape.recordID(key) else { return nil }
+        guard let scope, !shadow.isGone, let id = shape.recordID(key) else { return nil }
         return try Parked.cells(db, shape, id, scope)
     }
 }

@@ -24,8 +24,9 @@ extension Sealing {
 
     /// What is on screen, or would be if the schema took it.
     func current(_ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow) throws -> [Cell]? {
-        try table.row(db, key)
-            ?? Parked.cells(db, table.shape, id, shadow.scope ?? shadow.place ?? scope.scope.name)
+        if let row = try table.row(db, key) { return row }
+        guard !shadow.isGone else { return nil }
+        return try Parked.cells(db, table.shape, id, shadow.scope ?? shadow.place ?? scope.scope.name)
     }
 
     func turn(

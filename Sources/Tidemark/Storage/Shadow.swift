@@ -31,6 +31,9 @@ struct Shadow: Hashable {
     var scope: String?
     /// There too: the scope that has to look at the mark, by name; empty where any of them may.
     var place: String?
+    /// Whether the app itself took the row away last. A row that is parked is then not what the app made, even where
+    /// the record has edits.
+    var isGone = false
 
     static let deletionBase = ""
 }
@@ -44,6 +47,7 @@ struct RecordTable {
     private let shadowSelect: String
     private let shadowUpsert: String
     private let shadowDelete: String
+    private let shadowParked: String
     private let shadowUnmark: String
     private let shadowMark: String
     private let shadowSettled: String
@@ -62,7 +66,7 @@ struct RecordTable {
         rowUpsert = Self.upsert(shape, Array(shape.data.indices))
         let extra = """
             tidemark_state, tidemark_version, tidemark_bases, tidemark_mark, tidemark_since, tidemark_edited, \
-            tidemark_scope, tidemark_place
+            tidemark_scope, tidemark_place, tidemark_gone
             """
         shadowSelect = "SELECT \(extra)\(dataList) FROM \(shape.shadowSQL) WHERE \(isKey)"
         shadowUnmark = """
@@ -83,8 +87,9 @@ struct RecordTable {
               (SELECT \(shape.scopeSQL("t")) FROM \(shape.sql) AS t WHERE \(isKey)),
               (SELECT tidemark_place FROM \(shape.shadowSQL) WHERE \(isKey)))
             """
+        shadowParked = "UPDATE \(shape.shadowSQL) SET tidemark_gone = NULL WHERE \(isKey)"
         shadowDelete = "DELETE FROM \(shape.shadowSQL) WHERE \(isKey)"
-        let marks = (1...(keys.count + 8 + shape.data.count)).map { "?\($0)" }.joined(separator: ", ")
+        let marks = (1...(keys.count + 9 + shape.data.count)).map { "?\($0)" }.joined(separator: ", ")
         let names = extra.split(separator: ",").map { $0.trimmingPrefix(" ") } + shape.data.map { $0.sql[...] }
         let sets = names.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
         shadowUpsert = """
@@ -151,10 +156,10 @@ struct RecordTable {
             let (bases, originals) = Self.readBases(row.blob(2))
             return Shadow(
                 state: Shadow.State(rawValue: row.integer(0)) ?? .absent,
-                cells: row.cells(8..<(8 + shape.data.count)), version: row.optionalInteger(1), bases: bases,
+                cells: row.cells(9..<(9 + shape.data.count)), version: row.optionalInteger(1), bases: bases,
                 originals: originals, mark: row.optionalInteger(3), since: row.optionalInteger(4),
                 edited: row.optionalInteger(5), scope: row.optionalText(6).flatMap { $0.isEmpty ? nil : $0 },
-                place: row.optionalText(7))
+                place: row.optionalText(7), isGone: row.optionalInteger(8) == 1)
         }
     }
 
@@ -162,10 +167,13 @@ struct RecordTable {
         let extra: [Cell] = [
             .integer(shadow.state.rawValue), .optional(shadow.version),
             Self.basesCell(shadow), .optional(shadow.mark), .optional(shadow.since), .optional(shadow.edited),
-            .optional(shadow.scope), .optional(shadow.place),
+            .optional(shadow.scope), .optional(shadow.place), shadow.isGone ? .integer(1) : .null,
         ]
         try Query(db, shadowUpsert).execute(key + extra + shadow.cells)
     }
+
+    /// The record's row is parked with all that was done to it.
+    func parkEdits(_ db: Database, _ key: [Cell]) throws { try Query(db, shadowParked).execute(key) }
 
     /// What was marked is sealed, or set aside.
     func unmark(_ db: Database, _ key: [Cell]) throws { try Query(db, shadowUnmark).execute(key) }

@@ -116,9 +116,21 @@ extension Oracle {
         guard base > 0 else { return }
         let row = history.versions[verdict.key]?.last { $0 <= base }.flatMap { history[$0].cells }
         guard verdict.tells(of: column),
-            verdict.overwritten.allSatisfy({ $0.field != column || $0.theirs != row?[index] })
+            verdict.overwritten.allSatisfy({ $0.field != column || $0.theirs != row?[index] }),
+            !verdict.overwritten.contains(where: { isOwn($0, column, verdict) })
         else { return }
         verdicts.told[verdict.device, default: []].insert(verdict.key)
+    }
+
+    /// Whether what was overwritten is what this device had set itself, of which the server remembers no more whose it
+    /// was: the edit was made on it, and met nobody.
+    private func isOwn(
+        _ overwritten: (field: String, theirs: Value?), _ column: String, _ verdict: OracleVerdict
+    ) -> Bool {
+        guard overwritten.field == column, let theirs = overwritten.theirs else { return false }
+        return devices[verdict.device].written.contains { cell in
+            cell.key == verdict.key && cell.column == column && cell.value.map { theirs.isAlmost($0) } ?? false
+        }
     }
 
     /// At the end: each device lists the records of which it was told that edits met.
