@@ -9,10 +9,8 @@ struct ConformanceTests {
     /// The names that the table writes as `Suite` or `Suite.function` and no source has.
     private static func missing(in table: String, from sources: [String]) -> [String] {
         table.matches(of: /`([A-Z][A-Za-z]*Tests)(?:\.([a-z][A-Za-z0-9]*))?`/).compactMap { match in
-            let exists = sources.contains { source in
-                source.contains("struct \(match.1) ")
-                    && (match.2.map { source.contains("func \($0)(") } ?? true)
-            }
+            let suite = sources.filter { $0.contains("struct \(match.1) ") || $0.contains("extension \(match.1) ") }
+            let exists = match.2.map { name in suite.contains { $0.contains("func \(name)(") } } ?? !suite.isEmpty
             return exists ? nil : String(match.0)
         }
     }

@@ -10,6 +10,18 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
 
     static let all = [
         CorpusCase(
+            name: "of two references that a record is brought back with, both get their ids (I4)", app: "order",
+            script: """
+                world seed 1 devices 1 users 1 page 50
+                flow
+                1 edit orderAtOnce 7126410
+                pass 0
+                1 edit addCustomer 0
+                1 edit addCustomer 0
+                server restore
+                1 edit reassign 6947551
+                """),
+        CorpusCase(
             name: "who makes and deletes a row while its namesake waits off the table deletes only that row (I2)",
             app: "task",
             script: """

@@ -96,8 +96,8 @@ struct CaptureTriggers {
     private func keepFirst(place: String, gone: String) -> String {
         """
         ON CONFLICT(\(keyList)) DO UPDATE SET tidemark_mark = coalesce(tidemark_mark, excluded.tidemark_mark), \
-        tidemark_since = coalesce(tidemark_since, excluded.tidemark_since), tidemark_edited = excluded.tidemark_edited, \
-        tidemark_gone = \(gone)
+        tidemark_since = coalesce(tidemark_since, excluded.tidemark_since), \
+        tidemark_edited = excluded.tidemark_edited, tidemark_gone = \(gone)
         """ + (shape.isScopedByColumn ? ", tidemark_place = \(place)" : "")
     }
 
@@ -132,7 +132,8 @@ struct CaptureTriggers {
             }
         return """
             INSERT INTO \(shape.shadowSQL)(\(columnList), \(markColumns)) \
-            VALUES (\(old), 1, \(marks)\(scopes(shape.scopeSQL("OLD"), place: place))) \(keepFirst(place: replaced, gone: isGone))
+            VALUES (\(old), 1, \(marks)\(scopes(shape.scopeSQL("OLD"), place: place))) \
+            \(keepFirst(place: replaced, gone: isGone))
             """
     }
 

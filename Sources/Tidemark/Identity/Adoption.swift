@@ -86,9 +86,13 @@ struct Adoption {
             let found = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL)").rows(db) {
                 $0.cells(0..<shape.key.count)
             }
-            for key in found where shape.recordID(key).map({ !others.contains($0.text) }) ?? false {
+            for key in found {
+                guard let id = shape.recordID(key) else { continue }
+                // A temporary id was never anybody else's.
+                let isMeant = others.contains(id.text) ? "AND \(TemporaryShape.holds(name))" : ""
                 for table in [shape.shadowSQL, shape.sql] {
-                    try Query(db, "UPDATE OR IGNORE \(table) \(set) WHERE \(isKey) AND \(isOld)").execute(key)
+                    try Query(db, "UPDATE OR IGNORE \(table) \(set) WHERE \(isKey) AND \(isOld) \(isMeant)")
+                        .execute(key)
                 }
             }
         }

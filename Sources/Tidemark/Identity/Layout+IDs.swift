@@ -23,16 +23,12 @@ extension Layout {
 
     /// New rows with ids of their own will be refused: a key that SQLite counted up, or rows older than the library.
     private mutating func warnAboutIDs(_ db: Database, _ shape: TableShape) throws {
-        let (key, range) = (shape.key[0].sql, TemporaryShape.integers)
-        let isTemporary = """
-            CASE typeof(\(key)) WHEN 'integer' THEN \(key) BETWEEN \(range.lowerBound) AND \(range.upperBound)
-            ELSE \(key) GLOB '\(TemporaryShape.prefix)?*' END
-            """
         let found = try Query(
             db,
             """
             SELECT 1 FROM \(shape.shadowSQL)
-            WHERE tidemark_mark IS NOT NULL AND tidemark_state = 0 AND NOT \(isTemporary) LIMIT 1
+            WHERE tidemark_mark IS NOT NULL AND tidemark_state = 0 
+              AND NOT \(TemporaryShape.holds(shape.key[0].sql)) LIMIT 1
             """
         ).first(db) { _ in true }
         guard found != nil, let index = shapes.firstIndex(where: { $0.name == shape.name }) else { return }
@@ -64,5 +60,16 @@ extension Layout {
     /// Refuses tables that do not go with the ids that the server assigns.
     func checkIDs(_ declarations: Declarations) throws {
         for shape in shapes where declarations.entity(shape.name).ids == .server { try shape.checkAssignedIDs() }
+    }
+}
+
+extension TemporaryShape {
+    /// SQL: whether an expression's value is a temporary id.
+    static func holds(_ expression: String) -> String {
+        """
+        CASE typeof(\(expression))
+        WHEN 'integer' THEN \(expression) BETWEEN \(integers.lowerBound) AND \(integers.upperBound)
+        ELSE \(expression) GLOB '\(prefix)?*' END
+        """
     }
 }

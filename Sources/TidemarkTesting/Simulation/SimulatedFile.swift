@@ -19,7 +19,9 @@ final class SimulatedFile: @unchecked Sendable {
         var configuration = Configuration()
         configuration.foreignKeysEnabled = hasForeignKeys
         configuration.prepareDatabase { db in
-            try db.execute(sql: "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE")
+            for setting in ["synchronous = OFF", "journal_mode = MEMORY", "locking_mode = EXCLUSIVE"] {
+                try db.execute(sql: "PRAGMA \(setting)")
+            }
         }
         queue = try DatabaseQueue(path: url.path, configuration: configuration)
         try queue.write { [unowned self] db in
