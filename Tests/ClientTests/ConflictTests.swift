@@ -66,6 +66,25 @@ struct ConflictTests {
         #expect(try await engine.conflicts().isEmpty)
     }
 
+    @Test("Both have made the record: what was overwritten is listed, as made on nothing", arguments: [true, false])
+    func bothMade(isHeardFirst: Bool) async throws {
+        let pair = try await Pair()
+        try await pair.there.sql("INSERT INTO note VALUES ('n1', 'theirs', 'text', 1, NULL)")
+        try await pair.there.sync()
+        var configuration = SyncConfiguration()
+        if isHeardFirst {
+            // The other one's row comes with the answer to this one's insert.
+            configuration.operationLimit = 1
+            try await pair.here.sql("INSERT INTO note VALUES ('n0', 'other', 'text', 1, NULL)")
+        }
+        try await pair.here.sql("INSERT INTO note VALUES ('n1', 'mine', 'text', 1, NULL)")
+        let engine = try pair.here.engine(configuration)
+        try await engine.syncNow()
+        let conflict = try #require(try await engine.conflicts().first { $0.record == "n1" })
+        #expect(
+            conflict.fields == [.init(name: "title", base: nil, mine: "mine", theirs: "theirs", result: "mine")])
+    }
+
     @Test("The base of an edit stays known when another row comes under it before it is sent")
     func baseUnderneath() async throws {
         let pair = try await Pair()

@@ -12,7 +12,10 @@ struct Meeting {
     func base(of field: String) -> Value? {
         guard operation.baseVersion != nil, shadow.state != .absent else { return nil }
         if let original = shadow.originals[field] { return original.value }
-        return shape.dataIndex(field).map { shadow.cells[$0].value }
+        // What stands here now came under an insert, which was made on nothing.
+        guard let index = shape.dataIndex(field), operation.base(ofField: shape.data[index].canonicalName) != 0
+        else { return nil }
+        return shadow.cells[index].value
     }
 
     func mine(_ field: String) -> Value? { operation.fields.value(field) }

@@ -112,8 +112,6 @@ extension Oracle {
 
     private func noteTold(_ verdict: OracleVerdict, _ column: String, _ index: Int, _ history: OracleHistory) throws {
         let base = verdict.base(of: column)
-        // What was made here while somebody else made it has no base to be compared with.
-        guard base > 0 else { return }
         let row = history.versions[verdict.key]?.last { $0 <= base }.flatMap { history[$0].cells }
         guard verdict.tells(of: column),
             verdict.overwritten.allSatisfy({ $0.field != column || $0.theirs != row?[index] }),
