@@ -8,13 +8,24 @@ import TidemarkWire
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension Oracle {
     /// A scope that was taken away begins anew on the device.
-    func noteLoss(_ device: Int, since former: OracleDevice.Sight) throws {
+    func noteLoss(_ device: Int, _ db: Database, since former: OracleDevice.Sight) throws {
         for (scope, standing) in devices[device].sight.scopes {
+            if standing.isLost, former.scopes[scope]?.isLost != true { try noteAside(device, db) }
             let had = former.scopes[scope]?.complete != nil
             guard standing.isLost || had && standing.complete == nil else { continue }
             devices[device].bounds[scope] = nil
             devices[device].forgetLogged(in: scope, above: 0)
         }
+    }
+
+    /// An edit whose answer was lost together with its scope is made anew when the scope comes back, whether the server
+    /// had taken it or not (Documentation/Reliability.md, Known).
+    private func noteAside(_ device: Int, _ db: Database) throws {
+        var aside: Set<OracleKey> = []
+        try OracleDevice.Sight.each(db, "SELECT entity, record FROM tidemark_aside") {
+            aside.insert(names[OracleKey(entity: $0[0], record: $0[1])])
+        }
+        for cell in devices[device].written where aside.contains(cell.key) { allowed[cell, default: 0] += 1 }
     }
 
     func checkRows(_ device: Int) throws {

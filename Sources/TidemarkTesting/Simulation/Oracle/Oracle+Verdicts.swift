@@ -25,7 +25,11 @@ extension Oracle {
             else { continue }
             verdicts.append(verdict)
         }
-        for verdict in verdicts where !verdict.isAgain && names[verdict.key] == verdict.key {
+        for verdict in verdicts where names[verdict.key] == verdict.key {
+            guard !verdict.isAgain else {
+                noteAuthor(verdict)
+                continue
+            }
             let isAlone = verdicts.count { $0.key == verdict.key } == 1
             try check(verdict, isAlone: isAlone)
         }
@@ -39,12 +43,7 @@ extension Oracle {
                 version > 0 && version <= history.head && history[version].key == verdict.key
                     && self.verdicts.authors[verdict.scope]?[version] == nil
             } ?? false
-        defer {
-            if isWritten, let version = verdict.version {
-                verdicts.authors[verdict.scope, default: [:]][version] = OracleVerdicts.Author(
-                    device: verdict.device, lane: verdict.lane, time: world.time)
-            }
-        }
+        defer { if isWritten { noteAuthor(verdict) } }
         // Of an operation that wrote nothing it can be told what it met only if no other of the request touched it.
         guard isWritten || isAlone, verdict.isUpsert else { return }
         let end = isWritten ? (verdict.version ?? 0) - 1 : history.head
@@ -54,6 +53,14 @@ extension Oracle {
             throw Violation("I6", "an edit of device \(verdict.device) makes the deleted \(verdict.key) anew")
         }
         try checkFields(verdict, table, cells, history, end)
+    }
+
+    private func noteAuthor(_ verdict: OracleVerdict) {
+        guard let version = verdict.version, !verdict.isReplayed,
+            self.verdicts.authors[verdict.scope]?[version] == nil
+        else { return }
+        self.verdicts.authors[verdict.scope, default: [:]][version] = OracleVerdicts.Author(
+            device: verdict.device, lane: verdict.lane, time: world.time)
     }
 
     private func checkFields(

@@ -105,7 +105,7 @@ final class Oracle {
         for key in devices[device].sight.parked where tables[key.entity]?.place != nil {
             devices[device].scattered.insert(key)
         }
-        try noteLoss(device, since: former)
+        try noteLoss(device, db, since: former)
         try checkScopes(device, since: former)
         try checkRows(device)
         try checkWrites(device, db, since: former)
