@@ -69,7 +69,9 @@ extension World {
 
     /// The server works on a request; its answer is under way then.
     private func deliver(_ message: Message) {
-        let transport = InProcessTransport(to: server.engine) { [self] scope in access(of: message.device, to: scope) }
+        let transport = InProcessTransport(to: server.node(message.number)) { [self] scope in
+            access(of: message.device, to: scope)
+        }
         let isDown = server.takeFailure()
         Task(executorPreference: executor) {
             var answered = message

@@ -47,6 +47,7 @@ extension Simulation {
 extension WorldPlan {
     var line: String {
         "world seed \(seed) devices \(deviceCount) users \(userCount) page \(page)"
+            + (nodeCount > 1 ? " nodes \(nodeCount)" : "")
             + [
                 (shufflesTasks, " shuffled"), (!hasWindow, " windowless"), (!hasForeignKeys, " keyless"),
                 (isHurried, " hurried"), (!isVerified, " unverified"),
@@ -68,6 +69,7 @@ extension WorldPlan {
             case ("seed", _): seed = number
             case ("devices", let count?) where 1...16 ~= count: deviceCount = count
             case ("users", let count?) where 1...16 ~= count: userCount = count
+            case ("nodes", let count?) where 1...16 ~= count: nodeCount = count
             case ("page", let size?) where 1...1000 ~= size: page = size
             default: return nil
             }
@@ -175,11 +177,17 @@ extension Step.ServerStep {
         case .compact(let milliseconds): "compact \(milliseconds)"
         case .fail(let count): "fail \(count)"
         case .setClock(let offset): "clock \(offset)"
+        case .change(let node, let settings): "node \(node) settings \(settings)"
         }
     }
 
     fileprivate init?(words: [String]) {
         switch (words[0], words.count == 2 ? Int64(words[1]) : nil) {
+        case ("node", nil):
+            guard words.count == 4, words[2] == "settings", let node = Int(words[1]), node >= 0,
+                let settings = UInt64(words[3])
+            else { return nil }
+            self = .change(node: node, to: settings)
         case ("restart", nil): self = .restart
         case ("backup", nil): self = .backUp
         case ("restore", nil): self = .restore

@@ -1,10 +1,12 @@
 import TidemarkServer
 
-/// The server of a simulated world: the real engine on a store in memory.
+/// The server of a simulated world: one or more nodes, each the real engine, on a store in memory.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 struct SimulatedServer {
     private(set) var store: MemoryStore
-    private(set) var engine: SyncServer
+    private(set) var nodes: [SyncServer] = []
+    /// What a node's operator has set last, as a number of which all settings follow.
+    private var settings: [UInt64] = []
     private var generator: SplitMix64
     private(set) var backup: MemoryStore.Backup
     private(set) var failures = 0
@@ -14,8 +16,10 @@ struct SimulatedServer {
         generator = SplitMix64(seed: seed)
         store = MemoryStore(seed: generator.next())
         backup = store.backup()
-        engine = SyncServer(store: store)
     }
+
+    /// Messages go to any of the nodes.
+    func node(_ number: Int) -> SyncServer { nodes[number % nodes.count] }
 
     /// The store is opened anew: a new incarnation of the same history.
     mutating func open(in world: World) { open(store.backup(), in: world) }
@@ -25,15 +29,41 @@ struct SimulatedServer {
 
     private mutating func open(_ backup: MemoryStore.Backup, in world: World) {
         store = MemoryStore(backup, seed: generator.next())
+        if settings.isEmpty { settings = Array(repeating: 0, count: world.plan.nodeCount) }
+        nodes = settings.map { node($0, in: world) }
+    }
+
+    /// A node is stopped, and begins with other settings; the others go on.
+    mutating func change(_ node: Int, to settings: UInt64, in world: World) {
+        let place = node % nodes.count
+        self.settings[place] = settings
+        nodes[place] = self.node(settings, in: world)
+    }
+
+    private mutating func node(_ settings: UInt64, in world: World) -> SyncServer {
         var configuration = SyncServer.Configuration()
+        var limits = Limits()
         if !world.plan.hasWindow { configuration.window = .zero }
         configuration.retention = .seconds(3600)
         configuration.deviceRetention = .seconds(7200)
+        if settings > 0 {
+            var choices = SplitMix64(seed: settings)
+            func choose<Setting>(_ options: [Setting]) -> Setting {
+                options[Int(choices.next() % UInt64(options.count))]
+            }
+            configuration.window = choose([.zero, .seconds(1), .seconds(900)])
+            configuration.retention = choose([.seconds(60), .seconds(3600), nil])
+            configuration.sweepLimit = choose([1, 3, 10_000])
+            limits.operations = choose([1, 3, limits.operations])
+            limits.pageBytes = choose([1, 300, limits.pageBytes])
+            limits.resultBytes = choose([1, 300, limits.resultBytes])
+        }
         let random = SeededSource(seed: generator.next())
         configuration.random = { random.next() }
         configuration.now = { [unowned world] in World.beginning + world.time + world.server.clockOffset }
-        engine = SyncServer(
-            store: store, entities: world.app.entities, configuration: configuration, rules: world.app.rules)
+        return SyncServer(
+            store: store, entities: world.app.entities, limits: limits, configuration: configuration,
+            rules: world.app.rules)
     }
 
     mutating func fail(_ count: Int) { failures = count }

@@ -38,6 +38,8 @@ enum Step: Hashable, Sendable {
         case compact(Int64)
         /// The next requests are answered with 503.
         case fail(Int)
+        /// One of the nodes begins anew, with other settings.
+        case change(node: Int, to: UInt64)
         /// The server's clock is set this many milliseconds off.
         case setClock(Int64)
     }

@@ -16,7 +16,7 @@ struct StepChooser {
     enum Kind {
         case edit, sync, pass, flow, wait, longWait
         case kill, start, backUp, restore, clone, setClock, grant
-        case serverRestart, serverBackUp, serverRestore, sweep, compact, serverFail, serverClock
+        case serverRestart, serverBackUp, serverRestore, sweep, compact, serverFail, serverClock, serverChange
     }
 
     init(seed: UInt64, app: (acts: [String], scopeCount: Int)) {
@@ -26,6 +26,7 @@ struct StepChooser {
         plan = WorldPlan(seed: generator.next())
         plan.deviceCount = [2, 2, 2, 3, 3, 4][number(6)]
         plan.userCount = chance(25) ? 2 : 1
+        plan.nodeCount = [1, 1, 1, 2, 3][number(5)]
         plan.page = [1, 2, 2, 3, 50][number(5)]
         plan.shufflesTasks = chance(50)
         plan.hasWindow = chance(50)
@@ -44,6 +45,7 @@ struct StepChooser {
     private static let troubles: [[Kind]] = [
         [.longWait], [.kill], [.backUp, .restore], [.clone], [.setClock], [.grant], [.serverRestart],
         [.serverBackUp, .serverRestore], [.sweep], [.longWait, .compact], [.serverFail], [.serverClock],
+        [.serverChange],
     ]
 
     private static func weight(_ kind: Kind) -> Int {
@@ -56,7 +58,7 @@ struct StepChooser {
         case .longWait: 40
         // It says something only between two pages of one walk.
         case .sweep: 100
-        case .clone, .setClock, .serverRestart, .serverFail, .serverClock: 25
+        case .clone, .setClock, .serverRestart, .serverFail, .serverClock, .serverChange: 25
         }
     }
 
@@ -103,6 +105,7 @@ struct StepChooser {
         case .sweep: .server(.sweep)
         case .compact: .server(.compact(7_200_000))
         case .serverFail: .server(.fail(1 + number(4)))
+        case .serverChange: .server(.change(node: number(plan.nodeCount), to: 1 + generator.next() >> 40))
         case .serverClock: .server(.setClock(clock()))
         }
     }

@@ -56,6 +56,7 @@ extension World {
         case .compact(let milliseconds):
             work { engine in try await engine.compact(elapsed: .milliseconds(milliseconds), trustingClock: true) }
         case .fail(let count): server.fail(count)
+        case .change(let node, let settings): server.change(node, to: settings, in: self)
         case .setClock(let offset):
             server.clockOffset = offset
             hasWrongServerClock = true
@@ -63,7 +64,7 @@ extension World {
     }
 
     private func work<Result>(_ body: @escaping @Sendable (SyncServer) async throws -> Result) {
-        let engine = server.engine
+        let engine = server.node(serial)
         Task(executorPreference: executor) {
             do { _ = try await body(engine) } catch { self.oracle?.serverFailed(error) }
         }

@@ -116,6 +116,8 @@ struct WorldPlan: Hashable, Sendable {
     var seed: UInt64
     var deviceCount = 2
     var userCount = 1
+    /// Nodes of the server, on one store.
+    var nodeCount = 1
     /// Rows on a page, and operations in a request.
     var page = 2
     /// Whether tasks that could go on do so in random order.
