@@ -10,6 +10,22 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
 
     static let all = [
         CorpusCase(
+            name: "a delete that found nothing can be lost, too (I10, I12)", app: "order",
+            script: """
+                world seed 1 devices 3 users 1 page 50
+                1 edit orderAtOnce 0
+                flow
+                1 edit orderAtOnce 0
+                2 sync
+                0 sync
+                pass 1
+                server restore
+                pass 1
+                0 edit deleteCustomer 926294
+                flow
+                server restore
+                """),
+        CorpusCase(
             name: "of two references that a record is brought back with, both get their ids (I4)", app: "order",
             script: """
                 world seed 1 devices 1 users 1 page 50

@@ -105,7 +105,8 @@ struct Healing {
     /// What the operation was in the history that is gone. One that was brought back once and never answered since is
     /// still what it was at first.
     private func original(of operation: Operation, _ lost: Lost, _ epoch: String?) -> Operation.Original? {
-        if let version = lost.version {
+        // A delete of what was not there took effect at no version.
+        if let version = lost.version, version > 0 {
             return epoch.map { Operation.Original(epoch: $0, version: version) } ?? operation.original
         }
         return operation.original ?? (operation.epoch ?? epoch).map { Operation.Original(epoch: $0, version: nil) }

@@ -51,7 +51,7 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
         guard let engine else { return }
         openSyncs += 1
         start { [self] in
-            _ = try? await engine.syncNow()
+            do { try await engine.syncNow() } catch { world.note("\(device) could not sync: \(error)") }
             openSyncs -= 1
         }
     }
