@@ -1,3 +1,5 @@
+import TidemarkCore
+
 /// A connection with the settings of this store, and the state of its transaction. Belongs to one thread.
 ///
 /// An error of a statement ends the transaction: from then on everything throws it, also where a body has caught it
@@ -241,8 +243,9 @@ enum WriteOutcome<Result> {
 extension PostgresStore.Configuration {
     fileprivate var sessionParameters: [Parameter] {
         [
-            .text(schema), .text("\(statementTimeout.milliseconds)ms"), .text("\(lockTimeout.milliseconds)ms"),
-            .text("\(idleTimeout.milliseconds)ms"),
+            .text(schema), Self.setting(statementTimeout), Self.setting(lockTimeout), Self.setting(idleTimeout),
         ]
     }
+
+    private static func setting(_ timeout: Duration) -> Parameter { .text("\(bounded(timeout).milliseconds)ms") }
 }
