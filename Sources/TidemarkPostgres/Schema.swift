@@ -1,7 +1,7 @@
 import Foundation
 
-/// The log's tables. Every key begins with the scope, and what belongs to a scope is reached by its name alone, so that
-/// the tables can be partitioned or distributed by it; four small ones are of the whole store.
+/// The log's tables. What belongs to a scope has a key that begins with it and is reached by its name alone, so that the
+/// tables can be partitioned or distributed by it. What cannot is in small tables of the whole store (decision 7).
 ///
 /// Names that are ASCII by their grammar are `text` in the order of their bytes; whatever else people write is `bytea`,
 /// since PostgreSQL's `text` depends on the database's encoding and holds no NUL.
@@ -121,10 +121,11 @@ enum Schema {
         // Refused edits, for the operator; a bounded list. Numbers are counted in `meta`, so that none comes twice.
         """
         CREATE TABLE rejection (
-            id bigint PRIMARY KEY, number bigint NOT NULL, time bigint NOT NULL, is_delete boolean NOT NULL,
+            id bigint NOT NULL, number bigint NOT NULL, time bigint NOT NULL, is_delete boolean NOT NULL,
             scope text COLLATE "C" NOT NULL, entity bytea NOT NULL, record bytea NOT NULL, fields bytea,
             principal bytea NOT NULL, client bytea NOT NULL, lane bytea NOT NULL, code bytea NOT NULL,
-            detail bytea NOT NULL)
+            detail bytea NOT NULL, PRIMARY KEY (scope, id))
         """,
+        "CREATE INDEX rejection_number ON rejection (id)",
     ]
 }
