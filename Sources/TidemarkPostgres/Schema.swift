@@ -8,7 +8,7 @@ import Foundation
 enum Schema {
     /// Brings the schema to the present version, one node at a time, and returns the store's token key.
     static func prepare(_ session: Session, _ name: String) throws -> [UInt8] {
-        let outcome = session.write { _, _ in
+        try session.transact { session in
             _ = try session.ask(lock, .text(name))
             if try !session.ask(isThere, .text(name)).flag(0, 0) { try session.write(createSchema(name)) }
             if try session.ask(hasTables).isNull(0, 0) { try create(session) }
@@ -18,11 +18,6 @@ enum Schema {
                 throw PostgresError(.schema, "the schema \(name) is not that of a store, or a newer Tidemark's")
             }
             return key
-        }
-        switch outcome {
-        case .committed(let key): return key
-        case .undone(let error): throw error
-        case .unknown: throw PostgresError(.connection, "the connection was lost while the schema was made")
         }
     }
 
@@ -53,6 +48,11 @@ enum Schema {
         """
         CREATE TABLE meta (
             key text COLLATE "C" PRIMARY KEY, number bigint NOT NULL, bytes bytea) WITH (fillfactor = 50)
+        """,
+        // What became of the last transaction of each connection that writes, for one who was not answered.
+        """
+        CREATE TABLE writer (
+            id bigint PRIMARY KEY, batch bigint NOT NULL, used_at timestamptz NOT NULL) WITH (fillfactor = 50)
         """,
         """
         CREATE TABLE scope (
