@@ -54,7 +54,8 @@ struct SimulatedServer {
             configuration.window = choose([.zero, .seconds(1), .seconds(900)])
             configuration.retention = choose([.seconds(60), .seconds(3600), nil])
             configuration.sweepLimit = choose([1, 3, 10_000])
-            limits.operations = choose([1, 3, limits.operations])
+            // No less than what the sample apps make as a group.
+            limits.operations = choose([2, 3, limits.operations])
             limits.pageBytes = choose([1, 300, limits.pageBytes])
             limits.resultBytes = choose([1, 300, limits.resultBytes])
         }
