@@ -22,11 +22,16 @@ public struct Access: Hashable, Sendable {
     /// Whether this is one of the operator's own programs, which may write server-authoritative fields (E4).
     public var isService: Bool
 
+    /// When it ends, for example with a token (`exp`), in milliseconds since 1970; a stream ends with it. `nil`: a
+    /// stream goes on as long as it is granted when that is asked again.
+    public var expires: Int64?
+
     /// Makes an access from its parts.
-    public init(_ level: Level, principal: String, isService: Bool = false) {
+    public init(_ level: Level, principal: String, isService: Bool = false, expires: Int64? = nil) {
         self.level = level
         self.principal = principal
         self.isService = isService
+        self.expires = expires
     }
 
     /// No access.
