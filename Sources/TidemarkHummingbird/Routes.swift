@@ -16,8 +16,8 @@
         /// - Parameter authorize: the one question that the host answers: what may this caller do in this scope? It is
         ///   asked on every request and page, and before each nudge of a stream. Throw `HTTPError(.unauthorized)` where
         ///   the caller is not known; it may run at any time, on any thread, many times at once.
-        /// - Returns: `GET` of `changes`, `snapshot`, `records/{entity}`, `digest`, `events` and `declarations`, `POST` at
-        ///   the root and of `push`.
+        /// - Returns: `GET` of `changes`, `snapshot`, `records/{entity}`, `digest`, `events` and `declarations`, and
+        ///   `POST` at the root and of `push`.
         public func routes<Context: RequestContext>(
             context: Context.Type = Context.self,
             authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access

@@ -1,4 +1,3 @@
-import Synchronization
 import TidemarkWire
 
 /// Who waits for news of which scopes, on one node (PROTOCOL.md 5).
@@ -32,7 +31,7 @@ final class Nudges: Sendable {
         var waiters: Set<Int> = []
     }
 
-    private let state = Mutex(State())
+    private let state = Guarded(State())
 
     /// Scopes that somebody waits for.
     var watched: Set<Scope> { state.withLock { Set($0.scopes.keys) } }
@@ -115,7 +114,7 @@ package final class Waiter: Sendable {
     /// One element whenever there is something to look at; many at once are one. Ends with the waiter.
     package let wakes: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
-    private let heads = Mutex<[Scope: Version]>([:])
+    private let heads = Guarded<[Scope: Version]>([:])
 
     fileprivate init(_ id: Int, _ scopes: Set<Scope>, _ principal: String) {
         self.id = id

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import TidemarkServer
 
 /// What nodes say to each other: which scopes have changed, so that whoever waits for one hears of it sooner than by
@@ -58,7 +57,7 @@ final class HintedScopes: Sendable {
     /// Names that are gathered, at most; with more of them, all scopes are meant.
     private static let limit = 2000
 
-    private let state = Mutex(State())
+    private let state = Guarded(State())
 
     func add(_ scopes: Hint.Scopes) {
         state.withLock { state in

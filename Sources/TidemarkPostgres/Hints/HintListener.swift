@@ -11,7 +11,7 @@ final class HintListener: Sendable {
     private let node: String
     private let connector: Connector
     private let hinted: HintedScopes
-    private let isEnded = Flag()
+    private let ended = Guarded(false)
 
     init(_ connector: Connector, node: String, _ hinted: HintedScopes) {
         self.connector = connector
@@ -25,16 +25,18 @@ final class HintListener: Sendable {
         thread.start()
     }
 
-    func end() { isEnded.raise() }
+    func end() { ended.withLock { $0 = true } }
+
+    private var isEnded: Bool { ended.withLock { $0 } }
 
     private func run() {
-        while !isEnded.isRaised {
+        while !isEnded {
             do {
                 let session = try connector.connect()
                 try session.listen(connector.configuration.schema)
                 // What was told before nobody has heard.
                 hinted.add(.all)
-                while !isEnded.isRaised {
+                while !isEnded {
                     for message in try session.messages(within: Self.slice) {
                         let hint = Hint(message)
                         if hint.node != node { hinted.add(hint.scopes) }
@@ -46,14 +48,4 @@ final class HintListener: Sendable {
             }
         }
     }
-}
-
-/// Raised once, seen by all.
-final class Flag: @unchecked Sendable {  // because what changes is only touched under `lock`
-    private let lock = NSLock()
-    private var raised = false
-
-    var isRaised: Bool { lock.withLock { raised } }
-
-    func raise() { lock.withLock { raised = true } }
 }
