@@ -183,6 +183,7 @@ let package = Package(
                 "Tidemark", "TidemarkAsyncHTTPClient", "TidemarkHummingbird", "TidemarkSQLite",
                 "TidemarkServer", "TidemarkCore", "TidemarkWire", "TidemarkGzip", "TidemarkTesting",
                 "TidemarkCommand", "TidemarkFuzzing", "PostgresCluster",
+                .target(name: "TidemarkPostgres", condition: server),
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: server),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "HTTPTypes", package: "swift-http-types", condition: server),

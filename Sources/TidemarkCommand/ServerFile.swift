@@ -89,12 +89,14 @@
             let members = try node.mapping(allowed: [
                 "page", "maximumPage", "operations", "bodyBytes", "recordBytes", "pageBytes", "connections",
                 "unsentBytes", "firstRequestTimeout", "idleTimeout", "requestTimeout", "writeTimeout",
-                "shutdownTimeout",
+                "shutdownTimeout", "streams", "streamsPerPrincipal", "streamScopes",
             ])
             let counts: [(String, WritableKeyPath<Limits, Int>, ClosedRange<Int>)] = [
                 ("maximumPage", \.maximumPage, 1...100_000), ("page", \.defaultPage, 1...100_000),
                 ("operations", \.operations, 1...100_000), ("bodyBytes", \.bodyBytes, 1024...1 << 30),
                 ("recordBytes", \.recordBytes, 1024...1 << 28), ("pageBytes", \.pageBytes, 1024...1 << 30),
+                ("streams", \.streams, 0...1_000_000), ("streamsPerPrincipal", \.streamsPerPrincipal, 0...1_000_000),
+                ("streamScopes", \.streamScopes, 1...1000),
             ]
             for (name, path, range) in counts {
                 if let value = try members[name]?.integer(in: range) { limits[keyPath: path] = value }

@@ -23,6 +23,8 @@
         /// Bytes of bodies, of all answers and of those that are taken to their end: an answer is held whole till then.
         private var writtenBytes = 0
         private var answeredBytes = 0
+        /// The answer is a stream without end: what was taken of it is held no longer.
+        private var isStream = false
         /// Bytes that the reader has taken, about.
         private var takenBytes = 0
         private var takenAtCheck = 0
@@ -111,6 +113,7 @@
         func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
             switch unwrapOutboundIn(data) {
             case .head(let head):
+                isStream = head.headerFields[.contentType] == EventStream.contentType
                 if isBroken, let (head, body) = explained(head) {
                     context.write(wrapOutboundOut(.head(head)), promise: nil)
                     context.write(wrapOutboundOut(.body(body)), promise: promise)
@@ -122,6 +125,7 @@
                 writtenBytes += part.readableBytes
                 context.write(data, promise: promise)
             case .end:
+                isStream = false
                 let taken = promise ?? context.eventLoop.makePromise()
                 let written = writtenBytes
                 let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
@@ -188,7 +192,7 @@
             let unsent = (try? options?.getOption(ChannelOptions.bufferedWritableBytes)) ?? 0
             let taken = writtenBytes - unsent
             // Where more was asked already, the next answer waits behind this one.
-            let held = (writtenBytes - answeredBytes) * (asked > 1 ? 2 : 1)
+            let held = isStream ? unsent : (writtenBytes - answeredBytes) * (asked > 1 ? 2 : 1)
             connections.note(unsent: held, of: context.channel, tookSome: taken > takenBytes)
             takenBytes = max(takenBytes, taken)
             return unsent

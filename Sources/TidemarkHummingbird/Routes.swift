@@ -14,10 +14,10 @@
         /// ```
         ///
         /// - Parameter authorize: the one question that the host answers: what may this caller do in this scope? It is
-        ///   asked on every request and page. Throw `HTTPError(.unauthorized)` where the caller is not known; it may
-        ///   run at any time, on any thread, many times at once.
-        /// - Returns: `GET` of `changes`, `snapshot`, `records/{entity}`, `digest` and `declarations`, `POST` at the
-        ///   root and of `push`.
+        ///   asked on every request and page, and before each nudge of a stream. Throw `HTTPError(.unauthorized)` where
+        ///   the caller is not known; it may run at any time, on any thread, many times at once.
+        /// - Returns: `GET` of `changes`, `snapshot`, `records/{entity}`, `digest`, `events` and `declarations`, and
+        ///   `POST` at the root and of `push`.
         public func routes<Context: RequestContext>(
             context: Context.Type = Context.self,
             authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access
@@ -51,6 +51,9 @@
                 (digest.after, digest.through) = (try query.text("after"), try query.text("through"))
                 (digest.every, digest.fields) = (try query.number("every"), query.texts("field"))
                 return .json(try await self.digest(digest, access: access), to: request)
+            }
+            routes.on("events", only: .get) { request, context in
+                try await self.events(request, context, authorize: authorize)
             }
             routes.on("declarations", only: .get) { request, _ in .json(self.declarations.body(), to: request) }
             for (path, mode) in [("", ExchangeMode.pushAndPull), ("push", .pushOnly)] {

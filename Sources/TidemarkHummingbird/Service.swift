@@ -4,10 +4,16 @@
 
     /// A host lists the engine among its services: `Application(router: router, services: [sync])`.
     extension SyncServer: Service {
-        /// Keeps the log small until the host shuts down or cancels.
+        /// Keeps the log small, and hears of what other nodes commit, until the host shuts down or cancels.
         public func run() async throws {
             do {
-                try await cancelWhenGracefulShutdown { try await self.sweepContinuously() }
+                try await cancelWhenGracefulShutdown {
+                    try await withThrowingTaskGroup(of: Void.self) { group in
+                        group.addTask { try await self.sweepContinuously() }
+                        group.addTask { try await self.watchOtherNodes() }
+                        try await group.waitForAll()
+                    }
+                }
             } catch is CancellationError {
                 // This is how sweeping ends; to a service group any error would be a failure.
             }

@@ -35,7 +35,13 @@
         public func access(to scope: Scope) -> Access {
             let grants = scopes.filter { Self.matches($0.key, scope) }.values
             let level: Access.Level = grants.contains(.readWrite) ? .readWrite : grants.isEmpty ? .none : .read
-            return Access(level, principal: subject, isService: isService)
+            return Access(level, principal: subject, isService: isService, expires: expiry)
+        }
+
+        /// In milliseconds since 1970; `nil` for a time that no clock will show.
+        private var expiry: Int64? {
+            let milliseconds = expires.timeIntervalSince1970 * 1000
+            return abs(milliseconds) < 9e15 ? Int64(milliseconds) : nil
         }
 
         /// Whether a pattern is a scope's name, or the beginning of one followed by `*`.

@@ -23,6 +23,12 @@ extension PostgresStore {
         /// The first and the longest pause between attempts to reach a server that is gone.
         public var reconnectPause: ClosedRange<Duration> = .milliseconds(50) ... .seconds(2)
 
+        /// How often a node looks whether others have committed to scopes that somebody waits for: a nudge comes at the
+        /// latest so long after a commit, whatever becomes of the hints that nodes send each other.
+        public var lookInterval: Duration = .seconds(5)
+        /// What changes within this time is told to the other nodes together.
+        public var hintPause: Duration = .milliseconds(50)
+
         /// The defaults.
         public init() {}
 

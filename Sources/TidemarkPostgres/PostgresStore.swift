@@ -17,9 +17,14 @@ public import TidemarkServer
 public final class PostgresStore: ChangeStore {
     /// Made with the schema and kept in it: the same for all nodes.
     public let tokenKey: [UInt8]
-    private let reads: ReadQueue
+    let configuration: Configuration
+    let reads: ReadQueue
     private let commits: CommitQueue
     private let workers = Workers()
+    /// What it is called in the hints that it sends.
+    private let node = String(UInt64.random(in: .min ... .max), radix: 36)
+    private let hints: HintSender
+    private let address: ServerAddress
 
     /// Connects, makes or migrates the schema where it has to be, and begins a new incarnation (PROTOCOL.md 3). Blocks
     /// its thread until the server has answered.
@@ -38,9 +43,13 @@ public final class PostgresStore: ChangeStore {
             throw PostgresError(.schema, "a schema's name has small letters, digits and underscores")
         }
         tokenKey = try Schema.prepare(Session(to: address, configuration), configuration.schema)
+        self.address = address
+        self.configuration = configuration
         let connector = Connector(address, configuration)
+        // Hints that cannot be sent keep nobody else from trying.
+        hints = HintSender(Connector(address, configuration), node: node)
         reads = ReadQueue(limit: configuration.waitingReads)
-        commits = CommitQueue(limit: configuration.waitingWrites, incarnations: Incarnations())
+        commits = CommitQueue(limit: configuration.waitingWrites, incarnations: Incarnations(), hints: hints)
         workers.start(configuration.readers, "reader", for: reads, connector)
         workers.start(configuration.writers, "writer", for: commits, connector)
     }
@@ -48,13 +57,20 @@ public final class PostgresStore: ChangeStore {
     deinit {
         reads.close()
         commits.close()
+        hints.close()
     }
 
     /// Refuses what waits, finishes what is under way, and closes all connections.
     public func close() {
         reads.close()
         commits.close()
+        hints.close()
         workers.waitForEnd()
+        hints.waitForEnd()
+    }
+
+    func listener(_ hinted: HintedScopes) -> HintListener {
+        HintListener(Connector(address, configuration), node: node, hinted)
     }
 
     /// Reads in one snapshot of the database.

@@ -17,16 +17,22 @@ public struct Access: Hashable, Sendable {
 
     /// How far the permission goes.
     public var level: Level
-    /// Who is asking, for example a token's `sub`, in at most ``principalLimit`` bytes of UTF-8. Operation keys belong to it: nobody replays another's.
+    /// Who is asking, for example a token's `sub`, in at most ``principalLimit`` bytes of UTF-8. Operation keys belong
+    /// to it: nobody replays another's.
     public var principal: String
     /// Whether this is one of the operator's own programs, which may write server-authoritative fields (E4).
     public var isService: Bool
 
+    /// When it ends, for example with a token (`exp`), in milliseconds since 1970; a stream ends with it. `nil`: a
+    /// stream goes on as long as it is granted when that is asked again.
+    public var expires: Int64?
+
     /// Makes an access from its parts.
-    public init(_ level: Level, principal: String, isService: Bool = false) {
+    public init(_ level: Level, principal: String, isService: Bool = false, expires: Int64? = nil) {
         self.level = level
         self.principal = principal
         self.isService = isService
+        self.expires = expires
     }
 
     /// No access.

@@ -43,6 +43,22 @@ public protocol ChangeStore: Sendable {
 
     /// Takes a refused edit off the list; `false` where it is not there (any more).
     func discardRejection(_ id: Int64) async throws -> Bool
+
+    /// Tells the heads of scopes that other nodes on the same database may have moved, soon after they have, until it
+    /// is cancelled. It may tell what is known, and what this node did; in what `watched` names when it is asked, it
+    /// leaves nothing out for long. Where there are no other nodes there is nothing to tell.
+    func watch(
+        _ watched: @escaping @Sendable () -> Set<Scope>, seen: @escaping @Sendable ([Scope: Version]) -> Void
+    ) async throws
+}
+
+extension ChangeStore {
+    /// For a store of one node: waits until it is cancelled.
+    public func watch(
+        _ watched: @escaping @Sendable () -> Set<Scope>, seen: @escaping @Sendable ([Scope: Version]) -> Void
+    ) async throws {
+        while true { try await Task.sleep(for: .seconds(3600)) }
+    }
 }
 
 /// Thrown by a store that cannot do its work for a while: its disk is full or does not answer, or somebody else has

@@ -35,10 +35,12 @@ extension SyncServer {
         build(&changeset)
         let operations = changeset.operations
         let moment = configuration.now()
-        return try await store.write(scope) { writer in
+        let head = try await store.write(scope) { writer in
             for operation in operations { try self.commit(operation, to: scope, writer, at: moment) }
             return writer.state.head
         }
+        nudges.publish(scope, head)
+        return head
     }
 
     private func commit(

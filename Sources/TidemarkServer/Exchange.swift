@@ -31,6 +31,7 @@ extension SyncServer {
         answer.raw("{\"results\":[")
         answer.raw(pushed.results)
         answer.raw("]")
+        if let head = pushed.head { nudges.publish(request.scope, head) }
         answer.member("syncedAt", configuration.now())
         switch mode {
         case .pushAndPull:

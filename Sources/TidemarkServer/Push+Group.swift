@@ -17,6 +17,7 @@ extension Push {
             try take(group: Array(members))
             rest = rest.dropFirst(members.count)
         }
+        result.head = writer.state.head
     }
 
     private mutating func take(group members: [ExchangeRequest.SealedOperation]) throws {

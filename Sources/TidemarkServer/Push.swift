@@ -9,6 +9,8 @@ struct PushResult: Sendable {
     var verbatim: Set<Version> = []
     /// The name of the history that the verdicts are of; `nil` where there was nothing to do.
     var epoch: String?
+    /// The scope's newest version behind them; `nil` where nothing was written.
+    var head: Version?
     /// The oldest version that a verdict of this request names; the device holds rows from there on, if any.
     var oldest: Version?
 

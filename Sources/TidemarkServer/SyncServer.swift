@@ -28,6 +28,8 @@ public final class SyncServer: Sendable {
     package let declarations: Declarations
     /// Changes when, and only when, a declaration does; travels on every answer.
     package let declarationsFingerprint: String
+    /// Who waits on this node for news of which scopes.
+    let nudges = Nudges()
 
     /// What a host may set.
     public struct Configuration: Sendable {
@@ -48,6 +50,8 @@ public final class SyncServer: Sendable {
         public var compactionInterval: Duration = .seconds(60 * 60)
         /// Refused edits that are kept for the operator, the newest ones.
         public var rejectionLimit = 10_000
+        /// How often a stream of nudges without news says that it is there, and asks whether it may go on.
+        public var streamComment: Duration = .seconds(15)
         /// The clock, in milliseconds since 1970.
         public var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
         /// Random bits, for the ids that the server assigns.

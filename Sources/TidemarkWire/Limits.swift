@@ -26,6 +26,12 @@ public struct Limits: Hashable, Sendable {
     public var digestParts = 256
     /// Fields that one request may name.
     public var namedFields = 500
+    /// Streams of nudges that are open at one time on a server.
+    public var streams = 512
+    /// Streams of one caller on a server.
+    public var streamsPerPrincipal = 8
+    /// Scopes of one stream.
+    public var streamScopes = 100
 
     /// The defaults.
     public init() {}

@@ -28,7 +28,7 @@
                 secretFile: /etc/tidemark.key
                 limits: {page: 100, maximumPage: 1000, operations: 50, bodyBytes: 1048576, recordBytes: 65536,
                          firstRequestTimeout: 5s, idleTimeout: 30s, writeTimeout: 15s, connections: 64,
-                         unsentBytes: 1048576}
+                         unsentBytes: 1048576, streams: 32, streamsPerPrincipal: 2, streamScopes: 5}
                 entities:
                   task: {kind: state, conflict: mergeFields, priority: 0, defaults: {state: open, "code": "7", rank: 7},
                          patch: [body]}
@@ -45,6 +45,9 @@
             #expect(file.settings[.listen] == "127.0.0.1:9090")
             #expect(file.settings[.secretFile] == "/etc/tidemark.key")
             #expect(file.limits.operations == 50)
+            #expect(file.limits.streams == 32)
+            #expect(file.limits.streamsPerPrincipal == 2)
+            #expect(file.limits.streamScopes == 5)
             #expect(file.serverLimits.idleTimeout == .seconds(30))
             #expect(file.serverLimits.firstRequestTimeout == .seconds(5))
             #expect(file.serverLimits.writeTimeout == .seconds(15))

@@ -26,19 +26,51 @@
         static func run<Result: Sendable>(
             in folder: TemporaryFolder, store name: String = "sync.sqlite", entities: [EntityDeclaration] = [],
             isStrict: Bool = false, limits: Limits = Limits(), serverLimits: ServerLimits = ServerLimits(),
+            configuration: SyncServer.Configuration = SyncServer.Configuration(),
             _ body: @Sendable (LiveServer) async throws -> Result
         ) async throws -> Result {
             let store = try SQLiteStore(path: folder.path(name))
-            let server = SyncServer(store: store, entities: entities, isStrict: isStrict, limits: limits)
+            let server = SyncServer(
+                store: store, entities: entities, isStrict: isStrict, limits: limits, configuration: configuration)
+            let result = try await serve(server, limits: serverLimits, body)
+            try store.close()
+            return result
+        }
+
+        /// Runs a server over a store of any kind.
+        static func serve<Result: Sendable>(
+            _ server: SyncServer, limits: ServerLimits = ServerLimits(),
+            _ body: @Sendable (LiveServer) async throws -> Result
+        ) async throws -> Result {
             let (ports, continuation) = AsyncStream.makeStream(of: Int.self)
             let app = try await ServerApplication(
-                server: server, verifier: TokenVerifier(secret: secret), limits: serverLimits,
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+                server: server, verifier: TokenVerifier(secret: secret), limits: limits, logger: silent
             ).application(address: .hostname("127.0.0.1", port: 0)) { continuation.yield($0) }
-            let group = ServiceGroup(
-                configuration: ServiceGroupConfiguration(
-                    services: [app], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
-            let result = try await withThrowingTaskGroup(of: Void.self) { tasks in
+            return try await run(app, of: server, on: ports, body)
+        }
+
+        private static var silent: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
+
+        /// Runs a server behind a router of one's own.
+        static func serve<Result: Sendable>(
+            _ server: SyncServer, router: Router<SyncRequestContext>, limits: ServerLimits = ServerLimits(),
+            _ body: @Sendable (LiveServer) async throws -> Result
+        ) async throws -> Result {
+            let (ports, continuation) = AsyncStream.makeStream(of: Int.self)
+            let app = Application(
+                router: router, server: limits.http1(),
+                configuration: limits.configuration(address: .hostname("127.0.0.1", port: 0), logger: silent),
+                services: [server],
+                onServerRunning: { channel in continuation.yield(channel.localAddress?.port ?? 0) }, logger: silent)
+            return try await run(app, of: server, on: ports, body)
+        }
+
+        private static func run<Result: Sendable>(
+            _ app: some ApplicationProtocol, of server: SyncServer, on ports: AsyncStream<Int>,
+            _ body: @Sendable (LiveServer) async throws -> Result
+        ) async throws -> Result {
+            let group = ServiceGroup(configuration: ServiceGroupConfiguration(services: [app], logger: silent))
+            return try await withThrowingTaskGroup(of: Void.self) { tasks in
                 tasks.addTask { try await group.run() }
                 var iterator = ports.makeAsyncIterator()
                 let port = await iterator.next() ?? 0
@@ -51,8 +83,6 @@
                 try await tasks.waitForAll()
                 return try outcome.get()
             }
-            try store.close()
-            return result
         }
 
         /// A token that grants everything to `sub`, unless told otherwise.

@@ -108,6 +108,21 @@ struct Connection: ~Copyable {
         return results
     }
 
+    /// What others have told on channels that this connection listens to; waits for it for a while.
+    mutating func messages(within time: Duration) throws(PostgresError) -> [String] {
+        guard pending.isEmpty, !isLost else { throw lost() }
+        if isReadable(for: time.milliseconds, events: Int16(POLLIN)) {
+            guard PQconsumeInput(handle) == 1 else { throw lost() }
+        }
+        var messages: [String] = []
+        while let message = PQnotifies(handle) {
+            if let text = message.pointee.extra { messages.append(String(cString: text)) }
+            PQfreemem(message)
+        }
+        guard PQstatus(handle) == CONNECTION_OK else { throw lost() }
+        return messages
+    }
+
     /// Whether a connection that nobody has asked anything is still there. A server that goes says so to all.
     mutating func isAlive() -> Bool {
         guard !isLost, pending.isEmpty else { return false }

@@ -45,6 +45,15 @@ final class Session {
 
     var isLost: Bool { connection.isLost }
 
+    // MARK: Messages of other connections
+
+    /// From now on hears what is told on a channel; its name has the form of a schema's.
+    func listen(_ channel: String) throws { _ = try ask(Statement("listen", "LISTEN \"\(channel)\"")) }
+
+    func messages(within time: Duration) throws -> [String] {
+        do { return try connection.messages(within: time) } catch { throw fail(error) }
+    }
+
     // MARK: Requests
 
     /// Sends a write whose answer nobody needs; an error of it comes up with the next answer.

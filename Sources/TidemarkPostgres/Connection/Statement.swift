@@ -23,6 +23,8 @@ enum Parameter {
     case bytes([UInt8])
     /// A `bigint[]`.
     case integers([Int64])
+    /// A `text[]`.
+    case texts([String])
 
     static func optional(_ bytes: [UInt8]?) -> Parameter { bytes.map { .bytes($0) } ?? .null }
     static func optional(_ integer: Int64?) -> Parameter { integer.map { .integer($0) } ?? .null }
@@ -64,7 +66,18 @@ struct ParameterBuffer {
             case .flag(let value): bytes.append(value ? 1 : 0)
             case .text(let value): bytes.append(contentsOf: value.utf8)
             case .bytes(let value): bytes.append(contentsOf: value)
-            case .integers(let values): append(values)
+            case .integers(let values):
+                appendHead(values.count, of: 20)
+                for value in values {
+                    append(Int32(8))
+                    append(value)
+                }
+            case .texts(let values):
+                appendHead(values.count, of: 25)
+                for value in values {
+                    append(Int32(truncatingIfNeeded: value.utf8.count))
+                    bytes.append(contentsOf: value.utf8)
+                }
             }
             if case .null = parameter { starts.append(nil) } else { starts.append(start) }
             lengths.append(Int32(truncatingIfNeeded: bytes.count - start))
@@ -78,18 +91,14 @@ struct ParameterBuffer {
         withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
-    /// One dimension, no NULL, elements of the type `bigint`, counted from 1.
-    private mutating func append(_ values: [Int64]) {
-        append(Int32(values.isEmpty ? 0 : 1))
+    /// One dimension, no NULL, elements of a type, counted from 1.
+    private mutating func appendHead(_ count: Int, of type: Int32) {
+        append(Int32(count > 0 ? 1 : 0))
         append(Int32(0))
-        append(Int32(20))
-        guard !values.isEmpty else { return }
-        append(Int32(truncatingIfNeeded: values.count))
+        append(type)
+        guard count > 0 else { return }
+        append(Int32(truncatingIfNeeded: count))
         append(Int32(1))
-        for value in values {
-            append(Int32(8))
-            append(value)
-        }
     }
 
     func withPointers<Result>(

@@ -31,7 +31,7 @@ struct WriteMark: Hashable, Sendable {
         Request(statement, .integer(trace), .integer(batch))
     }
 
-    /// `nil` where the connection's row is gone: it was idle for so long that it was swept, or the database was put back.
+    /// `nil` where the connection's row is gone: swept, since it was idle for long, or the database was put back.
     init?(_ trace: Int64, _ batch: Int64, _ answer: QueryResult) throws(PostgresError) {
         guard answer.count == 1 else { return nil }
         self.trace = trace

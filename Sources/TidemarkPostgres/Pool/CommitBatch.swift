@@ -14,13 +14,20 @@ struct CommitJob: Sendable {
 struct CommitBatch: Sendable {
     let jobs: [CommitJob]
     let incarnations: Incarnations
+    let hints: HintSender
+
+    /// What a transaction has come to, for when it is committed.
+    private struct Done {
+        let answers: [CommitJob.Answer]
+        /// Scopes that have rows now which they had not.
+        let changed: [Scope]
+    }
 
     /// Commits all of them together, or, where that fails, each by itself: so that none is refused for another's sake.
     func commit(on line: Line) {
         do {
             if jobs.count > 1 {
-                let answers = try line.finish(transact(jobs, try line.session()))
-                for answer in answers { answer() }
+                give(try line.finish(transact(jobs, try line.session())))
                 return
             }
         } catch let error as StoreUnavailable {
@@ -41,8 +48,7 @@ struct CommitBatch: Sendable {
 
     private func commit(_ job: CommitJob, on line: Line) -> StoreUnavailable? {
         do {
-            let answers = try line.repeating { session in try line.finish(transact([job], session)) }
-            for answer in answers { answer() }
+            give(try line.repeating { session in try line.finish(transact([job], session)) })
             return nil
         } catch {
             job.fail(error)
@@ -50,7 +56,12 @@ struct CommitBatch: Sendable {
         }
     }
 
-    private func transact(_ jobs: [CommitJob], _ session: Session) -> WriteOutcome<[CommitJob.Answer]> {
+    private func give(_ done: Done) {
+        for answer in done.answers { answer() }
+        hints.changed(done.changed)
+    }
+
+    private func transact(_ jobs: [CommitJob], _ session: Session) -> WriteOutcome<Done> {
         // One order for all nodes, so that two never wait for each other.
         let scopes = Set(jobs.map(\.scope)).sorted()
         let locks = scopes.flatMap(ScopeRow.lock)
@@ -66,7 +77,7 @@ struct CommitBatch: Sendable {
             }
             for scope in scopes { try writers[scope]?.finish() }
             for scope in scopes { try writers[scope]?.keepRejections() }
-            return answers
+            return Done(answers: answers, changed: scopes.filter { writers[$0]?.hasAppended == true })
         }
     }
 

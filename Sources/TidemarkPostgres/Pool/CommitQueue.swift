@@ -14,6 +14,7 @@ final class CommitQueue: WorkQueue, @unchecked Sendable {  // because what chang
     private let condition = NSCondition()
     private let limit: Int
     private let incarnations: Incarnations
+    private let hints: HintSender
     /// Writes that wait, by scope, in the order in which they came.
     private var waiting: [Scope: [CommitJob]] = [:]
     private var waitingCount = 0
@@ -24,9 +25,10 @@ final class CommitQueue: WorkQueue, @unchecked Sendable {  // because what chang
     private var connections = 0
     private var isClosed = false
 
-    init(limit: Int, incarnations: Incarnations) {
+    init(limit: Int, incarnations: Incarnations, hints: HintSender) {
         self.limit = limit
         self.incarnations = incarnations
+        self.hints = hints
     }
 
     func run<Result: Sendable>(
@@ -81,7 +83,7 @@ final class CommitQueue: WorkQueue, @unchecked Sendable {  // because what chang
                 taken.insert(scope)
             }
             waitingCount -= jobs.count
-            return jobs.isEmpty ? nil : CommitBatch(jobs: jobs, incarnations: incarnations)
+            return jobs.isEmpty ? nil : CommitBatch(jobs: jobs, incarnations: incarnations, hints: hints)
         }
     }
 

@@ -33,6 +33,8 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         super.init(session, scope, row)
     }
 
+    var hasAppended: Bool { memory.hasAppended }
+
     // MARK: Rows
 
     /// Asks for the entity's digest in the same round trip: it is wanted as soon as the record is written.

@@ -1,0 +1,111 @@
+#if Server
+    import HTTPTypes
+    import Hummingbird
+    import NIOCore
+    import ServiceLifecycle
+    import TidemarkServer
+    import TidemarkWire
+
+    extension SyncServer {
+        /// `GET /sync/events`: nudges as server-sent events (PROTOCOL.md 5), until the token ends, a scope is lost, the
+        /// reader goes or the server stops. The first ones are the scopes' heads as they are.
+        func events<Context: RequestContext>(
+            _ request: Request, _ context: Context,
+            authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access
+        ) async throws -> Response {
+            let scopes = try Self.scopes(of: request)
+            var grants: [(scope: Scope, access: Access)] = []
+            for scope in scopes { grants.append((scope, try await authorize(scope, request, context))) }
+            let stream = EventStream(
+                server: self, waiter: try await waiter(for: grants),
+                expires: grants.compactMap(\.access.expires).min() ?? .max)
+            let body = ResponseBody { writer in
+                try await withGracefulShutdownHandler {
+                    try await stream.write(to: &writer) {
+                        for scope in scopes {
+                            guard self.isGranted(try await authorize(scope, request, context), in: scope) else {
+                                return false
+                            }
+                        }
+                        return true
+                    }
+                } onGracefulShutdown: {
+                    stream.waiter.close()
+                }
+            }
+            return Response(status: .ok, headers: [.contentType: EventStream.contentType], body: body)
+        }
+
+        /// The scopes that are named, each once.
+        private static func scopes(of request: Request) throws(Problem) -> [Scope] {
+            var scopes: Set<Scope> = []
+            for (name, value) in request.uri.queryParameters where name == "scope" {
+                guard let scope = Scope(String(value)) else {
+                    throw Problem(.invalidIdentifier, "In `scope`: a name that is not of the allowed form.")
+                }
+                scopes.insert(scope)
+            }
+            return scopes.sorted()
+        }
+    }
+
+    /// One open stream. It waits no more when nobody holds it, whether its body was ever asked for or not.
+    final class EventStream: Sendable {
+        static let contentType = "text/event-stream"
+
+        /// After what has been written nothing is for so long: what comes meanwhile goes together.
+        private static let pace: Duration = .milliseconds(100)
+
+        let waiter: Waiter
+        private let server: SyncServer
+        /// In milliseconds since 1970.
+        private let expires: Int64
+
+        init(server: SyncServer, waiter: Waiter, expires: Int64) {
+            self.server = server
+            self.waiter = waiter
+            self.expires = expires
+        }
+
+        deinit { server.end(waiter) }
+
+        /// Writes until there is a reason to end; what is granted is asked again before anything is told.
+        func write(
+            to writer: inout any ResponseBodyWriter, whileGranted isGranted: () async throws -> Bool
+        ) async throws {
+            async let _: Void = wakeRegularly()
+            let interval = server.streamComment
+            var spoken = ContinuousClock.now
+            for await _ in waiter.wakes {
+                // A host that cannot say so now has not granted it: whoever reads comes back.
+                guard !hasExpired, (try? await isGranted()) == true else { break }
+                var text = waiter.take().map(Self.event).joined()
+                if text.isEmpty {
+                    guard ContinuousClock.now - spoken >= interval else { continue }
+                    text = ":\n\n"
+                }
+                try await writer.write(ByteBuffer(string: text))
+                spoken = .now
+                try await Task.sleep(for: Self.pace)
+            }
+            try await writer.finish(nil)
+        }
+
+        private var hasExpired: Bool { server.millisecondsUntil(expires) <= 0 }
+
+        /// For the comments, which show a reader that goes on that the connection does, and find one that is gone; and
+        /// for the token's end.
+        private func wakeRegularly() async {
+            while !Task.isCancelled {
+                let rest = Duration.milliseconds(max(1, server.millisecondsUntil(expires)))
+                try? await Task.sleep(for: min(server.streamComment, rest))
+                waiter.wake()
+            }
+        }
+
+        /// Neither name nor number holds anything that would have to be escaped.
+        private static func event(_ scope: Scope, _ head: Version) -> String {
+            "event: changes\ndata: {\"scope\":\"\(scope.name)\",\"head\":\(head)}\n\n"
+        }
+    }
+#endif

@@ -1,0 +1,89 @@
+import Foundation
+import TidemarkServer
+
+/// What nodes say to each other: which scopes have changed, so that whoever waits for one hears of it sooner than by
+/// looking. A hint is only a reason to look: it may be lost, and what it says is never believed.
+///
+/// A message names the node that speaks and, on a line each, scopes; or a star, where there are too many: look at all.
+/// It goes by `NOTIFY` on a channel of the schema's name, from a connection that does nothing else: inside the
+/// transactions that write it would make their commits wait for each other.
+struct Hint: Hashable, Sendable {
+    enum Scopes: Hashable, Sendable {
+        case these(Set<String>)
+        case all
+    }
+
+    var node: String
+    var scopes: Scopes
+
+    private static let star = "*"
+
+    /// Bytes of a message: PostgreSQL takes 7999.
+    static let messageBytes = 7900
+
+    /// Messages that are sent together, at most; where more were needed, all scopes are meant.
+    private static let messageLimit = 4
+
+    static func messages(of scopes: Set<String>, from node: String) -> [String] {
+        var messages: [String] = []
+        var text = node
+        for scope in scopes.sorted() {
+            if text.utf8.count + 1 + scope.utf8.count > messageBytes {
+                messages.append(text)
+                text = node
+            }
+            text += "\n" + scope
+        }
+        messages.append(text)
+        return messages.count > messageLimit ? [node + "\n" + star] : messages
+    }
+
+    /// Reads what anybody may have sent who can reach the database.
+    init(_ message: String) {
+        let lines = message.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        node = lines.first ?? ""
+        scopes = lines.dropFirst().contains(Self.star) ? .all : .these(Set(lines.dropFirst()))
+    }
+}
+
+/// Scopes to look at, gathered from one thread or many until somebody takes them.
+final class HintedScopes: Sendable {
+    private struct State {
+        var names: Set<String> = []
+        var isAll = false
+        var wake: AsyncStream<Void>.Continuation?
+    }
+
+    /// Names that are gathered, at most; with more of them, all scopes are meant.
+    private static let limit = 2000
+
+    private let state = Guarded(State())
+
+    func add(_ scopes: Hint.Scopes) {
+        state.withLock { state in
+            switch scopes {
+            case .all: state.isAll = true
+            case .these(let names): state.names.formUnion(names)
+            }
+            if state.names.count > Self.limit { state.isAll = true }
+            if state.isAll { state.names = [] }
+            state.wake?.yield()
+        }
+    }
+
+    /// One element whenever there is something to take.
+    func wakes() -> AsyncStream<Void> {
+        let (wakes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        state.withLock { $0.wake = continuation }
+        return wakes
+    }
+
+    /// What was gathered of the scopes that are watched.
+    func take(of watched: Set<Scope>) -> [Scope] {
+        let (names, isAll) = state.withLock { state in
+            defer { (state.names, state.isAll) = ([], false) }
+            return (state.names, state.isAll)
+        }
+        return watched.filter { isAll || names.contains($0.name) }.sorted()
+    }
+}

@@ -1,0 +1,56 @@
+public import TidemarkServer
+
+extension PostgresStore {
+    /// Scopes that one question asks for.
+    private static let watchStep = 2000
+
+    private static let heads = Statement("heads", "SELECT name, head FROM scope WHERE name = ANY ($1)")
+
+    /// Looks at the heads of the scopes that are watched, every ``Configuration/lookInterval`` and as soon as a hint of
+    /// another node has come.
+    public func watch(
+        _ watched: @escaping @Sendable () -> Set<Scope>, seen: @escaping @Sendable ([Scope: Version]) -> Void
+    ) async throws {
+        let hinted = HintedScopes()
+        let wakes = hinted.wakes()
+        let listener = listener(hinted)
+        listener.start()
+        defer { listener.end() }
+        let interval = Configuration.bounded(configuration.lookInterval)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                while true {
+                    try await Task.sleep(for: interval)
+                    hinted.add(.all)
+                }
+            }
+            group.addTask {
+                for await _ in wakes {
+                    let scopes = hinted.take(of: watched())
+                    for start in stride(from: 0, to: scopes.count, by: Self.watchStep) {
+                        let step = scopes[start..<min(start + Self.watchStep, scopes.count)]
+                        // Where the server is away, the next look finds out.
+                        if let heads = try? await self.heads(of: step) { seen(heads) }
+                    }
+                }
+                try Task.checkCancellation()
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    /// Heads of scopes; those that nobody wrote to are left out.
+    private func heads(of scopes: ArraySlice<Scope>) async throws -> [Scope: Version] {
+        let names = scopes.map(\.name)
+        return try await reads.run { line in
+            try line.read { session in
+                let answer = try session.ask(Self.heads, .texts(names))
+                var heads: [Scope: Version] = [:]
+                for row in 0..<answer.count {
+                    if let scope = Scope(answer.text(row, 0)) { heads[scope] = try answer.integer(row, 1) }
+                }
+                return heads
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import TidemarkWire
+
+/// Who waits for news of which scopes, on one node (PROTOCOL.md 5).
+///
+/// A nudge only says "pull": it may be lost, come twice or late, and nothing rests on it but how soon a device asks. So
+/// the hub keeps no queue. Of each scope that somebody waits for it knows one number, the newest head that it has heard
+/// of; a waiter has a set of heads that it has not taken yet, one for each of its scopes at most, and newer ones take
+/// the place of older ones. Whoever takes slowly gets fewer nudges and holds no memory; a connection whose reader takes
+/// nothing is the HTTP floor's to close (`writeTimeout`).
+///
+/// Heads come from this node's own commits, when they are durable, and from the store, which says what other nodes have
+/// done (``ChangeStore/watch(_:seen:)``): as fast as a hint travels, and by looking in any case.
+///
+/// ```
+///   commit on this node ──▶ publish ─┐
+///                                    ├──▶ hub: newest head per scope ──▶ waiter: heads not taken ──▶ stream
+///   hint or look of the store ─▶ saw ┘
+/// ```
+final class Nudges: Sendable {
+    private struct State {
+        var waiters: [Int: Waiter] = [:]
+        var lastWaiter = 0
+        var scopes: [Scope: Watched] = [:]
+        var perPrincipal: [String: Int] = [:]
+        var isClosed = false
+    }
+
+    private struct Watched {
+        /// The newest head that anybody has told; `nil` at first.
+        var head: Version?
+        var waiters: Set<Int> = []
+    }
+
+    private let state = Guarded(State())
+
+    /// Scopes that somebody waits for.
+    var watched: Set<Scope> { state.withLock { Set($0.scopes.keys) } }
+
+    /// Begins to wait.
+    ///
+    /// - Throws: `too_many_requests` where the principal, or all of them together, wait often enough already.
+    func wait(for scopes: Set<Scope>, as principal: String, _ limits: Limits) throws(Problem) -> Waiter {
+        let waiter: Result<Waiter, Problem> = state.withLock { state in
+            if state.isClosed { return .failure(Problem(.unavailable, "The server is stopping.")) }
+            guard state.waiters.count < limits.streams else {
+                return .failure(Problem(.tooManyRequests, "\(limits.streams) streams are open on this server."))
+            }
+            guard state.perPrincipal[principal, default: 0] < limits.streamsPerPrincipal else {
+                let detail = "\(limits.streamsPerPrincipal) streams of this caller are open on this server."
+                return .failure(Problem(.tooManyRequests, detail))
+            }
+            state.lastWaiter += 1
+            let waiter = Waiter(state.lastWaiter, scopes, principal)
+            state.waiters[waiter.id] = waiter
+            state.perPrincipal[principal, default: 0] += 1
+            for scope in scopes { state.scopes[scope, default: Watched()].waiters.insert(waiter.id) }
+            return .success(waiter)
+        }
+        return try waiter.get()
+    }
+
+    /// Waits no more.
+    func end(_ waiter: Waiter) {
+        state.withLock { state in
+            guard state.waiters.removeValue(forKey: waiter.id) != nil else { return }
+            let rest = state.perPrincipal[waiter.principal, default: 1] - 1
+            state.perPrincipal[waiter.principal] = rest > 0 ? rest : nil
+            for scope in waiter.scopes {
+                state.scopes[scope]?.waiters.remove(waiter.id)
+                if state.scopes[scope]?.waiters.isEmpty == true { state.scopes[scope] = nil }
+            }
+        }
+        waiter.close()
+    }
+
+    /// A commit of this node is durable. Commits of a scope may be told in another order than they were made.
+    func publish(_ scope: Scope, _ head: Version) { tell(scope, head) }
+
+    /// The store has looked. Where what it says is less, it was put back, or has looked before a commit that was told
+    /// meanwhile: from there on what is more is news.
+    func saw(_ heads: [Scope: Version]) {
+        for (scope, head) in heads {
+            state.withLock { state in
+                if let known = state.scopes[scope]?.head, head < known { state.scopes[scope]?.head = head }
+            }
+            tell(scope, head)
+        }
+    }
+
+    private func tell(_ scope: Scope, _ head: Version) {
+        let waiters: [Waiter] = state.withLock { state in
+            guard let watched = state.scopes[scope], watched.head.map({ $0 < head }) ?? true else { return [] }
+            state.scopes[scope]?.head = head
+            return watched.waiters.compactMap { state.waiters[$0] }
+        }
+        for waiter in waiters { waiter.note(scope, head) }
+    }
+
+    /// Ends all that wait, for good.
+    func close() {
+        let waiters = state.withLock { state in
+            state.isClosed = true
+            return Array(state.waiters.values)
+        }
+        for waiter in waiters { waiter.close() }
+    }
+}
+
+/// One that waits for news of some scopes.
+package final class Waiter: Sendable {
+    fileprivate let id: Int
+    package let scopes: Set<Scope>
+    fileprivate let principal: String
+    /// One element whenever there is something to look at; many at once are one. Ends with the waiter.
+    package let wakes: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
+    private let heads = Guarded<[Scope: Version]>([:])
+
+    fileprivate init(_ id: Int, _ scopes: Set<Scope>, _ principal: String) {
+        self.id = id
+        self.scopes = scopes
+        self.principal = principal
+        (wakes, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// There is a head to take, unless a newer one waits already.
+    func note(_ scope: Scope, _ head: Version) {
+        heads.withLock { $0[scope] = max($0[scope] ?? 0, head) }
+        wake()
+    }
+
+    /// The heads that have come since the last time, in the order of their scopes.
+    package func take() -> [(scope: Scope, head: Version)] {
+        let taken = heads.withLock { heads in
+            defer { heads = [:] }
+            return heads
+        }
+        return taken.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+
+    /// For a clock that has something to say.
+    package func wake() { continuation.yield() }
+
+    package func close() { continuation.finish() }
+}

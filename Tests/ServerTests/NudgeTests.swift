@@ -1,0 +1,92 @@
+import Synchronization
+import Testing
+import TidemarkTesting
+import TidemarkWire
+
+@testable import TidemarkServer
+
+@Suite("Nudges on one node")
+struct NudgeTests {
+    @Test("Of what was not taken a waiter has the newest head of each scope, and of others nothing")
+    func coalesced() throws {
+        let nudges = Nudges()
+        let waiter = try nudges.wait(for: ["a", "b"], as: "ada", Limits())
+        for head in 1...1000 as ClosedRange<Version> { nudges.publish("a", head) }
+        nudges.publish("b", 7)
+        nudges.publish("c", 8)
+        #expect(waiter.take().map(\.scope) == ["a", "b"])
+        #expect(waiter.take().isEmpty)
+        // Told in another order than they were made.
+        nudges.publish("a", 1002)
+        nudges.publish("a", 1001)
+        #expect(waiter.take().map(\.head) == [1002])
+        nudges.publish("a", 1002)
+        #expect(waiter.take().isEmpty)
+    }
+
+    @Test("A store that was put back is told of again from where it stands")
+    func putBack() throws {
+        let nudges = Nudges()
+        let waiter = try nudges.wait(for: ["a"], as: "ada", Limits())
+        nudges.saw(["a": 10])
+        #expect(waiter.take().map(\.head) == [10])
+        nudges.saw(["a": 3])
+        #expect(waiter.take().isEmpty)
+        nudges.saw(["a": 4])
+        #expect(waiter.take().map(\.head) == [4])
+    }
+
+    @Test("Streams are counted, for each caller and together, and a scope is watched while somebody waits")
+    func counted() throws {
+        let nudges = Nudges()
+        var limits = Limits()
+        (limits.streams, limits.streamsPerPrincipal) = (3, 2)
+        let first = try nudges.wait(for: ["a", "b"], as: "ada", limits)
+        let second = try nudges.wait(for: ["b"], as: "ada", limits)
+        #expect(throws: Problem.self) { try nudges.wait(for: ["a"], as: "ada", limits) }
+        let third = try nudges.wait(for: ["a"], as: "bob", limits)
+        #expect(throws: Problem.self) { try nudges.wait(for: ["a"], as: "eve", limits) }
+        #expect(nudges.watched == ["a", "b"])
+        nudges.end(first)
+        nudges.end(first)
+        nudges.end(third)
+        #expect(nudges.watched == ["b"])
+        nudges.publish("a", 1)
+        #expect(first.take().isEmpty)
+        let again = try nudges.wait(for: ["a"], as: "ada", limits)
+        #expect(throws: Problem.self) { try nudges.wait(for: ["a"], as: "ada", limits) }
+        for waiter in [second, again] { nudges.end(waiter) }
+        #expect(nudges.watched.isEmpty)
+    }
+
+    @Test("The end of a server ends all that wait, and lets nobody begin", .timeLimit(.minutes(1)))
+    func closed() async throws {
+        let nudges = Nudges()
+        let waiter = try nudges.wait(for: ["a"], as: "ada", Limits())
+        nudges.close()
+        for await _ in waiter.wakes {}
+        let problem = try #require(throws: Problem.self) { try nudges.wait(for: ["a"], as: "ada", Limits()) }
+        #expect(problem.code == .unavailable)
+    }
+
+    @Test("What is pushed and what the server commits is told; who may not read learns nothing")
+    func engine() async throws {
+        let server = SyncServer(store: MemoryStore())
+        let waiter = try await server.waiter(for: [("s", .read(as: "ada")), ("t", .read(as: "ada"))])
+        #expect(waiter.take().map(\.head) == [0, 0])
+        _ = try await server.commit(to: "s") { $0.upsert("task", id: "t1", ["title": "a"]) }
+        #expect(waiter.take().map(\.head) == [1])
+        let body = #"""
+            {"scope":"t","clientId":"device-01","operations":[{"lane":"lane-0001","number":1,"type":"upsert",
+            "entity":"task","id":"t1","fields":{"title":"b"}}]}
+            """#
+        _ = try await server.exchange(Array(body.utf8), mode: .pushOnly) { _ in .readWrite(as: "bob") }
+        let news = waiter.take()
+        #expect(news.map(\.scope) == ["t"])
+        #expect(news.map(\.head) == [1])
+        await #expect(throws: Problem.self) { try await server.waiter(for: [("s", .read(as: "ada")), ("x", .none)]) }
+        await #expect(throws: Problem.self) { try await server.waiter(for: []) }
+        server.end(waiter)
+        #expect(server.nudges.watched.isEmpty)
+    }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import PostgresCluster
+import Synchronization
+import Testing
+import TidemarkWire
+
+@testable import TidemarkPostgres
+@testable import TidemarkServer
+
+@Suite("Nudges between nodes that share PostgreSQL", .serialized)
+struct PostgresNudgeTests {
+    @Test("A commit on one node is heard of on the others, long before they would look", .timeLimit(.minutes(1)))
+    func hinted() async throws {
+        try await run(lookInterval: .seconds(600)) { servers in
+            // The first look of a listener that has just begun.
+            try await commit(on: servers[0], until: servers)
+            for round in 1...10 {
+                let start = ContinuousClock.now
+                try await commit(on: servers[round % 3], until: servers)
+                #expect(ContinuousClock.now - start < .seconds(5))
+            }
+        }
+    }
+
+    @Test("With the listeners killed everything still arrives, at the next look", .timeLimit(.minutes(1)))
+    func unheard() async throws {
+        let bench = try PostgresBench()
+        let (cluster, channel) = (bench.cluster, bench.schema)
+        try await run(bench, lookInterval: .milliseconds(700)) { servers in
+            try await commit(on: servers[0], until: servers)
+            let isOver = Told()
+            // As fast as they come back.
+            let killed = Task {
+                try await offPool {
+                    var killed = 0
+                    while !isOver.isOver {
+                        let pids = try cluster.psql(
+                            """
+                            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                            WHERE query = 'LISTEN "\(channel)"' AND pid <> pg_backend_pid()
+                            """)
+                        killed += pids.split(separator: "\n").count
+                    }
+                    return killed
+                }
+            }
+            for round in 1...6 {
+                let start = ContinuousClock.now
+                try await commit(on: servers[round % 3], until: servers)
+                #expect(ContinuousClock.now - start < .seconds(4))
+            }
+            isOver.end()
+            #expect(try await killed.value > 0)
+        }
+    }
+
+    @Test("What anybody else tells on the channel is no more than a reason to look", .timeLimit(.minutes(1)))
+    func forged() async throws {
+        let bench = try PostgresBench()
+        let (cluster, channel) = (bench.cluster, bench.schema)
+        try await run(bench, lookInterval: .seconds(600)) { servers in
+            for text in ["", "*", "x\n*", "x\ns", "x\n\n\n", "x\n'; DROP", String(repeating: "y\n", count: 3900)] {
+                _ = try await offPool { try cluster.psql("SELECT pg_notify('\(channel)', $$\(text)$$)") }
+            }
+            try await commit(on: servers[0], until: servers)
+        }
+    }
+
+    @Test("Messages of many scopes stay within what PostgreSQL takes, or say that all are meant")
+    func messages() throws {
+        let names = (0..<300).map { "scope:\($0):" + String(repeating: "x", count: 90) }
+        for count in [1, 79, 80, 300] {
+            let messages = Hint.messages(of: Set(names.prefix(count)), from: "node")
+            #expect(messages.allSatisfy { $0.utf8.count <= Hint.messageBytes })
+            var told: Set<String> = []
+            for message in messages {
+                let hint = Hint(message)
+                #expect(hint.node == "node")
+                if case .these(let scopes) = hint.scopes { told.formUnion(scopes) }
+            }
+            #expect(told == Set(names.prefix(count)))
+        }
+        let many = Set((0..<2000).map { "scope:\($0):" + String(repeating: "x", count: 90) })
+        #expect(Hint.messages(of: many, from: "node").map { Hint($0).scopes } == [.all])
+    }
+
+    // MARK: Three nodes
+
+    private func run(
+        _ bench: PostgresBench? = nil, lookInterval: Duration, _ body: ([SyncServer]) async throws -> Void
+    ) async throws {
+        let bench = try bench ?? PostgresBench()
+        let nodes = try (0..<3).map { _ in try bench.node { $0.lookInterval = lookInterval } }
+        let servers = nodes.map { SyncServer(store: $0) }
+        let watches = servers.map { server in Task { try await server.watchOtherNodes() } }
+        defer {
+            for watch in watches { watch.cancel() }
+            for node in nodes { node.close() }
+        }
+        try await body(servers)
+    }
+
+    /// Commits on one node and waits until it was told on all.
+    private func commit(on server: SyncServer, until servers: [SyncServer]) async throws {
+        let waiters = try await servers.asyncMap { try await $0.waiter(for: [("s", .read(as: "ada"))]) }
+        for waiter in waiters { _ = waiter.take() }
+        let id = RecordID(stringLiteral: UUID().uuidString)
+        let head = try await server.commit(to: "s") { $0.upsert("task", id: id, ["title": "a"]) }
+        for (server, waiter) in zip(servers, waiters) {
+            var told: Version = 0
+            while told < head {
+                told = waiter.take().last?.head ?? told
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            #expect(told == head)
+            server.end(waiter)
+        }
+    }
+}
+
+extension Sequence {
+    fileprivate func asyncMap<Result>(_ transform: (Element) async throws -> Result) async rethrows -> [Result] {
+        var results: [Result] = []
+        for element in self { results.append(try await transform(element)) }
+        return results
+    }
+}
