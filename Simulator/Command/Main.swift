@@ -19,7 +19,7 @@ enum Main {
           --threads N     that play worlds at once (one for each core)
           --survey        goes on after a failure, and says of each failing world in one line what is wrong
           --script FILE   plays one script, for example one that a failure has left
-          --verbose       prints what happens in it
+          --verbose       prints what happens in it, or in the first world
         """
 
     static func main() async throws {
@@ -52,6 +52,14 @@ enum Main {
                 let simulation = Simulation(of: app)
                 if options.isVerbose { for line in try await simulation.trace(of: script) { print(line) } }
                 print(try await simulation.play(script))
+            }
+            return
+        }
+        if options.isVerbose {
+            for (_, app) in options.apps {
+                var simulation = Simulation(of: app)
+                simulation.stepLimit = options.steps
+                for line in try await simulation.trace(of: simulation.script(seed: options.first)) { print(line) }
             }
             return
         }

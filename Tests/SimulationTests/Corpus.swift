@@ -10,6 +10,20 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
 
     static let all = [
         CorpusCase(
+            name: "what was set aside with a scope is not given back over what was made since (I5)", app: "task",
+            script: """
+                world seed 1 devices 1 users 1 page 50
+                flow
+                2 edit replaceProject 0
+                user 0 scope 0 none
+                flow
+                2 edit addProject 5221964
+                2 sync
+                2 edit deleteProject 9055894
+                flow
+                2 edit addProject 0
+                """),
+        CorpusCase(
             name: "a delete that found nothing can be lost, too (I10, I12)", app: "order",
             script: """
                 world seed 1 devices 3 users 1 page 50

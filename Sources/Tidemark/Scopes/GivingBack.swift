@@ -68,15 +68,20 @@ struct GivingBack {
         let (table, key, shape) = (edit.table, edit.key, edit.table.shape)
         let row = try table.row(db, key)
         let isHere = row.map { shape.scope(ofKey: key, $0) == scope } ?? false
+        let since = try editedSince(edit, row)
         switch edit.entry.kind {
+        case .delete where !since.isEmpty: return nil
         case .delete:
             if isHere { try table.deleteRow(db, key) } else { try deleteAside(edit) }
             return nil
         case .departure: return try depart(edit)
+        case .insert where since == .deleted: return nil
         case .update where !isHere: return "The record is not there any more."
         case .insert, .update:
             var cells = row ?? shape.data.map(\.defaultCell)
-            for (index, cell) in edit.entry.fields.cells(in: shape) { cells[index] = cell }
+            for (index, cell) in edit.entry.fields.cells(in: shape) where since.fields[index] == nil {
+                cells[index] = cell
+            }
             // What was made for this scope goes to no other one, whatever the table's rule says by now.
             guard shape.scope(ofKey: key, cells) == scope else {
                 return "By its table's rule the row would be in another scope now."
@@ -84,6 +89,13 @@ struct GivingBack {
             try table.write(db, key, cells)
             return nil
         }
+    }
+
+    /// What was done to the record since the edit was set aside: it is newer, and stands.
+    private func editedSince(_ edit: Edit, _ row: [Cell]?) throws -> Edits {
+        guard let shadow = try edit.table.shadow(db, edit.key), shadow.scope == nil || shadow.scope == scope.name
+        else { return .none }
+        return Edits(shape: edit.table.shape, shadow: shadow, operation: nil, current: row, reserved: [])
     }
 
     /// Deletes this scope's row of a record where it is not on screen: another scope's row or another record has its

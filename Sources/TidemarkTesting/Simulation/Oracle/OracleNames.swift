@@ -49,6 +49,10 @@ extension OracleDevice {
         sight.parked = Set(sight.parked.map { names[$0] })
         unfounded = Set(unfounded.map { names[$0] })
         bounds = bounds.mapValues { names.renamed($0) { $0 } }
+        written = Set(
+            written.map { cell in
+                OracleCell(key: names[cell.key], column: cell.column, value: cell.value.map { names[$0] })
+            })
         writes = names.renamed(writes) { columns in
             columns.mapValues { write in
                 var write = write
@@ -64,6 +68,12 @@ extension OracleNames {
     fileprivate func renamed<Content>(
         _ records: [OracleKey: Content], _ rename: (Content) -> Content
     ) -> [OracleKey: Content] {
-        Dictionary(records.map { (self[$0.key], rename($0.value)) }, uniquingKeysWith: { first, _ in first })
+        var renamed: [OracleKey: Content] = [:]
+        // One that has the name already comes first, then the one with the smallest: the same in every process.
+        for (key, content) in records.sorted(by: { $0.key < $1.key }) {
+            let name = self[key]
+            if name == key || renamed[name] == nil { renamed[name] = rename(content) }
+        }
+        return renamed
     }
 }
