@@ -4,10 +4,15 @@
 
     /// A host lists the engine among its services: `Application(router: router, services: [sync])`.
     extension SyncServer: Service {
-        /// Keeps the log small until the host shuts down or cancels.
+        /// Keeps the log small, and takes over what other programs write to the operator's own tables, until the host
+        /// shuts down or cancels.
         public func run() async throws {
             do {
-                try await cancelWhenGracefulShutdown { try await self.sweepContinuously() }
+                try await cancelWhenGracefulShutdown {
+                    async let captures: Void = self.captureContinuously()
+                    try await self.sweepContinuously()
+                    try await captures
+                }
             } catch is CancellationError {
                 // This is how sweeping ends; to a service group any error would be a failure.
             }

@@ -17,7 +17,7 @@ public import TidemarkServer
 public final class PostgresStore: ChangeStore {
     /// Made with the schema and kept in it: the same for all nodes.
     public let tokenKey: [UInt8]
-    private let reads: ReadQueue
+    let reads: ReadQueue
     private let commits: CommitQueue
     private let workers = Workers()
 

@@ -26,9 +26,16 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     private var lastNewest: (entity: String, record: RecordID, kind: RowKind?, payload: [UInt8]?)?
     /// Whether the scope had a row when the transaction began.
     private let wasThere: Bool
+    /// The operator's own tables, which hold rows of some entities too.
+    let tables: AttachedTables
+    /// Whether what is appended comes from such a table.
+    var isTakingCaptured = false
 
-    init(_ session: Session, _ scope: Scope, _ row: ScopeRow, incarnation: Int64) {
+    init(
+        _ session: Session, _ scope: Scope, _ row: ScopeRow, incarnation: Int64, tables: AttachedTables = .none
+    ) {
         self.incarnation = incarnation
+        self.tables = tables
         wasThere = row.exists
         super.init(session, scope, row)
     }
@@ -63,6 +70,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         """)
 
     func append(_ row: NewRow, at moment: Int64) throws -> Version {
+        if !isTakingCaptured, let table = tables[row.entity] { try write(row, to: table) }
         try create(at: moment)
         if !memory.hasAppended { try begin() }
         let version = kept.state.head + 1
@@ -89,7 +97,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     }
 
     /// The fields of the record's live row, and whether it may have one at all; the engine has mostly just read it.
-    private func live(_ row: NewRow) throws -> (payload: [UInt8]?, mayBeThere: Bool) {
+    func live(_ row: NewRow) throws -> (payload: [UInt8]?, mayBeThere: Bool) {
         if let lastNewest, lastNewest.entity == row.entity, lastNewest.record == row.record {
             switch lastNewest.kind {
             case .upsert: return (lastNewest.payload, true)
