@@ -12,6 +12,9 @@ public protocol TableStore: ChangeStore {
 /// What is appended goes into the table too, in the same transaction; ``ScopeWriter/append(_:at:)`` throws a
 /// ``RowRefusal`` where the table does not take it, and nothing of it is done then.
 public protocol TableScopeWriter: ScopeWriter {
+    /// Whether records of an entity stand in such a table. Their ids are not the server's to assign.
+    func hasTable(of entity: String) -> Bool
+
     /// Takes at most `limit` notes off the list of what others have written, and gives the state that each record has
     /// by now, once. What `take` appends is not written to the table. Answers how many notes there were.
     func takeCaptured(limit: Int, _ take: (CapturedRecord) throws -> Void) throws -> Int

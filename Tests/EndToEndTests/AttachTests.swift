@@ -122,6 +122,39 @@
             #expect(third.status == 1 && third.errors.contains("is attached already"), "\(third.errors)")
         }
 
+        @Test(.timeLimit(.minutes(2))) func aServerThatIsKilledLeavesTheRestToOthers() async throws {
+            try await psql("CREATE TABLE todo (id int PRIMARY KEY, title text)")
+            #expect(try await tidemark(["attach", "--table", "todo", "--scope", "w:1"]).status == 0)
+            let token = try await bench.run(
+                ["token", "--secret-file", bench.path("key"), "--sub", "ada", "--scope", "w:1=rw"]
+            ).output.trimmingCharacters(in: .whitespacesAndNewlines)
+            let last = try await server()
+            for round in 1...4 {
+                let first = try await server()
+                let program = Task {
+                    try await psql(
+                        """
+                        DO $$ BEGIN FOR i IN 1..2000 LOOP
+                            INSERT INTO todo VALUES (i % 300, \(round) || '-' || i)
+                                ON CONFLICT (id) DO UPDATE SET title = excluded.title;
+                            IF i % 7 = 0 THEN DELETE FROM todo WHERE id = i % 31; END IF; COMMIT; END LOOP; END $$
+                        """)
+                }
+                try await Task.sleep(for: .milliseconds(100 * round))
+                await first.process.end()
+                _ = try await program.value
+            }
+            let rows = Set(
+                try await psql("SELECT id || ' ' || title FROM todo").split(separator: "\n").map(String.init))
+            let deadline = ContinuousClock.now + .seconds(30)
+            var held: Set<String> = []
+            repeat {
+                held = Set(try await bench.held("w:1", last, token).rows.map { "\($0.key) \($0.value)" })
+            } while held != rows && ContinuousClock.now < deadline
+            #expect(held == rows && rows.count > 200)
+            #expect(await last.stop() == 0)
+        }
+
         @Test func mistakesAreToldWithAWayOut() async throws {
             let sqlite = try await bench.run(
                 ["attach", "--store", "sqlite:" + bench.path("s"), "--table", "t", "--scope", "s"])

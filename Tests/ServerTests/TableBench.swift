@@ -14,9 +14,11 @@ final class TableBench: Sendable {
     /// The schema of the other programs.
     let app: String
 
-    init(nodes count: Int = 1, entities: [EntityDeclaration] = []) async throws {
+    init(
+        nodes count: Int = 1, entities: [EntityDeclaration] = [], cluster: PostgresCluster? = nil
+    ) async throws {
         let (postgres, nodes) = try await offPool {
-            let postgres = try PostgresBench()
+            let postgres = try PostgresBench(cluster)
             return (postgres, try (0..<count).map { _ in try postgres.node() })
         }
         (self.postgres, self.nodes) = (postgres, nodes)

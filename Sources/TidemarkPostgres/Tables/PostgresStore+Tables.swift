@@ -54,7 +54,7 @@ extension PostgresStore: TableStore {
 /// Undoes what attaching has done.
 enum Detaching {
     private static let isThere = Statement("table is there", "SELECT to_regclass($1) IS NOT NULL")
-    private static let forget = Statement("forget notes", "DELETE FROM capture WHERE table_id = $1")
+    private static let forget = Statement("forget table's notes", "DELETE FROM capture WHERE table_id = $1")
     private static let remove = Statement("remove attached", "DELETE FROM attached_table WHERE id = $1")
 
     static func run(_ session: Session, _ table: AttachedTable, dropsColumn: Bool) throws {

@@ -106,7 +106,7 @@ extension PostgresScopeWriter {
     }
 
     private static let note = Statement(
-        "note", "INSERT INTO capture (scope, table_id, record) VALUES ($1, $2, $3)")
+        "note row", "INSERT INTO capture (scope, table_id, record) VALUES ($1, $2, $3)")
 
     private func scopeCondition(
         _ table: AttachedTable, _ place: String, _ parameters: inout [Parameter]
