@@ -120,6 +120,42 @@ struct TablePushTests {
         #expect(try await bench.sql("SELECT * FROM ~.todo ORDER BY 1") == "1|1|secret\n3|2|mine")
     }
 
+    @Test("A table may be scoped by its key", .timeLimit(.minutes(1)))
+    func scopedByKey() async throws {
+        let bench = try await TableBench()
+        try await bench.sql(
+            "CREATE TABLE ~.profile (id int PRIMARY KEY, name text); INSERT INTO ~.profile VALUES (1, 'Ada')")
+        try await bench.attach("profile", .column("id", prefix: "user:"))
+        #expect(try await bench.records("user:1") == ["task/1": ["name": "Ada"]])
+        let own = try await bench.exchange([insert(1, "2", #"{"name":"Bob"}"#)], scope: "user:2")
+        #expect(own.statuses == ["applied"], "\(own.results)")
+        let other = try await bench.exchange([insert(2, "1", #"{"name":"Bob"}"#)], scope: "user:2")
+        #expect(other.errorCode(0) == "scope_mismatch")
+        #expect(try await bench.sql("SELECT * FROM ~.profile ORDER BY 1") == "1|Ada\n2|Bob")
+    }
+
+    @Test("What a device's delete takes along is in the same answer", .timeLimit(.minutes(1)))
+    func cascade() async throws {
+        let bench = try await TableBench()
+        try await bench.sql(
+            """
+            CREATE TABLE ~.list (id int PRIMARY KEY);
+            CREATE TABLE ~.todo (id int PRIMARY KEY, list_id int REFERENCES ~.list ON DELETE CASCADE);
+            INSERT INTO ~.list VALUES (1); INSERT INTO ~.todo VALUES (1, 1), (2, 1)
+            """)
+        try await bench.attach("list")
+        try await bench.attach("todo", as: "todo")
+        let base = try await bench.store.read("s") { $0.state.head }
+        let answer = try await bench.exchange([delete(1, "1", base: base)])
+        #expect(answer.statuses == ["applied"], "\(answer.results)")
+        #expect(answer.head == base + 3)
+        let left = try await bench.store.read("s") { reader in
+            try ["1", "2"].compactMap { try reader.newest(entity: "todo", record: $0)?.payload }
+        }
+        #expect(left.isEmpty)
+        #expect(try await bench.sql("SELECT count(*) FROM \(bench.postgres.schema).capture") == "0")
+    }
+
     @Test(
         "A push meets what others have written, and devices hear of what triggers make of it", .timeLimit(.minutes(1)))
     func met() async throws {

@@ -42,7 +42,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
 
     // MARK: Rows
 
-    /// Newest rows that were asked for together, until each is asked for by itself.
+    /// Newest rows that were asked for together, until they are written.
     private var expected: (entity: String, rows: [RecordID: Newest]) = ("", [:])
     private typealias Newest = (kind: RowKind?, row: StoredRecord?)
 
@@ -60,7 +60,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
 
     /// Asks for the entity's digest in the same round trip: it is wanted as soon as the record is written.
     override func newest(entity: String, record: RecordID) throws -> StoredRecord? {
-        if expected.entity == entity, let newest = expected.rows.removeValue(forKey: record) {
+        if expected.entity == entity, let newest = expected.rows[record] {
             lastNewest = (entity, record, newest.kind, newest.row?.payload)
             return newest.row
         }
@@ -113,6 +113,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         try session.write(Request(statement, parameters))
         kept.state.head = version
         lastNewest = nil
+        expected.rows[row.record] = nil
         return version
     }
 

@@ -28,12 +28,21 @@ enum CaptureQueue {
         """)
 
     static func scopes(_ line: Line, after scope: Scope?, limit: Int) throws -> [Scope] {
-        if scope == nil, try line.read({ try $0.ask(isMarked) }).count > 0 {
-            try line.write { session in try session.write(spread) }
-        }
-        return try line.read { session in
-            let answer = try session.ask(scopes, .text(scope?.name ?? ""), .integer(Int64(max(0, limit))))
-            return (0..<answer.count).compactMap { Scope(answer.text($0, 0)) }
+        let (isMarked, scopes) = try look(line, after: scope, limit: limit)
+        guard scope == nil, isMarked else { return scopes }
+        try line.write { session in try session.write(spread) }
+        return try look(line, after: scope, limit: limit).scopes
+    }
+
+    private static func look(
+        _ line: Line, after scope: Scope?, limit: Int
+    ) throws -> (isMarked: Bool, scopes: [Scope]) {
+        try line.read { session in
+            let answers = try session.ask([
+                Request(isMarked), Request(scopes, .text(scope?.name ?? ""), .integer(Int64(max(0, limit)))),
+            ])
+            guard let last = answers.last else { return (false, []) }
+            return (answers[0].count > 0, (0..<last.count).compactMap { Scope(last.text($0, 0)) })
         }
     }
 }

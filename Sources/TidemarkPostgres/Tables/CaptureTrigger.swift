@@ -6,6 +6,7 @@ extension AttachedTable {
     /// which record to look at in which scopes, and nothing else: no lock is taken, and no version.
     private var body: String {
         """
+        DECLARE place text;
         BEGIN
             IF TG_OP = 'TRUNCATE' THEN
                 INSERT INTO \(home).capture (table_id, scope) VALUES (\(id), '');
@@ -29,10 +30,13 @@ extension AttachedTable {
     }
 
     private func note(_ row: String) -> String {
-        """
-        INSERT INTO \(home).capture (table_id, scope, record) SELECT \(id), s.name, \(row).\(key.sql)::text
-                FROM (SELECT \(scopeName(of: row))) AS s(name) WHERE \(Self.isScope("s.name"));
-        """
+        let insert = "INSERT INTO \(home).capture (table_id, scope, record)"
+        return """
+            place := \(scopeName(of: row));
+                    IF \(Self.isScope("place")) THEN
+                        \(insert) VALUES (\(id), place, \(row).\(key.sql)::text);
+                    END IF;
+            """
     }
 
     /// The triggers also run for rows that a replication or a restore brings (`ENABLE ALWAYS`).

@@ -21,6 +21,12 @@ extension PostgresScopeWriter {
                 code: RejectionCode.valueRefused, detail: "The table's key is not spelled so.",
                 hint: "Spell numbers in plain digits, and UUIDs in lower case.")
         }
+        // A table may be scoped by its key, such as one with a row for each user.
+        guard table.scopeColumn != table.key || row.record.text.utf8.elementsEqual(place.utf8) else {
+            throw RowRefusal(
+                code: RejectionCode.scopeMismatch, detail: "The record's id says another scope.",
+                hint: "Send the record to the scope that it is in.")
+        }
         let key = Parameter.text(row.record.text)
         if row.kind == .delete { return try delete(row, key, place, table) }
         let fields = try DataObject(stored: row.payload ?? Array("{}".utf8))
@@ -40,8 +46,10 @@ extension PostgresScopeWriter {
         var scopePlace: String?
         if let column = table.scopeColumn {
             parameters.append(.text(place))
-            columns.append(column.sql)
-            places.append(column.place(2))
+            if column != table.key {
+                columns.append(column.sql)
+                places.append(column.place(2))
+            }
             scopePlace = "(t.\(column.sql))::text = $2::text"
         }
         var sets: [String] = []
