@@ -81,7 +81,10 @@
             let fill = try await tables.fill(attachment) { rows in
                 if !json { Console.note("\(rows) rows") }
             }
-            let report = AttachReport(attached: AttachedReport(attachment), rows: fill.rows, placeless: fill.placeless)
+            let status = try await tables.told { try await tables.store.attachedTables() }
+                .first { $0.entity == attachment.entity }
+            let report = AttachReport(
+                attached: AttachedReport(status ?? attachment), rows: fill.rows, placeless: fill.placeless)
             if json { Console.line(try JSON.text(report)) } else { report.lines.forEach(Console.line) }
         }
 

@@ -62,7 +62,9 @@
             ])
             #expect(attached.status == 0, "\(attached.errors)")
             let report = try JSONDecoder().decode(AttachReport.self, from: Data(attached.output.utf8))
-            #expect(report.rows == 3 && report.placeless == 0 && report.attached.columns.count == 3)
+            #expect(
+                report.rows == 3 && report.placeless == 0 && report.attached.columns.count == 3
+                    && report.attached.filled)
             let token = try await bench.run(
                 ["token", "--secret-file", bench.path("key"), "--sub", "ada", "--scope", "list:1=rw"]
             ).output.trimmingCharacters(in: .whitespacesAndNewlines)
