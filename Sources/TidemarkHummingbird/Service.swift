@@ -4,13 +4,15 @@
 
     /// A host lists the engine among its services: `Application(router: router, services: [sync])`.
     extension SyncServer: Service {
-        /// Keeps the log small, and hears of what other nodes commit, until the host shuts down or cancels.
+        /// Keeps the log small, hears of what other nodes commit, and takes over what other programs write to the
+        /// operator's own tables, until the host shuts down or cancels.
         public func run() async throws {
             do {
                 try await cancelWhenGracefulShutdown {
                     try await withThrowingTaskGroup(of: Void.self) { group in
                         group.addTask { try await self.sweepContinuously() }
                         group.addTask { try await self.watchOtherNodes() }
+                        group.addTask { try await self.captureContinuously() }
                         try await group.waitForAll()
                     }
                 }

@@ -39,6 +39,8 @@ public struct PostgresError: Error, Hashable, Sendable, CustomStringConvertible 
     public var sqlState: String
     /// What is said, for the operator's log.
     public var message: String
+    /// The constraint or the column that a row violates, where the server names one.
+    var place: String?
 
     /// The code of PostgreSQL and what it says.
     public var description: String {
@@ -96,6 +98,14 @@ extension PostgresError.Code {
         switch self {
         case .connection, .conflict, .readOnly, .stale: true
         case .address, .locked, .timeout, .resources, .permission, .schema, .data, .limit, .other: false
+        }
+    }
+
+    /// Whether it is the table of somebody else that does not take what is asked for: the same would be refused again.
+    var isRefusal: Bool {
+        switch self {
+        case .data, .other, .permission, .schema: true
+        case .address, .connection, .conflict, .locked, .timeout, .readOnly, .resources, .stale: false
         }
     }
 

@@ -37,7 +37,9 @@ enum Schema {
     }
 
     private static func create(_ session: Session) throws {
-        for (index, sql) in first.enumerated() { try session.write(Statement("first \(index)", sql)) }
+        for (index, sql) in (first + AttachedTables.schema).enumerated() {
+            try session.write(Statement("first \(index)", sql))
+        }
         let key = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
         try session.write(
             Statement("first meta", "INSERT INTO meta VALUES ('schema', $1, $2), ('last_rejection', 0, NULL)"),

@@ -36,7 +36,11 @@ extension SyncServer {
         let operations = changeset.operations
         let moment = configuration.now()
         let head = try await store.write(scope) { writer in
-            for operation in operations { try self.commit(operation, to: scope, writer, at: moment) }
+            for operation in operations {
+                do { try self.commit(operation, to: scope, writer, at: moment) } catch let refusal as RowRefusal {
+                    throw CommitError(code: refusal.code, detail: refusal.detail)
+                }
+            }
             return writer.state.head
         }
         nudges.publish(scope, head)

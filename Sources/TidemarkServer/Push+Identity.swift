@@ -30,7 +30,9 @@ extension Push {
             if record != operation.id { verdict.id = record }
             return (verdict, isVerbatim)
         }
-        guard declaration.ids == .server, declaration.kind == .state, TemporaryShape.matches(temporary.text) else {
+        let hasTable = (writer as? any TableScopeWriter)?.hasTable(of: declaration.name) ?? false
+        guard declaration.ids == .server, declaration.kind == .state, TemporaryShape.matches(temporary.text), !hasTable
+        else {
             return refused(
                 RejectionCode.temporaryIDRefused, "Records of \(declaration.name) take no such temporary id.",
                 "Declare the entity with `ids: server`, and make temporary ids with the client's helper.")

@@ -35,8 +35,12 @@ extension SyncServer {
         let device = DeviceName(principal: access.principal, client: request.clientID)
         return try await store.write(request.scope) { writer in
             try LostHistory(writer, of: device).check(request, since: checkpoint)
+            try self.takeCaptured(writer, request.scope, limit: Self.capturedBeforePush, at: moment)
             var push = Push(server: self, writer: writer, request: request, access: access, moment: moment)
             try push.takeAll()
+            // What the tables made of it is in the log with it, and in the same answer.
+            try self.takeCaptured(
+                writer, request.scope, limit: Self.capturedBeforePush + request.operations.count, at: moment)
             try push.acknowledge()
             let news = try self.news(of: device, at: checkpoint?.retained, writer)
             if let news { try writer.note(news, of: device) }
@@ -230,8 +234,8 @@ extension Push {
         return try identify(operation, declaration, seen: seen)
     }
 
-    /// Brings an operation that names its record into the log.
-    func write(
+    /// Brings an operation that names its record into the log; the row's own table may refuse it (`RowRefusal`).
+    func writeRow(
         _ operation: Operation, _ record: RecordID, _ declaration: EntityDeclaration, seen: Set<Version>
     ) throws -> (Verdict, isVerbatim: Bool) {
         let caller = EntityRule.Caller(

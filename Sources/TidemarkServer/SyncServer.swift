@@ -48,6 +48,10 @@ public final class SyncServer: Sendable {
         public var laneRetention: Duration = .seconds(366 * 86_400)
         /// How often old history is looked for.
         public var compactionInterval: Duration = .seconds(60 * 60)
+        /// How often a store is asked for what other programs have written to the operator's own tables.
+        public var captureInterval: Duration = .milliseconds(250)
+        /// Rows of such tables that one transaction takes over, at most.
+        public var captureLimit = 500
         /// Refused edits that are kept for the operator, the newest ones.
         public var rejectionLimit = 10_000
         /// How often a stream of nudges without news says that it is there, and asks whether it may go on.

@@ -26,12 +26,31 @@ public enum RejectionCode {
     package static let unsendableValue = "unsendable_value"
     /// A rule of the operator's own threw, or answered what it may not answer.
     package static let ruleFailed = "rule_failed"
+    /// The operator's own table holds the record's id in another scope.
+    package static let idTaken = "id_taken"
+    /// The record says another scope than the one it was sent to, or its table has none of that name.
+    package static let scopeMismatch = "scope_mismatch"
+    /// The operator's own table has no such column.
+    package static let columnUnknown = "column_unknown"
+    /// A column of the operator's own table cannot hold the value.
+    package static let valueRefused = "value_refused"
+    /// A column of the operator's own table needs a value.
+    package static let valueMissing = "value_missing"
+    /// The record refers to one that is not there, or is referred to, and the operator's own table forbids that.
+    package static let referenceViolated = "reference_violated"
+    /// Another row of the operator's own table has the value already.
+    package static let notUnique = "not_unique"
+    /// A check of the operator's own table fails.
+    package static let checkFailed = "check_failed"
+    /// The operator's own table does not take the row for another reason, such as a trigger that says no.
+    package static let tableRefused = "table_refused"
 
     /// The protocol's own codes, which mean something to devices: no rule of an operator's may use them.
     package static let all: Set<String> = [
         recordDeleted, operationMismatch, entityUnknown, directionForbidden, recordTooLarge,
         kindMismatch, idNotAssigned, temporaryIDRefused, groupFailed, unsupportedOperation,
-        patchBaseUnknown, unsendableValue, ruleFailed, "conflict",
+        patchBaseUnknown, unsendableValue, ruleFailed, idTaken, scopeMismatch, columnUnknown, valueRefused,
+        valueMissing, referenceViolated, notUnique, checkFailed, tableRefused, "conflict",
     ]
 
     /// Whether a rule of the operator's own may refuse with this code.

@@ -37,11 +37,24 @@ package final class PostgresCluster: Sendable {
         keeper.standardInput = input
         keeper.standardOutput = FileHandle.nullDevice
         keeper.standardError = FileHandle.nullDevice
+        Self.keepToOurselves(input)
         try keeper.run()
         try waitUntilReady()
     }
 
-    deinit { stop() }
+    deinit {
+        guard keeper.isRunning else { return }
+        try? input.fileHandleForWriting.close()
+        // Whoever lets go of a server may be a task, and should not wait for its end.
+        Thread { [keeper] in keeper.waitUntilExit() }.start()
+    }
+
+    /// A program that somebody starts meanwhile must not hold the pipe open: its reader would wait for that one's end.
+    private static func keepToOurselves(_ pipe: Pipe) {
+        for handle in [pipe.fileHandleForReading, pipe.fileHandleForWriting] {
+            _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC)
+        }
+    }
 
     /// Where a database of the cluster is; the role may do everything and needs no password.
     package func url(database: String = "postgres", user: String = "tidemark") -> String {
@@ -154,6 +167,7 @@ package final class PostgresCluster: Sendable {
         process.arguments = Array(command.dropFirst())
         process.standardOutput = output
         process.standardError = output
+        keepToOurselves(output)
         try process.run()
         let data = try output.fileHandleForReading.readToEnd() ?? Data()
         process.waitUntilExit()

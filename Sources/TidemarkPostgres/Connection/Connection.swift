@@ -61,7 +61,8 @@ struct Connection: ~Copyable {
     /// Puts a request on its way. Whether it went well is seen at the next ``receive()``.
     mutating func send(_ request: Request, isAsked: Bool) throws(PostgresError) {
         let statement = request.statement
-        if prepared.insert(statement.name).inserted {
+        // One without a name is prepared each time, and takes the place of the last such one.
+        if statement.name.isEmpty || prepared.insert(statement.name).inserted {
             guard PQsendPrepare(handle, statement.name, statement.sql, 0, nil) == 1 else { throw lost() }
             pending.append(.preparation(of: statement.name))
         }
@@ -175,6 +176,8 @@ extension Connection {
         var error = PostgresError(
             sqlState: state.map { String(cString: $0) } ?? "",
             message: address.told(field(result, TIDEMARK_DIAG_MESSAGE) ?? PQresultErrorMessage(result)))
+        let place = field(result, TIDEMARK_DIAG_CONSTRAINT) ?? field(result, TIDEMARK_DIAG_COLUMN)
+        error.place = place.map { String(cString: $0) }
         // The server says why it goes, or libpq that it is gone.
         let severity = field(result, TIDEMARK_DIAG_SEVERITY).map { String(cString: $0) } ?? ""
         if PQstatus(handle) != CONNECTION_OK || severity == "FATAL" || severity == "PANIC" { error.code = .connection }

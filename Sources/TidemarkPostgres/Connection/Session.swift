@@ -141,6 +141,27 @@ final class Session {
         if savepoints.removeLast() { try tell(Statement("release \(index)", "RELEASE SAVEPOINT part_\(index)")) }
         return result
     }
+
+    private static let beginTrial = Statement("trial", "SAVEPOINT trial")
+    private static let keepTrial = Statement("trial done", "RELEASE SAVEPOINT trial")
+    private static let undoTrial = Statement("trial undone", "ROLLBACK TO SAVEPOINT trial")
+
+    /// Asks for what the server may refuse: its refusal undoes only these requests, and the transaction goes on.
+    func trial(_ requests: [Request]) throws -> Result<[QueryResult], PostgresError> {
+        try openParts()
+        // An error of what stands before is not a refusal of this.
+        if connection.pendingCount > 0 { _ = try receive() }
+        try tell(Self.beginTrial)
+        for request in requests { try send(request, isAsked: true) }
+        let outcome: Result<[QueryResult], PostgresError>
+        do { outcome = .success(try connection.receive()) } catch {
+            guard !connection.isLost, error.code.isRefusal else { throw fail(error) }
+            outcome = .failure(error)
+            try tell(Self.undoTrial)
+        }
+        try tell(Self.keepTrial)
+        return outcome
+    }
 }
 
 // MARK: - Transactions

@@ -65,12 +65,14 @@ struct CommitBatch: Sendable {
         // One order for all nodes, so that two never wait for each other.
         let scopes = Set(jobs.map(\.scope)).sorted()
         let locks = scopes.flatMap(ScopeRow.lock)
-        return session.write(asking: locks) { mark, answers in
-            let rows = try ScopeRow.locked(scopes, answers, session)
+        return session.write(asking: [AttachedTables.all] + locks) { mark, answers in
+            let tables = try AttachedTables(answers.first)
+            let rows = try ScopeRow.locked(scopes, answers.dropFirst(), session)
             let incarnation = incarnations.id(in: mark.run)
             var writers: [Scope: PostgresScopeWriter] = [:]
             for (scope, row) in zip(scopes, rows) {
-                writers[scope] = PostgresScopeWriter(session, scope, row, incarnation: incarnation)
+                writers[scope] = PostgresScopeWriter(
+                    session, scope, row, incarnation: incarnation, tables: tables)
             }
             let answers = try jobs.compactMap { job in
                 try writers[job.scope].map { try run(job, $0, session, isAlone: jobs.count == 1) }

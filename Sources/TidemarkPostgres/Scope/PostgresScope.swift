@@ -111,14 +111,14 @@ class PostgresScope: ScopeReader {
 }
 
 extension StoredRecord {
-    /// The first row of an answer, if it has one.
-    init?(_ answer: QueryResult) throws {
-        guard answer.count > 0 else { return nil }
-        let isTombstone = try answer.integer(0, 1) == RowKind.delete.rawValue
+    /// A row of an answer, if it has one there; the first one, if no other is meant.
+    init?(_ answer: QueryResult, _ row: Int = 0) throws {
+        guard answer.count > row else { return nil }
+        let isTombstone = try answer.integer(row, 1) == RowKind.delete.rawValue
         self.init(
-            version: try answer.integer(0, 0), time: try answer.integer(0, 2),
-            payload: isTombstone ? nil : answer.array(0, 5), fieldVersions: answer.array(0, 6),
-            originals: answer.array(0, 7))
+            version: try answer.integer(row, 0), time: try answer.integer(row, 2),
+            payload: isTombstone ? nil : answer.array(row, 5), fieldVersions: answer.array(row, 6),
+            originals: answer.array(row, 7))
     }
 }
 

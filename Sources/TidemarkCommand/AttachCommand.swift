@@ -1,0 +1,147 @@
+#if Server
+    import ArgumentParser
+    import Foundation
+    import TidemarkPostgres
+    import TidemarkServer
+
+    struct AttachCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "attach",
+            abstract: "Sync a PostgreSQL table of your own.",
+            discussion: """
+                Puts triggers on a table in the store's database. From then on its rows are records: what any program
+                writes to it reaches the devices, and what devices send lands in it, in one transaction with the log.
+                Rows that are there already are taken over in batches, while other programs go on writing; a command
+                that was interrupted goes on when it is given again. Servers may run meanwhile.
+
+                Every row has a scope: one for all (--scope), or the one that a column names (--scope-column), behind
+                --scope-prefix. With --add-scope-column the column is made, and --scope is what it begins with.
+                Without --table, the tables that are attached are listed.
+
+                The role of --store has to own the table; servers need the same rights in it.
+
+                EXAMPLES
+                  tidemark attach --store postgres://… --table public.todo --entity todo \\
+                    --scope-column list_id --scope-prefix list:
+                  tidemark attach --store postgres://… --table country --scope world --columns name,capital
+                  tidemark attach --store postgres://… --json
+                """)
+
+        @Option(help: ArgumentHelp("Where the log is kept: postgres://…", valueName: "store"))
+        var store: String?
+
+        @Option(help: ArgumentHelp("Declarations and settings, as YAML.", valueName: "file"))
+        var config: String?
+
+        @Option(help: ArgumentHelp("The table: SCHEMA.NAME, or a name in public.", valueName: "name"))
+        var table: String?
+
+        @Option(help: ArgumentHelp("The entity's name on the devices; the table's, if not given.", valueName: "name"))
+        var entity: String?
+
+        @Option(help: ArgumentHelp("The scope of all rows.", valueName: "scope"))
+        var scope: String?
+
+        @Option(help: ArgumentHelp("The column that names a row's scope.", valueName: "column"))
+        var scopeColumn: String?
+
+        @Option(help: ArgumentHelp("What stands before the column's value in a scope's name.", valueName: "text"))
+        var scopePrefix: String?
+
+        @Flag(help: "Make the scope's column: a text with the scope's whole name.")
+        var addScopeColumn = false
+
+        @Option(
+            help: ArgumentHelp("The columns that travel, with commas between; all, if not given.", valueName: "list"))
+        var columns: String?
+
+        @Flag(help: "The log has records of the entity: make them what the table says.")
+        var tableWins = false
+
+        @Flag(help: "Report as JSON.")
+        var json = false
+
+        func run() async throws {
+            let settings = try Settings(flags: [.store: store, .config: config])
+            let tables = try TableCommands(settings)
+            defer { tables.close() }
+            guard let table else {
+                let all = try await tables.told { try await tables.store.attachedTables() }.map(AttachedReport.init)
+                if json { return Console.line(try JSON.text(all)) }
+                all.flatMap(\.lines).forEach(Console.line)
+                if all.isEmpty { Console.line("no table is attached") }
+                return
+            }
+            var plan = PostgresStore.TablePlan(
+                table: table, entity: entity ?? table.split(separator: ".").last.map(String.init) ?? table,
+                place: try place(), columns: columns.map { $0.split(separator: ",").map(String.init) })
+            plan.tableWins = tableWins
+            try tables.check(plan.entity)
+            let attachment = try await tables.attach(plan)
+            let fill = try await tables.fill(attachment) { rows in
+                if !json { Console.note("\(rows) rows") }
+            }
+            let status = try await tables.told { try await tables.store.attachedTables() }
+                .first { $0.entity == attachment.entity }
+            let report = AttachReport(
+                attached: AttachedReport(status ?? attachment), rows: fill.rows, placeless: fill.placeless)
+            if json { Console.line(try JSON.text(report)) } else { report.lines.forEach(Console.line) }
+        }
+
+        private func place() throws -> PostgresStore.TablePlan.Place {
+            let scope = try scope.map { text in
+                guard let scope = Scope(text) else { throw Failure("'\(text)' is not a scope") }
+                return scope
+            }
+            switch (scope, scopeColumn) {
+            case (let scope, let column?) where addScopeColumn:
+                guard scopePrefix == nil else {
+                    throw ValidationError("A column that is made holds whole names; leave --scope-prefix out.")
+                }
+                return .newColumn(column, initially: scope)
+            case (nil, let column?): return .column(column, prefix: scopePrefix ?? "")
+            case (let scope?, nil) where !addScopeColumn && scopePrefix == nil: return .scope(scope)
+            default: throw ValidationError("Say where rows belong: --scope SCOPE or --scope-column COLUMN.")
+            }
+        }
+    }
+
+    struct DetachCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "detach",
+            abstract: "Stop syncing a PostgreSQL table of your own.",
+            discussion: """
+                Takes over what other programs have written by now, and takes the triggers off the table. The table
+                keeps its rows and the log its records; neither follows the other any more. The scope's column stays,
+                unless --drop-scope-column is given and `tidemark attach` has made it.
+
+                EXAMPLES
+                  tidemark detach --store postgres://… --entity todo
+                """)
+
+        @Option(help: ArgumentHelp("Where the log is kept: postgres://…", valueName: "store"))
+        var store: String?
+
+        @Option(help: ArgumentHelp("Declarations and settings, as YAML.", valueName: "file"))
+        var config: String?
+
+        @Option(help: ArgumentHelp("The entity that the table's rows are.", valueName: "name"))
+        var entity: String
+
+        @Flag(help: "Drop the scope's column, where `tidemark attach` has made it, with what is in it.")
+        var dropScopeColumn = false
+
+        @Flag(help: "Report as JSON.")
+        var json = false
+
+        func run() async throws {
+            let settings = try Settings(flags: [.store: store, .config: config])
+            let tables = try TableCommands(settings)
+            defer { tables.close() }
+            let report = try await tables.detach(entity, dropsScopeColumn: dropScopeColumn)
+            if json { return Console.line(try JSON.text(report)) }
+            Console.line("detached \(report.table); its rows and the log's records stay")
+            if report.dropsScopeColumn { Console.line("the column \(report.scopeColumn ?? "") is gone") }
+        }
+    }
+#endif

@@ -1,0 +1,143 @@
+#if Server
+    import Foundation
+    import TidemarkPostgres
+    import TidemarkServer
+
+    /// What `tidemark attach` and `tidemark detach` do with a store.
+    struct TableCommands {
+        let store: PostgresStore
+        private let server: SyncServer
+        private let file: ServerFile
+
+        init(_ settings: Settings) throws {
+            guard case .postgres(let url) = try StoreAddress(settings[.store]) else {
+                throw Failure(
+                    "only a store in PostgreSQL has other tables beside it",
+                    hint: "name the store in the table's database: --store postgres://USER@HOST/DATABASE")
+            }
+            do { store = try PostgresStore(url: url) } catch {
+                throw Failure(
+                    "the store cannot be opened: \(error)",
+                    hint: "check the address, and that the role may make the schema `tidemark` or owns it")
+            }
+            file = settings.file
+            server = SyncServer(
+                store: store, entities: file.entities, limits: file.limits, configuration: file.configuration)
+        }
+
+        func close() { store.close() }
+
+        /// Rows that were there before have ids of their own, and so have those of other programs.
+        func check(_ entity: String) throws {
+            guard file.entities.contains(where: { $0.name == entity && $0.ids == .server }) else { return }
+            throw Failure(
+                "the ids of \(entity) are assigned by the server, which does not know those that the table gives",
+                hint: "declare it without `ids: server`, and let devices make the ids of their rows")
+        }
+
+        /// Attaches a table, unless that was begun before.
+        func attach(_ plan: PostgresStore.TablePlan) async throws -> PostgresStore.TableStatus {
+            let all = try await told { try await store.attachedTables() }
+            let begun = all.first { $0.entity == plan.entity && !$0.isFilled }
+            if let begun, begun.table == plan.table || begun.table == "public.\(plan.table)" { return begun }
+            return try await told { try await store.attach(plan) }
+        }
+
+        /// Notes the rows that were there before and takes them over, batch by batch.
+        func fill(
+            _ attachment: PostgresStore.TableStatus, _ progress: (Int) -> Void
+        ) async throws -> (rows: Int, placeless: Int) {
+            var (rows, placeless, told) = (0, 0, 0)
+            while true {
+                let step = try await self.told { try await store.fill(attachment.entity) }
+                try await takeCaptured()
+                rows += step.rows
+                placeless += step.placeless
+                if rows - told >= 50_000 {
+                    told = rows
+                    progress(rows)
+                }
+                if step.isLast { return (rows, placeless) }
+            }
+        }
+
+        func detach(_ entity: String, dropsScopeColumn: Bool) async throws -> DetachReport {
+            let all = try await told { try await store.attachedTables() }
+            let attachment = all.first { $0.entity == entity }
+            // What cannot be taken over does not keep the table.
+            if attachment != nil { try? await takeCaptured() }
+            try await told { try await store.detach(entity, dropsScopeColumn: dropsScopeColumn) }
+            return DetachReport(
+                table: attachment?.table ?? "", entity: entity, scopeColumn: attachment?.scopeColumn,
+                dropsScopeColumn: dropsScopeColumn && attachment?.addsColumn == true)
+        }
+
+        /// Until nothing is left of what was written so far; what others write meanwhile is the servers'.
+        private func takeCaptured() async throws {
+            var rounds = 0
+            while rounds < 100, try await told({ try await server.takeCaptured() }) > 0 { rounds += 1 }
+        }
+
+        func told<Result>(_ work: () async throws -> Result) async throws -> Result {
+            do { return try await work() } catch let error as TableError {
+                throw Failure(error.message, hint: error.hint)
+            } catch let error as StoreUnavailable {
+                throw Failure(
+                    "the store cannot do it now: \(error)",
+                    hint: "another program may hold the table; try again, nothing is left half done")
+            }
+        }
+    }
+
+    /// A table that is attached, for people and for programs.
+    struct AttachedReport: Codable, Hashable {
+        var table, entity, key: String
+        var columns: [String]
+        var scopeColumn: String?
+        /// The scope of all rows, or what stands before the column's value.
+        var scope: String
+        /// Whether all rows that were there before are taken over or noted.
+        var filled: Bool
+        /// Writes that are not in the log yet.
+        var waiting: Int
+
+        init(_ attachment: PostgresStore.TableStatus) {
+            (table, entity, key) = (attachment.table, attachment.entity, attachment.key)
+            columns = attachment.columns
+            (scopeColumn, scope) = (attachment.scopeColumn, attachment.scope)
+            (filled, waiting) = (attachment.isFilled, attachment.waiting)
+        }
+
+        var lines: [String] {
+            let place = scopeColumn.map { "scope \(scope)<\($0)>" } ?? "scope \(scope)"
+            var lines = ["\(table) as \(entity): key \(key), \(place), columns \(columns.joined(separator: ", "))"]
+            if !filled { lines.append("  older rows are not all taken over: give the same `tidemark attach` again") }
+            if waiting > 0 { lines.append("  \(waiting) writes wait for a server") }
+            return lines
+        }
+    }
+
+    /// What `tidemark attach` did.
+    struct AttachReport: Codable, Hashable {
+        var attached: AttachedReport
+        /// Rows that were there before.
+        var rows: Int
+        /// Of those, rows that are in no scope.
+        var placeless: Int
+
+        var lines: [String] {
+            var lines = attached.lines.prefix(1) + ["\(rows) rows were there before"]
+            if placeless > 0 {
+                lines.append("\(placeless) of them are in no scope: their column is NULL or no scope's name")
+            }
+            return Array(lines)
+        }
+    }
+
+    /// What `tidemark detach` did.
+    struct DetachReport: Codable, Hashable {
+        var table, entity: String
+        var scopeColumn: String?
+        var dropsScopeColumn: Bool
+    }
+#endif

@@ -1,0 +1,129 @@
+import Foundation
+import TidemarkServer
+import TidemarkWire
+
+/// A table of the operator's own whose rows are records of an entity. What it says never changes while it is attached.
+struct AttachedTable: Codable, Hashable, Sendable {
+    /// Where its rows belong.
+    enum Place: Codable, Hashable, Sendable {
+        /// All to one scope.
+        case constant(String)
+        /// Each to the scope that its column names, behind a prefix.
+        case column(AttachedColumn, prefix: String)
+    }
+
+    var id: Int64 = 0
+    let schema: String
+    let name: String
+    let entity: String
+    let key: AttachedColumn
+    /// The fields of a record, the scope's column among them; without the key.
+    let columns: [AttachedColumn]
+    let place: Place
+    /// Whether the scope's column was made for this.
+    let addsColumn: Bool
+    /// The schema of the log.
+    let home: String
+
+    var sql: String { "\(SQL.quoted(schema)).\(SQL.quoted(name))" }
+
+    /// What a row's scope column has to say in a scope; `nil` where no row of the table can be in it.
+    func scopeText(in scope: Scope) -> String? {
+        switch place {
+        case .constant(let name): return name == scope.name ? "" : nil
+        case .column(let column, let prefix):
+            guard scope.name.utf8.starts(with: prefix.utf8) else { return nil }
+            let text = String(decoding: scope.name.utf8.dropFirst(prefix.utf8.count), as: UTF8.self)
+            return !text.isEmpty && column.isCanonical(text) ? text : nil
+        }
+    }
+
+    var scopeColumn: AttachedColumn? {
+        switch place {
+        case .constant: nil
+        case .column(let column, _): column
+        }
+    }
+
+    func column(_ name: String) -> AttachedColumn? {
+        columns.first { $0.name.utf8.elementsEqual(name.utf8) }
+    }
+
+    /// The name of a row's scope, as an expression over the row under an alias.
+    func scopeName(of row: String) -> String {
+        switch place {
+        case .constant(let name): SQL.literal(name)
+        case .column(let column, let prefix): "\(SQL.literal(prefix)) || (\(row).\(column.sql))::text"
+        }
+    }
+
+    /// Whether an expression is a scope's name: rows of which it is not are in no scope.
+    static func isScope(_ name: String) -> String { "\(name) ~ '^[A-Za-z0-9._:@-]{1,128}$'" }
+}
+
+/// The tables that are attached, as a transaction sees them: while it runs, none is added and none is taken away,
+/// since that needs a lock which this reading forbids.
+struct AttachedTables: Sendable {
+    static let none = AttachedTables()
+
+    private var tables: [AttachedTable] = []
+
+    var isEmpty: Bool { tables.isEmpty }
+
+    subscript(entity: String) -> AttachedTable? { tables.first { $0.entity == entity } }
+    subscript(id: Int64) -> AttachedTable? { tables.first { $0.id == id } }
+
+    private init() {}
+
+    static let all = Request(Statement("attached", "SELECT id, definition FROM attached_table ORDER BY id"))
+
+    init(_ answer: QueryResult?) throws {
+        guard let answer else { return }
+        tables = try (0..<answer.count).map { try Self.table(answer, $0) }
+    }
+
+    /// A row that begins with an attached table's number and definition.
+    static func table(_ answer: QueryResult, _ row: Int) throws -> AttachedTable {
+        try Definitions.shared.table(try answer.integer(row, 0), answer.array(row, 1) ?? [])
+    }
+
+    /// `capture` is a queue: what other programs have written, and nothing of what. `''` in the place of the scope
+    /// stands for all that the log has of the entity.
+    static let schema = [
+        """
+        CREATE TABLE attached_table (
+            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, entity text COLLATE "C" NOT NULL UNIQUE,
+            relation text COLLATE "C" NOT NULL UNIQUE, definition bytea NOT NULL, filled_to text,
+            is_filled boolean NOT NULL DEFAULT false)
+        """,
+        """
+        CREATE TABLE capture (
+            id bigint GENERATED ALWAYS AS IDENTITY, table_id bigint NOT NULL, scope text COLLATE "C" NOT NULL,
+            record text, PRIMARY KEY (scope, id))
+        WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000)
+        """,
+    ]
+}
+
+/// Definitions that were read before, by their bytes: a commit should not parse them again.
+private final class Definitions: @unchecked Sendable {  // because what changes is only touched under `lock`
+    static let shared = Definitions()
+
+    private static let limit = 1000
+    private let lock = NSLock()
+    private var tables: [[UInt8]: AttachedTable] = [:]
+
+    func table(_ id: Int64, _ bytes: [UInt8]) throws -> AttachedTable {
+        var table = try lock.withLock {
+            if let table = tables[bytes] { return table }
+            guard let table = try? JSONDecoder().decode(AttachedTable.self, from: Data(bytes)) else {
+                throw PostgresError(.schema, "an attached table was described by a newer Tidemark")
+            }
+            if tables.count >= Self.limit { tables = [:] }
+            tables[bytes] = table
+            return table
+        }
+        table.id = id
+        return table
+    }
+}

@@ -1,0 +1,117 @@
+public import TidemarkServer
+
+extension PostgresStore: TableStore {
+    /// Reads names along the list's key.
+    public func capturedScopes(after scope: Scope?, limit: Int) async throws -> [Scope] {
+        try await reads.run { line in try CaptureQueue.scopes(line, after: scope, limit: limit) }
+    }
+
+    /// Puts triggers on a table, so that its rows are records of an entity from here on: what any program writes to it
+    /// appears in the log, and what devices send lands in it. ``fill(_:limit:)`` notes the rows that are there already.
+    ///
+    /// - Throws: ``TableError`` where the table cannot be attached, and `StoreUnavailable` where another program
+    ///   holds it.
+    public func attach(_ plan: TablePlan) async throws -> TableStatus {
+        try await reads.run { line in
+            try line.write { session in
+                let table = try Attaching(plan: plan).run(session)
+                return TableStatus(table, isFilled: false, waiting: 0)
+            }
+        }
+    }
+
+    /// Notes the next `limit` rows that were there before the table was attached; the server takes them over like what
+    /// is written now (`SyncServer.takeCaptured()`).
+    public func fill(_ entity: String, limit: Int = 2000) async throws -> FillStep {
+        try await reads.run { line in
+            try line.write { session in
+                try Filling.step(session, TableStatus.table(of: entity, session), limit: max(1, limit))
+            }
+        }
+    }
+
+    /// The tables that are attached.
+    public func attachedTables() async throws -> [TableStatus] {
+        try await reads.run { line in try line.read { session in try TableStatus.all(session) } }
+    }
+
+    /// Takes the triggers off a table again. Its rows and the log stay as they are; what is noted and not taken over is
+    /// forgotten, so let `SyncServer.takeCaptured()` run before.
+    ///
+    /// - Parameters:
+    ///   - entity: the entity that its rows are records of.
+    ///   - dropsScopeColumn: whether the scope's column goes too, where it was made for this.
+    public func detach(_ entity: String, dropsScopeColumn: Bool = false) async throws {
+        try await reads.run { line in
+            try line.write { session in
+                let table = try TableStatus.table(of: entity, session)
+                try Detaching.run(session, table, dropsColumn: dropsScopeColumn)
+            }
+        }
+    }
+}
+
+/// Undoes what attaching has done.
+enum Detaching {
+    private static let isThere = Statement("table is there", "SELECT to_regclass($1) IS NOT NULL")
+    private static let forget = Statement("forget table's notes", "DELETE FROM capture WHERE table_id = $1")
+    private static let remove = Statement("remove attached", "DELETE FROM attached_table WHERE id = $1")
+
+    static func run(_ session: Session, _ table: AttachedTable, dropsColumn: Bool) throws {
+        try session.write(Attaching.shortWait)
+        // In the order in which a commit takes them.
+        try session.write(Attaching.lock)
+        let isThere = try session.ask(isThere, .text(table.sql)).flag(0, 0)
+        for sql in table.removal(isThere: isThere, dropsColumn: dropsColumn) {
+            try session.write(Statement("", sql))
+        }
+        try session.write(forget, .integer(table.id))
+        try session.write(remove, .integer(table.id))
+    }
+}
+
+extension PostgresStore.TableStatus {
+    private static let list = Statement(
+        "attached with notes",
+        """
+        SELECT a.id, a.definition, a.is_filled, (SELECT count(*) FROM capture c WHERE c.table_id = a.id)
+        FROM attached_table a ORDER BY a.id
+        """)
+
+    static func all(_ session: Session) throws -> [Self] {
+        let answer = try session.ask(list)
+        return try (0..<answer.count).map { row in
+            Self(
+                try AttachedTables.table(answer, row), isFilled: answer.flag(row, 2),
+                waiting: Int(try answer.integer(row, 3)))
+        }
+    }
+
+    static func table(of entity: String, _ session: Session) throws -> AttachedTable {
+        let tables = try AttachedTables(session.ask([AttachedTables.all]).first)
+        guard let table = tables[entity] else { throw TableError.notAttached(entity) }
+        return table
+    }
+
+    init(_ table: AttachedTable, isFilled: Bool, waiting: Int) {
+        self.table = "\(table.schema).\(table.name)"
+        entity = table.entity
+        key = table.key.name
+        columns = table.columns.map(\.name)
+        addsColumn = table.addsColumn
+        scopeColumn = table.scopeColumn?.name
+        switch table.place {
+        case .constant(let name): scope = name
+        case .column(_, let prefix): scope = prefix
+        }
+        self.isFilled = isFilled
+        self.waiting = waiting
+    }
+}
+
+extension TableError {
+    static func notAttached(_ entity: String) -> TableError {
+        TableError(
+            .notAttached, "no table is attached as \(entity)", hint: "`tidemark attach` without --table lists them")
+    }
+}

@@ -1,0 +1,234 @@
+import TidemarkServer
+import TidemarkWire
+
+/// What is appended to the log goes into the operator's own table, in the same transaction.
+///
+/// Only what an edit changes is written, so that what another program has written to other columns since stays. What
+/// the table makes of a row, by defaults or triggers, is captured like any write, and reaches the log behind this one.
+extension PostgresScopeWriter {
+    /// - Throws: ``RowRefusal`` where the table does not take the row.
+    func write(_ row: NewRow, to table: AttachedTable) throws {
+        guard row.kind != .idmap else { return }
+        guard let place = table.scopeText(in: scope) else {
+            // A record that the log has from before may still be deleted.
+            if row.kind == .delete { return }
+            throw RowRefusal(
+                code: RejectionCode.scopeMismatch, detail: "Records of \(table.entity) are not kept in this scope.",
+                hint: "Check the scope rule of the table on the device.")
+        }
+        guard table.key.isCanonical(row.record.text) else {
+            throw RowRefusal(
+                code: RejectionCode.valueRefused, detail: "The table's key is not spelled so.",
+                hint: "Spell numbers in plain digits, and UUIDs in lower case.")
+        }
+        // A table may be scoped by its key, such as one with a row for each user.
+        guard table.scopeColumn != table.key || row.record.text.utf8.elementsEqual(place.utf8) else {
+            throw RowRefusal(
+                code: RejectionCode.scopeMismatch, detail: "The record's id says another scope.",
+                hint: "Send the record to the scope that it is in.")
+        }
+        let key = Parameter.text(row.record.text)
+        if row.kind == .delete { return try delete(row, key, place, table) }
+        let fields = try DataObject(stored: row.payload ?? Array("{}".utf8))
+        let former = row.kind.supersedes ? try live(row).payload.map { try DataObject(stored: $0) } : nil
+        let changes = try table.changes(fields, since: former, of: row.record, in: place)
+        if former == nil {
+            try insert(changes, key, place, table)
+        } else {
+            try update(changes, row, key, place, table)
+        }
+    }
+
+    private func insert(_ changes: [TableChange], _ key: Parameter, _ place: String, _ table: AttachedTable) throws {
+        var columns = [table.key.sql]
+        var places = [table.key.place(1)]
+        var parameters = [key]
+        var scopePlace: String?
+        if let column = table.scopeColumn {
+            parameters.append(.text(place))
+            if column != table.key {
+                columns.append(column.sql)
+                places.append(column.place(2))
+            }
+            scopePlace = "(t.\(column.sql))::text = $2::text"
+        }
+        var sets: [String] = []
+        for change in changes {
+            parameters.append(change.parameter)
+            columns.append(change.column.sql)
+            places.append(change.column.place(parameters.count))
+            sets.append("\(change.column.sql) = EXCLUDED.\(change.column.sql)")
+        }
+        // Something has to be set for the row to count.
+        if sets.isEmpty, let column = table.columns.first(where: \.isWritable) {
+            sets = ["\(column.sql) = t.\(column.sql)"]
+        }
+        let update = sets.isEmpty ? "NOTHING" : "UPDATE SET \(sets.joined(separator: ", "))"
+        // A row of another scope is nobody's to overwrite who only knows its id.
+        let condition = sets.isEmpty ? "" : scopePlace.map { " WHERE \($0)" } ?? ""
+        let statement = Statement(
+            "",
+            """
+            INSERT INTO \(table.sql) AS t (\(columns.joined(separator: ", "))) OVERRIDING SYSTEM VALUE
+            VALUES (\(places.joined(separator: ", "))) ON CONFLICT (\(table.key.sql)) DO \(update)\(condition)
+            """)
+        guard try attempt(Request(statement, parameters), table) == 0 else { return }
+        throw RowRefusal(
+            code: RejectionCode.idTaken,
+            detail: "The server's table did not take the row; it may have its id in another scope.",
+            hint: "Give the record an id of its own. Rows are moved between scopes in the server's table.")
+    }
+
+    private func update(
+        _ changes: [TableChange], _ row: NewRow, _ key: Parameter, _ place: String, _ table: AttachedTable
+    ) throws {
+        guard !changes.isEmpty else { return }
+        var parameters = [key]
+        let condition = scopeCondition(table, place, &parameters)
+        var sets: [String] = []
+        for change in changes {
+            parameters.append(change.parameter)
+            sets.append("\(change.column.sql) = \(change.column.place(parameters.count))")
+        }
+        let statement = Statement(
+            "",
+            """
+            UPDATE \(table.sql) AS t SET \(sets.joined(separator: ", "))
+            WHERE t.\(table.key.sql) = \(table.key.place(1))\(condition)
+            """)
+        guard try attempt(Request(statement, parameters), table) == 0 else { return }
+        // Somebody has deleted or moved it a moment ago: the log hears of it next.
+        try session.write(Self.note, name, .integer(table.id), key)
+        throw RowRefusal(
+            code: RejectionCode.recordDeleted, detail: "The row is not in the server's table any more.",
+            hint: "Insert the record anew to bring it back.")
+    }
+
+    private func delete(_ row: NewRow, _ key: Parameter, _ place: String, _ table: AttachedTable) throws {
+        var parameters = [key]
+        let condition = scopeCondition(table, place, &parameters)
+        let statement = Statement(
+            "",
+            "DELETE FROM \(table.sql) AS t WHERE t.\(table.key.sql) = \(table.key.place(1))\(condition)")
+        _ = try attempt(Request(statement, parameters), table)
+    }
+
+    private static let note = Statement(
+        "note row", "INSERT INTO capture (scope, table_id, record) VALUES ($1, $2, $3)")
+
+    private func scopeCondition(
+        _ table: AttachedTable, _ place: String, _ parameters: inout [Parameter]
+    ) -> String {
+        guard let column = table.scopeColumn else { return "" }
+        parameters.append(.text(place))
+        return " AND (t.\(column.sql))::text = $\(parameters.count)::text"
+    }
+
+    private static let pathOut = Statement("path out", "SET LOCAL search_path TO DEFAULT")
+    private static let zone = Statement("zone", "SET LOCAL TimeZone TO 'UTC'")
+    /// What a constraint says at the end of the transaction would be said of everything in it.
+    private static let checkNow = Statement("check now", "SET CONSTRAINTS ALL IMMEDIATE")
+
+    /// Runs a write of one row, and answers how many rows it has reached. The table's own triggers run with the paths
+    /// that they expect.
+    private func attempt(_ request: Request, _ table: AttachedTable) throws -> Int {
+        let pathBack = Statement("path back", "SET LOCAL search_path TO \(table.home)")
+        let requests = [
+            Request(Self.pathOut), Request(Self.zone), request, Request(Self.checkNow), Request(pathBack),
+        ]
+        switch try session.trial(requests) {
+        case .success(let answers): return answers.count > 2 ? answers[2].affected : 0
+        case .failure(let error): throw RowRefusal(error)
+        }
+    }
+}
+
+/// A column that an edit sets.
+struct TableChange {
+    let column: AttachedColumn
+    let parameter: Parameter
+}
+
+extension AttachedTable {
+    /// The columns whose fields are others than they were. Names on the wire only ever choose among the columns that
+    /// the catalogue has named.
+    func changes(
+        _ fields: DataObject, since former: DataObject?, of record: RecordID, in place: String
+    ) throws -> [TableChange] {
+        let known = former?.lookup
+        var changes: [TableChange] = []
+        for field in fields.fields where known?[fields.name(field)] != fields.value(field) {
+            let name = fields.nameString(field)
+            let value = fields.decoded(field) ?? .null
+            if name.utf8.elementsEqual(key.name.utf8) {
+                guard key.form.parameter(value)?.text == record.text else { throw RowRefusal(valueOf: key) }
+                continue
+            }
+            guard let column = column(name) else {
+                throw RowRefusal(
+                    code: RejectionCode.columnUnknown, detail: "The server's table takes no column of that name.",
+                    hint: "Add the column to the server's table and attach it again.")
+            }
+            guard let parameter = column.form.parameter(value) else { throw RowRefusal(valueOf: column) }
+            if column == scopeColumn {
+                guard parameter.text == place else {
+                    throw RowRefusal(
+                        code: RejectionCode.scopeMismatch, detail: "The record's \(column.name) says another scope.",
+                        hint: "Send the record to the scope that it is in.")
+                }
+            } else if column.isWritable {
+                changes.append(TableChange(column: column, parameter: parameter))
+            }
+        }
+        return changes
+    }
+}
+
+extension Parameter {
+    fileprivate var text: String? {
+        if case .text(let text) = self { text } else { nil }
+    }
+}
+
+extension RowRefusal {
+    fileprivate init(valueOf column: AttachedColumn) {
+        self.init(
+            code: RejectionCode.valueRefused, detail: "The column \(column.name) cannot hold such a value.",
+            hint: "It is of the type \(column.type).")
+    }
+
+    /// What PostgreSQL says of a row, without the row.
+    fileprivate init(_ error: PostgresError) {
+        let place = error.place.map { " (\($0))" } ?? ""
+        switch error.sqlState {
+        case "23503":
+            self.init(
+                code: RejectionCode.referenceViolated,
+                detail: "The row refers to one that is missing, or is needed\(place).",
+                hint: "Send what it refers to first; delete what refers to it first.")
+        case "23505", "23P01":
+            self.init(
+                code: RejectionCode.notUnique, detail: "Another row has the value already\(place).",
+                hint: "Choose another value.")
+        case "23514", "44000":
+            self.init(
+                code: RejectionCode.checkFailed, detail: "A check of the table fails\(place).",
+                hint: "Correct the values that it looks at.")
+        case "23502":
+            self.init(
+                code: RejectionCode.valueMissing, detail: "A column needs a value\(place).", hint: "Give it one.")
+        case "P0001":
+            self.init(
+                code: RejectionCode.tableRefused, detail: error.message, hint: "A trigger of the table says so.")
+        case let state where state.hasPrefix("22"):
+            self.init(
+                code: RejectionCode.valueRefused, detail: "A column cannot hold its value.",
+                hint: "Check the lengths, numbers and spellings of the values.")
+        default:
+            self.init(
+                code: RejectionCode.tableRefused,
+                detail: "The server's table does not take the row (\(error.sqlState)).",
+                hint: "Tell the operator of the server; the edit can be tried again once the table is mended.")
+        }
+    }
+}

@@ -1,0 +1,100 @@
+import TidemarkServer
+import TidemarkWire
+
+/// Taking over what others have written.
+///
+/// The notes are read under the scope's lock and the rows behind them: a write whose note comes later is looked at
+/// again, so none is missed; rows that stand in the log as they are make no change, so none comes twice.
+extension PostgresScopeWriter: TableScopeWriter {
+    private static let notes = Statement(
+        "notes",
+        """
+        SELECT id, table_id, record FROM capture WHERE scope = $1 AND table_id <> ALL ($3::bigint[])
+        ORDER BY id LIMIT $2
+        """)
+    private static let forget = Statement("forget notes", "DELETE FROM capture WHERE scope = $1 AND id = ANY ($2)")
+    private static let newestOf = Statement(
+        "newest of",
+        """
+        SELECT version, kind, time, entity, record, payload, field_versions, originals FROM change
+        WHERE scope = $1 AND entity = $2 AND superseded_by IS NULL AND record = ANY (ARRAY(
+            SELECT convert_to(e.value, 'UTF8') FROM json_array_elements_text($3::text::json) AS e(value)))
+        ORDER BY version
+        """)
+
+    private struct Note: Hashable {
+        let table: Int64
+        /// Bytes: two spellings of a letter are two keys.
+        let key: [UInt8]
+    }
+
+    /// Rows that are read at once.
+    private static let portion = 200
+
+    func hasTable(of entity: String) -> Bool { tables[entity] != nil }
+
+    func takeCaptured(limit: Int, _ take: (CapturedRecord) throws -> Void) throws -> Int {
+        guard !tables.isEmpty else { return 0 }
+        isTakingCaptured = true
+        defer { isTakingCaptured = false }
+        var count = 0
+        // A table that cannot be read is the operator's to mend: its notes stay, and stand in nobody's way.
+        var unread: [Int64] = []
+        while count < limit {
+            let answer = try session.ask(Self.notes, name, .integer(Int64(limit - count)), .integers(unread))
+            guard answer.count > 0 else { break }
+            var done: [Int64] = []
+            var notes: [Note] = []
+            for row in 0..<answer.count {
+                notes.append(Note(table: try answer.integer(row, 1), key: answer.array(row, 2) ?? []))
+            }
+            let failed = try look(at: notes, take)
+            for (row, note) in notes.enumerated() where !failed.contains(note.table) {
+                done.append(try answer.integer(row, 0))
+            }
+            try session.write(Self.forget, name, .integers(done))
+            count += done.count
+            if failed.isEmpty { break }
+            unread += failed
+        }
+        return count
+    }
+
+    /// Looks at each record once, those that were noted one behind the other in that order. Answers the tables that
+    /// could not be read.
+    private func look(at notes: [Note], _ take: (CapturedRecord) throws -> Void) throws -> Set<Int64> {
+        var seen: Set<Note> = []
+        var failed: Set<Int64> = []
+        var rest = notes.filter { seen.insert($0).inserted }[...]
+        while let first = rest.first {
+            let some = rest.prefix(Self.portion).prefix { $0.table == first.table }
+            rest = rest.dropFirst(some.count)
+            guard !failed.contains(first.table), let table = tables[first.table] else { continue }
+            if try !self.take(some.map(\.key), of: table, take) { failed.insert(table.id) }
+        }
+        return failed
+    }
+
+    private func take(
+        _ keys: [[UInt8]], of table: AttachedTable, _ take: (CapturedRecord) throws -> Void
+    ) throws -> Bool {
+        let list = AttachedTable.list(of: keys)
+        guard case .success(let answers) = try session.trial([table.read(list)]), let answer = answers.first else {
+            return false
+        }
+        try expect(table.entity, keys, try session.ask(Self.newestOf, name, .text(table.entity), list))
+        defer { forgetExpected() }
+        var rows: [[UInt8]: Int] = [:]
+        for row in 0..<answer.count { rows[Array(answer.bytes(row, 0))] = row }
+        for key in keys {
+            let row = rows[key]
+            let isHere = row.map { !answer.isNull($0, 1) && answer.bytes($0, 1).elementsEqual(scope.name.utf8) }
+            let fields = isHere == true ? try row.map { try table.fields(answer, $0) } : nil
+            try take(
+                CapturedRecord(
+                    entity: table.entity, key: String(decoding: key, as: UTF8.self), fields: fields,
+                    isElsewhere: isHere == false))
+        }
+        return true
+    }
+}

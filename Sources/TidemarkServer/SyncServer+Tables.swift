@@ -1,0 +1,144 @@
+import TidemarkCore
+import TidemarkWire
+
+extension SyncServer {
+    /// Scopes that are looked at between two questions for more of them.
+    private static let capturedScopes = 64
+    /// Scopes whose changes are taken over side by side.
+    private static let capturedTogether = 8
+    /// Transactions that one scope gets before the others have their turn.
+    private static let capturedRounds = 20
+    /// Changes of other programs that a push takes over before its own, so that it meets records as they stand.
+    static let capturedBeforePush = 100
+
+    /// Takes over what other programs write to the operator's own tables, until the task is cancelled; what fails is
+    /// tried again. Returns at once where the store has no such tables.
+    ///
+    /// - Throws: `CancellationError` when cancelled.
+    public func captureContinuously() async throws {
+        guard store is any TableStore else { return }
+        while true {
+            let count = (try? await takeCaptured()) ?? 0
+            // Nodes that share a store should not ask in step.
+            let pause = configuration.captureInterval * Double.random(in: 0.75...1.25)
+            try await Task.sleep(for: count > 0 ? pause / 10 : pause)
+        }
+    }
+
+    /// Brings what other programs have written to the operator's own tables into the log, once. Returns how many of
+    /// their writes that were.
+    ///
+    /// - Throws: the first error of the store; the other scopes have had their turn all the same.
+    @discardableResult
+    public func takeCaptured() async throws -> Int {
+        guard let store = store as? any TableStore else { return 0 }
+        var count = 0
+        var failure: (any Error)?
+        var last: Scope?
+        while true {
+            let scopes = try await store.capturedScopes(after: last, limit: Self.capturedScopes)
+            var rest = scopes[...]
+            while !rest.isEmpty {
+                try Task.checkCancellation()
+                let some = rest.prefix(Self.capturedTogether)
+                rest = rest.dropFirst(some.count)
+                await withTaskGroup(of: Result<Int, any Error>.self) { group in
+                    for scope in some { group.addTask { await self.takeCaptured(in: scope) } }
+                    for await result in group {
+                        switch result {
+                        case .success(let taken): count += taken
+                        case .failure(let error): failure = failure ?? error
+                        }
+                    }
+                }
+            }
+            last = scopes.last
+            guard scopes.count == Self.capturedScopes else { break }
+        }
+        if let failure { throw failure }
+        return count
+    }
+
+    private func takeCaptured(in scope: Scope) async -> Result<Int, any Error> {
+        let limit = configuration.captureLimit
+        var count = 0
+        do {
+            for _ in 0..<Self.capturedRounds {
+                let moment = configuration.now()
+                let (taken, head) = try await store.write(scope) { writer in
+                    (try self.takeCaptured(writer, scope, limit: limit, at: moment), writer.state.head)
+                }
+                if taken > 0 { nudges.publish(scope, head) }
+                count += taken
+                if taken < limit { break }
+            }
+            return .success(count)
+        } catch { return .failure(error) }
+    }
+
+    /// Takes over at most `limit` writes of others as the scope's writer.
+    @discardableResult
+    func takeCaptured(_ writer: any ScopeWriter, _ scope: Scope, limit: Int, at moment: Int64) throws -> Int {
+        guard let tables = writer as? any TableScopeWriter else { return 0 }
+        return try tables.takeCaptured(limit: limit) { captured in
+            guard let refusal = try take(captured, writer, at: moment) else { return }
+            // It stands in the table whatever is said here: the operator has to know that devices do not see it.
+            let lane = LaneName(principal: "", client: "", lane: "")
+            try writer.keep(
+                StoredRejection(
+                    scope: scope, entity: captured.entity, record: captured.key, isDelete: captured.fields == nil,
+                    fields: nil, lane: lane, number: 0, code: refusal.code, detail: refusal.detail, time: moment),
+                limit: configuration.rejectionLimit)
+        }
+    }
+
+    /// Puts a record into the log as its table has it; answers why not where it cannot travel.
+    private func take(
+        _ captured: CapturedRecord, _ writer: any ScopeWriter, at moment: Int64
+    ) throws -> Verdict.Refusal? {
+        guard let record = RecordID(captured.key) else {
+            return Verdict.Refusal(
+                code: RejectionCode.unsendableValue, detail: "The row's key cannot be a record's id.",
+                hint: "A key takes up to \(Identifier.recordLimit) bytes, without control characters.")
+        }
+        let declaration = declarations.entity(captured.entity)
+        let existing = try writer.newest(entity: captured.entity, record: record)
+        guard let bytes = captured.fields else {
+            guard existing?.payload != nil, declaration.kind == .state else { return nil }
+            var operation = Operation(.delete, entity: captured.entity, id: record)
+            operation.baseVersion = existing?.version
+            operation.isMove = captured.isElsewhere
+            return try write(operation, record, declaration, writer, at: moment)
+        }
+        if declaration.kind == .events {
+            guard existing == nil, bytes.count <= limits.recordBytes else { return nil }
+            _ = try writer.append(
+                NewRow(entity: captured.entity, record: record, kind: .event, payload: bytes), at: moment)
+            return nil
+        }
+        var operation = Operation(.upsert, entity: captured.entity, id: record)
+        operation.fields = try DataObject(stored: bytes)
+        if existing?.payload != nil { operation.baseVersion = existing?.version }
+        return try write(operation, record, declaration, writer, at: moment)
+    }
+
+    /// Nobody is asked about what has happened already: no rule can undo it.
+    private func write(
+        _ operation: Operation, _ record: RecordID, _ declaration: EntityDeclaration, _ writer: any ScopeWriter,
+        at moment: Int64
+    ) throws -> Verdict.Refusal? {
+        try RecordWriter(writer: writer, declaration: declaration, limits: limits)
+            .apply(operation, to: record, isService: true, seen: [], at: moment).verdict.refusal
+    }
+}
+
+extension Push {
+    /// Brings an operation that names its record into the log and, where it has one, into its own table.
+    func write(
+        _ operation: Operation, _ record: RecordID, _ declaration: EntityDeclaration, seen: Set<Version>
+    ) throws -> (Verdict, isVerbatim: Bool) {
+        do { return try writeRow(operation, record, declaration, seen: seen) } catch let refusal as RowRefusal {
+            return refused(refusal.code, refusal.detail, refusal.hint)
+        }
+    }
+}

@@ -1,0 +1,59 @@
+public import TidemarkWire
+
+/// A store whose records may also stand in tables of the operator's own, which other programs write to.
+public protocol TableStore: ChangeStore {
+    /// The names of at most `limit` scopes, behind one and in the order of their bytes, in which other programs have
+    /// written what the log does not hold yet.
+    func capturedScopes(after scope: Scope?, limit: Int) async throws -> [Scope]
+}
+
+/// The one writer of a scope whose records may also stand in tables of the operator's own.
+///
+/// What is appended goes into the table too, in the same transaction; ``ScopeWriter/append(_:at:)`` throws a
+/// ``RowRefusal`` where the table does not take it, and nothing of it is done then.
+public protocol TableScopeWriter: ScopeWriter {
+    /// Whether records of an entity stand in such a table. Their ids are not the server's to assign.
+    func hasTable(of entity: String) -> Bool
+
+    /// Takes at most `limit` notes off the list of what others have written, and gives the state that each record has
+    /// by now, once. What `take` appends is not written to the table. Answers how many notes there were.
+    func takeCaptured(limit: Int, _ take: (CapturedRecord) throws -> Void) throws -> Int
+}
+
+/// A record that another program has written, as it stands in its table.
+public struct CapturedRecord: Hashable, Sendable {
+    /// The record's entity.
+    public var entity: String
+    /// Its key as the table has it.
+    public var key: String
+    /// Its fields as canonical JSON; `nil` where it is not in this scope (any more).
+    public var fields: [UInt8]?
+    /// Whether the row is there, but in another scope.
+    public var isElsewhere: Bool
+
+    /// Makes a record from its parts.
+    public init(entity: String, key: String, fields: [UInt8]?, isElsewhere: Bool) {
+        self.entity = entity
+        self.key = key
+        self.fields = fields
+        self.isElsewhere = isElsewhere
+    }
+}
+
+/// Thrown by a store where the operator's own table does not take a row: its constraints, its triggers, its columns.
+/// The edit is refused for good, and its author's device keeps it.
+public struct RowRefusal: Error, Hashable, Sendable {
+    /// For programs; one of the protocol's list.
+    public var code: String
+    /// For people: what is wrong, without row data.
+    public var detail: String
+    /// What can be done about it.
+    public var hint: String
+
+    /// Makes a refusal from its parts.
+    public init(code: String, detail: String, hint: String) {
+        self.code = code
+        self.detail = detail
+        self.hint = hint
+    }
+}
