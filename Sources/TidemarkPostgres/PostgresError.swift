@@ -104,7 +104,7 @@ extension PostgresError.Code {
     /// Whether it is the table of somebody else that does not take what is asked for: the same would be refused again.
     var isRefusal: Bool {
         switch self {
-        case .data, .other, .permission, .schema: true
+        case .data, .limit, .other, .permission, .schema: true
         case .address, .connection, .conflict, .locked, .timeout, .readOnly, .resources, .stale: false
         }
     }
