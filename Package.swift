@@ -74,7 +74,7 @@ let package = Package(
         ),
         .systemLibrary(
             name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
-        .target(name: "TidemarkPostgres", dependencies: ["TidemarkServer", "CLibPQ"]),
+        .target(name: "TidemarkPostgres", dependencies: ["TidemarkServer", "TidemarkCore", "CLibPQ"]),
         .target(
             name: "TidemarkHummingbird",
             dependencies: [

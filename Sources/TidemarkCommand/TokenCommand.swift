@@ -2,6 +2,7 @@
     import ArgumentParser
     import Foundation
     import TidemarkHummingbird
+    import TidemarkServer
 
     struct TokenCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
@@ -34,7 +35,9 @@
         @OptionGroup var secret: SecretOptions
 
         func validate() throws {
-            guard !sub.isEmpty else { throw ValidationError("--sub is empty.") }
+            guard 1...Access.principalLimit ~= sub.utf8.count else {
+                throw ValidationError("--sub takes 1 to \(Access.principalLimit) bytes.")
+            }
             guard !scopes.isEmpty else { throw ValidationError("Name at least one scope: --scope 'workspace:*=rw'.") }
             guard role == nil || role == "service" else { throw ValidationError("--role knows only 'service'.") }
             guard Duration(text: ttl) != nil else { throw ValidationError("--ttl takes 45s, 15m, 1h or 30d.") }

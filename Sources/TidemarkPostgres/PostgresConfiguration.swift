@@ -27,7 +27,10 @@ extension PostgresStore {
         public init() {}
 
         /// How long a server that says nothing at all is waited for: all its own limits have ended by then.
-        var patience: Duration { statementTimeout + lockTimeout + .seconds(5) }
+        var patience: Duration { Self.bounded(statementTimeout) + Self.bounded(lockTimeout) + .seconds(5) }
+
+        /// What PostgreSQL can hold of a time: it counts milliseconds, and 0 stands for no limit.
+        static func bounded(_ time: Duration) -> Duration { min(max(time, .zero), .milliseconds(Int64(Int32.max))) }
 
         /// Whether the schema's name can stand in a statement as it is.
         var hasPlainSchema: Bool {

@@ -27,6 +27,8 @@ public struct PostgresError: Error, Hashable, Sendable, CustomStringConvertible 
         case schema
         /// A value that PostgreSQL cannot hold (classes 22 and 23).
         case data
+        /// A limit of PostgreSQL's own (class 54): a row too wide for an index, a statement too deep.
+        case limit
         /// Anything else.
         case other
     }
@@ -74,6 +76,7 @@ extension PostgresError.Code {
             case "53", "58": self = .resources
             case "28": self = .permission
             case "22", "23": self = .data
+            case "54": self = .limit
             case "3D", "3F", "42": self = .schema
             default: self = .other
             }
@@ -84,7 +87,7 @@ extension PostgresError.Code {
     var mayPass: Bool {
         switch self {
         case .connection, .conflict, .locked, .timeout, .readOnly, .resources, .stale: true
-        case .address, .permission, .schema, .data, .other: false
+        case .address, .permission, .schema, .data, .limit, .other: false
         }
     }
 
@@ -92,7 +95,7 @@ extension PostgresError.Code {
     var isWorthRepeating: Bool {
         switch self {
         case .connection, .conflict, .readOnly, .stale: true
-        case .address, .locked, .timeout, .resources, .permission, .schema, .data, .other: false
+        case .address, .locked, .timeout, .resources, .permission, .schema, .data, .limit, .other: false
         }
     }
 
@@ -100,7 +103,7 @@ extension PostgresError.Code {
     var endsConnection: Bool {
         switch self {
         case .connection, .readOnly, .stale: true
-        case .address, .conflict, .locked, .timeout, .resources, .permission, .schema, .data, .other: false
+        case .address, .conflict, .locked, .timeout, .resources, .permission, .schema, .data, .limit, .other: false
         }
     }
 }

@@ -1,14 +1,14 @@
 import Foundation
 
-/// The log's tables. Every key begins with the scope, and what belongs to a scope is reached by its name alone, so that
-/// the tables can be partitioned or distributed by it; four small ones are of the whole store.
+/// The log's tables. What belongs to a scope has a key that begins with it and is reached by its name alone, so that the
+/// tables can be partitioned or distributed by it. What cannot is in small tables of the whole store (decision 7).
 ///
 /// Names that are ASCII by their grammar are `text` in the order of their bytes; whatever else people write is `bytea`,
 /// since PostgreSQL's `text` depends on the database's encoding and holds no NUL.
 enum Schema {
     /// Brings the schema to the present version, one node at a time, and returns the store's token key.
     static func prepare(_ session: Session, _ name: String) throws -> [UInt8] {
-        let outcome = session.write { _, _ in
+        try session.transact { session in
             _ = try session.ask(lock, .text(name))
             if try !session.ask(isThere, .text(name)).flag(0, 0) { try session.write(createSchema(name)) }
             if try session.ask(hasTables).isNull(0, 0) { try create(session) }
@@ -18,11 +18,6 @@ enum Schema {
                 throw PostgresError(.schema, "the schema \(name) is not that of a store, or a newer Tidemark's")
             }
             return key
-        }
-        switch outcome {
-        case .committed(let key): return key
-        case .undone(let error): throw error
-        case .unknown: throw PostgresError(.connection, "the connection was lost while the schema was made")
         }
     }
 
@@ -53,6 +48,11 @@ enum Schema {
         """
         CREATE TABLE meta (
             key text COLLATE "C" PRIMARY KEY, number bigint NOT NULL, bytes bytea) WITH (fillfactor = 50)
+        """,
+        // What became of the last transaction of each connection that writes, for one who was not answered.
+        """
+        CREATE TABLE writer (
+            id bigint PRIMARY KEY, batch bigint NOT NULL, used_at timestamptz NOT NULL) WITH (fillfactor = 50)
         """,
         """
         CREATE TABLE scope (
@@ -121,10 +121,11 @@ enum Schema {
         // Refused edits, for the operator; a bounded list. Numbers are counted in `meta`, so that none comes twice.
         """
         CREATE TABLE rejection (
-            id bigint PRIMARY KEY, number bigint NOT NULL, time bigint NOT NULL, is_delete boolean NOT NULL,
+            id bigint NOT NULL, number bigint NOT NULL, time bigint NOT NULL, is_delete boolean NOT NULL,
             scope text COLLATE "C" NOT NULL, entity bytea NOT NULL, record bytea NOT NULL, fields bytea,
             principal bytea NOT NULL, client bytea NOT NULL, lane bytea NOT NULL, code bytea NOT NULL,
-            detail bytea NOT NULL)
+            detail bytea NOT NULL, PRIMARY KEY (scope, id))
         """,
+        "CREATE INDEX rejection_number ON rejection (id)",
     ]
 }

@@ -135,6 +135,8 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
             sql: "DELETE FROM change WHERE scope = ? AND version > ? AND version <= ? AND kind <> 0",
             arguments: [id, state.retentionFloor, version])
         state.retentionFloor = version
+        guard let first = state.forgetOpenings() else { return }
+        try db.execute(sql: "DELETE FROM incarnation WHERE scope = ? AND start < ?", arguments: [id, first])
     }
 
     func forget(devicesBefore: Int64, lanesBefore: Int64, limit: Int) throws -> (devices: Int, lanes: Int) {

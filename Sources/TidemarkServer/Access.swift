@@ -12,9 +12,12 @@ public struct Access: Hashable, Sendable {
         case readWrite
     }
 
+    /// Bytes of a name that asks, at most: it stands in keys of the store.
+    public static let principalLimit = 255
+
     /// How far the permission goes.
     public var level: Level
-    /// Who is asking, for example a token's `sub`. Operation keys belong to it: nobody replays another's.
+    /// Who is asking, for example a token's `sub`, in at most ``principalLimit`` bytes of UTF-8. Operation keys belong to it: nobody replays another's.
     public var principal: String
     /// Whether this is one of the operator's own programs, which may write server-authoritative fields (E4).
     public var isService: Bool
@@ -37,7 +40,12 @@ public struct Access: Hashable, Sendable {
         switch (level, needed) {
         case (.none, _): throw Problem(.scopeForbidden, "The token does not grant scope \(scope).")
         case (.read, .readWrite): throw Problem(.scopeReadOnly, "The token grants only reading in scope \(scope).")
-        case (.read, _), (.readWrite, _): return
+        case (.read, _), (.readWrite, _): break
+        }
+        guard principal.utf8.count <= Self.principalLimit else {
+            throw Problem(
+                .invalidIdentifier,
+                "In `sub` of the token: \(principal.utf8.count) bytes where \(Self.principalLimit) are taken.")
         }
     }
 }

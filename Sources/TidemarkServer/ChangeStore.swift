@@ -162,7 +162,8 @@ public protocol ScopeWriter: ScopeReader {
     func note(_ standing: DeviceStanding, of device: DeviceName) throws
 
     /// Raises the retention floor to a version, then removes deletions, events and idmaps from the former floor up to
-    /// there. Does nothing where the floor stands there or above.
+    /// there, and the openings that are forgotten by then (`forgetOpenings()`). Does nothing where the floor stands
+    /// there or above.
     func expire(through version: Version) throws
 
     /// Forgets devices that were last heard of before a moment, with the verdicts kept for them, and lanes that were

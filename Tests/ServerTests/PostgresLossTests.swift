@@ -11,7 +11,7 @@ import TidemarkWire
 struct PostgresLossTests {
     @Test("What was acknowledged is there once, what was refused is not (I1)", .timeLimit(.minutes(2)))
     func restarts() async throws {
-        let cluster = try await offPool { try PostgresCluster() }
+        let cluster = try await offPool { try PostgresCluster(isDurable: true) }
         let bench = try PostgresBench(cluster)
         let nodes = [try bench.node(), try bench.node()]
         let told = Told()

@@ -15,30 +15,37 @@ struct PostgresNodesTests {
         let nodes = [try bench.node(), try bench.node(), try bench.node()]
         let scopes: [Scope] = ["hot", "warm", "cold"]
         let told = Told()
-        await withTaskGroup(of: Void.self) { group in
+        let positions = try await withThrowingTaskGroup(of: Version?.self) { group in
             for writer in 0..<9 {
                 let (scope, node) = (scopes[writer % 5 % 3], nodes[writer % 3])
-                group.addTask { await told.write("w\(writer)", to: scope, in: node) }
+                group.addTask {
+                    await told.write("w\(writer)", to: scope, in: node)
+                    return nil
+                }
             }
             for node in nodes {
                 group.addTask {
+                    defer { told.end() }
                     // What a reader has not seen when it stood at a head never comes up below it.
                     var position: Version = 0
                     while !told.isOver {
                         let last = position
-                        let seen = try? await node.read("hot") { reader in
-                            try reader.seen(after: last, through: reader.state.head, tombstonesAfter: 0)
+                        let versions = try await node.read("hot") { reader in
+                            try reader.seen(after: last, through: reader.state.head, tombstonesAfter: 0).map(\.version)
                         }
-                        let versions = (seen ?? []).map(\.version)
                         #expect(versions.first ?? last + 1 == last + 1)
                         #expect(zip(versions, versions.dropFirst()).allSatisfy { $1 == $0 + 1 })
                         position = versions.last ?? last
                     }
+                    return position
                 }
             }
-            try? await told.waitForMore(than: 300)
+            while told.count(.done) <= 300, !told.isOver { try await Task.sleep(for: .milliseconds(20)) }
             told.end()
+            return try await group.reduce(into: []) { $0.append($1) }
         }
+        #expect(positions.compactMap { $0 }.count == nodes.count)
+        #expect(positions.compactMap { $0 }.allSatisfy { $0 > 0 })
         var seen: [SeenChange] = []
         for scope in scopes { seen += try await bench.gapless(scope, in: nodes[0]) }
         told.check(seen)

@@ -103,6 +103,50 @@ struct PostgresStoreTests {
         #expect(try await node.read("s") { $0.state.head } == 9)
     }
 
+    @Test("A limit of PostgreSQL's own is not called the caller's data")
+    func tooWide() async throws {
+        let node = try PostgresBench().node()
+        _ = try await node.write("s") { try $0.append(.event("e"), at: 1) }
+        let long = String((0..<9000).map { _ in "abcdefghijklmnopqrstuvwxyz0123456789".randomElement() ?? "a" })
+        let error = try await #require(throws: PostgresError.self) {
+            try await node.write("s") { writer in
+                try writer.note(
+                    DeviceStanding(version: 1, seen: 1), of: DeviceName(principal: long, client: "device-1"))
+            }
+        }
+        #expect(error.code == .limit)
+        #expect(error.sqlState == "54000")
+        #expect(!error.description.contains(long.prefix(20)))
+    }
+
+    @Test("Timeouts of any length are taken")
+    func timeouts() async throws {
+        for timeout in [Duration.seconds(-1), .zero, .seconds(Int64.max)] {
+            let node = try PostgresBench().node {
+                ($0.statementTimeout, $0.lockTimeout, $0.idleTimeout) = (timeout, timeout, timeout)
+            }
+            #expect(try await node.write("s") { try $0.append(.event("e"), at: 1) } == 1)
+            node.close()
+        }
+    }
+
+    @Test("Connections that have written nothing for long leave no trace, and write again all the same")
+    func traces() async throws {
+        let bench = try PostgresBench()
+        let (cluster, schema) = (bench.cluster, bench.schema)
+        let node = try bench.node { $0.writers = 1 }
+        _ = try await node.write("s") { try $0.append(.event("a"), at: 1) }
+        try await offPool {
+            try cluster.psql("UPDATE \(schema).writer SET used_at = used_at - interval '2 hours'")
+            try cluster.psql("INSERT INTO \(schema).writer SELECT i, 0, '2001-01-01' FROM generate_series(1, 500) i")
+        }
+        _ = try await node.sweep(supersededBefore: 0, limit: 1)
+        // What is left is that of the connection that has swept.
+        #expect(try await offPool { try cluster.psql("SELECT count(*) FROM \(schema).writer") } == "1")
+        #expect(try await node.write("s") { try $0.append(.event("b"), at: 1) } == 2)
+        #expect(try await bench.gapless("s", in: node).count == 2)
+    }
+
     @Test("Walks of any length and weight come whole and in order", .timeLimit(.minutes(1)))
     func longWalks() async throws {
         let node = try PostgresBench().node()

@@ -1,4 +1,5 @@
 import Testing
+import TidemarkCore
 import TidemarkWire
 
 @testable import TidemarkServer
@@ -65,6 +66,36 @@ extension StoreConformanceTests {
         #expect(last[0] == first[0])
         #expect(Set(last.map(\.id)).count == 3)
         #expect(try await bench.state("other").incarnations[0].id == last[1].id)
+    }
+
+    @Test(
+        "Openings that all readers are refused by the retention floor are forgotten, but for those that a name lists",
+        arguments: StoreKind.allCases)
+    func forgottenOpenings(kind: StoreKind) async throws {
+        let bench = try StoreBench(kind)
+        for opening in 0..<10 {
+            if opening > 0 { try bench.reopen() }
+            try await bench.append(.upsert("a"), .delete("b"))
+        }
+        let all = try await bench.state().incarnations
+        #expect(all.map(\.start) == (0..<10).map { Version($0 * 2) })
+        let name = try await bench.state().history.epoch(of: 20)
+        // The opening that ended at 12 is still named by who stands there.
+        try await bench.write { writer throws in
+            writer.attemptInVain { try writer.expire(through: 18) }
+            #expect(writer.state.incarnations.count == 10)
+            try writer.expire(through: 12)
+            #expect(writer.state.incarnations.map(\.start) == [2, 4, 6, 8, 10, 12, 14, 16, 18])
+        }
+        #expect(try await bench.state().incarnations.elementsEqual(all[1...]) { $0 == $1 })
+        try await bench.write { try $0.expire(through: 13) }
+        #expect(try await bench.state().incarnations.map(\.start) == [4, 6, 8, 10, 12, 14, 16, 18])
+        try await bench.write { try $0.expire(through: 20) }
+        #expect(try await bench.state().incarnations.map(\.start) == [10, 12, 14, 16, 18])
+        #expect(try await bench.state().history.epoch(of: 20) == name)
+        try bench.reopen()
+        try await bench.append(.upsert("a"))
+        #expect(try await bench.state().incarnations.map(\.start) == [10, 12, 14, 16, 18, 20])
     }
 
     @Test("What was written is there when the store is opened again", arguments: StoreKind.allCases)

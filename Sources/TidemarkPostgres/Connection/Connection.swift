@@ -1,5 +1,6 @@
 import CLibPQ
 import Foundation
+import TidemarkCore
 
 /// One connection to a server: it has one owner, one thread at a time, and is closed when its owner lets go of it.
 ///
@@ -136,7 +137,8 @@ extension Connection {
             let events = unsent > 0 ? POLLIN | POLLOUT : POLLIN
             let rest = deadline - ContinuousClock.now
             guard rest > .zero else { throw lost("the server has not answered for \(patience)") }
-            guard isReadable(for: rest.milliseconds + 1, events: Int16(events)) else { continue }
+            // Rounded up: a wait of nothing would turn round and round.
+            guard isReadable(for: (rest + .milliseconds(1)).milliseconds, events: Int16(events)) else { continue }
             guard PQconsumeInput(handle) == 1 else { throw lost() }
         }
     }
@@ -167,8 +169,4 @@ extension Connection {
     private func field(_ result: OpaquePointer, _ code: Int) -> UnsafeMutablePointer<CChar>? {
         PQresultErrorField(result, Int32(truncatingIfNeeded: code))
     }
-}
-
-extension Duration {
-    var milliseconds: Int64 { components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000 }
 }

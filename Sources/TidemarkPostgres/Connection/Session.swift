@@ -1,11 +1,13 @@
+import TidemarkCore
+
 /// A connection with the settings of this store, and the state of its transaction. Belongs to one thread.
 ///
 /// An error of a statement ends the transaction: from then on everything throws it, also where a body has caught it
 /// and goes on, so that nothing is committed which only half happened.
 final class Session {
     private var connection: Connection
-    /// The timeline of the server's history: another one after a standby has taken over.
-    let timeline: String
+    /// The row by which the server is asked about this connection's commits, from its first write on.
+    private var trace: Int64?
     private var failure: PostgresError?
     /// Whether the transaction has something to commit.
     private(set) var hasWritten = false
@@ -21,8 +23,7 @@ final class Session {
     ) throws(PostgresError) {
         connection = try Connection(to: address, patience: patience ?? configuration.patience)
         try connection.send(Request(Self.settings, configuration.sessionParameters), isAsked: true)
-        let answer = try connection.receive()
-        timeline = answer.first?.text(0, 0) ?? ""
+        _ = try connection.receive()
     }
 
     /// Every plan is one along an index, whatever the statistics of a table that has just begun to grow say; and made
@@ -30,8 +31,7 @@ final class Session {
     private static let settings = Statement(
         "settings",
         """
-        SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) END,
-            set_config('search_path', $1, false), set_config('statement_timeout', $2, false),
+        SELECT set_config('search_path', $1, false), set_config('statement_timeout', $2, false),
             set_config('lock_timeout', $3, false), set_config('idle_in_transaction_session_timeout', $4, false),
             set_config('synchronous_commit',
                 CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END,
@@ -143,26 +143,42 @@ extension Session {
     private static let rollback = Statement("rollback", "ROLLBACK")
 
     /// Runs a body on one snapshot of the database.
-    func read<Result>(_ body: (Session) throws -> Result) throws -> Result {
-        try tell(Self.beginReading)
-        let result: Result
-        do { result = try body(self) } catch { throw giveUp(error) }
-        if let failure { throw giveUp(failure) }
-        do { _ = try ask(Self.commit) } catch { throw giveUp(error) }
-        return result
+    func read<Result>(_ body: (Session) throws -> Result) throws -> Result { try run(Self.beginReading, body) }
+
+    /// Runs a body in a transaction that nobody asks about later: where its commit is not answered, or is not as
+    /// durable as it has to be, it may have been made all the same.
+    func transact<Result>(_ body: (Session) throws -> Result) throws -> Result { try run(Self.beginWriting, body) }
+
+    private func run<Result>(_ begin: Statement, _ body: (Session) throws -> Result) throws -> Result {
+        do {
+            try tell(begin)
+            let result = try body(self)
+            if let failure { throw failure }
+            let warnings = connection.warningCount
+            let tag = try ask(Self.commit).tag
+            guard tag == "COMMIT", connection.warningCount == warnings else {
+                throw PostgresError(.other, "the server has answered \(tag), with a warning or without")
+            }
+            return result
+        } catch { throw giveUp(error) }
     }
 
     /// Runs a body in a transaction and commits what it wrote; what to ask first goes out with the transaction's begin.
     func write<Result>(
         asking requests: [Request] = [], _ body: (WriteMark, ArraySlice<QueryResult>) throws -> Result
     ) -> WriteOutcome<Result> {
-        hasWritten = false
         let mark: WriteMark
         let result: Result
         do {
+            let (trace, batch) = (try leaveTrace(), Int64.random(in: .min ... .max))
+            hasWritten = false
             try tell(Self.beginWriting)
-            let answers = try ask([Request(WriteMark.statement)] + requests)
-            mark = try WriteMark(answers[0], timeline: timeline)
+            let answers = try ask([WriteMark.request(trace, batch)] + requests)
+            guard let found = try WriteMark(trace, batch, answers[0]) else {
+                self.trace = nil
+                throw PostgresError(.stale, "the connection's row is gone")
+            }
+            mark = found
             result = try body(mark, answers.dropFirst())
             if let failure { throw failure }
         } catch { return .undone(giveUp(error)) }
@@ -180,6 +196,20 @@ extension Session {
             guard connection.isLost else { return .undone(giveUp(error)) }
             return .unknown(mark, result)
         }
+    }
+
+    /// The row of this connection is there, and is durable, before the first transaction that is to be found by it:
+    /// so a row that is missing later says nothing, and one that is there says all.
+    private func leaveTrace() throws -> Int64 {
+        if let trace { return trace }
+        let new = Int64.random(in: .min ... .max)
+        try transact { session in
+            // A standby that does not answer holds up the write itself, which can be asked about: not this.
+            try session.tell(WriteMark.soon)
+            try session.write(WriteMark.first, .integer(new))
+        }
+        trace = new
+        return new
     }
 
     /// Ends the transaction without a trace. What the server had said comes before what a body made of it.
@@ -202,33 +232,6 @@ extension Session {
     }
 }
 
-/// What is known of a transaction that writes: whose history it goes on, and how to ask what became of it.
-struct WriteMark: Hashable, Sendable {
-    /// The transaction's number, which no other has on its timeline.
-    let number: Int64
-    let timeline: String
-    let run: ServerRun
-
-    /// Taken in the transaction: what a restored or restarted server would answer, a connection that outlives it says.
-    static let statement = Statement(
-        "mark",
-        """
-        SELECT pg_current_xact_id(), pg_postmaster_start_time(), pg_relation_filenode(to_regclass('scope'))::bigint
-        """)
-
-    init(_ answer: QueryResult, timeline: String) throws(PostgresError) {
-        number = try answer.integer(0, 0)
-        self.timeline = timeline
-        run = ServerRun(started: try answer.integer(0, 1), file: try answer.integerIfAny(0, 2) ?? 0)
-    }
-}
-
-/// One run of a server on one file of scopes. A database that was put back to an earlier state is never in the same.
-struct ServerRun: Hashable, Sendable {
-    let started: Int64
-    let file: Int64
-}
-
 /// What became of a transaction.
 enum WriteOutcome<Result> {
     case committed(Result)
@@ -241,8 +244,9 @@ enum WriteOutcome<Result> {
 extension PostgresStore.Configuration {
     fileprivate var sessionParameters: [Parameter] {
         [
-            .text(schema), .text("\(statementTimeout.milliseconds)ms"), .text("\(lockTimeout.milliseconds)ms"),
-            .text("\(idleTimeout.milliseconds)ms"),
+            .text(schema), Self.setting(statementTimeout), Self.setting(lockTimeout), Self.setting(idleTimeout),
         ]
     }
+
+    private static func setting(_ timeout: Duration) -> Parameter { .text("\(bounded(timeout).milliseconds)ms") }
 }

@@ -50,16 +50,15 @@ final class Connector: @unchecked Sendable {  // because what changes is only to
     /// How long until it may be tried again.
     var rest: Duration { lock.withLock { max(.zero, (pausedUntil ?? .now) - .now) } }
 
-    /// Finds out what became of a commit that was not answered; `nil` where nobody could say in time.
+    /// Finds out what became of a commit that was not answered; `nil` where nobody can say, or could in time.
     func settle(_ mark: WriteMark) -> Bool? {
-        let deadline = ContinuousClock.now + configuration.settlingTimeout
+        let deadline = ContinuousClock.now + PostgresStore.Configuration.bounded(configuration.settlingTimeout)
         while ContinuousClock.now < deadline {
-            if let answer = try? status(of: mark) {
-                switch answer {
+            if let outcome = try? outcome(of: mark) {
+                switch outcome {
                 case .committed: return true
                 case .undone: return false
-                case .forgotten: return nil
-                case .inProgress: break
+                case .unknown: return nil
                 }
             }
             Thread.sleep(forTimeInterval: 0.05)
@@ -67,40 +66,12 @@ final class Connector: @unchecked Sendable {  // because what changes is only to
         return nil
     }
 
-    private enum Status {
-        case committed, undone, inProgress, forgotten
-    }
-
-    private static let status = Statement("status", "SELECT pg_xact_status($1)")
-
     /// Asks on a connection of its own, which gives up soon: it is asked again.
-    private func status(of mark: WriteMark) throws -> Status {
-        let session = try Session(to: address, configuration, patience: .seconds(1))
-        // A standby that took over may know another transaction by this number.
-        guard session.timeline == mark.timeline else { return .forgotten }
-        let word: String
-        do { word = try session.ask(Self.status, .integer(mark.number)).text(0, 0) } catch {
-            // A number of the future: the server has crashed before anything of it was written.
-            guard let error = error as? PostgresError, error.code == .data else { throw error }
-            return .undone
-        }
-        switch word {
-        case "committed": return isDurable(session) ? .committed : .inProgress
-        case "aborted": return .undone
-        case "in progress": return .inProgress
-        default: return .forgotten
-        }
+    private func outcome(of mark: WriteMark) throws -> WriteMark.Outcome {
+        var configuration = configuration
+        configuration.lockTimeout = min(configuration.lockTimeout, .milliseconds(900))
+        return try mark.outcome(Session(to: address, configuration, patience: .seconds(1)))
     }
-
-    /// Whether what is committed is also as safe as a commit has to be: where a standby is waited for, a later commit
-    /// that did not wait in vain proves it.
-    private func isDurable(_ session: Session) -> Bool {
-        guard case .committed = session.write({ _, _ in try session.write(Self.probe) }) else { return false }
-        return true
-    }
-
-    /// Changes nothing, but has to be as durable as what does.
-    private static let probe = Statement("probe", "UPDATE meta SET number = number WHERE key = 'schema'")
 }
 
 /// A worker's line to the server: its session, made anew when it was lost.

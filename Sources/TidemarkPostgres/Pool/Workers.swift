@@ -1,4 +1,5 @@
 import Foundation
+import TidemarkCore
 import TidemarkServer
 
 /// Where workers get what they do. All of it may be called from any thread.

@@ -135,12 +135,16 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     private static let expire = Statement(
         "expire", "DELETE FROM change WHERE scope = $1 AND version > $2 AND version <= $3 AND kind <> 0")
 
+    private static let forgetOpenings = Statement(
+        "forget openings", "DELETE FROM incarnation WHERE scope = $1 AND start < $2")
+
     /// The floor, which is written at the end, and the rows change together: a reader sees neither or both (T38).
     func expire(through version: Version) throws {
         guard kept.exists, version > kept.state.retentionFloor else { return }
         try session.write(Self.expire, name, .integer(kept.state.retentionFloor), .integer(version))
         kept.state.retentionFloor = version
         memory.isChanged = true
+        if let first = kept.state.forgetOpenings() { try session.write(Self.forgetOpenings, name, .integer(first)) }
         lastNewest = nil
     }
 

@@ -35,6 +35,7 @@ enum Sweep {
 
     private static func run(_ session: Session, supersededBefore moment: Int64, limit: Int) throws -> Int {
         guard try session.ask(lock).flag(0, 0) else { return 0 }
+        try WriteMark.sweep(session, limit: step)
         let answer = try session.ask(find, .integer(moment), .integer(Int64(limit)))
         var old: [String: (versions: [Int64], floor: Version)] = [:]
         for row in 0..<answer.count {

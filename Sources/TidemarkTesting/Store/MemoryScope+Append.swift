@@ -46,12 +46,14 @@ extension MemoryScope {
 
     func expire(through version: Version) throws {
         guard let place, version > log.scopes[place].state.retentionFloor else { return }
-        let (floor, rows) = (log.scopes[place].state.retentionFloor, log.scopes[place].rows)
+        let (state, rows) = (log.scopes[place].state, log.scopes[place].rows)
+        let floor = state.retentionFloor
         undo {
-            $0.log.scopes[place].state.retentionFloor = floor
+            $0.log.scopes[place].state = state
             $0.log.scopes[place].rows = rows
         }
         log.scopes[place].state.retentionFloor = version
+        _ = log.scopes[place].state.forgetOpenings()
         log.scopes[place].rows.removeAll { $0.version > floor && $0.version <= version && $0.kind != .upsert }
     }
 }

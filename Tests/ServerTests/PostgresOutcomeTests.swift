@@ -1,0 +1,81 @@
+import PostgresCluster
+import Synchronization
+import Testing
+import TidemarkPostgres
+import TidemarkWire
+
+@testable import TidemarkServer
+
+@Suite("What became of a commit that was not answered", .serialized)
+struct PostgresOutcomeTests {
+    @Test(
+        "A crash that lost a transaction and gave its number to another does not make it a commit",
+        .timeLimit(.minutes(1)))
+    func numberGivenAgain() async throws {
+        let cluster = try await offPool { try PostgresCluster(isDurable: true) }
+        let bench = try PostgresBench(cluster)
+        let node = try bench.node()
+        _ = try await node.write("s") { try $0.append(.event("first"), at: 1) }
+        let runs = Once()
+        let version = try await node.write("s") { writer in
+            let version = try writer.append(.event("second"), at: 1)
+            try runs.first {
+                // Nothing of this transaction has been written down, its number least of all.
+                try cluster.restart(mode: "immediate")
+                try cluster.useNumbers(200)
+            }
+            return version
+        }
+        #expect(version == 2)
+        #expect(runs.count == 2)
+        #expect(try await bench.gapless("s", in: node).map(\.record) == ["first", "second"])
+    }
+
+    @Test("A commit whose trace is gone is called unknown, and neither made nor undone", .timeLimit(.minutes(1)))
+    func traceGone() async throws {
+        let bench = try PostgresBench()
+        let node = try bench.node { $0.writers = 1 }
+        _ = try await node.write("s") { try $0.append(.event("first"), at: 1) }
+        let (cluster, schema, runs) = (bench.cluster, bench.schema, Once())
+        let error = try await #require(throws: StoreUnavailable.self) {
+            try await node.write("s") { writer in
+                let version = try writer.append(.event("second"), at: 1)
+                try runs.first {
+                    // Whoever works on a transaction of this schema holds locks on its tables.
+                    try cluster.psql(
+                        """
+                        SELECT pg_terminate_backend(pid, 5000) FROM (
+                            SELECT DISTINCT pid FROM pg_locks WHERE relation = '\(schema).change'::regclass) AS busy
+                        """)
+                    try cluster.psql("DELETE FROM \(schema).writer")
+                }
+                return version
+            }
+        }
+        #expect(error.mayBeDone)
+        #expect(runs.count == 1)
+    }
+}
+
+/// What a body does the first time only: it runs again where its transaction was undone.
+final class Once: Sendable {
+    private let runs = Mutex(0)
+
+    var count: Int { runs.withLock { $0 } }
+
+    func first(_ work: () throws -> Void) rethrows {
+        let run = runs.withLock { runs in
+            runs += 1
+            return runs
+        }
+        if run == 1 { try work() }
+    }
+}
+
+extension PostgresCluster {
+    /// Takes numbers for transactions that are committed.
+    fileprivate func useNumbers(_ count: Int) throws {
+        try psql(
+            "DO $$ BEGIN FOR i IN 1..\(count) LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$")
+    }
+}

@@ -1,0 +1,67 @@
+import PostgresCluster
+import Testing
+import TidemarkPostgres
+
+@testable import TidemarkServer
+
+@Suite("The tables can be spread by scope")
+struct PostgresSchemaTests {
+    /// Keys that cannot begin with the scope, and why.
+    private static let otherKeys = [
+        // A device's temporary id stands for one record in whatever scope it is named: a row may move between scopes.
+        "alias(principal, client, entity, temporary)",
+        // Integer ids are counted once for all scopes, for the same reason.
+        "assigned(entity)",
+        // Facts of the whole store.
+        "meta(key)",
+        // The scope's own row.
+        "scope(name)",
+        // A connection, which writes to any scope.
+        "writer(id)",
+    ]
+
+    /// Indexes beside the keys that do not begin with the scope: for what looks at all scopes at once.
+    private static let otherIndexes = [
+        // Temporary ids that are old, and those of a record that another scope would take.
+        "alias(entity, record)", "alias(made_at)",
+        // What the sweep removes, the oldest first.
+        "change(superseded_at, scope, version)",
+        // Whether a device is known anywhere: its temporary ids are kept for as long.
+        "device(principal, client)", "lane(principal, client)",
+        // The operator's list of refusals over all scopes, the newest first.
+        "rejection(id)",
+    ]
+
+    @Test("Every key begins with the scope, but for a closed list")
+    func keys() async throws {
+        let found = try await indexes("i.indisunique")
+        #expect(found.filter { !$0.contains("(scope, ") } == Self.otherKeys)
+        #expect(found.count == Self.otherKeys.count + 8)
+    }
+
+    @Test("Every other index begins with the scope, but for a closed list")
+    func otherIndexes() async throws {
+        let found = try await indexes("NOT i.indisunique")
+        #expect(found.filter { !$0.contains("(scope, ") } == Self.otherIndexes)
+    }
+
+    /// Indexes as `table(column, …)`, in their order.
+    private func indexes(_ condition: String) async throws -> [String] {
+        let bench = try PostgresBench()
+        let node = try bench.node()
+        defer { node.close() }
+        let (cluster, schema) = (bench.cluster, bench.schema)
+        let text = try await offPool {
+            try cluster.psql(
+                """
+                SELECT t.relname || '(' || (
+                    SELECT string_agg(a.attname, ', ' ORDER BY k.place)
+                    FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k (column_number, place)
+                    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.column_number) || ')'
+                FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid JOIN pg_namespace n ON n.oid = t.relnamespace
+                WHERE n.nspname = '\(schema)' AND t.relkind = 'r' AND \(condition)
+                """)
+        }
+        return text.split(separator: "\n").map(String.init).sorted()
+    }
+}
