@@ -69,6 +69,10 @@ class Caller(threading.Thread):
         others = [port for port in self.setup.ports if port != self._port]
         self._port = self.dice.choice(others or [self._port])
 
+    def take_over(self, other: Caller) -> None:
+        """Goes on with another one's connection."""
+        self._port, self._connection = other._port, other._connection
+
     def ask(self, method: str, target: str, body: bytes | None = None) -> dict[str, Any]:
         began = time.monotonic()
         headers = {"Authorization": f"Bearer {self.token}", "Tidemark-Client": self.client}
