@@ -31,7 +31,8 @@ def _run(report: Report, budget: Budget, cluster: Cluster) -> None:
     seed = budget.dice.getrandbits(32)
     streams = [Stream(setup, scope, WRITERS_PER_SCOPE, READERS_PER_SCOPE, seed=seed) for scope in SCOPES]
     urls = [node.url for node in cluster.nodes]
-    with Run(Settings(urls[0], cluster.secret, 0, clients=4, scopes=2, rate=60, seed=seed, others=urls[1:])) as checkers:
+    settings = Settings(urls[0], cluster.secret, 0, clients=4, scopes=2, rate=60, seed=seed, others=urls[1:])
+    with Run(settings) as checkers:
         checkers.clients[0].attempt(checkers.start)
         for stream in streams:
             stream.start()

@@ -56,11 +56,12 @@ def _take_over(report: Report, budget: Budget, cluster: Cluster, fleet: Fleet) -
     _edit_and_sync(fleet, budget.dice.randint(1, 4))
     ahead = _head(cluster)
     lost = ahead["version"] - kept["version"]
-    primary.stop("immediate")
     idle = threading.Event()
     pushers = [threading.Thread(target=_sync_until, args=(fleet, n, idle)) for n in range(budget.dice.randint(0, 2))]
     for pusher in pushers:
         pusher.start()
+    time.sleep(budget.dice.uniform(0, 0.5))
+    primary.stop("immediate")
     standby.promote()
     began = time.monotonic()
     told: list[dict[str, Any]] = []
