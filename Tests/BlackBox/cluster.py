@@ -37,13 +37,18 @@ def _run(report: Report, budget: Budget, cluster: Cluster) -> None:
         for stream in streams:
             stream.start()
         faults = [_stop_database, _end_sessions, _end_in_commit, _kill_node, _hold_node, _take_connections]
-        while budget.left(0.85) > 0 and not checkers.verdict.over.is_set() and not _faults(streams):
+        while budget.left(0.85) > 0 and not checkers.verdict.over.is_set():
             for fault in budget.dice.sample(faults, len(faults)):
                 if budget.left(0.85) > 0:
                     fault(report, budget, cluster)
                     _go_on(streams, report)
         _end(report, checkers, streams)
     report.require(all(node.is_up() for node in cluster.nodes), "a node is gone")
+    if report.failures:
+        for node in cluster.nodes:
+            lines = node.log.read_text(errors="replace").splitlines()
+            told = [line for line in lines if " error " in line and "connection to server" not in line]
+            report.failures += [f"{node.log.stem} said: {line[:600]}" for line in told[-5:]]
 
 
 def _go_on(streams: list[Stream], report: Report) -> None:
@@ -52,10 +57,6 @@ def _go_on(streams: list[Stream], report: Report) -> None:
     took = patiently(lambda: all(s.acknowledged > b for s, b in zip(streams, before)), SYNC_SECONDS, pause=0.01)
     report.require(took is not None, f"no write was acknowledged in {SYNC_SECONDS} s after a fault")
     report.worst("worst seconds from the end of a fault to writes in all scopes", took or SYNC_SECONDS)
-
-
-def _faults(streams: list[Stream]) -> list[str]:
-    return [fault for stream in streams for fault in stream.tally.faults]
 
 
 def _end(report: Report, checkers: Run, streams: list[Stream]) -> None:

@@ -88,6 +88,10 @@ class Caller(threading.Thread):
             raise Lost(type(error).__name__) from error
         if response.status in (429, 503):
             raise Lost(str(response.status))
+        if response.status >= 500:
+            # A fault of the server, and no reason to stop looking for worse.
+            self.tally.fault(f"{self.name}: {method} {target[:40]}… is {response.status} {raw[:200]!r}")
+            raise Lost(str(response.status))
         if response.status != 200:
             raise RuntimeError(f"{self.name}: {method} {target[:200]} is {response.status} {raw[:400]!r}")
         self.seconds.append(time.monotonic() - began)
@@ -229,7 +233,7 @@ class Stream:
             writer.finishing.set()
         for writer in self.writers:
             writer.join(max(0.0, began + seconds - time.monotonic()))
-        while not self._settled() and time.monotonic() - began < seconds and not self.tally.faults:
+        while not self._settled() and time.monotonic() - began < seconds:
             time.sleep(0.02)
         took = time.monotonic() - began if self._settled() else None
         for caller in [*self.writers, *self.readers]:
