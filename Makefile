@@ -8,10 +8,10 @@ export TIDEMARK_STRICT
 export SWIFT_BUILD_FLAGS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test check fuzz docs demo bench torture simulate mutants format clean
+.PHONY: help setup build test check fuzz docs demo demo-cluster bench torture simulate mutants format clean
 
 help: ## Lists the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Installs what a build needs and looks for Swift 6.2 or newer
 	@Scripts/setup
@@ -35,6 +35,9 @@ demo: setup ## Builds the `tidemark` command for release and runs its demo
 	TIDEMARK_STRICT=0 swift build --configuration release --traits Server --product tidemark \
 		--scratch-path .build-release $(SWIFT_BUILD_FLAGS)
 	.build-release/release/tidemark demo
+
+demo-cluster: setup ## Three servers on one PostgreSQL: kills one, stops the database, and looks what is lost
+	@Scripts/demo-cluster
 
 bench: setup ## Measures capture, transfer and the cost curve (ROWS=100000)
 	TIDEMARK_STRICT=0 swift build --configuration release --product TidemarkBenchmarks \

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Callable
 
@@ -31,6 +32,7 @@ class Settings:
     scopes: int = 3
     rate: float = 100
     seed: int = 0
+    others: Sequence[str] = ()  # further nodes of the same server
 
 
 class Run:
@@ -59,7 +61,8 @@ class Run:
     def _wire(self, number: int, grants: dict[str, str]) -> Wire:
         token = mint(self.settings.secret, f"user-{self.run_id}-{number}", grants)
         dice = random.Random(f"{self.settings.seed}/wire/{number}")
-        return Wire(self.settings.url, token, f"box-{self.run_id}-{number:03d}", self.secrets, self.verdict, dice)
+        urls = [self.settings.url, *self.settings.others]
+        return Wire(urls, token, f"box-{self.run_id}-{number:03d}", self.secrets, self.verdict, dice)
 
     def __enter__(self) -> Run:
         return self

@@ -73,6 +73,8 @@ class Replica:
             return
         key, record = (operation["entity"], operation["id"]), result.get("record")
         row = self.rows.get(key)
+        if row is None and self.since is not None and result["version"] <= (self.horizon or self.complete):
+            return  # A late verdict: the walk brings the row, or it is gone by now.
         if record is not None:
             self.put(key, record["version"], None if record.get("deleted") else record["data"], epoch)
         elif operation["type"] == "delete":

@@ -45,11 +45,11 @@ class Budget:
 Scenario = Callable[[Report, Budget], None]
 
 
-def patiently(act: Callable[[], bool], seconds: float) -> float | None:
+def patiently(act: Callable[[], bool], seconds: float, pause: float = 0.1) -> float | None:
     """How long it took until it held; None if it never did."""
     began = time.monotonic()
     while time.monotonic() - began < seconds:
         if act():
             return time.monotonic() - began
-        time.sleep(0.1)
+        time.sleep(pause)
     return None

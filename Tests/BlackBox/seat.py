@@ -81,6 +81,10 @@ class Seat:
             return
         self.pending.popleft()
         self.finished.append(batch)
+        takes_page = batch.path == "/sync" and fresh and not self.replica.in_walk and not self.in_snapshot
+        takes_page = takes_page and batch.since == self.replica.since
+        if takes_page:
+            self._begin_empty()
         for write, result in zip(batch.writes, results):
             self.acked = max(self.acked, write.operation["number"])
             self.replica.take_verdict(write.operation, result, answer.json["epoch"])
@@ -88,8 +92,7 @@ class Seat:
                 del self.sealer.in_flight[write.key]
             if result["status"] in ("applied", "merged"):
                 self.session.acknowledge(write, result["version"])
-        takes_page = batch.path == "/sync" and fresh and not self.replica.in_walk and not self.in_snapshot
-        if takes_page and batch.since == self.replica.since:
+        if takes_page:
             self._page(answer, batch.since, batch.floor)
 
     def _out_of_order(self) -> None:
@@ -154,6 +157,7 @@ class Seat:
         limit = self.dice.choice((1, 2, 3, 7, 20, 100, 500))
         answer = self.wire.get("/sync/changes", self.scope.name, since=since, limit=limit)
         answer.expect(200)
+        self._begin_empty()
         if self.replica.in_walk and self.dice.random() < 0.1:
             again = self.wire.get("/sync/changes", self.scope.name, since=since, limit=limit)
             if again.body != answer.body:
@@ -169,6 +173,11 @@ class Seat:
         self.pull()
         while self.replica.in_walk or self.replica.is_ahead():
             self.pull()
+
+    def _begin_empty(self) -> None:
+        """A walk from the beginning leaves deletions out: a row that only a verdict told of would stay for ever."""
+        if self.replica.since is None:
+            self.replica.rows.clear()
 
     def _page(self, answer: Answer, since: str | None, floor: int) -> None:
         self.floor = floor

@@ -6,6 +6,7 @@ import http.client
 import os
 import random
 import re
+import secrets
 import select
 import shutil
 import signal
@@ -40,10 +41,15 @@ def free_port() -> int:
 
 
 class ServerProcess:
-    def __init__(self, folder: Path, config: str | None = None):
+    def __init__(self, folder: Path, config: str | None = None, store: str | None = None, name: str = "server"):
+        """The store is a file in the folder, or at the address that is given, with a secret that the folder holds."""
         self.folder = folder
         self.wrapper: list[str] = []  # a command that starts the server and waits for it
-        self.store, self.port, self.log = folder / "sync.sqlite", 0, folder / "server.log"
+        self.store, self.port, self.log = folder / "sync.sqlite", 0, folder / f"{name}.log"
+        self.address = store or f"sqlite:{self.store}"
+        self.secret_file = Path(f"{self.store}.secret")
+        if store is not None and not self.secret_file.exists():
+            self.secret_file.write_text(secrets.token_urlsafe(48))
         self.config: Path | None = None
         if config is not None:
             self.config = folder / "tidemark.yaml"
@@ -66,7 +72,7 @@ class ServerProcess:
 
     @property
     def secret(self) -> bytes:
-        return Path(f"{self.store}.secret").read_bytes().strip()
+        return self.secret_file.read_bytes().strip()
 
     @property
     def pid(self) -> int:
@@ -87,8 +93,10 @@ class ServerProcess:
             "--listen",
             f"127.0.0.1:{self.port}",
             "--store",
-            f"sqlite:{self.store}",
+            self.address,
         ]
+        if not self.address.startswith("sqlite:"):
+            command += ["--secret-file", str(self.secret_file)]
         if self.config is not None:
             command += ["--config", str(self.config)]
         with open(self.log, "ab") as log:

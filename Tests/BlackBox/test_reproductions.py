@@ -100,7 +100,7 @@ class AnswerTests(unittest.TestCase):
         """Out of range: 400 limit_out_of_range (W9)."""
         with ServerProcess.temporary() as server:
             pusher = Pusher(server)
-            wire = Wire(server.url, pusher.token, "pusher-0001", {}, Verdict(), random.Random(1))
+            wire = Wire([server.url], pusher.token, "pusher-0001", {}, Verdict(), random.Random(1))
             operation = f'{{"lane":"{pusher.lane}","number":0,"type":"delete","entity":"task","id":"t1"}}'
             body = f'{{"scope":"{SCOPE}","clientId":"pusher-0001","operations":[{operation}]}}'
             status = wire.post("/sync/push", SCOPE, body.encode()).status

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Real processes under kill -9, cut connections, a full disk, hostile sockets and wrong clocks."""
+"""Real processes under kill -9, cut connections, a full disk, hostile sockets, wrong clocks and a lost database."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ SHARES = {
     "many_connections": 0.10,
     "drain": 0.10,
     "clocks": 0.04,
+    "cluster": 0.22,
+    "standby": 0.16,
 }
 
 

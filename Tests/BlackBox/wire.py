@@ -12,6 +12,7 @@ import random
 import time
 import urllib.parse
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -67,10 +68,17 @@ class Answer:
 
 class Wire:
     def __init__(
-        self, url: str, token: str, client_id: str, secrets: dict[str, bytes], verdict: Verdict, dice: random.Random
+        self,
+        urls: Sequence[str],
+        token: str,
+        client_id: str,
+        secrets: dict[str, bytes],
+        verdict: Verdict,
+        dice: random.Random,
     ):
-        parts = urllib.parse.urlsplit(url)
-        self.address = (parts.hostname or "127.0.0.1", parts.port or 80)
+        parts = [urllib.parse.urlsplit(url) for url in urls]
+        self.addresses = [(part.hostname or "127.0.0.1", part.port or 80) for part in parts]
+        self.address = self.addresses[0] if len(self.addresses) == 1 else dice.choice(self.addresses)
         self.token, self.client_id, self.verdict, self.dice = token, client_id, verdict, dice
         self.secrets = secrets  # of each scope, the bytes that only its data holds
         self.recent: deque[Answer] = deque(maxlen=40)
@@ -101,6 +109,9 @@ class Wire:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+        if len(self.addresses) > 1:
+            # Which node of a server answers makes no difference.
+            self.address = self.dice.choice(self.addresses)
 
     def _ask(self, method: str, target: str, body: bytes | None, scope: str | None, more: Headers) -> Answer:
         headers = {"Authorization": f"Bearer {self.token}", "Tidemark-Client": self.client_id, **more}
