@@ -40,6 +40,7 @@ enum Schema {
         for (index, sql) in (first + AttachedTables.schema).enumerated() {
             try session.write(Statement("first \(index)", sql))
         }
+        try Distribution.apply(session)
         let key = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
         try session.write(
             Statement("first meta", "INSERT INTO meta VALUES ('schema', $1, $2), ('last_rejection', 0, NULL)"),

@@ -47,6 +47,36 @@ struct PostgresSchemaTests {
         #expect(found.filter { !$0.contains("(scope, ") } == Self.otherIndexes)
     }
 
+    @Test("where the database distributes tables, those of scopes are, each beside the others")
+    func distributed() async throws {
+        let bench = try PostgresBench()
+        let (cluster, schema) = (bench.cluster, bench.schema)
+        // Notes what it is asked for, as Citus' function of that name would do it.
+        _ = try await offPool {
+            try cluster.psql(
+                """
+                CREATE SCHEMA \(schema);
+                CREATE TABLE \(schema).asked (place serial, text text);
+                CREATE FUNCTION \(schema).create_distributed_table(
+                    name regclass, by text, colocate_with text DEFAULT 'default') RETURNS void LANGUAGE sql AS
+                    $$ INSERT INTO \(schema).asked (text) VALUES (name::text || ' ' || by || ' ' || colocate_with) $$
+                """)
+        }
+        let node = try bench.node()
+        defer { node.close() }
+        let asked = try await offPool {
+            try cluster.psql("SELECT text FROM \(schema).asked ORDER BY place").split(separator: "\n").map {
+                $0.replacing("\(schema).", with: "")
+            }
+        }
+        #expect(asked.first == "scope name default")
+        #expect(
+            asked.dropFirst().sorted()
+                == ["capture", "change", "device", "digest", "incarnation", "lane", "rejection", "verdict"].map {
+                    "\($0) scope scope"
+                })
+    }
+
     /// Indexes as `table(column, …)`, in their order.
     private func indexes(_ condition: String) async throws -> [String] {
         let bench = try PostgresBench()

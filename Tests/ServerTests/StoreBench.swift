@@ -21,7 +21,7 @@ final class StoreBench {
     private let again: (any ChangeStore) throws -> any ChangeStore
     private let end: (any ChangeStore) -> Void
 
-    init(_ kind: StoreKind) throws {
+    init(_ kind: StoreKind, on cluster: PostgresCluster? = nil) throws {
         switch kind {
         case .sqlite:
             let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
@@ -45,7 +45,7 @@ final class StoreBench {
             }
             end = { _ in }
         case .postgres:
-            let cluster = try PostgresCluster.shared.get()
+            let cluster = try cluster ?? PostgresCluster.shared.get()
             var configuration = PostgresStore.Configuration()
             configuration.schema = "bench_" + UUID().uuidString.replacing("-", with: "").lowercased()
             (configuration.writers, configuration.readers) = (3, 2)

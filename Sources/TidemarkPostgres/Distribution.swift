@@ -1,0 +1,26 @@
+/// Spreads a new store's tables over several servers by scope, where the database can do that: Citus, or what has its
+/// functions.
+///
+/// All that belongs to a scope then lies on one server, so that a commit is one server's. Tables that no scope can
+/// begin (decision 7) stay where the nodes connect to.
+enum Distribution {
+    /// The tables, each with the column that names the scope; all others go where the first one's rows are.
+    private static let tables = [
+        ("scope", "name"), ("incarnation", "scope"), ("change", "scope"), ("digest", "scope"), ("lane", "scope"),
+        ("verdict", "scope"), ("device", "scope"), ("rejection", "scope"), ("capture", "scope"),
+    ]
+
+    private static let isThere = Statement(
+        "can distribute", "SELECT to_regproc('create_distributed_table') IS NOT NULL")
+
+    /// Runs in the transaction that makes the tables, while they are empty.
+    static func apply(_ session: Session) throws {
+        guard try session.ask(isThere).flag(0, 0) else { return }
+        for (table, column) in tables {
+            let beside = table == tables[0].0 ? "" : ", colocate_with => '\(tables[0].0)'"
+            // Its result is of no type that can be read.
+            let call = "create_distributed_table('\(table)', '\(column)'\(beside))"
+            _ = try session.ask(Statement("distribute \(table)", "SELECT count(*) FROM \(call)"))
+        }
+    }
+}
