@@ -14,7 +14,7 @@ package final class PostgresCluster: Sendable {
     }
 
     private let folder: URL
-    private let keeper: Process
+    private let keeper: Spawned
     private let input: Pipe
     private let bin: String
 
@@ -23,7 +23,7 @@ package final class PostgresCluster: Sendable {
         bin = try Self.binaries()
         folder = URL(filePath: "/tmp").appending(path: "tidemark-pg-\(UUID().uuidString.prefix(8))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        (keeper, input) = (Process(), Pipe())
+        input = Pipe()
         var command = ["/bin/sh", "-c", Self.script, "sh", bin, folder.path]
         command.append("-c fsync=\(isDurable ? "on" : "off")")
         if getuid() == 0 {
@@ -32,13 +32,10 @@ package final class PostgresCluster: Sendable {
             try Self.run(["/bin/chown", user, folder.path])
             command = ["/usr/bin/setpriv", "--reuid=\(user)", "--regid=\(user)", "--init-groups"] + command
         }
-        keeper.executableURL = URL(filePath: command[0])
-        keeper.arguments = Array(command.dropFirst())
-        keeper.standardInput = input
-        keeper.standardOutput = FileHandle.nullDevice
-        keeper.standardError = FileHandle.nullDevice
         Self.keepToOurselves(input)
-        try keeper.run()
+        keeper = try Spawned(command, input: input.fileHandleForReading.fileDescriptor)
+        // Its end of the pipe is its alone: it notices when this process is gone.
+        try input.fileHandleForReading.close()
         try waitUntilReady()
     }
 
@@ -46,7 +43,7 @@ package final class PostgresCluster: Sendable {
         guard keeper.isRunning else { return }
         try? input.fileHandleForWriting.close()
         // Whoever lets go of a server may be a task, and should not wait for its end.
-        Thread { [keeper] in keeper.waitUntilExit() }.start()
+        Thread { [keeper] in keeper.wait() }.start()
     }
 
     /// A program that somebody starts meanwhile must not hold the pipe open: its reader would wait for that one's end.
@@ -66,7 +63,7 @@ package final class PostgresCluster: Sendable {
     package func stop() {
         guard keeper.isRunning else { return }
         try? input.fileHandleForWriting.close()
-        keeper.waitUntilExit()
+        keeper.wait()
     }
 
     /// Stops the server with a mode of `pg_ctl`, and starts it again where that is wanted.
@@ -162,17 +159,14 @@ package final class PostgresCluster: Sendable {
 
     @discardableResult
     private static func run(_ command: [String]) throws -> String {
-        let (process, output) = (Process(), Pipe())
-        process.executableURL = URL(filePath: command[0])
-        process.arguments = Array(command.dropFirst())
-        process.standardOutput = output
-        process.standardError = output
+        let output = Pipe()
         keepToOurselves(output)
-        try process.run()
+        let process = try Spawned(command, output: output.fileHandleForWriting.fileDescriptor)
+        try output.fileHandleForWriting.close()
         let data = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
+        let isWell = process.wait()
         let text = String(decoding: data, as: UTF8.self)
-        guard process.terminationStatus == 0 else { throw Missing("\(command[0]): \(text)") }
+        guard isWell else { throw Missing("\(command[0]): \(text)") }
         return text.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 }
