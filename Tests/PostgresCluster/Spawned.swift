@@ -1,7 +1,7 @@
 import Foundation
 
-/// A program that this process has started. Not Foundation's `Process`: on Linux that one reads past a buffer where some
-/// thirteen hundred files are open, as they are while hundreds of tests run.
+/// A program that this process has started. Not Foundation's `Process`: on Linux that one reads past a buffer where
+/// some thirteen hundred files are open, as they are while hundreds of tests run.
 final class Spawned: Sendable {
     private let pid: pid_t
     private let lock = NSLock()
