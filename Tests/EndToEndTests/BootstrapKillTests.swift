@@ -79,7 +79,12 @@
             var kills = 0
             while kills < 30 {
                 let sync = try command(["sync", folder.path("b"), "--page", "10"] + arguments, token: token)
-                try await Task.sleep(for: .milliseconds(60 + kills * 23 % 90))
+                // Not before this run has got somewhere, and then at any moment.
+                for _ in 0..<500 where await sync.isRunning {
+                    guard let rows = try progress(beyond: reached), rows <= reached else { break }
+                    try await Task.sleep(for: .milliseconds(2))
+                }
+                try await Task.sleep(for: .milliseconds(kills * 23 % 90))
                 await sync.end()
                 kills += 1
                 guard let rows = try progress(beyond: reached) else { break }
