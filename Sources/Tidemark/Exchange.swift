@@ -8,7 +8,8 @@ struct Exchange: Sendable {
     var isPull: Bool
     var since: String?
     var acknowledged: [String: Int64]
-    var operationCount: Int
+    /// What is sent: an answer that has verdicts on anything else is another request's.
+    var keys: Set<OperationKey>
     /// The operation that is sent alone, or the group, and its size; empty where the request can be made smaller.
     var onlyKeys: [OperationKey]
     var onlyBytes: Int
@@ -49,7 +50,7 @@ struct Exchange: Sendable {
         self.declarations = declarations
         since = record.checkpoint
         acknowledged = try Outbox.acknowledgements(db, scope: scope)
-        operationCount = entries.count
+        keys = Set(entries.map(\.key))
         let isOne = entries.count == 1 || entries.first?.group != nil && Set(entries.map(\.group)).count == 1
         onlyKeys = isOne ? entries.map(\.key) : []
         onlyBytes = isOne ? entries.reduce(0) { $0 + $1.members.count } : 0
@@ -87,6 +88,11 @@ struct Exchange: Sendable {
         let answer = try Answer(body: response.body)
         // Asked with a page's limit, so an answer without one has been cut or belongs to something else.
         guard isPull == (answer.page != nil) else { throw JSONError(.missingMember, at: response.body.count) }
+        // A page leaves out what its own request has brought: with another one's verdicts it would lack that here.
+        guard answer.results.allSatisfy({ keys.contains($0.key) }) else {
+            throw SyncError(
+                .answerUnusable, "The answer belongs to another request.", hint: "It is asked for again.", scope: scope)
+        }
         return answer
     }
 

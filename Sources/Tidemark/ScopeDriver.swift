@@ -173,14 +173,14 @@ actor ScopeDriver {
         }
         if response.status != 200 {
             let failure = Failure(response, scope: scope)
-            if exchange.operationCount > 0, failure.problem?.code == .scopeReadOnly {
+            if exchange.keys.count > 0, failure.problem?.code == .scopeReadOnly {
                 (refusal, asksAgain) = (failure.error, false)
                 return try await again()
             }
             try await adapt(exchange, failure, status: response.status)
         }
         let answer = try exchange.answer(response)
-        if exchange.operationCount > 0 { refusal = nil }
+        if exchange.keys.count > 0 { refusal = nil }
         await received(.exchange(exchange, answer), response)
         sizing.received(
             rows: answer.page?.hasMore == true ? limit : 0, bytes: response.body.count,
@@ -268,8 +268,8 @@ actor ScopeDriver {
             throw SyncError(.answerUnusable, "The page was too large.", hint: "Smaller ones are asked for.")
         }
         guard status == 413 else { return }
-        if exchange.onlyKeys.isEmpty, exchange.operationCount > 1 {
-            operationLimit = max(1, exchange.operationCount / 2)
+        if exchange.onlyKeys.isEmpty, exchange.keys.count > 1 {
+            operationLimit = max(1, exchange.keys.count / 2)
             throw SyncError(.answerUnusable, "The request was too large.", hint: "It is sent in smaller parts.")
         }
         // Alone and still too large: it would stop everything behind it for ever. A small one is not at fault.

@@ -10,6 +10,26 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
 
     static let all = [
         CorpusCase(
+            name: "an answer to what this file's former owner sent is nobody's (I2)", app: "ledger",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                pass 0
+                server fail 1
+                1 edit transfer 1
+                flow
+                wait 31000
+                pass 0
+                0 sync
+                server fail 3
+                1 sync
+                flow
+                0 clone 1
+                pass 0
+                pass 0
+                pass 0
+                pass 0 old
+                """),
+        CorpusCase(
             name: "what was set aside with a scope is not given back over what was made since (I5)", app: "task",
             script: """
                 world seed 1 devices 1 users 1 page 50

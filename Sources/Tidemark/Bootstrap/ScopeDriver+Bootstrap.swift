@@ -32,7 +32,7 @@ extension ScopeDriver {
         }
         if record.bootstrap?.asking != nil { return try await ask(layout) }
         if isPending, refusal == nil, !hasPushed,
-            let exchange = try await seal(layout, declarations, isPull: false), exchange.operationCount > 0
+            let exchange = try await seal(layout, declarations, isPull: false), !exchange.keys.isEmpty
         {
             hasPushed = true
             return try await send(exchange) { try await self.bootstrap() }

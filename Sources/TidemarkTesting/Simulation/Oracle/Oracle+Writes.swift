@@ -31,7 +31,9 @@ extension Oracle {
             }
             guard let cells = sight.rows[key] else {
                 let row = former.rows[key] ?? []
-                let write = OracleDevice.Write(serial: world.serial, value: nil, row: row, after: heads)
+                // Somebody else's delete of a row that stood here may be in the log already: then this one is done.
+                let seen = former.scopes.mapValues { $0.complete ?? 0 }
+                let write = OracleDevice.Write(serial: world.serial, value: nil, row: row, after: seen)
                 devices[device].writes[key] = ["": write]
                 continue
             }
