@@ -29,13 +29,28 @@ struct PostgresQueryTests {
         let bench = try StoreBench(.postgres, on: cluster)
         var script = StoreScript(seed: seed)
         for _ in 1...300 { _ = try await script.call([bench]) }
+        let heavy = #"{"n":""# + String(repeating: "x", count: 20_000) + #""}"#
+        _ = try await bench.write(StoreNames.scopes[0]) { try $0.append(.upsert("heavy", heavy), at: 1) }
+        _ = try await bench.store.portrait()
         let log = try await offPool {
             try cluster.psql("SELECT pg_read_file(current_setting('data_directory') || '/../log')")
         }
         let asked = Self.asked(log)
-        #expect(asked.count > 30)
+        let never = try Self.declared().subtracting(asked.keys)
+        #expect(never == [], "never asked, so never looked at: \(never.sorted())")
         let unscoped = asked.filter { Self.isOfScopes($0.value) && !Self.namesScope($0.value) }
         #expect(Set(unscoped.keys).subtracting(Self.others) == [], "\(unscoped)")
+    }
+
+    /// The names of all statements that the store has for a scope.
+    private static func declared() throws -> Set<String> {
+        let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        let folder = tests.deletingLastPathComponent().appending(path: "Sources/TidemarkPostgres/Scope")
+        let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+        let names = try files.flatMap { file in
+            try String(contentsOf: file, encoding: .utf8).matches(of: /Statement\(\s*"([^"]+)"/).map { String($0.1) }
+        }
+        return Set(names)
     }
 
     /// The log's statements by the names that they were prepared under.

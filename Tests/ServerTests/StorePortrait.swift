@@ -33,6 +33,7 @@ extension ScopeReader {
         ]
         for horizon in horizons {
             lines.append("at \(horizon): \(try seen(after: 0, through: horizon, tombstonesAfter: 0).map(\.version))")
+            lines.append("aged \(try aged(after: 0, through: horizon, before: .max, limit: 7))")
         }
         lines += try seen(after: 0, through: state.head, tombstonesAfter: 0).map(\.description)
         for entity in StoreNames.entities {

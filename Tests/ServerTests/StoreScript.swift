@@ -33,7 +33,8 @@ indirect enum ScriptStep: Sendable {
         case .note(let standing, let device): try writer.note(standing, of: device)
         case .expire(let below): try writer.expire(through: writer.state.head - below)
         case .forget(let devices, let lanes):
-            return "\(try writer.forget(devicesBefore: devices, lanesBefore: lanes, limit: 99))"
+            let unheard = try writer.unheard(devicesBefore: devices, lanesBefore: lanes)
+            return "\(unheard): \(try writer.forget(devicesBefore: devices, lanesBefore: lanes, limit: 99))"
         case .forgetVerdicts(let lane, let number): try writer.forgetVerdicts(lane, through: number)
         case .attempt(let steps, let fails):
             var answers: [String] = []
