@@ -39,6 +39,31 @@ struct PostgresLossTests {
         #expect(Set(incarnations.map(\.id)).count >= 4)
     }
 
+    @Test("Who reads while the server is stopped is put off, and told nothing else", .timeLimit(.minutes(2)))
+    func readersAtTheStop() async throws {
+        let cluster = try await offPool { try PostgresCluster() }
+        let node = try PostgresBench(cluster).node { $0.readers = 8 }
+        let told = Told()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<12 {
+                group.addTask {
+                    while !told.isOver {
+                        do { _ = try await node.read("s:0") { $0.state.head } } catch is StoreUnavailable {
+                            try await Task.sleep(for: .milliseconds(10))
+                        }
+                    }
+                }
+            }
+            for _ in 0..<5 {
+                try await Task.sleep(for: .milliseconds(200))
+                try await offPool { try cluster.restart(mode: "immediate") }
+                _ = try await available { try await node.read("s:0") { $0.state.head } }
+            }
+            told.end()
+            try await group.waitForAll()
+        }
+    }
+
     @Test("Connections that are cut anywhere cost nobody an answer", .timeLimit(.minutes(2)))
     func cuts() async throws {
         let cluster = try await offPool { try PostgresCluster() }
