@@ -1,6 +1,7 @@
 import Foundation
 
-/// A value that is used under a lock, and not across a wait.
+/// A value that is used under a lock, and not across a wait. The client has its own (`Locked`): the floors that both
+/// stand on are without Foundation.
 ///
 /// Unchecked because the value is reached between lock and unlock only; the library's own `Mutex` needs systems newer
 /// than the package's oldest.

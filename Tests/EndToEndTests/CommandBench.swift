@@ -44,6 +44,13 @@
 
         func server() async throws -> ServerProcess { try await ServerProcess.start(path("s")) }
 
+        /// Syncs the table `task` of a device's file with the scope `w:1`.
+        func sync(_ name: String, _ server: ServerProcess, _ token: String) async throws {
+            let tables = ["--scope", "w:1", "--table", "task"]
+            let result = try await run(["sync", path(name), "--server", server.url] + tables, token: token)
+            #expect(result.status == 0, "\(name): \(result.output)\(result.errors)")
+        }
+
         func run(
             _ arguments: [String], token: String = ""
         ) async throws -> (status: Int32, output: String, errors: String) {

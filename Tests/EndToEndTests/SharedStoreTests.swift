@@ -22,13 +22,6 @@
                 environment: ["TIDEMARK_STORE": cluster.url()])
         }
 
-        private func sync(_ name: String, _ server: ServerProcess, _ token: String) async throws {
-            let tables = ["--scope", "w:1", "--table", "task"]
-            let result = try await bench.run(
-                ["sync", bench.path(name), "--server", server.url] + tables, token: token)
-            #expect(result.status == 0, "\(name): \(result.output)\(result.errors)")
-        }
-
         private func rows(_ name: String) throws -> [String] {
             try bench.sql(name, "SELECT id || ' ' || title FROM task ORDER BY id")
         }
@@ -42,20 +35,20 @@
                 try bench.sql(name, "CREATE TABLE task (id TEXT PRIMARY KEY NOT NULL, title TEXT)")
             }
             try bench.sql("a", "INSERT INTO task VALUES ('t1', 'from a'), ('t2', 'from a')")
-            try await sync("a", first, token)
+            try await bench.sync("a", first, token)
             try bench.sql("b", "INSERT INTO task VALUES ('t3', 'from b')")
-            try await sync("b", second, token)
+            try await bench.sync("b", second, token)
             // A device that meets another server goes on where it was.
             try bench.sql("b", "UPDATE task SET title = 'by b' WHERE id = 't1'; DELETE FROM task WHERE id = 't2'")
-            try await sync("b", first, token)
+            try await bench.sync("b", first, token)
             await first.process.end()
-            try await sync("a", second, token)
+            try await bench.sync("a", second, token)
             #expect(try rows("a") == ["t1 by b", "t3 from b"])
             // The store goes and comes back under a server that stays.
             try await offPool { [cluster] in try cluster.restart() }
             try bench.sql("a", "INSERT INTO task VALUES ('t4', 'after')")
-            try await sync("a", second, token)
-            try await sync("b", second, token)
+            try await bench.sync("a", second, token)
+            try await bench.sync("b", second, token)
             #expect(try rows("b") == ["t1 by b", "t3 from b", "t4 after"])
             #expect(try await bench.held("w:1", second, token).rows.count == 3)
             #expect(await second.stop() == 0)

@@ -84,7 +84,7 @@ struct AttachedTables: Sendable {
 
     /// A row that begins with an attached table's number and definition.
     static func table(_ answer: QueryResult, _ row: Int) throws -> AttachedTable {
-        try Definitions.shared.table(try answer.integer(row, 0), answer.array(row, 1) ?? [])
+        try Definitions.table(try answer.integer(row, 0), answer.array(row, 1) ?? [])
     }
 
     /// `capture` is a queue: what other programs have written, and nothing of what. `''` in the place of the scope
@@ -106,20 +106,17 @@ struct AttachedTables: Sendable {
 }
 
 /// Definitions that were read before, by their bytes: a commit should not parse them again.
-private final class Definitions: @unchecked Sendable {  // because what changes is only touched under `lock`
-    static let shared = Definitions()
-
+private enum Definitions {
     private static let limit = 1000
-    private let lock = NSLock()
-    private var tables: [[UInt8]: AttachedTable] = [:]
+    private static let tables = Guarded<[[UInt8]: AttachedTable]>([:])
 
-    func table(_ id: Int64, _ bytes: [UInt8]) throws -> AttachedTable {
-        var table = try lock.withLock {
+    static func table(_ id: Int64, _ bytes: [UInt8]) throws -> AttachedTable {
+        var table = try tables.withLock { tables in
             if let table = tables[bytes] { return table }
             guard let table = try? JSONDecoder().decode(AttachedTable.self, from: Data(bytes)) else {
                 throw PostgresError(.schema, "an attached table was described by a newer Tidemark")
             }
-            if tables.count >= Self.limit { tables = [:] }
+            if tables.count >= limit { tables = [:] }
             tables[bytes] = table
             return table
         }
