@@ -41,7 +41,7 @@ final class ApplyTable {
 
     func begin(_ db: Database, hasAhead: Bool) throws {
         isPlain =
-            try !hasAhead && Query(db, records.shadowsExistSQL).first(db, [], { _ in true }) == nil
+            try !hasAhead && Query(db, shape.statements.shadowsExist).first(db, [], { _ in true }) == nil
             && Parked.isEmpty(db, shape.name)
     }
 
@@ -157,7 +157,7 @@ final class ApplyTable {
             try upserts[columns]
             ?? Query(
                 db,
-                RecordTable.upsert(
+                RecordStatements.upsert(
                     shape, present, isWhole: isWhole,
                     only: shape.isScopedByColumn ? shape.isInSQL(scope, shape.sql) : nil))
         upserts[columns] = query

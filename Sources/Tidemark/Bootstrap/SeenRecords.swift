@@ -17,7 +17,7 @@ final class SeenRecords {
                         entity TEXT NOT NULL, record TEXT NOT NULL, PRIMARY KEY (entity, record)) WITHOUT ROWID
                     """)
         }
-        try db.execute(sql: "DELETE FROM temp.tidemark_seen")
+        try Query(db, Self.clearing).execute()
         insert = try Query(db, "INSERT OR IGNORE INTO temp.tidemark_seen(entity, record) VALUES (?1, ?2)")
     }
 
@@ -37,8 +37,10 @@ final class SeenRecords {
 
     func clear(_ db: Database) throws {
         insert.clear()
-        try db.execute(sql: "DELETE FROM temp.tidemark_seen")
+        try Query(db, Self.clearing).execute()
     }
+
+    private static var clearing: String { "DELETE FROM temp.tidemark_seen" }
 
     static func contains(_ db: Database, _ entity: String, _ id: RecordID) throws -> Bool {
         try Query(db, "SELECT 1 FROM temp.tidemark_seen WHERE entity = ?1 AND record = ?2")

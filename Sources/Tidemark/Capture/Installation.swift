@@ -31,7 +31,7 @@ enum Installation {
                 .execute([.text(scope.name)])
         }
         // A migration may have made room for rows that did not fit before.
-        try db.execute(sql: "UPDATE tidemark_parked SET fresh = 1 WHERE fresh = 0")
+        try Query(db, "UPDATE tidemark_parked SET fresh = 1 WHERE fresh = 0").execute()
         return Layout(shapes: shapes, clientID: clientID, schemaVersion: try schemaVersion(db))
     }
 

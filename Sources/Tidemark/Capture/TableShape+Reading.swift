@@ -26,6 +26,7 @@ extension TableShape {
         try checkRule()
         try readUniques(db)
         children = try Self.references(db, to: name)
+        statements = RecordStatements(of: self)
     }
 
     private static func checkName(_ db: Database, _ table: String) throws {

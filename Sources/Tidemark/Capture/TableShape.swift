@@ -50,6 +50,8 @@ struct TableShape: Hashable, Sendable {
     var keepsDeleted: Int64?
     /// Things that capture cannot see, to be shown in the status.
     var warnings: [String]
+    /// Made of the rest, once that is read.
+    var statements = RecordStatements()
 
     var columns: [Column] { key + data }
     var sql: String { quoted(name) }

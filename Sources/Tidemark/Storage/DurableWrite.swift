@@ -8,7 +8,7 @@ extension AppFile {
     /// another one, and be made again over what others have done since (I8).
     func durably<Result: Sendable>(_ updates: @escaping @Sendable (Database) throws -> Result) async throws -> Result {
         try await writeWithoutTransaction { db in
-            let usual = try Int.fetchOne(db, sql: "PRAGMA synchronous") ?? Self.full
+            let usual = try Query(db, "PRAGMA synchronous").first(db) { $0.integer(0) } ?? Self.full
             // An app that syncs nothing has decided so.
             guard usual != Self.off else { return try db.committed(updates) }
             // EXTRA: else a journal that is deleted at the commit may be there again, and undo it.
@@ -18,8 +18,8 @@ extension AppFile {
         }
     }
 
-    private static var off: Int { 0 }
-    private static var full: Int { 2 }
+    private static var off: Int64 { 0 }
+    private static var full: Int64 { 2 }
 }
 
 extension Database {

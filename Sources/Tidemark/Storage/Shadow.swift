@@ -38,121 +38,46 @@ struct Shadow: Hashable {
     static let deletionBase = ""
 }
 
-/// The statements of one synced table and its shadow.
+/// One synced table and its shadow.
 struct RecordTable {
     let shape: TableShape
-    private let rowSelect: String
-    private let rowDelete: String
-    private let rowUpsert: String
-    private let shadowSelect: String
-    private let shadowUpsert: String
-    private let shadowDelete: String
-    private let shadowParked: String
-    private let shadowUnmark: String
-    private let shadowMark: String
-    private let shadowSettled: String
-    private let shadowPlace: String
-    private let holderSelect: String
+    private var sql: RecordStatements { shape.statements }
 
-    init(_ shape: TableShape) {
-        self.shape = shape
-        let keys = shape.key.map(\.sql)
-        let isKey = keys.enumerated().map { "\($1) = ?\($0 + 1)" }.joined(separator: " AND ")
-        let keyList = keys.joined(separator: ", ")
-        let dataList = shape.data.map { ", \($0.sql)" }.joined()
-        // One constant column keeps the list from being empty in a table that is all key.
-        rowSelect = "SELECT 1\(dataList) FROM \(shape.sql) WHERE \(isKey)"
-        rowDelete = "DELETE FROM \(shape.sql) WHERE \(isKey)"
-        rowUpsert = Self.upsert(shape, Array(shape.data.indices))
-        let extra = """
-            tidemark_state, tidemark_version, tidemark_bases, tidemark_mark, tidemark_since, tidemark_edited, \
-            tidemark_scope, tidemark_place, tidemark_gone
-            """
-        shadowSelect = "SELECT \(extra)\(dataList) FROM \(shape.shadowSQL) WHERE \(isKey)"
-        shadowUnmark = """
-            UPDATE \(shape.shadowSQL) SET tidemark_mark = NULL, tidemark_since = NULL WHERE \(isKey)
-            """
-        shadowMark = """
-            UPDATE \(shape.shadowSQL) SET tidemark_mark = coalesce(tidemark_mark, (SELECT n FROM tidemark_counter)), \
-            tidemark_since = coalesce(tidemark_since, tidemark_edited >> 16) WHERE \(isKey)
-            """
-        shadowSettled = """
-            SELECT 1 FROM \(shape.shadowSQL) WHERE \(isKey)
-            AND tidemark_mark IS NULL AND tidemark_version IS NULL
-            AND tidemark_state <> \(Shadow.State.deleted.rawValue) AND tidemark_scope IS ?\(keys.count + 1)
-            """
-        shadowPlace = "UPDATE \(shape.shadowSQL) SET tidemark_place = ?\(keys.count + 1) WHERE \(isKey)"
-        holderSelect = """
-            SELECT coalesce(nullif((SELECT tidemark_scope FROM \(shape.shadowSQL) WHERE \(isKey)), ''),
-              (SELECT \(shape.scopeSQL("t")) FROM \(shape.sql) AS t WHERE \(isKey)),
-              (SELECT tidemark_place FROM \(shape.shadowSQL) WHERE \(isKey)))
-            """
-        shadowParked = "UPDATE \(shape.shadowSQL) SET tidemark_gone = NULL WHERE \(isKey)"
-        shadowDelete = "DELETE FROM \(shape.shadowSQL) WHERE \(isKey)"
-        let marks = (1...(keys.count + 9 + shape.data.count)).map { "?\($0)" }.joined(separator: ", ")
-        let names = extra.split(separator: ",").map { $0.trimmingPrefix(" ") } + shape.data.map { $0.sql[...] }
-        let sets = names.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
-        shadowUpsert = """
-            INSERT INTO \(shape.shadowSQL)(\(keyList), \(extra)\(dataList)) VALUES (\(marks)) \
-            ON CONFLICT(\(keyList)) DO UPDATE SET \(sets)
-            """
-    }
-
-    /// Writes the given data columns of a row, whether it exists or not. OR ABORT overrides conflict clauses in the
-    /// app's schema: a REPLACE there would evict another row unseen.
-    ///
-    /// - Parameter isWhole: the columns are all that the record has; in a row that exists the others return to their
-    ///   defaults, which is what `excluded` holds for a column that is not named.
-    /// - Parameter only: a condition that a row which exists has to meet.
-    static func upsert(
-        _ shape: TableShape, _ indexes: [Int], isWhole: Bool = false, only: String? = nil
-    ) -> String {
-        let keys = shape.key.map(\.sql)
-        let columns = indexes.map { shape.data[$0].sql }
-        let others = shape.data.indices.filter { isWhole && shape.data[$0].returnsToDefault && !indexes.contains($0) }
-        let marks = (1...(keys.count + columns.count)).map { "?\($0)" }.joined(separator: ", ")
-        let sets = (columns + others.map { shape.data[$0].sql })
-            .map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
-        return """
-            INSERT OR ABORT INTO \(shape.sql)(\((keys + columns).joined(separator: ", "))) VALUES (\(marks)) \
-            ON CONFLICT(\(keys.joined(separator: ", "))) DO \(sets.isEmpty ? "NOTHING" : "UPDATE SET \(sets)")\
-            \(only.map { " WHERE \($0)" } ?? "")
-            """
-    }
+    init(_ shape: TableShape) { self.shape = shape }
 
     // MARK: Scopes
 
     /// By name, the scope that has the record on this device, with its row or with edits of it; the empty text where
     /// the row was never sent and belongs to none, `nil` where there is neither row nor edit.
     func holder(_ db: Database, _ key: [Cell]) throws -> String? {
-        try Query(db, holderSelect).first(db, key) { $0.optionalText(0) } ?? nil
+        try Query(db, sql.holderSelect).first(db, key) { $0.optionalText(0) } ?? nil
     }
 
     /// Where the mark of a record belongs after all.
     func setPlace(_ db: Database, _ key: [Cell], _ place: String) throws {
-        try Query(db, shadowPlace).execute(key + [.text(place)])
+        try Query(db, sql.shadowPlace).execute(key + [.text(place)])
     }
 
     // MARK: The app's table
 
     func row(_ db: Database, _ key: [Cell]) throws -> [Cell]? {
-        try Query(db, rowSelect).first(db, key) { $0.cells(1..<(shape.data.count + 1)) }
+        try Query(db, sql.rowSelect).first(db, key) { $0.cells(1..<(shape.data.count + 1)) }
     }
 
-    func deleteRow(_ db: Database, _ key: [Cell]) throws { try Query(db, rowDelete).execute(key) }
+    func deleteRow(_ db: Database, _ key: [Cell]) throws { try Query(db, sql.rowDelete).execute(key) }
 
-    func write(_ db: Database, _ key: [Cell], _ cells: [Cell]) throws { try Query(db, rowUpsert).execute(key + cells) }
+    func write(_ db: Database, _ key: [Cell], _ cells: [Cell]) throws {
+        try Query(db, sql.rowUpsert).execute(key + cells)
+    }
 
     // MARK: The shadow
 
-    var shadowsExistSQL: String { "SELECT 1 FROM \(shape.shadowSQL) LIMIT 1" }
-
     func hasShadows(_ db: Database) throws -> Bool {
-        try Query(db, shadowsExistSQL).first(db, [], { _ in true }) ?? false
+        try Query(db, sql.shadowsExist).first(db, [], { _ in true }) ?? false
     }
 
     func shadow(_ db: Database, _ key: [Cell]) throws -> Shadow? {
-        try Query(db, shadowSelect).first(db, key) { row in
+        try Query(db, sql.shadowSelect).first(db, key) { row in
             let (bases, originals) = Self.readBases(row.blob(2))
             return Shadow(
                 state: Shadow.State(rawValue: row.integer(0)) ?? .absent,
@@ -169,28 +94,28 @@ struct RecordTable {
             Self.basesCell(shadow), .optional(shadow.mark), .optional(shadow.since), .optional(shadow.edited),
             .optional(shadow.scope), .optional(shadow.place), shadow.isGone ? .integer(1) : .null,
         ]
-        try Query(db, shadowUpsert).execute(key + extra + shadow.cells)
+        try Query(db, sql.shadowUpsert).execute(key + extra + shadow.cells)
     }
 
     /// The record's row is parked with all that was done to it.
-    func parkEdits(_ db: Database, _ key: [Cell]) throws { try Query(db, shadowParked).execute(key) }
+    func parkEdits(_ db: Database, _ key: [Cell]) throws { try Query(db, sql.shadowParked).execute(key) }
 
     /// What was marked is sealed, or set aside.
-    func unmark(_ db: Database, _ key: [Cell]) throws { try Query(db, shadowUnmark).execute(key) }
+    func unmark(_ db: Database, _ key: [Cell]) throws { try Query(db, sql.shadowUnmark).execute(key) }
 
     /// What was set aside is looked at again when the next batch is sealed.
     func mark(_ db: Database, _ key: [Cell]) throws {
         try Query(db, "UPDATE tidemark_counter SET n = n + 1").execute()
-        try Query(db, shadowMark).execute(key)
+        try Query(db, sql.shadowMark).execute(key)
     }
 
     /// Whether nothing was edited since the last sealing, and no row of the server's came under the edit.
     func isSettled(_ db: Database, _ key: [Cell], in scope: Scope) throws -> Bool {
         let owner: Cell = shape.isScopedByColumn ? .text(scope.name) : .null
-        return try Query(db, shadowSettled).first(db, key + [owner]) { _ in true } ?? false
+        return try Query(db, sql.shadowSettled).first(db, key + [owner]) { _ in true } ?? false
     }
 
-    func dropShadow(_ db: Database, _ key: [Cell]) throws { try Query(db, shadowDelete).execute(key) }
+    func dropShadow(_ db: Database, _ key: [Cell]) throws { try Query(db, sql.shadowDelete).execute(key) }
 
     /// Nothing of the record is to be sent any more: what it waited for goes with its shadow.
     func forget(_ db: Database, _ key: [Cell], _ id: RecordID) throws {

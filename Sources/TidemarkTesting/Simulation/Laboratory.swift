@@ -29,7 +29,9 @@ final class Laboratory: @unchecked Sendable {
             try db.execute(sql: "DELETE FROM tidemark_meta WHERE key = 'clientId'")
         }
         installed = try file.contents()
-        reader = try await file.queue.read { db in try FileReader(db) }
+        (reader, oracleTables) = try await file.queue.read { db in
+            (try FileReader(db), try app.tables.map { try OracleTable(db, $0, app: app) })
+        }
         files = [true: [file]]
     }
 
@@ -40,6 +42,8 @@ final class Laboratory: @unchecked Sendable {
 
     /// Reads files of this app.
     let reader: FileReader
+    /// What the schema says, to the oracle.
+    let oracleTables: [OracleTable]
 
     /// The file of a device, as it is before the app's first start.
     func file(_ number: Int, hasForeignKeys: Bool) throws -> SimulatedFile {

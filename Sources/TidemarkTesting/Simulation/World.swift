@@ -53,7 +53,7 @@ final class World: @unchecked Sendable {
         server = SimulatedServer(seed: generator.next())
         server.open(in: self)
         for number in 0..<plan.deviceCount { devices.append(try SimulatedDevice(number, in: self)) }
-        oracle = try Oracle(of: self)
+        oracle = Oracle(of: self)
         for device in devices { try start(device) }
     }
 

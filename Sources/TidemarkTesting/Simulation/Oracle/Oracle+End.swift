@@ -25,26 +25,21 @@ extension Oracle {
         try world.devices[device].file.queue.unsafeRead { db in
             let sight = try OracleDevice.Sight(db, inOrder, names)
             // What the app has to decide about: edits that were never sent, and what refers to a refused record.
-            let local = try Set(
-                Row.fetchAll(
-                    db,
-                    sql: """
-                        SELECT entity, record FROM tidemark_operation WHERE status = 'rejected' AND lane IS NULL
-                        UNION SELECT entity, record FROM tidemark_held
-                        """
-                ).map { OracleKey(entity: $0[0], record: $0[1]) })
+            let local = try Self.keys(
+                db,
+                """
+                SELECT entity, record FROM tidemark_operation WHERE status = 'rejected' AND lane IS NULL
+                UNION SELECT entity, record FROM tidemark_held
+                """)
             for table in inOrder { try checkTable(table, sight, device, except: local.union(sight.parked)) }
             if let key = sight.shadows.keys.filter({ !local.contains($0) }).min() {
                 throw Violation("I4", "device \(device): \(key) is still held to be edited")
             }
-            let aside = try String.fetchOne(
-                db, sql: "SELECT entity || ' ' || record FROM tidemark_aside WHERE reason IS NULL")
-            if let aside { throw Violation("I7", "device \(device): an edit of \(aside) is still set aside") }
+            if let aside = try Self.keys(db, "SELECT entity, record FROM tidemark_aside WHERE reason IS NULL").min() {
+                throw Violation("I7", "device \(device): an edit of \(aside) is still set aside")
+            }
             // An edit that could not be given back to its scope stays in the list, with the reason.
-            let kept = try Set(
-                Row.fetchAll(db, sql: "SELECT entity, record FROM tidemark_aside")
-                    .map { OracleKey(entity: $0[0], record: $0[1]) }
-            ).union(local).union(sight.parked)
+            let kept = try Self.keys(db, "SELECT entity, record FROM tidemark_aside").union(local).union(sight.parked)
             if let key = devices[device].writes.keys.filter({ !kept.contains($0) }).min(),
                 let (column, write) = devices[device].writes[key]?.min(by: { $0.key < $1.key })
             {
@@ -64,6 +59,11 @@ extension Oracle {
                     """)
             }
         }
+    }
+
+    private static func keys(_ db: Database, _ sql: String) throws -> Set<OracleKey> {
+        let rows = try Row.fetchAll(db.cachedStatement(sql: sql))
+        return Set(rows.map { OracleKey(entity: $0[0], record: $0[1]) })
     }
 
     private func checkTable(

@@ -38,11 +38,9 @@ final class Oracle {
     /// it.
     var copied: [OracleCell: Int] = [:]
 
-    init(of world: World) throws {
+    init(of world: World) {
         self.world = world
-        inOrder = try world.devices[0].file.queue.unsafeRead { db in
-            try world.app.tables.map { try OracleTable(db, $0, app: world.app) }
-        }
+        inOrder = world.laboratory.oracleTables
         tables = Dictionary(uniqueKeysWithValues: inOrder.map { ($0.name, $0) })
         for scope in world.app.scopes { scopes[scope] = OracleScope() }
         devices = world.devices.map { _ in OracleDevice() }

@@ -1,0 +1,85 @@
+/// The SQL of one synced table and its shadow. It is made once for a shape: a page of a few rows takes less time than
+/// these texts.
+struct RecordStatements: Hashable, Sendable {
+    private(set) var rowSelect = ""
+    private(set) var rowDelete = ""
+    private(set) var rowUpsert = ""
+    private(set) var shadowSelect = ""
+    private(set) var shadowUpsert = ""
+    private(set) var shadowDelete = ""
+    private(set) var shadowParked = ""
+    private(set) var shadowUnmark = ""
+    private(set) var shadowMark = ""
+    private(set) var shadowSettled = ""
+    private(set) var shadowPlace = ""
+    private(set) var holderSelect = ""
+    private(set) var shadowsExist = ""
+}
+
+extension RecordStatements {
+    init(of shape: TableShape) {
+        let keys = shape.key.map(\.sql)
+        let isKey = keys.enumerated().map { "\($1) = ?\($0 + 1)" }.joined(separator: " AND ")
+        let keyList = keys.joined(separator: ", ")
+        let dataList = shape.data.map { ", \($0.sql)" }.joined()
+        // One constant column keeps the list from being empty in a table that is all key.
+        rowSelect = "SELECT 1\(dataList) FROM \(shape.sql) WHERE \(isKey)"
+        rowDelete = "DELETE FROM \(shape.sql) WHERE \(isKey)"
+        rowUpsert = Self.upsert(shape, Array(shape.data.indices))
+        let extra = """
+            tidemark_state, tidemark_version, tidemark_bases, tidemark_mark, tidemark_since, tidemark_edited, \
+            tidemark_scope, tidemark_place, tidemark_gone
+            """
+        shadowSelect = "SELECT \(extra)\(dataList) FROM \(shape.shadowSQL) WHERE \(isKey)"
+        shadowUnmark = """
+            UPDATE \(shape.shadowSQL) SET tidemark_mark = NULL, tidemark_since = NULL WHERE \(isKey)
+            """
+        shadowMark = """
+            UPDATE \(shape.shadowSQL) SET tidemark_mark = coalesce(tidemark_mark, (SELECT n FROM tidemark_counter)), \
+            tidemark_since = coalesce(tidemark_since, tidemark_edited >> 16) WHERE \(isKey)
+            """
+        shadowSettled = """
+            SELECT 1 FROM \(shape.shadowSQL) WHERE \(isKey)
+            AND tidemark_mark IS NULL AND tidemark_version IS NULL
+            AND tidemark_state <> \(Shadow.State.deleted.rawValue) AND tidemark_scope IS ?\(keys.count + 1)
+            """
+        shadowPlace = "UPDATE \(shape.shadowSQL) SET tidemark_place = ?\(keys.count + 1) WHERE \(isKey)"
+        holderSelect = """
+            SELECT coalesce(nullif((SELECT tidemark_scope FROM \(shape.shadowSQL) WHERE \(isKey)), ''),
+              (SELECT \(shape.scopeSQL("t")) FROM \(shape.sql) AS t WHERE \(isKey)),
+              (SELECT tidemark_place FROM \(shape.shadowSQL) WHERE \(isKey)))
+            """
+        shadowsExist = "SELECT 1 FROM \(shape.shadowSQL) LIMIT 1"
+        shadowParked = "UPDATE \(shape.shadowSQL) SET tidemark_gone = NULL WHERE \(isKey)"
+        shadowDelete = "DELETE FROM \(shape.shadowSQL) WHERE \(isKey)"
+        let marks = (1...(keys.count + 9 + shape.data.count)).map { "?\($0)" }.joined(separator: ", ")
+        let names = extra.split(separator: ",").map { $0.trimmingPrefix(" ") } + shape.data.map { $0.sql[...] }
+        let sets = names.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+        shadowUpsert = """
+            INSERT INTO \(shape.shadowSQL)(\(keyList), \(extra)\(dataList)) VALUES (\(marks)) \
+            ON CONFLICT(\(keyList)) DO UPDATE SET \(sets)
+            """
+    }
+
+    /// Writes the given data columns of a row, whether it exists or not. OR ABORT overrides conflict clauses in the
+    /// app's schema: a REPLACE there would evict another row unseen.
+    ///
+    /// - Parameter isWhole: the columns are all that the record has; in a row that exists the others return to their
+    ///   defaults, which is what `excluded` holds for a column that is not named.
+    /// - Parameter only: a condition that a row which exists has to meet.
+    static func upsert(
+        _ shape: TableShape, _ indexes: [Int], isWhole: Bool = false, only: String? = nil
+    ) -> String {
+        let keys = shape.key.map(\.sql)
+        let columns = indexes.map { shape.data[$0].sql }
+        let others = shape.data.indices.filter { isWhole && shape.data[$0].returnsToDefault && !indexes.contains($0) }
+        let marks = (1...(keys.count + columns.count)).map { "?\($0)" }.joined(separator: ", ")
+        let sets = (columns + others.map { shape.data[$0].sql })
+            .map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+        return """
+            INSERT OR ABORT INTO \(shape.sql)(\((keys + columns).joined(separator: ", "))) VALUES (\(marks)) \
+            ON CONFLICT(\(keys.joined(separator: ", "))) DO \(sets.isEmpty ? "NOTHING" : "UPDATE SET \(sets)")\
+            \(only.map { " WHERE \($0)" } ?? "")
+            """
+    }
+}
