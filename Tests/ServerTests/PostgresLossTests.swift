@@ -132,6 +132,10 @@ struct PostgresLossTests {
             try await write.value
             Issue.record("Nobody could know that.")
         } catch let error as StoreUnavailable { #expect(error.mayBeDone) }
+        // It is there, but no standby has it: who finds it must not say so either.
+        let replay = Task { try await node.write("s") { try $0.lane(.test) } }
+        try await offPool { try cluster.cutCommit() }
+        await #expect(throws: StoreUnavailable.self) { try await replay.value }
         try await offPool { try cluster.setStandby("") }
         #expect(try await available { try await node.read("s") { try $0.lane(.test) } } == 2)
     }

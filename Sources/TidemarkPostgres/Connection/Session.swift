@@ -9,8 +9,6 @@ final class Session {
     /// The row by which the server is asked about this connection's commits, from its first write on.
     private var trace: Int64?
     private var failure: PostgresError?
-    /// Whether the transaction has something to commit.
-    private(set) var hasWritten = false
     /// The parts of the transaction that may fail alone, and whether the server knows of them.
     private var savepoints: [Bool] = []
 
@@ -119,7 +117,6 @@ final class Session {
 
     /// The server is told of a savepoint at the first write behind it: many parts end without one.
     private func openParts() throws {
-        hasWritten = true
         for index in savepoints.indices where !savepoints[index] {
             savepoints[index] = true
             try tell(Statement("savepoint \(index)", "SAVEPOINT part_\(index)"))
@@ -209,7 +206,6 @@ extension Session {
         let result: Result
         do {
             let (trace, batch) = (try leaveTrace(), Int64.random(in: .min ... .max))
-            hasWritten = false
             try tell(Self.beginWriting)
             let answers = try ask([WriteMark.request(trace, batch)] + requests)
             guard let found = try WriteMark(trace, batch, answers[0]) else {
@@ -220,12 +216,10 @@ extension Session {
             result = try body(mark, answers.dropFirst())
             if let failure { throw failure }
         } catch { return .undone(giveUp(error)) }
-        guard hasWritten else {
-            _ = giveUp(nil)
-            return .committed(result)
-        }
         let warnings = connection.warningCount
         do {
+            // Also where nothing was written: what was found and is answered may have been committed by one who could
+            // not say whether a standby has it, and then this commit waits for that.
             let tag = try ask(Self.commit).tag
             guard tag == "COMMIT" else { return .undone(PostgresError(.other, "the server has answered \(tag)")) }
             // A server that no longer waits for its standby says so by a warning.
