@@ -60,6 +60,8 @@
         private let server: SyncServer
         /// In milliseconds since 1970.
         private let expires: Int64
+        /// When something was written last.
+        private let spoken = Guarded(ContinuousClock.now)
 
         init(server: SyncServer, waiter: Waiter, expires: Int64) {
             self.server = server
@@ -74,18 +76,16 @@
             to writer: inout any ResponseBodyWriter, whileGranted isGranted: () async throws -> Bool
         ) async throws {
             async let _: Void = wakeRegularly()
-            let interval = server.streamComment
-            var spoken = ContinuousClock.now
             for await _ in waiter.wakes {
                 // A host that cannot say so now has not granted it: whoever reads comes back.
                 guard !hasExpired, (try? await isGranted()) == true else { break }
                 var text = waiter.take().map(Self.event).joined()
                 if text.isEmpty {
-                    guard ContinuousClock.now - spoken >= interval else { continue }
+                    guard silence >= server.streamComment else { continue }
                     text = ":\n\n"
                 }
                 try await writer.write(ByteBuffer(string: text))
-                spoken = .now
+                spoken.withLock { $0 = .now }
                 try await Task.sleep(for: Self.pace)
             }
             try await writer.finish(nil)
@@ -93,12 +93,16 @@
 
         private var hasExpired: Bool { server.millisecondsUntil(expires) <= 0 }
 
+        private var silence: Duration { ContinuousClock.now - spoken.withLock { $0 } }
+
         /// For the comments, which show a reader that goes on that the connection does, and find one that is gone; and
         /// for the token's end.
         private func wakeRegularly() async {
+            let interval = server.streamComment
             while !Task.isCancelled {
-                let rest = Duration.milliseconds(max(1, server.millisecondsUntil(expires)))
-                try? await Task.sleep(for: min(server.streamComment, rest))
+                let rest = min(interval - silence, .milliseconds(server.millisecondsUntil(expires)))
+                // What is due was said already, and is on its way to a reader that is slow.
+                try? await Task.sleep(for: rest > .zero ? rest : interval / 8)
                 waiter.wake()
             }
         }

@@ -23,6 +23,24 @@ final class Nudges: Sendable {
         var scopes: [Scope: Watched] = [:]
         var perPrincipal: [String: Int] = [:]
         var isClosed = false
+
+        mutating func remove(_ waiter: Waiter) {
+            guard waiters.removeValue(forKey: waiter.id) != nil else { return }
+            let rest = perPrincipal[waiter.principal, default: 1] - 1
+            perPrincipal[waiter.principal] = rest > 0 ? rest : nil
+            for scope in waiter.scopes {
+                scopes[scope]?.waiters.remove(waiter.id)
+                if scopes[scope]?.waiters.isEmpty == true { scopes[scope] = nil }
+            }
+        }
+
+        /// The one that has waited longest of those that are too many with one more.
+        mutating func removeOldest(of principal: String, _ limits: Limits) -> Waiter? {
+            guard perPrincipal[principal, default: 0] >= limits.streamsPerPrincipal else { return nil }
+            let oldest = waiters.values.filter { $0.principal == principal }.min { $0.id < $1.id }
+            if let oldest { remove(oldest) }
+            return oldest
+        }
     }
 
     private struct Watched {
@@ -36,40 +54,32 @@ final class Nudges: Sendable {
     /// Scopes that somebody waits for.
     var watched: Set<Scope> { state.withLock { Set($0.scopes.keys) } }
 
-    /// Begins to wait.
+    /// Begins to wait. Where the principal waits often enough already, the one that has waited longest ends: it may
+    /// well be a connection that is gone, which shows only in the second writing to it.
     ///
-    /// - Throws: `too_many_requests` where the principal, or all of them together, wait often enough already.
+    /// - Throws: `too_many_requests` where all principals together wait often enough.
     func wait(for scopes: Set<Scope>, as principal: String, _ limits: Limits) throws(Problem) -> Waiter {
-        let waiter: Result<Waiter, Problem> = state.withLock { state in
+        let waiter: Result<(Waiter, displaced: Waiter?), Problem> = state.withLock { state in
             if state.isClosed { return .failure(Problem(.unavailable, "The server is stopping.")) }
-            guard state.waiters.count < limits.streams else {
+            let displaced = state.removeOldest(of: principal, limits)
+            guard state.waiters.count < limits.streams, limits.streamsPerPrincipal > 0 else {
                 return .failure(Problem(.tooManyRequests, "\(limits.streams) streams are open on this server."))
-            }
-            guard state.perPrincipal[principal, default: 0] < limits.streamsPerPrincipal else {
-                let detail = "\(limits.streamsPerPrincipal) streams of this caller are open on this server."
-                return .failure(Problem(.tooManyRequests, detail))
             }
             state.lastWaiter += 1
             let waiter = Waiter(state.lastWaiter, scopes, principal)
             state.waiters[waiter.id] = waiter
             state.perPrincipal[principal, default: 0] += 1
             for scope in scopes { state.scopes[scope, default: Watched()].waiters.insert(waiter.id) }
-            return .success(waiter)
+            return .success((waiter, displaced))
         }
-        return try waiter.get()
+        let (new, displaced) = try waiter.get()
+        displaced?.close()
+        return new
     }
 
     /// Waits no more.
     func end(_ waiter: Waiter) {
-        state.withLock { state in
-            guard state.waiters.removeValue(forKey: waiter.id) != nil else { return }
-            let rest = state.perPrincipal[waiter.principal, default: 1] - 1
-            state.perPrincipal[waiter.principal] = rest > 0 ? rest : nil
-            for scope in waiter.scopes {
-                state.scopes[scope]?.waiters.remove(waiter.id)
-                if state.scopes[scope]?.waiters.isEmpty == true { state.scopes[scope] = nil }
-            }
-        }
+        state.withLock { $0.remove(waiter) }
         waiter.close()
     }
 

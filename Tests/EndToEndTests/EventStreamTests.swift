@@ -50,21 +50,53 @@
                 #expect(try await code("scope=w&scope=%20", token) == .invalidIdentifier)
                 #expect(try await code("scope=w&scope=x1&scope=x2&scope=x3", token) == .limitOutOfRange)
                 #expect(try await Caller(url: live.url, token: token).post("/sync/events", "{}").status == 405)
-                var open = [try await OpenEvents(live, "scope=w", token), try await OpenEvents(live, "scope=w", token)]
-                #expect(try await code("scope=w", token) == .tooManyRequests)
-                let other = try await OpenEvents(live, "scope=w", LiveServer.token("bob"))
-                #expect(other.status == 200)
+                // Of the caller's own the oldest ends: it may be one that nobody reads any more.
+                let first = try await OpenEvents(live, "scope=w", token)
+                let second = try await OpenEvents(live, "scope=w", token)
+                let third = try await OpenEvents(live, "scope=w", token)
+                try await first.waitForEnd()
+                for stream in [second, third] {
+                    #expect(stream.status == 200)
+                    try await stream.wait(for: .changes("w", 0))
+                }
+                #expect(!second.isEnded)
+            }
+        }
+
+        @Test("Streams of all callers together are counted", .timeLimit(.minutes(1)))
+        func crowded() async throws {
+            var limits = Limits()
+            limits.streams = 1
+            try await LiveServer.run(in: TemporaryFolder(), limits: limits) { live in
+                let open = try await OpenEvents(live, "scope=w", LiveServer.token())
+                let late = try await Caller(url: live.url, token: LiveServer.token("bob"))
+                #expect(try await late.get("/sync/events", "scope=w").code == .tooManyRequests)
                 // One that is gone makes room, as soon as that is noticed.
-                open.removeLast().close()
-                _ = try await live.server.commit(to: "w") { $0.upsert("task", id: "t1", ["n": 1]) }
+                open.close()
                 var last: ProblemCode? = .tooManyRequests
                 for _ in 0..<400 where last == .tooManyRequests {
                     _ = try await live.server.commit(to: "w") { $0.upsert("task", id: .new, ["n": 1]) }
-                    let events = try await OpenEvents(live, "scope=w", token)
+                    let events = try await OpenEvents(live, "scope=w", LiveServer.token("bob"))
                     last = events.status == 200 ? nil : .tooManyRequests
                     try await Task.sleep(for: .milliseconds(20))
                 }
                 #expect(last == nil)
+            }
+        }
+
+        @Test("A comment comes so long after what was said last, whenever that was", .timeLimit(.minutes(1)))
+        func silence() async throws {
+            var configuration = SyncServer.Configuration()
+            configuration.streamComment = .seconds(2)
+            try await LiveServer.run(in: TemporaryFolder(), configuration: configuration) { live in
+                let events = try await OpenEvents(live, "scope=w", LiveServer.token())
+                try await events.wait(for: .changes("w", 0))
+                try await Task.sleep(for: .milliseconds(300))
+                _ = try await live.server.commit(to: "w") { $0.upsert("task", id: "t1", ["n": 1]) }
+                try await events.wait(for: .changes("w", 1))
+                let said = ContinuousClock.now
+                try await events.wait { $0.contains("\n:\n") }
+                #expect(ContinuousClock.now - said < .milliseconds(3200))
             }
         }
 

@@ -36,14 +36,13 @@ struct NudgeTests {
         #expect(waiter.take().map(\.head) == [4])
     }
 
-    @Test("Streams are counted, for each caller and together, and a scope is watched while somebody waits")
+    @Test("All streams together are counted, and a scope is watched while somebody waits")
     func counted() throws {
         let nudges = Nudges()
         var limits = Limits()
-        (limits.streams, limits.streamsPerPrincipal) = (3, 2)
+        limits.streams = 3
         let first = try nudges.wait(for: ["a", "b"], as: "ada", limits)
         let second = try nudges.wait(for: ["b"], as: "ada", limits)
-        #expect(throws: Problem.self) { try nudges.wait(for: ["a"], as: "ada", limits) }
         let third = try nudges.wait(for: ["a"], as: "bob", limits)
         #expect(throws: Problem.self) { try nudges.wait(for: ["a"], as: "eve", limits) }
         #expect(nudges.watched == ["a", "b"])
@@ -54,9 +53,33 @@ struct NudgeTests {
         nudges.publish("a", 1)
         #expect(first.take().isEmpty)
         let again = try nudges.wait(for: ["a"], as: "ada", limits)
-        #expect(throws: Problem.self) { try nudges.wait(for: ["a"], as: "ada", limits) }
         for waiter in [second, again] { nudges.end(waiter) }
         #expect(nudges.watched.isEmpty)
+        limits.streamsPerPrincipal = 0
+        #expect(throws: Problem.self) { try nudges.wait(for: ["a"], as: "ada", limits) }
+    }
+
+    @Test("One stream too many of a caller takes the place of its oldest, which ends", .timeLimit(.minutes(1)))
+    func displaced() async throws {
+        let nudges = Nudges()
+        var limits = Limits()
+        (limits.streams, limits.streamsPerPrincipal) = (3, 2)
+        let other = try nudges.wait(for: ["a"], as: "bob", limits)
+        let first = try nudges.wait(for: ["a", "b"], as: "ada", limits)
+        let second = try nudges.wait(for: ["a"], as: "ada", limits)
+        // There is room for one that is in another's place, where all places are taken.
+        let third = try nudges.wait(for: ["c"], as: "ada", limits)
+        for await _ in first.wakes {}
+        #expect(nudges.watched == ["a", "c"])
+        nudges.publish("a", 1)
+        #expect(second.take().count == 1)
+        #expect(other.take().count == 1)
+        #expect(first.take().isEmpty)
+        nudges.end(first)
+        _ = try nudges.wait(for: ["d"], as: "ada", limits)
+        for await _ in second.wakes {}
+        #expect(nudges.watched == ["a", "c", "d"])
+        withExtendedLifetime(third) {}
     }
 
     @Test("The end of a server ends all that wait, and lets nobody begin", .timeLimit(.minutes(1)))

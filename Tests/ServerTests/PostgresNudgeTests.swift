@@ -70,7 +70,7 @@ struct PostgresNudgeTests {
     func messages() throws {
         let names = (0..<300).map { "scope:\($0):" + String(repeating: "x", count: 90) }
         for count in [1, 79, 80, 300] {
-            let messages = Hint.messages(of: Set(names.prefix(count)), from: "node")
+            let messages = Hint.messages(of: .these(Set(names.prefix(count))), from: "node")
             #expect(messages.allSatisfy { $0.utf8.count <= Hint.messageBytes })
             var told: Set<String> = []
             for message in messages {
@@ -81,7 +81,7 @@ struct PostgresNudgeTests {
             #expect(told == Set(names.prefix(count)))
         }
         let many = Set((0..<2000).map { "scope:\($0):" + String(repeating: "x", count: 90) })
-        #expect(Hint.messages(of: many, from: "node").map { Hint($0).scopes } == [.all])
+        #expect(Hint.messages(of: .these(many), from: "node").map { Hint($0).scopes } == [.all])
     }
 
     // MARK: Three nodes

@@ -24,10 +24,12 @@ struct Hint: Hashable, Sendable {
     /// Messages that are sent together, at most; where more were needed, all scopes are meant.
     private static let messageLimit = 4
 
-    static func messages(of scopes: Set<String>, from node: String) -> [String] {
+    static func messages(of scopes: Scopes, from node: String) -> [String] {
+        let all = [node + "\n" + star]
+        guard case .these(let names) = scopes else { return all }
         var messages: [String] = []
         var text = node
-        for scope in scopes.sorted() {
+        for scope in names.sorted() {
             if text.utf8.count + 1 + scope.utf8.count > messageBytes {
                 messages.append(text)
                 text = node
@@ -35,7 +37,7 @@ struct Hint: Hashable, Sendable {
             text += "\n" + scope
         }
         messages.append(text)
-        return messages.count > messageLimit ? [node + "\n" + star] : messages
+        return messages.count > messageLimit ? all : messages
     }
 
     /// Reads what anybody may have sent who can reach the database.

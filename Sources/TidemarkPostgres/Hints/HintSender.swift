@@ -12,6 +12,8 @@ final class HintSender: @unchecked Sendable {  // because what changes is only t
     private let connector: Connector
     private let condition = NSCondition()
     private var waiting: Set<String> = []
+    /// There were too many to keep: all scopes are meant.
+    private var isAll = false
     private var isClosed = false
     private var isRunning = false
     private let ended = DispatchGroup()
@@ -25,8 +27,11 @@ final class HintSender: @unchecked Sendable {  // because what changes is only t
     func changed(_ scopes: some Sequence<Scope>) {
         condition.withLock {
             guard !isClosed else { return }
-            for scope in scopes where waiting.count <= Self.waitingLimit { waiting.insert(scope.name) }
-            guard !waiting.isEmpty else { return }
+            for scope in scopes where !isAll {
+                waiting.insert(scope.name)
+                if waiting.count > Self.waitingLimit { (isAll, waiting) = (true, []) }
+            }
+            guard isAll || !waiting.isEmpty else { return }
             condition.signal()
             guard !isRunning else { return }
             isRunning = true
@@ -72,11 +77,11 @@ final class HintSender: @unchecked Sendable {  // because what changes is only t
     private func rest(_ time: Duration) { Thread.sleep(forTimeInterval: min(Double(time.milliseconds) / 1000, 1)) }
 
     /// Waits for something to tell; `nil` at the end.
-    private func take() -> Set<String>? {
+    private func take() -> Hint.Scopes? {
         condition.withLock {
-            while waiting.isEmpty, !isClosed { condition.wait() }
-            defer { waiting = [] }
-            return isClosed ? nil : waiting
+            while waiting.isEmpty, !isAll, !isClosed { condition.wait() }
+            defer { (waiting, isAll) = ([], false) }
+            return isClosed ? nil : isAll ? .all : .these(waiting)
         }
     }
 }
