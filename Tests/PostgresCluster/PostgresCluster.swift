@@ -17,15 +17,20 @@ package final class PostgresCluster: Sendable {
     private let keeper: Spawned
     private let input: Pipe
     private let bin: String
+    private let port: Int
 
-    /// - Parameter isDurable: whether commits wait for the disk.
-    package init(isDurable: Bool = false) throws {
+    /// - Parameters:
+    ///   - isDurable: whether commits wait for the disk.
+    ///   - tlsPort: where it listens at `localhost` too, for those alone who come over TLS.
+    package init(isDurable: Bool = false, tlsPort: Int? = nil) throws {
         bin = try Self.binaries()
+        port = tlsPort ?? 5432
         folder = URL(filePath: "/tmp").appending(path: "tidemark-pg-\(UUID().uuidString.prefix(8))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         input = Pipe()
         var command = ["/bin/sh", "-c", Self.script, "sh", bin, folder.path]
-        command.append("-c fsync=\(isDurable ? "on" : "off")")
+        command.append("-c fsync=\(isDurable ? "on" : "off") -p \(port)")
+        command.append(tlsPort == nil ? "" : "tls")
         if getuid() == 0 {
             // initdb refuses to work for root.
             let user = try Self.unprivilegedUser()
@@ -56,8 +61,14 @@ package final class PostgresCluster: Sendable {
     /// Where a database of the cluster is; the role may do everything and needs no password.
     package func url(database: String = "postgres", user: String = "tidemark") -> String {
         let path = folder.path.replacingOccurrences(of: "/", with: "%2F")
-        return "postgres://\(user)@\(path)/\(database)"
+        return "postgres://\(user)@\(path):\(port)/\(database)"
     }
+
+    /// Where it is for those who come over TLS.
+    package func tlsURL(_ options: String) -> String { "postgres://tidemark@localhost:\(port)/postgres?\(options)" }
+
+    /// What it shows that it is by; its own authority.
+    package var certificate: String { folder.appending(path: "server.crt").path }
 
     /// Ends the server as a power cut would, and removes the folder.
     package func stop() {
@@ -90,16 +101,26 @@ package final class PostgresCluster: Sendable {
     /// Keeps the server as long as its input is open, so that nothing is left of it when a test process crashes. It
     /// answers each command by a file.
     private static let script = #"""
-        bin="$1"; folder="$2"; options="$3"
+        bin="$1"; folder="$2"; options="$3"; tls="$4"
         cd "$folder" || exit 1
-        start() { "$bin/pg_ctl" -D data -l log -w -o "-k $folder -c listen_addresses='' $options" start; }
+        start() {
+            "$bin/pg_ctl" -D data -l log -w -o "-k $folder -c listen_addresses='${tls:+localhost}' $options" start
+        }
+        certify() {
+            openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
+                -addext subjectAltName=DNS:localhost -keyout server.key -out server.crt &&
+            echo "ssl = on
+            ssl_key_file = '$folder/server.key'
+            ssl_cert_file = '$folder/server.crt'" >> data/postgresql.conf &&
+            printf 'local all all trust\nhostssl all all localhost trust\n' >data/pg_hba.conf
+        }
         trap '' INT TERM HUP
         {
             "$bin/initdb" -D data -U tidemark -A trust -E UTF8 --locale=C --no-sync &&
             echo "max_connections = 400
             shared_buffers = 64MB
             max_wal_size = 2GB
-            deadlock_timeout = 200ms" >> data/postgresql.conf && start
+            deadlock_timeout = 200ms" >> data/postgresql.conf && { [ -z "$tls" ] || certify; } && start
         } >setup 2>&1
         echo $? >answer.new; mv answer.new answer
         while read -r verb mode; do
