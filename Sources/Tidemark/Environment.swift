@@ -20,6 +20,18 @@ package protocol Environment: Sendable {
     func use<Result: Sendable>(
         _ writer: any DatabaseWriter, _ access: FileAccess, _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result
+    /// Calls `notify` after each commit of edits to the app's file, until what it returns is cancelled or gone.
+    func watchEdits(
+        of writer: any DatabaseWriter, _ notify: @escaping @Sendable () -> Void
+    ) -> AnyDatabaseCancellable
+}
+
+extension DatabaseWriter {
+    /// Every edit is counted, by the trigger that captures it; what the library applies is not.
+    package func onEdits(_ notify: @escaping @Sendable () -> Void) -> AnyDatabaseCancellable {
+        DatabaseRegionObservation(tracking: Table("tidemark_counter").select(Column("n")))
+            .start(in: self, onError: { _ in }, onChange: { _ in notify() })
+    }
 }
 
 /// How the app's file is used, as GRDB tells them apart.

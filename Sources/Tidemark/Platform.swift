@@ -37,6 +37,12 @@ struct Platform: Environment {
         case .writeWithoutTransaction: try await writer.writeWithoutTransaction(body)
         }
     }
+
+    func watchEdits(
+        of writer: any DatabaseWriter, _ notify: @escaping @Sendable () -> Void
+    ) -> AnyDatabaseCancellable {
+        writer.onEdits(notify)
+    }
 }
 
 /// One session for all requests of a transport, with every wait bounded.

@@ -22,6 +22,7 @@ public actor SyncEngine {
     let scopes: [Scope]
     private let onConflict: ConflictHandler?
     private let board = StatusBoard()
+    let shadowWatch = ShadowWatch()
     private(set) var drivers: [ScopeDriver] = []
     private var isRunning = false
 
@@ -102,8 +103,7 @@ public actor SyncEngine {
         defer { isRunning = false }
         try await installPatiently()
         let written = WakeSignal()
-        let observation = DatabaseRegionObservation(tracking: Table("tidemark_counter").select(Column("n")))
-            .start(in: file.writer, onError: { _ in }, onChange: { _ in written.raise() })
+        let observation = Surroundings.current.watchEdits(of: file.writer) { written.raise() }
         defer { observation.cancel() }
         await withTaskGroup(of: Void.self) { group in
             for driver in drivers { group.addTask { await driver.run() } }

@@ -24,7 +24,8 @@ extension SyncEngine {
     ) async throws -> Result {
         try await install()
         guard let layout = await preparation.layout else { return try await file.write(updates) }
-        return try await file.write { db in try Grouping(db: db, layout: layout).run(updates) }
+        let watch = shadowWatch
+        return try await file.write { db in try Grouping(db: db, layout: layout, watch: watch).run(updates) }
     }
 }
 
@@ -32,16 +33,14 @@ extension SyncEngine {
 struct Grouping {
     let db: Database
     let layout: Layout
+    let watch: ShadowWatch
 
     /// Records in one group at most: what every server takes in one request.
     static let limit = Limits().operations
 
     func run<Result>(_ updates: (Database) throws -> Result) throws -> Result {
-        let watch = ShadowWatch()
-        db.add(transactionObserver: watch, extent: .observerLifetime)
-        defer { db.remove(transactionObserver: watch) }
-        let result = try updates(db)
-        try group(watch.rows)
+        let (result, touched) = try watch.rows(db, touchedBy: updates)
+        try group(touched)
         return result
     }
 
@@ -93,11 +92,28 @@ struct Grouping {
     }
 }
 
-/// Hears which shadows capture wrote, whatever statement, trigger or cascade was the cause.
-private final class ShadowWatch: TransactionObserver {
-    private(set) var rows: [String: Set<Int64>] = [:]
+/// Hears which shadows capture wrote, whatever statement, trigger or cascade was the cause. It stays with its connection
+/// and hears nothing between groups: with each observer that comes or goes, GRDB forgets all statements that delete.
+///
+/// Unchecked because it is used on the writer's queue only.
+final class ShadowWatch: TransactionObserver, @unchecked Sendable {
+    private var isThere = false
+    private var isListening = false
+    private var rows: [String: Set<Int64>] = [:]
 
-    func observes(eventsOfKind kind: DatabaseEventKind) -> Bool { kind.tableName.hasPrefix("tidemark_shadow_") }
+    /// Runs in a transaction of the writer.
+    func rows<Result>(
+        _ db: Database, touchedBy updates: (Database) throws -> Result
+    ) throws -> (Result, [String: Set<Int64>]) {
+        if !isThere { db.add(transactionObserver: self, extent: .observerLifetime) }
+        (isThere, isListening, rows) = (true, true, [:])
+        defer { (isListening, rows) = (false, [:]) }
+        return (try updates(db), rows)
+    }
+
+    func observes(eventsOfKind kind: DatabaseEventKind) -> Bool {
+        isListening && kind.tableName.hasPrefix(TableShape.shadowPrefix)
+    }
 
     func databaseDidChange(with event: DatabaseEvent) { rows[event.tableName, default: []].insert(event.rowID) }
 

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Tidemark
 
 /// The database file of a simulated device. It stays open from world to world, and what is in it is replaced below the
 /// connection: to open a file and to prepare all statements again takes longer than a whole world.
@@ -10,6 +11,9 @@ final class SimulatedFile: @unchecked Sendable {
     private let url: URL
     /// What SQLite takes for the time, in milliseconds since 1970: edits are stamped by it.
     var clock: () -> Int64 = { 0 }
+    private var editWatcher: (number: Int, notify: @Sendable () -> Void)?
+    private var watcherCount = 0
+    private var editObservation: AnyDatabaseCancellable?
     /// Tells SQLite that what it remembers of the file is outdated. Far from all numbers that its own transactions may
     /// have come to since.
     private var changes: UInt32 = 0
@@ -29,6 +33,18 @@ final class SimulatedFile: @unchecked Sendable {
                 function: DatabaseFunction("julianday", argumentCount: 1) { [unowned self] _ in
                     Double(clock()) / 86_400_000 + 2_440_587.5
                 })
+        }
+    }
+
+    /// Calls the last one that came, after each commit of edits. The observation behind it stays: with each that comes
+    /// or goes GRDB forgets all statements that delete.
+    func watchEdits(_ notify: @escaping @Sendable () -> Void) -> AnyDatabaseCancellable {
+        watcherCount += 1
+        let number = watcherCount
+        editWatcher = (number, notify)
+        if editObservation == nil { editObservation = queue.onEdits { [unowned self] in editWatcher?.notify() } }
+        return AnyDatabaseCancellable { [self] in
+            if editWatcher?.number == number { editWatcher = nil }
         }
     }
 

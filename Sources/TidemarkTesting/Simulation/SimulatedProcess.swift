@@ -37,6 +37,8 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
         world.note("kill \(device)")
         for task in tasks { task.cancel() }
         tasks = []
+        // It holds this process as its transport.
+        engine = nil
     }
 
     /// Runs something of the app's or the engine's in this process, to where it waits for something outside.
@@ -98,6 +100,12 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
         if left == 1 { _ = try? body() }
         kill()
         throw Killed()
+    }
+
+    func watchEdits(
+        of writer: any DatabaseWriter, _ notify: @escaping @Sendable () -> Void
+    ) -> AnyDatabaseCancellable {
+        world.devices[device].file.watchEdits { [weak self] in if self?.isAlive == true { notify() } }
     }
 
     // MARK: Transport
