@@ -38,9 +38,10 @@ extension SyncServer {
             try self.takeCaptured(writer, request.scope, limit: Self.capturedBeforePush, at: moment)
             var push = Push(server: self, writer: writer, request: request, access: access, moment: moment)
             try push.takeAll()
-            // What the tables made of it is in the log with it, and in the same answer.
+            // What the tables made of it is in the log with it, and in the same answer: a note of the table's and one
+            // of the store's for each row.
             try self.takeCaptured(
-                writer, request.scope, limit: Self.capturedBeforePush + request.operations.count, at: moment)
+                writer, request.scope, limit: Self.capturedBeforePush + 2 * request.operations.count, at: moment)
             try push.acknowledge()
             let news = try self.news(of: device, at: checkpoint?.retained, writer)
             if let news { try writer.note(news, of: device) }

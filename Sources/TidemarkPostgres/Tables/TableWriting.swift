@@ -4,7 +4,7 @@ import TidemarkWire
 /// What is appended to the log goes into the operator's own table, in the same transaction.
 ///
 /// Only what an edit changes is written, so that what another program has written to other columns since stays. What
-/// the table makes of a row, by defaults or triggers, is captured like any write, and reaches the log behind this one.
+/// the table makes of a row, by defaults or triggers, is looked at like any write, and reaches the log behind this one.
 extension PostgresScopeWriter {
     /// - Throws: ``RowRefusal`` where the table does not take the row.
     func write(_ row: NewRow, to table: AttachedTable) throws {
@@ -28,14 +28,21 @@ extension PostgresScopeWriter {
                 hint: "Send the record to the scope that it is in.")
         }
         let key = Parameter.text(row.record.text)
-        if row.kind == .delete { return try delete(row, key, place, table) }
+        try write(row, key, place, table)
+        // The log gets what the device sent. What the table has made of it may leave no note under this key and in this
+        // scope: a value put back or respelled, a row moved away or under another key, a delete undone by a trigger.
+        try look(at: key, table)
+    }
+
+    private func write(_ row: NewRow, _ key: Parameter, _ place: String, _ table: AttachedTable) throws {
+        if row.kind == .delete { return try delete(key, place, table) }
         let fields = try DataObject(stored: row.payload ?? Array("{}".utf8))
         let former = row.kind.supersedes ? try live(row).payload.map { try DataObject(stored: $0) } : nil
         let changes = try table.changes(fields, since: former, of: row.record, in: place)
         if former == nil {
             try insert(changes, key, place, table)
         } else {
-            try update(changes, row, key, place, table)
+            try update(changes, key, place, table)
         }
     }
 
@@ -80,7 +87,7 @@ extension PostgresScopeWriter {
     }
 
     private func update(
-        _ changes: [TableChange], _ row: NewRow, _ key: Parameter, _ place: String, _ table: AttachedTable
+        _ changes: [TableChange], _ key: Parameter, _ place: String, _ table: AttachedTable
     ) throws {
         guard !changes.isEmpty else { return }
         var parameters = [key]
@@ -98,13 +105,13 @@ extension PostgresScopeWriter {
             """)
         guard try attempt(Request(statement, parameters), table) == 0 else { return }
         // Somebody has deleted or moved it a moment ago: the log hears of it next.
-        try session.write(Self.note, name, .integer(table.id), key)
+        try look(at: key, table)
         throw RowRefusal(
             code: RejectionCode.recordDeleted, detail: "The row is not in the server's table any more.",
             hint: "Insert the record anew to bring it back.")
     }
 
-    private func delete(_ row: NewRow, _ key: Parameter, _ place: String, _ table: AttachedTable) throws {
+    private func delete(_ key: Parameter, _ place: String, _ table: AttachedTable) throws {
         var parameters = [key]
         let condition = scopeCondition(table, place, &parameters)
         let statement = Statement(
@@ -115,6 +122,10 @@ extension PostgresScopeWriter {
 
     private static let note = Statement(
         "note row", "INSERT INTO capture (scope, table_id, record) VALUES ($1, $2, $3)")
+
+    private func look(at key: Parameter, _ table: AttachedTable) throws {
+        try session.write(Self.note, name, .integer(table.id), key)
+    }
 
     private func scopeCondition(
         _ table: AttachedTable, _ place: String, _ parameters: inout [Parameter]
