@@ -102,4 +102,32 @@ struct TableDriftTests {
         #expect(try await bench.sql("SELECT count(*) FROM \(bench.postgres.schema).capture") == "0")
         #expect(Set(try await bench.records().values) == [["title": "A"]])
     }
+
+    @Test("An operator that another role has made is not asked whether keys are equal", .timeLimit(.minutes(1)))
+    func foreignOperator() async throws {
+        let bench = try await TableBench()
+        let role = bench.postgres.schema + "_srv"
+        try await bench.sql(
+            """
+            CREATE TABLE ~.todo (id varchar(9) PRIMARY KEY, list varchar(9), title text); CREATE TABLE ~.spied (t text);
+            CREATE FUNCTION ~.spy(varchar, text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+                INSERT INTO ~.spied VALUES (current_user); RETURN $1::text OPERATOR(pg_catalog.=) $2; END $$;
+            CREATE OPERATOR ~.= (LEFTARG = varchar, RIGHTARG = text, FUNCTION = ~.spy);
+            CREATE ROLE \(role) SUPERUSER LOGIN; ALTER ROLE \(role) SET search_path = ~
+            """)
+        try await bench.attach("todo", .column("list", prefix: "list:"))
+        let node = try await offPool { try bench.postgres.node(user: role) }
+        defer { node.close() }
+        let server = SyncServer(store: node)
+        let edits = [
+            upsert(1, "a", #"{"title":"A"}"#), upsert(2, "b", #"{"title":"B"}"#),
+            upsert(3, "a", #"{"title":"C"}"#, base: 1), delete(4, "b", base: 2),
+        ].joined(separator: ",")
+        let body = #"{"scope":"list:1","clientId":"device-aaaa","acked":{},"operations":[\#(edits)]}"#
+        let answer = try Answer(
+            try await server.exchange(Array(body.utf8), mode: .pushAndPull) { _ in .readWrite(as: "ada") })
+        #expect(answer.statuses.allSatisfy { $0 != "rejected" }, "\(answer.results)")
+        #expect(try await bench.sql("SELECT id, title FROM ~.todo") == "a|C")
+        #expect(try await bench.sql("SELECT count(*) FROM ~.spied") == "0")
+    }
 }

@@ -57,7 +57,7 @@ extension PostgresScopeWriter {
                 columns.append(column.sql)
                 places.append(column.place(2))
             }
-            scopePlace = "(t.\(column.sql))::text = $2::text"
+            scopePlace = Self.same("(t.\(column.sql))::text", "$2::text")
         }
         var sets: [String] = []
         for change in changes {
@@ -101,7 +101,7 @@ extension PostgresScopeWriter {
             "",
             """
             UPDATE \(table.sql) AS t SET \(sets.joined(separator: ", "))
-            WHERE t.\(table.key.sql) = \(table.key.place(1))\(condition)
+            WHERE \(Self.same("t.\(table.key.sql)", table.key.place(1)))\(condition)
             """)
         guard try attempt(Request(statement, parameters), table) == 0 else { return }
         // Somebody has deleted or moved it a moment ago: the log hears of it next.
@@ -116,7 +116,7 @@ extension PostgresScopeWriter {
         let condition = scopeCondition(table, place, &parameters)
         let statement = Statement(
             "",
-            "DELETE FROM \(table.sql) AS t WHERE t.\(table.key.sql) = \(table.key.place(1))\(condition)")
+            "DELETE FROM \(table.sql) AS t WHERE \(Self.same("t.\(table.key.sql)", table.key.place(1)))\(condition)")
         _ = try attempt(Request(statement, parameters), table)
     }
 
@@ -132,8 +132,12 @@ extension PostgresScopeWriter {
     ) -> String {
         guard let column = table.scopeColumn else { return "" }
         parameters.append(.text(place))
-        return " AND (t.\(column.sql))::text = $\(parameters.count)::text"
+        return " AND " + Self.same("(t.\(column.sql))::text", "$\(parameters.count)::text")
     }
+
+    /// The path is the role's own here: another role may have put an operator of its own on it, which would run with
+    /// the rights of the server.
+    private static func same(_ left: String, _ right: String) -> String { "\(left) OPERATOR(pg_catalog.=) \(right)" }
 
     private static let pathOut = Statement("path out", "SET LOCAL search_path TO DEFAULT")
     private static let zone = Statement("zone", "SET LOCAL TimeZone TO 'UTC'")
