@@ -22,6 +22,10 @@ extension PostgresScopeWriter: TableScopeWriter {
         ORDER BY version
         """)
 
+    /// A row that its policy hides is not gone: PostgreSQL then answers with an error.
+    static let allRows = Statement("all rows", "SET LOCAL row_security TO off")
+    private static let rowsAsBefore = Statement("rows as before", "SET LOCAL row_security TO DEFAULT")
+
     private struct Note: Hashable {
         let table: Int64
         /// Bytes: two spellings of a letter are two keys.
@@ -79,9 +83,11 @@ extension PostgresScopeWriter: TableScopeWriter {
         _ keys: [[UInt8]], of table: AttachedTable, _ take: (CapturedRecord) throws -> Void
     ) throws -> Bool {
         let list = AttachedTable.list(of: keys)
-        guard case .success(let answers) = try session.trial([table.read(list)]), let answer = answers.first else {
+        let requests = [Request(Self.allRows), table.read(list), Request(Self.rowsAsBefore)]
+        guard case .success(let answers) = try session.trial(requests), answers.count == requests.count else {
             return false
         }
+        let answer = answers[1]
         try expect(table.entity, keys, try session.ask(Self.newestOf, name, .text(table.entity), list))
         defer { forgetExpected() }
         var rows: [[UInt8]: Int] = [:]
