@@ -100,12 +100,15 @@
         var filled: Bool
         /// Writes that are not in the log yet.
         var waiting: Int
+        /// Why the table cannot be read; those writes wait until it can.
+        var problem: String?
 
         init(_ attachment: PostgresStore.TableStatus) {
             (table, entity, key) = (attachment.table, attachment.entity, attachment.key)
             columns = attachment.columns
             (scopeColumn, scope) = (attachment.scopeColumn, attachment.scope)
             (filled, waiting) = (attachment.isFilled, attachment.waiting)
+            problem = attachment.problem
         }
 
         var lines: [String] {
@@ -113,6 +116,7 @@
             var lines = ["\(table) as \(entity): key \(key), \(place), columns \(columns.joined(separator: ", "))"]
             if !filled { lines.append("  older rows are not all taken over: give the same `tidemark attach` again") }
             if waiting > 0 { lines.append("  \(waiting) writes wait for a server") }
+            if let problem { lines.append("  it cannot be read: \(problem)") }
             return lines
         }
     }
@@ -127,6 +131,7 @@
 
         var lines: [String] {
             var lines = attached.lines.prefix(1) + ["\(rows) rows were there before"]
+            if attached.problem != nil { lines += attached.lines.dropFirst() }
             if placeless > 0 {
                 lines.append("\(placeless) of them are in no scope: their column is NULL or no scope's name")
             }

@@ -32,4 +32,53 @@ struct TableReadingTests {
         try await bench.settle()
         #expect(try await bench.records() == ["task/1": ["title": "A!"], "task/2": ["title": "B!"]])
     }
+
+    @Test("Records of the log that no row of the table can be stop nothing", .timeLimit(.minutes(1)))
+    func foreignKeys() async throws {
+        let bench = try await TableBench()
+        let ids = ["first", "99999999999", "007", "1"]
+        let logged = try await bench.exchange(ids.enumerated().map { upsert($0 + 1, $1, #"{"title":"log"}"#) })
+        #expect(Set(logged.statuses) == ["applied"])
+        try await bench.sql("CREATE TABLE ~.todo (id int PRIMARY KEY, title text); INSERT INTO ~.todo VALUES (1, 'A')")
+        var plan = bench.plan("todo", "task", .scope("s"))
+        plan.tableWins = true
+        _ = try await bench.store.attach(plan)
+        while try await !bench.store.fill("task").isLast {}
+        try await bench.settle()
+        #expect(try await bench.records() == ["task/1": ["title": "A"]])
+        #expect(try await bench.store.attachedTables().map(\.waiting) == [0])
+    }
+
+    @Test("A key that becomes wider while its table is attached goes on being read", .timeLimit(.minutes(1)))
+    func widerKey() async throws {
+        let bench = try await TableBench()
+        try await bench.sql("CREATE TABLE ~.todo (id int PRIMARY KEY, list_id int, title text)")
+        try await bench.attach("todo", .column("list_id", prefix: "list:"))
+        try await bench.sql(
+            """
+            ALTER TABLE ~.todo ALTER id TYPE bigint; INSERT INTO ~.todo VALUES (5000000000, 1, 'far')
+            """)
+        try await bench.settle()
+        #expect(try await bench.fields("5000000000", "list:1")?["title"] as? String == "far")
+        let base = try await bench.store.read("list:1") { $0.state.head }
+        let answer = try await bench.exchange(
+            [
+                upsert(1, "5000000000", #"{"title":"edited"}"#, base: base),
+                upsert(2, "6000000000", #"{"title":"new"}"#),
+            ],
+            scope: "list:1")
+        #expect(answer.statuses == ["applied", "applied"], "\(answer.results)")
+        #expect(try await bench.sql("SELECT title FROM ~.todo ORDER BY id") == "edited\nnew")
+    }
+
+    @Test("The list says why a table is not read", .timeLimit(.minutes(1)))
+    func reasons() async throws {
+        let bench = try await TableBench()
+        try await bench.sql("CREATE TABLE ~.todo (id int PRIMARY KEY, title text)")
+        try await bench.attach("todo")
+        #expect(try await bench.store.attachedTables().map(\.problem) == [nil])
+        try await bench.sql("ALTER TABLE ~.todo RENAME title TO name")
+        let problem = try await bench.store.attachedTables().first?.problem
+        #expect(problem?.contains("title") == true, "\(problem ?? "-")")
+    }
 }

@@ -88,8 +88,12 @@ struct AttachedColumn: Codable, Hashable, Sendable {
 
     var sql: String { SQL.quoted(name) }
 
+    /// What a text becomes in a statement. An integer that is too large for its column is in no row, or refused; and
+    /// the column may have become wider since.
+    var castType: String { form == .integer ? "bigint" : type }
+
     /// A place in a statement for a value of the column.
-    func place(_ index: Int) -> String { form == .blob ? "$\(index)::bytea" : "$\(index)::text::\(type)" }
+    func place(_ index: Int) -> String { form == .blob ? "$\(index)::bytea" : "$\(index)::text::\(castType)" }
 
     /// Whether a text is how the server spells a value that may stand in a key or a scope's name: another spelling of
     /// the same value would be another record.

@@ -12,7 +12,7 @@ enum Filling {
         guard state.count > 0 else { throw TableError.notAttached(table.entity) }
         guard !state.flag(0, 1) else { return PostgresStore.FillStep(rows: 0, placeless: 0, isLast: true) }
         try session.write(Attaching.plainStrings)
-        try session.write(PostgresScopeWriter.allRows)
+        try session.write(AttachedTable.allRows)
         var parameters: [Parameter] = [.integer(Int64(limit))]
         var condition = ""
         if let last = state.array(0, 0) {

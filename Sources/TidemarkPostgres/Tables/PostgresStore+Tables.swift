@@ -81,9 +81,10 @@ extension PostgresStore.TableStatus {
     static func all(_ session: Session) throws -> [Self] {
         let answer = try session.ask(list)
         return try (0..<answer.count).map { row in
-            Self(
-                try AttachedTables.table(answer, row), isFilled: answer.flag(row, 2),
-                waiting: Int(try answer.integer(row, 3)))
+            let table = try AttachedTables.table(answer, row)
+            var status = Self(table, isFilled: answer.flag(row, 2), waiting: Int(try answer.integer(row, 3)))
+            if case .failure(let error) = try table.rows([], session) { status.problem = error.description }
+            return status
         }
     }
 

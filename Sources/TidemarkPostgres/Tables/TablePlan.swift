@@ -54,6 +54,8 @@ extension PostgresStore {
         public var isFilled: Bool
         /// Writes of other programs that are not in the log yet.
         public var waiting: Int
+        /// Why this role cannot read the table, which keeps them waiting; `nil` where it can.
+        public var problem: String?
     }
 
     /// How far the rows that were there before have been noted.

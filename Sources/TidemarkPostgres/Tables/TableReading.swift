@@ -10,24 +10,38 @@ extension AttachedTable {
             """
             SELECT t.\(key.sql)::text, \(scopeName(of: "t"))\(fields) FROM \(sql) AS t
             WHERE t.\(key.sql) = ANY (ARRAY(
-                SELECT e.value::\(key.type) FROM pg_catalog.json_array_elements_text($1::text::json) AS e(value)))
+                SELECT e.value::\(key.castType) FROM pg_catalog.json_array_elements_text($1::text::json) AS e(value)))
             """)
     }
 
     /// Keys as a place in a statement takes them: a JSON array.
     static func list(of keys: [[UInt8]]) -> Parameter {
         var list = JSONWriter(capacity: keys.count * 40)
+        list.raw("[")
         for (index, key) in keys.enumerated() {
-            list.raw(byte: UInt8(ascii: index == 0 ? "[" : ","))
+            if index > 0 { list.raw(",") }
             key.withUnsafeBytes { list.string(utf8: $0) }
         }
         list.raw("]")
         return .bytes(list.bytes)
     }
 
-    func read(_ keys: Parameter) -> Request { Request(reading, keys) }
+    /// A row that its policy hides is not gone: PostgreSQL then answers with an error.
+    static let allRows = Statement("all rows", "SET LOCAL row_security TO off")
+    private static let rowsAsBefore = Statement("rows as before", "SET LOCAL row_security TO DEFAULT")
 
-    /// The fields of a row that `read(_:)` has brought.
+    /// Rows by their keys, or why the table cannot be read.
+    func rows(_ keys: [[UInt8]], _ session: Session) throws -> Result<QueryResult, PostgresError> {
+        let requests = [
+            Request(Self.allRows), Request(reading, Self.list(of: keys)), Request(Self.rowsAsBefore),
+        ]
+        return try session.trial(requests).flatMap { answers in
+            answers.count == requests.count
+                ? .success(answers[1]) : .failure(PostgresError(.other, "answers are missing"))
+        }
+    }
+
+    /// The fields of a row that `rows(_:_:)` has brought.
     func fields(_ answer: QueryResult, _ row: Int) throws -> [UInt8] {
         var builder = DataObject.Builder(capacity: 256)
         for (index, column) in columns.enumerated() {
