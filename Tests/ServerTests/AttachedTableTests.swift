@@ -118,6 +118,8 @@ struct AttachedTableTests {
             CREATE TABLE ~.exact (id numeric PRIMARY KEY); CREATE TABLE ~.lists (id int PRIMARY KEY, tags text[]);
             CREATE UNLOGGED TABLE ~.brief (id int PRIMARY KEY); CREATE VIEW ~.seen AS SELECT 1 AS id;
             CREATE TABLE ~.parted (id int PRIMARY KEY) PARTITION BY HASH (id); CREATE TABLE ~.fine (id int PRIMARY KEY);
+            CREATE TABLE ~.late (id int PRIMARY KEY DEFERRABLE); CREATE TABLE ~.ruled (id int PRIMARY KEY);
+            CREATE RULE away AS ON INSERT TO ~.ruled DO ALSO NOTHING;
             CREATE TABLE ~.heir () INHERITS (~.lists); CREATE TABLE ~.hidden (id int PRIMARY KEY);
             ALTER TABLE ~.hidden ENABLE ROW LEVEL SECURITY; ALTER TABLE ~.hidden FORCE ROW LEVEL SECURITY
             """)
@@ -126,6 +128,7 @@ struct AttachedTableTests {
             ("none", TableError.Code.tableUnknown), ("keyless", .keyUnsupported), ("pair", .keyUnsupported),
             ("exact", .keyUnsupported), ("brief", .tableUnsupported), ("seen", .tableUnsupported),
             ("parted", .tableUnsupported), ("lists", .tableUnsupported), ("heir", .tableUnsupported),
+            ("late", .keyUnsupported), ("ruled", .tableUnsupported),
         ] {
             await expectError(code) { _ = try await bench.store.attach(bench.plan(table, "task", .scope("s"))) }
         }

@@ -112,6 +112,22 @@ struct TableTroubleTests {
         #expect(try await bench.sql("SELECT count(*) FROM ~.todo") == "0")
     }
 
+    @Test("A trigger that says a feature is not supported refuses its row and no other", .timeLimit(.minutes(1)))
+    func unsupported() async throws {
+        let bench = try await TableBench()
+        try await bench.sql(
+            """
+            CREATE TABLE ~.todo (id int PRIMARY KEY, title text);
+            CREATE FUNCTION ~.never() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                IF NEW.title = 'x' THEN RAISE feature_not_supported; END IF; RETURN NEW; END $$;
+            CREATE TRIGGER never BEFORE INSERT ON ~.todo FOR EACH ROW EXECUTE FUNCTION ~.never()
+            """)
+        try await bench.attach("todo")
+        let answer = try await bench.exchange([upsert(1, "1", #"{"title":"x"}"#), upsert(2, "2", #"{"title":"y"}"#)])
+        #expect(answer.statuses == ["rejected", "applied"] && answer.errorCode(0) == "table_refused")
+        #expect(try await bench.sql("SELECT id FROM ~.todo") == "2")
+    }
+
     @Test("Notes of a table that cannot be read stand in nobody's way", .timeLimit(.minutes(1)))
     func unreadable() async throws {
         let bench = try await TableBench()

@@ -9,9 +9,14 @@ import TidemarkCore
 struct Connection: ~Copyable {
     private enum Pending {
         case preparation(of: String)
-        /// Nobody wants the answer, as long as it is no error.
-        case unasked
-        case asked
+        /// Where it is not asked, nobody wants the answer, as long as it is no error.
+        case run(String, isAsked: Bool)
+
+        var isUnnamed: Bool {
+            switch self {
+            case .preparation(let name), .run(let name, _): name.isEmpty
+            }
+        }
     }
 
     private let handle: OpaquePointer
@@ -71,7 +76,7 @@ struct Connection: ~Copyable {
             PQsendQueryPrepared(handle, statement.name, count, values, lengths, formats, 1)
         }
         guard isSent == 1 else { throw lost() }
-        pending.append(isAsked ? .asked : .unasked)
+        pending.append(.run(statement.name, isAsked: isAsked))
     }
 
     /// Takes the answers to everything that was sent, and returns those that were asked for, in their order.
@@ -85,7 +90,9 @@ struct Connection: ~Copyable {
         var failure: PostgresError?
         for entry in expected {
             let result = try next()
-            let error = error(of: result)
+            var error = error(of: result)
+            // One without a name is prepared each time: it is not out of date, but asks for what cannot be done.
+            if entry.isUnnamed, error?.sqlState == "0A000" { error?.code = .other }
             if let error {
                 PQclear(result)
                 guard !error.code.endsConnection else {
@@ -94,7 +101,7 @@ struct Connection: ~Copyable {
                 }
                 if case .preparation(let name) = entry { prepared.remove(name) }
                 failure = failure ?? error
-            } else if case .asked = entry {
+            } else if case .run(_, true) = entry {
                 results.append(QueryResult(result))
             } else {
                 PQclear(result)

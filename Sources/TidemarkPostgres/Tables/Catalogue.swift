@@ -27,6 +27,7 @@ struct CatalogueTable {
     private let flaw: String?
     private let isOwner: Bool
     private let keyColumns: Int64
+    private let isKeyDeferrable: Bool
 
     private static let find = Statement(
         "find table",
@@ -37,9 +38,13 @@ struct CatalogueTable {
                 WHEN c.relhassubclass OR EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhrelid = c.oid)
                     THEN 'it inherits, or is inherited from'
                 WHEN n.nspname IN ('pg_catalog', 'information_schema', current_schema()) THEN 'it is not yours'
+                WHEN EXISTS (SELECT 1 FROM pg_rewrite r WHERE r.ev_class = c.oid)
+                    THEN 'it has rules, which make something else of what is written'
                 WHEN row_security_active(c.oid) THEN 'its row security would hide rows from the server' END,
             pg_has_role(c.relowner, 'USAGE'),
-            (SELECT coalesce(max(i.indnkeyatts), 0) FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)::bigint
+            (SELECT coalesce(max(i.indnkeyatts), 0) FROM pg_index i
+                WHERE i.indrelid = c.oid AND i.indisprimary)::bigint,
+            EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND NOT i.indimmediate)
         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
           AND (n.nspname || '.' || c.relname = $1 OR (n.nspname = 'public' AND c.relname = $1))
@@ -72,6 +77,7 @@ struct CatalogueTable {
         flaw = answer.isNull(0, 3) ? nil : answer.text(0, 3)
         isOwner = answer.flag(0, 4)
         keyColumns = try answer.integer(0, 5)
+        isKeyDeferrable = answer.flag(0, 6)
         let list = try session.ask(Self.columns, .integer(try answer.integer(0, 0)))
         columns = (0..<list.count).map { row in
             Column(
@@ -113,6 +119,11 @@ struct CatalogueTable {
                 .keyUnsupported,
                 keyColumns == 0 ? "\(label) has no primary key" : "\(label) has a primary key of \(keyColumns) columns",
                 hint: "a record has one id: give the table a primary key of one column")
+        }
+        guard !isKeyDeferrable else {
+            throw TableError(
+                .keyUnsupported, "the primary key of \(label) is DEFERRABLE: no row could be written by it",
+                hint: "make it anew without DEFERRABLE")
         }
         guard let type = column.type, allowed.contains(type), column.isDeterministic, let key = column.attached else {
             throw TableError(
