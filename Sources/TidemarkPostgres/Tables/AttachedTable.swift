@@ -88,7 +88,7 @@ struct AttachedTables: Sendable {
     }
 
     /// `capture` is a queue: what other programs have written, and nothing of what. `''` in the place of the scope
-    /// stands for all that the log has of the entity.
+    /// stands for all that the log has of the entity; `at_…` say how far that has been noted, record by record.
     static let schema = [
         """
         CREATE TABLE attached_table (
@@ -99,7 +99,7 @@ struct AttachedTables: Sendable {
         """
         CREATE TABLE capture (
             id bigint GENERATED ALWAYS AS IDENTITY, table_id bigint NOT NULL, scope text COLLATE "C" NOT NULL,
-            record text, PRIMARY KEY (scope, id))
+            record text, at_scope text COLLATE "C", at_record bytea, at_version bigint, PRIMARY KEY (scope, id))
         WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000)
         """,
     ]

@@ -15,22 +15,14 @@ enum CaptureQueue {
         """)
     private static let isMarked = Statement("captured all", "SELECT 1 FROM capture WHERE scope = '' LIMIT 1")
 
-    /// A note for a whole table, as TRUNCATE leaves it, becomes one for each record that the log has of the entity.
-    private static let spread = Statement(
-        "spread notes",
-        """
-        WITH gone AS (DELETE FROM capture WHERE scope = '' RETURNING table_id)
-        INSERT INTO capture (table_id, scope, record)
-        SELECT t.id, s.name, convert_from(c.record, 'UTF8')
-        FROM (SELECT DISTINCT a.id, a.entity FROM gone g JOIN attached_table a ON a.id = g.table_id) AS t
-        CROSS JOIN scope s JOIN change c ON c.scope = s.name AND c.entity = t.entity
-        WHERE c.superseded_by IS NULL AND c.kind = 0
-        """)
-
     static func scopes(_ line: Line, after scope: Scope?, limit: Int) throws -> [Scope] {
         let (isMarked, scopes) = try look(line, after: scope, limit: limit)
         guard scope == nil, isMarked else { return scopes }
-        try line.write { session in try session.write(spread) }
+        do { try Spreading.run(line) } catch {
+            line.check()
+            // It is tried again with the next look, and holds up nobody else's notes.
+            if scopes.isEmpty { throw error }
+        }
         return try look(line, after: scope, limit: limit).scopes
     }
 
