@@ -148,7 +148,7 @@ struct RecordWriter {
         return verdict
     }
 
-    private func tooLarge(_ data: DataObject) -> Verdict? {
+    func tooLarge(_ data: DataObject) -> Verdict? {
         let detail: String
         if data.bytes.count > limits.recordBytes {
             detail = "The record would take \(data.bytes.count) bytes; \(limits.recordBytes) are allowed."

@@ -103,15 +103,17 @@ extension SyncServer {
         }
         let declaration = declarations.entity(captured.entity)
         let existing = try writer.newest(entity: captured.entity, record: record)
+        let records = RecordWriter(writer: writer, declaration: declaration, limits: limits)
         guard let bytes = captured.fields else {
             guard existing?.payload != nil, declaration.kind == .state else { return nil }
             var operation = Operation(.delete, entity: captured.entity, id: record)
             operation.baseVersion = existing?.version
             operation.isMove = captured.isElsewhere
-            return try write(operation, record, declaration, writer, at: moment)
+            return try write(operation, record, records, at: moment)
         }
         if declaration.kind == .events {
-            guard existing == nil, bytes.count <= limits.recordBytes else { return nil }
+            guard existing == nil, captured.isNew else { return nil }
+            if let refusal = records.tooLarge(try DataObject(stored: bytes))?.refusal { return refusal }
             _ = try writer.append(
                 NewRow(entity: captured.entity, record: record, kind: .event, payload: bytes), at: moment)
             return nil
@@ -119,16 +121,14 @@ extension SyncServer {
         var operation = Operation(.upsert, entity: captured.entity, id: record)
         operation.fields = try DataObject(stored: bytes)
         if existing?.payload != nil { operation.baseVersion = existing?.version }
-        return try write(operation, record, declaration, writer, at: moment)
+        return try write(operation, record, records, at: moment)
     }
 
     /// Nobody is asked about what has happened already: no rule can undo it.
     private func write(
-        _ operation: Operation, _ record: RecordID, _ declaration: EntityDeclaration, _ writer: any ScopeWriter,
-        at moment: Int64
+        _ operation: Operation, _ record: RecordID, _ records: RecordWriter, at moment: Int64
     ) throws -> Verdict.Refusal? {
-        try RecordWriter(writer: writer, declaration: declaration, limits: limits)
-            .apply(operation, to: record, isService: true, seen: [], at: moment).verdict.refusal
+        try records.apply(operation, to: record, isService: true, seen: [], at: moment).verdict.refusal
     }
 }
 

@@ -30,6 +30,8 @@ public struct CapturedRecord: Hashable, Sendable {
     public var fields: [UInt8]?
     /// Whether the row is there, but in another scope.
     public var isElsewhere: Bool
+    /// Whether the row was inserted, or found when its table was attached; an event comes once, whatever becomes of it.
+    public var isNew = false
 
     /// Makes a record from its parts.
     public init(entity: String, key: String, fields: [UInt8]?, isElsewhere: Bool) {

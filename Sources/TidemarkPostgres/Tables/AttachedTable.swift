@@ -88,7 +88,8 @@ struct AttachedTables: Sendable {
     }
 
     /// `capture` is a queue: what other programs have written, and nothing of what. `''` in the place of the scope
-    /// stands for all that the log has of the entity; `at_…` say how far that has been noted, record by record.
+    /// stands for all that the log has of the entity; `at_…` say how far that has been noted, record by record. What
+    /// is new was inserted, or found when the table was attached.
     static let schema = [
         """
         CREATE TABLE attached_table (
@@ -99,7 +100,8 @@ struct AttachedTables: Sendable {
         """
         CREATE TABLE capture (
             id bigint GENERATED ALWAYS AS IDENTITY, table_id bigint NOT NULL, scope text COLLATE "C" NOT NULL,
-            record text, at_scope text COLLATE "C", at_record bytea, at_version bigint, PRIMARY KEY (scope, id))
+            record text, is_new boolean NOT NULL DEFAULT false,
+            at_scope text COLLATE "C", at_record bytea, at_version bigint, PRIMARY KEY (scope, id))
         WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000)
         """,
     ]

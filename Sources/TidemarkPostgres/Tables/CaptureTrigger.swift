@@ -13,7 +13,7 @@ extension AttachedTable {
                 RETURN NULL;
             END IF;
             IF TG_OP = 'INSERT' THEN
-                \(note("NEW"))
+                \(note("NEW", isNew: true))
             ELSIF TG_OP = 'DELETE' THEN
                 \(note("OLD"))
             ELSIF NEW OPERATOR(pg_catalog.*<>) OLD THEN
@@ -29,12 +29,12 @@ extension AttachedTable {
         """
     }
 
-    private func note(_ row: String) -> String {
-        let insert = "INSERT INTO \(home).capture (table_id, scope, record)"
+    private func note(_ row: String, isNew: Bool = false) -> String {
+        let insert = "INSERT INTO \(home).capture (table_id, scope, record, is_new)"
         return """
             place := \(scopeName(of: row));
                     IF \(Self.isScope("place")) THEN
-                        \(insert) VALUES (\(id), place, \(row).\(key.sql)::text);
+                        \(insert) VALUES (\(id), place, \(row).\(key.sql)::text, \(isNew));
                     END IF;
             """
     }

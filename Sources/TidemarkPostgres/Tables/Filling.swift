@@ -32,8 +32,8 @@ enum Filling {
             SELECT t.\(table.key.sql) AS key, t.\(table.key.sql)::text AS record, \(table.scopeName(of: "t")) AS scope
             FROM \(table.sql) AS t \(condition) ORDER BY t.\(table.key.sql) LIMIT $1),
         noted AS (
-            INSERT INTO capture (table_id, scope, record)
-            SELECT \(table.id), scope, record FROM part WHERE \(AttachedTable.isScope("scope")))
+            INSERT INTO capture (table_id, scope, record, is_new)
+            SELECT \(table.id), scope, record, true FROM part WHERE \(AttachedTable.isScope("scope")))
         SELECT count(*), count(*) FILTER (WHERE \(AttachedTable.isScope("scope"))),
             (SELECT record FROM part ORDER BY key DESC LIMIT 1) FROM part
         """

@@ -40,13 +40,15 @@ extension PostgresScopeWriter {
         let former = row.kind.supersedes ? try live(row).payload.map { try DataObject(stored: $0) } : nil
         let changes = try table.changes(fields, since: former, of: row.record, in: place)
         if former == nil {
-            try insert(changes, key, place, table)
+            try insert(changes, key, place, table, isEvent: row.kind == .event)
         } else {
             try update(changes, key, place, table)
         }
     }
 
-    private func insert(_ changes: [TableChange], _ key: Parameter, _ place: String, _ table: AttachedTable) throws {
+    private func insert(
+        _ changes: [TableChange], _ key: Parameter, _ place: String, _ table: AttachedTable, isEvent: Bool
+    ) throws {
         var columns = [table.key.sql]
         var places = [table.key.place(1)]
         var parameters = [key]
@@ -70,6 +72,8 @@ extension PostgresScopeWriter {
         if sets.isEmpty, let column = table.columns.first(where: \.isWritable) {
             sets = ["\(column.sql) = t.\(column.sql)"]
         }
+        // The log forgets events in time, the table does not: an event never changes the row that is there.
+        if isEvent { sets = [] }
         let update = sets.isEmpty ? "NOTHING" : "UPDATE SET \(sets.joined(separator: ", "))"
         // A row of another scope is nobody's to overwrite who only knows its id.
         let condition = sets.isEmpty ? "" : scopePlace.map { " WHERE \($0)" } ?? ""
@@ -82,7 +86,8 @@ extension PostgresScopeWriter {
         guard try attempt(Request(statement, parameters), table) == 0 else { return }
         throw RowRefusal(
             code: RejectionCode.idTaken,
-            detail: "The server's table did not take the row; it may have its id in another scope.",
+            detail:
+                "The server's table did not take the row; it may have its id in another scope, or for an older event.",
             hint: "Give the record an id of its own. Rows are moved between scopes in the server's table.")
     }
 

@@ -9,7 +9,7 @@ extension PostgresScopeWriter: TableScopeWriter {
     private static let notes = Statement(
         "notes",
         """
-        SELECT id, table_id, record FROM capture WHERE scope = $1 AND table_id <> ALL ($3::bigint[])
+        SELECT id, table_id, record, is_new FROM capture WHERE scope = $1 AND table_id <> ALL ($3::bigint[])
         ORDER BY id LIMIT $2
         """)
     private static let forget = Statement("forget notes", "DELETE FROM capture WHERE scope = $1 AND id = ANY ($2)")
@@ -45,10 +45,13 @@ extension PostgresScopeWriter: TableScopeWriter {
             guard answer.count > 0 else { break }
             var done: [Int64] = []
             var notes: [Note] = []
+            var new: Set<Note> = []
             for row in 0..<answer.count {
-                notes.append(Note(table: try answer.integer(row, 1), key: answer.array(row, 2) ?? []))
+                let note = Note(table: try answer.integer(row, 1), key: answer.array(row, 2) ?? [])
+                notes.append(note)
+                if answer.flag(row, 3) { new.insert(note) }
             }
-            let failed = try look(at: notes, take)
+            let failed = try look(at: notes, new, take)
             for (row, note) in notes.enumerated() where !failed.contains(note.table) {
                 done.append(try answer.integer(row, 0))
             }
@@ -62,7 +65,9 @@ extension PostgresScopeWriter: TableScopeWriter {
 
     /// Looks at each record once, those that were noted one behind the other in that order. Answers the tables that
     /// could not be read.
-    private func look(at notes: [Note], _ take: (CapturedRecord) throws -> Void) throws -> Set<Int64> {
+    private func look(
+        at notes: [Note], _ new: Set<Note>, _ take: (CapturedRecord) throws -> Void
+    ) throws -> Set<Int64> {
         var seen: Set<Note> = []
         var failed: Set<Int64> = []
         var rest = notes.filter { seen.insert($0).inserted }[...]
@@ -70,7 +75,12 @@ extension PostgresScopeWriter: TableScopeWriter {
             let some = rest.prefix(Self.portion).prefix { $0.table == first.table }
             rest = rest.dropFirst(some.count)
             guard !failed.contains(first.table), let table = tables[first.table] else { continue }
-            if try !self.take(some.map(\.key), of: table, take) { failed.insert(table.id) }
+            let isRead = try self.take(some.map(\.key), of: table) { record in
+                var record = record
+                record.isNew = new.contains(Note(table: table.id, key: Array(record.key.utf8)))
+                try take(record)
+            }
+            if !isRead { failed.insert(table.id) }
         }
         return failed
     }
