@@ -140,8 +140,7 @@
             defer { tables.close() }
             let report = try await tables.detach(entity, dropsScopeColumn: dropScopeColumn)
             if json { return Console.line(try JSON.text(report)) }
-            Console.line("detached \(report.table); its rows and the log's records stay")
-            if report.dropsScopeColumn { Console.line("the column \(report.scopeColumn ?? "") is gone") }
+            report.lines.forEach(Console.line)
         }
     }
 #endif

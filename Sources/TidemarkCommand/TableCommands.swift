@@ -65,11 +65,17 @@
             let all = try await told { try await store.attachedTables() }
             let attachment = all.first { $0.entity == entity }
             // What cannot be taken over does not keep the table.
-            if attachment != nil { try? await takeCaptured() }
-            try await told { try await store.detach(entity, dropsScopeColumn: dropsScopeColumn) }
+            var problem = attachment?.problem
+            if attachment != nil {
+                do { try await takeCaptured() } catch {
+                    problem = problem ?? (error as? Failure)?.what ?? "\(error)"
+                }
+            }
+            let forgotten = try await told { try await store.detach(entity, dropsScopeColumn: dropsScopeColumn) }
             return DetachReport(
                 table: attachment?.table ?? "", entity: entity, scopeColumn: attachment?.scopeColumn,
-                dropsScopeColumn: dropsScopeColumn && attachment?.addsColumn == true)
+                dropsScopeColumn: dropsScopeColumn && attachment?.addsColumn == true,
+                forgotten: forgotten, problem: forgotten > 0 ? problem : nil)
         }
 
         /// Until nothing is left of what was written so far; what others write meanwhile is the servers'.
@@ -144,5 +150,19 @@
         var table, entity: String
         var scopeColumn: String?
         var dropsScopeColumn: Bool
+        /// Writes that the log does not have, and why they could not be taken over, where that is known.
+        var forgotten: Int
+        var problem: String?
+
+        var lines: [String] {
+            var lines = ["detached \(table); its rows and the log's records stay"]
+            if dropsScopeColumn { lines.append("the column \(scopeColumn ?? "") is gone") }
+            if forgotten > 0 {
+                let reason = problem.map { ": \($0)" } ?? ""
+                lines.append("\(forgotten) writes were not taken over\(reason)")
+                lines.append("  the log's records are older there; attach with --table-wins compares them all")
+            }
+            return lines
+        }
     }
 #endif

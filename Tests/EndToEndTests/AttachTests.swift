@@ -157,6 +157,17 @@
             #expect(await last.stop() == 0)
         }
 
+        @Test(.timeLimit(.minutes(1))) func whatIsForgottenIsTold() async throws {
+            try await psql("CREATE TABLE todo (id int PRIMARY KEY, title text)")
+            #expect(try await tidemark(["attach", "--table", "todo", "--scope", "s"]).status == 0)
+            try await psql("INSERT INTO todo VALUES (1, 'a'), (2, 'b'); ALTER TABLE todo RENAME TO other")
+            let listed = try await tidemark(["attach"])
+            #expect(listed.output.contains("  2 writes wait") && listed.output.contains("it cannot be read: "))
+            let detached = try await tidemark(["detach", "--entity", "todo"])
+            #expect(detached.status == 0 && detached.output.contains("2 writes were not taken over: "), "\(detached)")
+            #expect(try await psql("SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'tidemark%'") == "0")
+        }
+
         @Test func mistakesAreToldWithAWayOut() async throws {
             let sqlite = try await bench.run(
                 ["attach", "--store", "sqlite:" + bench.path("s"), "--table", "t", "--scope", "s"])

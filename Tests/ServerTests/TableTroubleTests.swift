@@ -178,7 +178,7 @@ struct TableTroubleTests {
                 }
             }
             try await bench.settle()
-            try await available { try await bench.store.detach("task") }
+            _ = try await available { try await bench.store.detach("task") }
             _ = try await program.value
             try await device.value
         }

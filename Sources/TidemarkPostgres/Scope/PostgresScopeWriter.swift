@@ -30,6 +30,8 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     let tables: AttachedTables
     /// Whether what is appended comes from such a table.
     var isTakingCaptured = false
+    /// Tables that were found in their places.
+    var placed: Set<Int64> = []
 
     init(
         _ session: Session, _ scope: Scope, _ row: ScopeRow, incarnation: Int64, tables: AttachedTables = .none

@@ -1,6 +1,6 @@
 /// What is put into the operator's table, and taken out again: two triggers, and the function behind them.
 extension AttachedTable {
-    private var function: String { "\(home).capture_\(id)" }
+    var function: String { "\(home).capture_\(id)" }
 
     /// The function belongs to who attaches the table, so that other roles need no rights in the log's schema. It notes
     /// which record to look at in which scopes, and nothing else: no lock is taken, and no version.
@@ -60,15 +60,11 @@ extension AttachedTable {
         ]
     }
 
-    /// A table that its owner has dropped took the triggers along.
-    func removal(isThere: Bool, dropsColumn: Bool) -> [String] {
-        var statements: [String] = []
-        if isThere {
-            statements += ["tidemark_capture", "tidemark_truncate"].map { "DROP TRIGGER IF EXISTS \($0) ON \(sql)" }
-        }
-        statements.append("DROP FUNCTION IF EXISTS \(function)()")
-        if isThere, dropsColumn, addsColumn, let column = scopeColumn {
-            statements.append("ALTER TABLE \(sql) DROP COLUMN \(column.sql)")
+    /// The function takes its triggers along, whatever the table's name is by now, and where it is there at all.
+    func removal(from table: String?, dropsColumn: Bool) -> [String] {
+        var statements = ["DROP FUNCTION IF EXISTS \(function)() CASCADE"]
+        if let table, dropsColumn, addsColumn, let column = scopeColumn {
+            statements.append("ALTER TABLE \(table) DROP COLUMN IF EXISTS \(column.sql)")
         }
         return statements
     }

@@ -20,6 +20,11 @@ enum Filling {
             parameters.append(.bytes(last))
         }
         let answer = try session.change(Request(Statement("", sql(table, condition)), parameters))
+        guard try session.ask([table.isInPlace]).first?.flag(0, 0) == true else {
+            throw TableError(
+                .tableUnknown, "\(table.sql) is not the table that was attached as \(table.entity)",
+                hint: "give the table its name back, or detach the entity")
+        }
         let (rows, placed) = (Int(try answer.integer(0, 0)), Int(try answer.integer(0, 1)))
         let last = answer.array(0, 2).map { Parameter.bytes($0) } ?? .null
         try session.write(keep, .integer(table.id), last, .flag(rows < limit))

@@ -36,16 +36,17 @@ extension PostgresStore: TableStore {
     }
 
     /// Takes the triggers off a table again. Its rows and the log stay as they are; what is noted and not taken over is
-    /// forgotten, so let `SyncServer.takeCaptured()` run before.
+    /// forgotten, so let `SyncServer.takeCaptured()` run before. Answers how many writes that were.
     ///
     /// - Parameters:
     ///   - entity: the entity that its rows are records of.
     ///   - dropsScopeColumn: whether the scope's column goes too, where it was made for this.
-    public func detach(_ entity: String, dropsScopeColumn: Bool = false) async throws {
+    @discardableResult
+    public func detach(_ entity: String, dropsScopeColumn: Bool = false) async throws -> Int {
         try await reads.run { line in
             try line.write { session in
                 let table = try TableStatus.table(of: entity, session)
-                try Detaching.run(session, table, dropsColumn: dropsScopeColumn)
+                return try Detaching.run(session, table, dropsColumn: dropsScopeColumn)
             }
         }
     }
@@ -53,20 +54,18 @@ extension PostgresStore: TableStore {
 
 /// Undoes what attaching has done.
 enum Detaching {
-    private static let isThere = Statement("table is there", "SELECT to_regclass($1) IS NOT NULL")
     private static let forget = Statement("forget table's notes", "DELETE FROM capture WHERE table_id = $1")
     private static let remove = Statement("remove attached", "DELETE FROM attached_table WHERE id = $1")
 
-    static func run(_ session: Session, _ table: AttachedTable, dropsColumn: Bool) throws {
+    static func run(_ session: Session, _ table: AttachedTable, dropsColumn: Bool) throws -> Int {
         try session.write(Attaching.shortWait)
         // In the order in which a commit takes them.
         try session.write(Attaching.lock)
-        let isThere = try session.ask(isThere, .text(table.sql)).flag(0, 0)
-        for sql in table.removal(isThere: isThere, dropsColumn: dropsColumn) {
+        for sql in table.removal(from: try table.whereItIs(session), dropsColumn: dropsColumn) {
             try session.write(Statement("", sql))
         }
-        try session.write(forget, .integer(table.id))
         try session.write(remove, .integer(table.id))
+        return try session.change(forget, .integer(table.id)).affected
     }
 }
 

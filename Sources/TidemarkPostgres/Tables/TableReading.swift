@@ -33,11 +33,10 @@ extension AttachedTable {
     /// Rows by their keys, or why the table cannot be read.
     func rows(_ keys: [[UInt8]], _ session: Session) throws -> Result<QueryResult, PostgresError> {
         let requests = [
-            Request(Self.allRows), Request(reading, Self.list(of: keys)), Request(Self.rowsAsBefore),
+            Request(Self.allRows), Request(reading, Self.list(of: keys)), Request(Self.rowsAsBefore), isInPlace,
         ]
         return try session.trial(requests).flatMap { answers in
-            answers.count == requests.count
-                ? .success(answers[1]) : .failure(PostgresError(.other, "answers are missing"))
+            answers.count == requests.count && answers[3].flag(0, 0) ? .success(answers[1]) : .failure(Self.notInPlace)
         }
     }
 

@@ -28,6 +28,12 @@ extension PostgresScopeWriter {
                 hint: "Send the record to the scope that it is in.")
         }
         let key = Parameter.text(row.record.text)
+        if !placed.contains(table.id) {
+            guard try session.ask([table.isInPlace]).first?.flag(0, 0) == true else {
+                throw RowRefusal(AttachedTable.notInPlace)
+            }
+            placed.insert(table.id)
+        }
         try write(row, key, place, table)
         // The log gets what the device sent. What the table has made of it may leave no note under this key and in this
         // scope: a value put back or respelled, a row moved away or under another key, a delete undone by a trigger.
@@ -245,9 +251,9 @@ extension RowRefusal {
                 code: RejectionCode.valueRefused, detail: "A column cannot hold its value.",
                 hint: "Check the lengths, numbers and spellings of the values.")
         default:
+            let reason = error.sqlState.isEmpty ? error.message : error.sqlState
             self.init(
-                code: RejectionCode.tableRefused,
-                detail: "The server's table does not take the row (\(error.sqlState)).",
+                code: RejectionCode.tableRefused, detail: "The server's table does not take the row (\(reason)).",
                 hint: "Tell the operator of the server; the edit can be tried again once the table is mended.")
         }
     }
