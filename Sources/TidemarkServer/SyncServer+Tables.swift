@@ -80,7 +80,7 @@ extension SyncServer {
     @discardableResult
     func takeCaptured(_ writer: any ScopeWriter, _ scope: Scope, limit: Int, at moment: Int64) throws -> Int {
         guard let tables = writer as? any TableScopeWriter else { return 0 }
-        return try tables.takeCaptured(limit: limit) { captured in
+        return try tables.takeCaptured(limit: limit, recordBytes: limits.recordBytes) { captured in
             guard let refusal = try take(captured, writer, at: moment) else { return }
             // It stands in the table whatever is said here: the operator has to know that devices do not see it.
             let lane = LaneName(principal: "", client: "", lane: "")
@@ -104,6 +104,12 @@ extension SyncServer {
         let declaration = declarations.entity(captured.entity)
         let existing = try writer.newest(entity: captured.entity, record: record)
         let records = RecordWriter(writer: writer, declaration: declaration, limits: limits)
+        if captured.isTooLarge {
+            guard declaration.kind == .state || existing == nil && captured.isNew else { return nil }
+            return Verdict.Refusal(
+                code: RejectionCode.recordTooLarge, detail: "The row takes more than \(limits.recordBytes) bytes.",
+                hint: "Keep large content apart from the record.")
+        }
         guard let bytes = captured.fields else {
             guard existing?.payload != nil, declaration.kind == .state else { return nil }
             var operation = Operation(.delete, entity: captured.entity, id: record)

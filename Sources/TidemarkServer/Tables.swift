@@ -17,7 +17,12 @@ public protocol TableScopeWriter: ScopeWriter {
 
     /// Takes at most `limit` notes off the list of what others have written, and gives the state that each record has
     /// by now, once. What `take` appends is not written to the table. Answers how many notes there were.
-    func takeCaptured(limit: Int, _ take: (CapturedRecord) throws -> Void) throws -> Int
+    ///
+    /// - Parameters:
+    ///   - limit: how many notes, at the most.
+    ///   - recordBytes: how large a record may be; a row that holds more need not be read.
+    ///   - take: what is done with each record.
+    func takeCaptured(limit: Int, recordBytes: Int, _ take: (CapturedRecord) throws -> Void) throws -> Int
 }
 
 /// A record that another program has written, as it stands in its table.
@@ -32,6 +37,8 @@ public struct CapturedRecord: Hashable, Sendable {
     public var isElsewhere: Bool
     /// Whether the row was inserted, or found when its table was attached; an event comes once, whatever becomes of it.
     public var isNew = false
+    /// Whether the row is here, and so large that it was not read.
+    public var isTooLarge = false
 
     /// Makes a record from its parts.
     public init(entity: String, key: String, fields: [UInt8]?, isElsewhere: Bool) {

@@ -1,9 +1,9 @@
 import Foundation
 import PostgresCluster
 import Testing
-import TidemarkPostgres
 import TidemarkWire
 
+@testable import TidemarkPostgres
 @testable import TidemarkServer
 
 @Suite("What servers can and cannot read of attached tables", .serialized)
@@ -69,6 +69,40 @@ struct TableReadingTests {
             scope: "list:1")
         #expect(answer.statuses == ["applied", "applied"], "\(answer.results)")
         #expect(try await bench.sql("SELECT title FROM ~.todo ORDER BY id") == "edited\nnew")
+    }
+
+    @Test("Rows that are larger than a record are not read at all", .timeLimit(.minutes(1)))
+    func largeRows() async throws {
+        let bench = try await TableBench()
+        try await bench.sql("CREATE TABLE ~.todo (id int PRIMARY KEY, list_id int, doc json, raw bytea)")
+        try await bench.attach("todo", .column("list_id", prefix: "list:"))
+        try await bench.sql(
+            """
+            INSERT INTO ~.todo SELECT g, 1, NULL, convert_to(repeat('x', 600000), 'UTF8') FROM generate_series(1, 20) g;
+            UPDATE ~.todo SET doc = to_json(repeat('y', 600000)) WHERE id IN (2, 3);
+            UPDATE ~.todo SET list_id = 2 WHERE id = 3
+            """)
+        let taken = try await bench.store.write("list:1") { writer in
+            var taken: [String: CapturedRecord] = [:]
+            _ = try (writer as? any TableScopeWriter)?.takeCaptured(limit: 99, recordBytes: 1_000_000) {
+                taken[$0.key] = $0
+            }
+            return taken
+        }
+        #expect(taken.count == 20 && taken["1"]?.fields?.count ?? 0 > 800_000)
+        #expect(taken["2"]?.isTooLarge == true && taken["2"]?.fields == nil && taken["2"]?.isElsewhere == false)
+        #expect(taken["3"]?.isTooLarge == false && taken["3"]?.fields == nil && taken["3"]?.isElsewhere == true)
+        #expect(taken.values.filter { $0.fields != nil }.count == 18)
+    }
+
+    @Test("Only so many bytes of rows are read at once")
+    func parts() throws {
+        let keys = (0..<6).map { [UInt8($0)] }
+        var sizes = RowSizes()
+        #expect(sizes.parts(of: keys, limit: 10).map(\.count) == [6])
+        for (key, size) in zip(keys, [3, 7, 1, 50, 0, 4]) { sizes.add(size, of: key) }
+        #expect(sizes.parts(of: keys, limit: 10).map(\.count) == [2, 1, 1, 2])
+        #expect(sizes.parts(of: [], limit: 10).map(\.count) == [0])
     }
 
     @Test("The list says why a table is not read", .timeLimit(.minutes(1)))

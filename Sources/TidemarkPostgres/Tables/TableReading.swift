@@ -2,13 +2,13 @@ import TidemarkServer
 import TidemarkWire
 
 extension AttachedTable {
-    /// Rows by their keys: the key, the scope's name, and the fields.
-    private var reading: Statement {
-        let fields = columns.map { column in ", " + column.form.reading("t." + column.sql) }.joined()
-        return Statement(
+    /// Rows by their keys: the key, the scope's name, and more. What is too long for a name is cut: it is none.
+    private func reading(_ more: String) -> Statement {
+        Statement(
             "",
             """
-            SELECT t.\(key.sql)::text, \(scopeName(of: "t"))\(fields) FROM \(sql) AS t
+            SELECT t.\(key.sql)::text, left(\(scopeName(of: "t")), 200)\(more.isEmpty ? "" : ", ")\(more)
+            FROM \(sql) AS t
             WHERE t.\(key.sql) = ANY (ARRAY(
                 SELECT e.value::\(key.castType) FROM pg_catalog.json_array_elements_text($1::text::json) AS e(value)))
             """)
@@ -30,10 +30,17 @@ extension AttachedTable {
     static let allRows = Statement("all rows", "SET LOCAL row_security TO off")
     private static let rowsAsBefore = Statement("rows as before", "SET LOCAL row_security TO DEFAULT")
 
-    /// Rows by their keys, or why the table cannot be read.
+    /// Rows by their keys: the key, the scope's name, and the fields; or why the table cannot be read.
     func rows(_ keys: [[UInt8]], _ session: Session) throws -> Result<QueryResult, PostgresError> {
+        let fields = columns.map { column in column.form.reading("t." + column.sql) }
+        return try ask(fields.joined(separator: ", "), keys, session)
+    }
+
+    func ask(
+        _ more: String, _ keys: [[UInt8]], _ session: Session
+    ) throws -> Result<QueryResult, PostgresError> {
         let requests = [
-            Request(Self.allRows), Request(reading, Self.list(of: keys)), Request(Self.rowsAsBefore), isInPlace,
+            Request(Self.allRows), Request(reading(more), Self.list(of: keys)), Request(Self.rowsAsBefore), isInPlace,
         ]
         return try session.trial(requests).flatMap { answers in
             answers.count == requests.count && answers[3].flag(0, 0) ? .success(answers[1]) : .failure(Self.notInPlace)

@@ -28,12 +28,21 @@ extension PostgresScopeWriter: TableScopeWriter {
         let key: [UInt8]
     }
 
-    /// Rows that are read at once.
+    private static let sizesOf = Statement(
+        "sizes of",
+        """
+        SELECT record, (coalesce(octet_length(payload), 0)::bigint + coalesce(octet_length(originals), 0))::bigint
+        FROM change WHERE scope = $1 AND entity = $2 AND superseded_by IS NULL AND record = ANY (ARRAY(
+            SELECT convert_to(e.value, 'UTF8') FROM json_array_elements_text($3::text::json) AS e(value)))
+        """)
+
+    /// Rows that are looked at together, and how many bytes of them are read at once.
     private static let portion = 200
+    private static let portionBytes = 4 << 20
 
     func hasTable(of entity: String) -> Bool { tables[entity] != nil }
 
-    func takeCaptured(limit: Int, _ take: (CapturedRecord) throws -> Void) throws -> Int {
+    func takeCaptured(limit: Int, recordBytes: Int, _ take: (CapturedRecord) throws -> Void) throws -> Int {
         guard !tables.isEmpty else { return 0 }
         isTakingCaptured = true
         defer { isTakingCaptured = false }
@@ -51,7 +60,7 @@ extension PostgresScopeWriter: TableScopeWriter {
                 notes.append(note)
                 if answer.flag(row, 3) { new.insert(note) }
             }
-            let failed = try look(at: notes, new, take)
+            let failed = try look(at: notes, new, recordBytes: recordBytes, take)
             for (row, note) in notes.enumerated() where !failed.contains(note.table) {
                 done.append(try answer.integer(row, 0))
             }
@@ -66,7 +75,7 @@ extension PostgresScopeWriter: TableScopeWriter {
     /// Looks at each record once, those that were noted one behind the other in that order. Answers the tables that
     /// could not be read.
     private func look(
-        at notes: [Note], _ new: Set<Note>, _ take: (CapturedRecord) throws -> Void
+        at notes: [Note], _ new: Set<Note>, recordBytes: Int, _ take: (CapturedRecord) throws -> Void
     ) throws -> Set<Int64> {
         var seen: Set<Note> = []
         var failed: Set<Int64> = []
@@ -75,7 +84,7 @@ extension PostgresScopeWriter: TableScopeWriter {
             let some = rest.prefix(Self.portion).prefix { $0.table == first.table }
             rest = rest.dropFirst(some.count)
             guard !failed.contains(first.table), let table = tables[first.table] else { continue }
-            let isRead = try self.take(some.map(\.key), of: table) { record in
+            let isRead = try self.take(some.map(\.key), of: table, recordBytes: recordBytes) { record in
                 var record = record
                 record.isNew = new.contains(Note(table: table.id, key: Array(record.key.utf8)))
                 try take(record)
@@ -86,25 +95,47 @@ extension PostgresScopeWriter: TableScopeWriter {
     }
 
     private func take(
-        _ keys: [[UInt8]], of table: AttachedTable, _ take: (CapturedRecord) throws -> Void
+        _ keys: [[UInt8]], of table: AttachedTable, recordBytes: Int, _ take: (CapturedRecord) throws -> Void
     ) throws -> Bool {
         // The log may have records from before that no row can be: their ids are nothing that the key's type can read.
         let possible = keys.filter { table.key.isCanonical(String(decoding: $0, as: UTF8.self)) }
-        guard case .success(let answer) = try table.rows(possible, session) else { return false }
-        try expect(
-            table.entity, keys, try session.ask(Self.newestOf, name, .text(table.entity), AttachedTable.list(of: keys)))
+        var sizes = RowSizes()
+        if table.hasLongValues {
+            guard case .success(let answer) = try table.sizes(possible, session) else { return false }
+            sizes = try RowSizes(answer, in: scope, limit: recordBytes)
+            let list = AttachedTable.list(of: keys)
+            try sizes.add(logged: session.ask(Self.sizesOf, name, .text(table.entity), list))
+        }
+        let readable = Set(possible.filter { sizes.tooLarge[$0] == nil })
+        for part in sizes.parts(of: keys, limit: Self.portionBytes) {
+            guard case .success(let answer) = try table.rows(part.filter(readable.contains), session) else {
+                return false
+            }
+            try self.take(part, answer, of: table, sizes, take)
+        }
+        return true
+    }
+
+    private func take(
+        _ keys: ArraySlice<[UInt8]>, _ answer: QueryResult, of table: AttachedTable, _ sizes: RowSizes,
+        _ take: (CapturedRecord) throws -> Void
+    ) throws {
+        let list = AttachedTable.list(of: Array(keys))
+        try expect(table.entity, Array(keys), try session.ask(Self.newestOf, name, .text(table.entity), list))
         defer { forgetExpected() }
         var rows: [[UInt8]: Int] = [:]
         for row in 0..<answer.count { rows[Array(answer.bytes(row, 0))] = row }
         for key in keys {
             let row = rows[key]
-            let isHere = row.map { !answer.isNull($0, 1) && answer.bytes($0, 1).elementsEqual(scope.name.utf8) }
+            let isHere =
+                row.map { !answer.isNull($0, 1) && answer.bytes($0, 1).elementsEqual(scope.name.utf8) }
+                ?? sizes.tooLarge[key]
             let fields = isHere == true ? try row.map { try table.fields(answer, $0) } : nil
-            try take(
-                CapturedRecord(
-                    entity: table.entity, key: String(decoding: key, as: UTF8.self), fields: fields,
-                    isElsewhere: isHere == false))
+            var record = CapturedRecord(
+                entity: table.entity, key: String(decoding: key, as: UTF8.self), fields: fields,
+                isElsewhere: isHere == false)
+            record.isTooLarge = isHere == true && fields == nil
+            try take(record)
         }
-        return true
     }
 }

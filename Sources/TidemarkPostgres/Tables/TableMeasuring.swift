@@ -1,0 +1,67 @@
+import TidemarkServer
+
+/// How many bytes rows hold, which is asked before they are read: other programs may have put anything into them.
+struct RowSizes {
+    private var sizes: [[UInt8]: Int] = [:]
+    /// Rows that are larger than a record may be, and whether they are in the scope.
+    private(set) var tooLarge: [[UInt8]: Bool] = [:]
+
+    init() {}
+
+    /// - Parameter answer: keys, scopes' names and sizes.
+    init(_ answer: QueryResult, in scope: Scope, limit: Int) throws {
+        for row in 0..<answer.count {
+            let (key, size) = (Array(answer.bytes(row, 0)), Int(clamping: try answer.integer(row, 2)))
+            if size <= limit {
+                sizes[key] = size
+            } else {
+                tooLarge[key] = !answer.isNull(row, 1) && answer.bytes(row, 1).elementsEqual(scope.name.utf8)
+            }
+        }
+    }
+
+    /// What the log has of them is read, too.
+    mutating func add(logged answer: QueryResult) throws {
+        for row in 0..<answer.count {
+            add(Int(clamping: try answer.integer(row, 1)), of: Array(answer.bytes(row, 0)))
+        }
+    }
+
+    mutating func add(_ size: Int, of key: [UInt8]) {
+        let (sum, isTooMuch) = (sizes[key] ?? 0).addingReportingOverflow(size)
+        sizes[key] = isTooMuch ? .max : sum
+    }
+
+    /// Keys in parts of which each holds up to so many bytes, or is of one row.
+    func parts(of keys: [[UInt8]], limit: Int) -> [ArraySlice<[UInt8]>] {
+        var parts: [ArraySlice<[UInt8]>] = []
+        var (start, bytes) = (keys.startIndex, 0)
+        for (index, key) in keys.enumerated() {
+            let size = sizes[key] ?? 0
+            if bytes > 0, size > limit - bytes {
+                parts.append(keys[start..<index])
+                (start, bytes) = (index, 0)
+            }
+            bytes += size
+        }
+        parts.append(keys[start...])
+        return parts
+    }
+}
+
+extension AttachedTable {
+    /// Whether rows have values of any length.
+    var hasLongValues: Bool { columns.contains(where: \.isLong) }
+
+    /// Rows by their keys: the key, the scope's name, and how many bytes it would take to read them, at the least.
+    func sizes(_ keys: [[UInt8]], _ session: Session) throws -> Result<QueryResult, PostgresError> {
+        let sizes = columns.filter(\.isLong).map { column in
+            "coalesce(octet_length(\(column.form.reading("t." + column.sql))), 0)::bigint"
+        }
+        return try ask("(\(sizes.joined(separator: " + ")))::bigint", keys, session)
+    }
+}
+
+extension AttachedColumn {
+    fileprivate var isLong: Bool { form == .blob || ["text", "json", "jsonb", "numeric"].contains(type) }
+}
