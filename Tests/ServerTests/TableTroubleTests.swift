@@ -80,6 +80,52 @@ struct TableTroubleTests {
         #expect(try await bench.sql("SELECT title FROM ~.todo WHERE id = 1") == "edited")
     }
 
+    @Test("An edit that waits for a program's row does not hold up other scopes", .timeLimit(.minutes(1)))
+    func otherScopes() async throws {
+        let bench = try await TableBench()
+        try await bench.sql(
+            """
+            CREATE TABLE ~.todo (id int PRIMARY KEY, list_id int, title text);
+            INSERT INTO ~.todo SELECT g, g, 'old' FROM generate_series(1, 6) g
+            """)
+        try await bench.attach("todo", .column("list_id", prefix: "list:"))
+        let node = try await offPool {
+            try bench.postgres.node { ($0.writers, $0.lockTimeout) = (1, .seconds(12)) }
+        }
+        defer { node.close() }
+        let server = SyncServer(store: node)
+        let count = Guarded(0)
+        let program = try await begin("SELECT * FROM ~.todo WHERE id = 1 FOR UPDATE", on: bench)
+        // The only connection is busy until all edits are there, which then share a transaction.
+        let busy = Task {
+            try await node.write("busy") { _ in
+                let deadline = ContinuousClock.now + .seconds(10)
+                while count.withLock({ $0 < 6 }), ContinuousClock.now < deadline { Thread.sleep(forTimeInterval: 0.01) }
+                Thread.sleep(forTimeInterval: 0.2)
+            }
+        }
+        let edits = (1...6).map { list in
+            Task {
+                let edit = upsert(1, "\(list)", #"{"title":"edited"}"#, base: 1)
+                let body =
+                    #"{"scope":"list:\#(list)","clientId":"device-aaa\#(list)","acked":{},"operations":[\#(edit)]}"#
+                return try Answer(
+                    try await server.exchange(Array(body.utf8), mode: .pushAndPull) { _ in
+                        count.withLock { $0 += 1 }
+                        return .readWrite(as: "ada")
+                    }
+                ).statuses
+            }
+        }
+        let start = ContinuousClock.now
+        for edit in edits.dropFirst() { #expect(try await edit.value == ["applied"]) }
+        #expect(ContinuousClock.now - start < .seconds(10))
+        try await finish(program, on: bench)
+        #expect(try await edits[0].value == ["applied"])
+        try await busy.value
+        #expect(try await bench.sql("SELECT count(*) FROM ~.todo WHERE title = 'edited'") == "6")
+    }
+
     @Test("What went past the triggers is noticed by an edit, and looked at again", .timeLimit(.minutes(1)))
     func bypassed() async throws {
         let bench = try await TableBench()

@@ -25,16 +25,44 @@ struct CommitBatch: Sendable {
 
     /// Commits all of them together, or, where that fails, each by itself: so that none is refused for another's sake.
     func commit(on line: Line) {
+        var isHeldUp = false
         do {
             if jobs.count > 1 {
-                give(try line.finish(transact(jobs, try line.session())))
+                let isShared = Set(jobs.map(\.scope)).count > 1
+                give(try line.finish(transact(jobs, try line.session(), isBrief: isShared)))
                 return
             }
         } catch let error as StoreUnavailable {
             // Nobody is there, or nobody knows whether it is done: in no case may it be done again.
             for job in jobs { job.fail(error) }
             return
-        } catch { line.check() }
+        } catch {
+            line.check()
+            isHeldUp = (error as? PostgresError)?.code == .locked
+        }
+        commitEach(isHeldUp ? commitBriefly(on: line) : jobs, on: line)
+    }
+
+    /// Commits what need not wait for somebody's lock, and answers what has to, or has failed in another way.
+    private func commitBriefly(on line: Line) -> [CommitJob] {
+        var late: Set<Scope> = []
+        return jobs.filter { job in
+            guard !late.contains(job.scope) else { return true }
+            do {
+                give(try line.finish(transact([job], try line.session(), isBrief: true)))
+                return false
+            } catch let error as StoreUnavailable {
+                job.fail(error)
+                return false
+            } catch {
+                line.check()
+                late.insert(job.scope)
+                return true
+            }
+        }
+    }
+
+    private func commitEach(_ jobs: [CommitJob], on line: Line) {
         // What holds up one job of a scope holds up the others too: they need not wait for it one after the other.
         var unavailable: [Scope: StoreUnavailable] = [:]
         for job in jobs {
@@ -61,13 +89,22 @@ struct CommitBatch: Sendable {
         hints.changed(done.changed)
     }
 
-    private func transact(_ jobs: [CommitJob], _ session: Session) -> WriteOutcome<Done> {
+    /// How long a write waits for a program's lock on a row or table of its own while other scopes wait with it.
+    private static let brief = Statement("brief", "SET LOCAL lock_timeout TO '200ms'")
+
+    private func transact(
+        _ jobs: [CommitJob], _ session: Session, isBrief: Bool = false
+    ) -> WriteOutcome<Done> {
         // One order for all nodes, so that two never wait for each other.
         let scopes = Set(jobs.map(\.scope)).sorted()
         let locks = scopes.flatMap(ScopeRow.lock)
-        return session.write(asking: [AttachedTables.all] + locks) { mark, answers in
-            let tables = try AttachedTables(answers.first)
-            let rows = try ScopeRow.locked(scopes, answers.dropFirst(), session)
+        // By itself it does not wait long for its scope either.
+        let first = isBrief && jobs.count == 1 ? [Request(Self.brief)] : []
+        return session.write(asking: first + [AttachedTables.all] + locks) { mark, asked in
+            let found = asked.dropFirst(first.count)
+            let tables = try AttachedTables(found.first)
+            if isBrief, first.isEmpty, !tables.isEmpty { try session.tell(Self.brief) }
+            let rows = try ScopeRow.locked(scopes, found.dropFirst(), session)
             let incarnation = incarnations.id(in: mark.run)
             var writers: [Scope: PostgresScopeWriter] = [:]
             for (scope, row) in zip(scopes, rows) {
