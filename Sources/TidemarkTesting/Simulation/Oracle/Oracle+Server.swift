@@ -100,11 +100,19 @@ extension Oracle {
         check {
             for scope in world.app.scopes {
                 guard let history = scopes[scope]?.current else { continue }
+                var kept: Set<Version> = []
                 for entry in world.server.store.log(of: scope) {
+                    kept.insert(entry.version)
                     let row = entry.version <= history.head ? history[entry.version] : nil
                     guard row?.key.record == entry.record, row?.kind == entry.kind, row?.payload == entry.payload else {
                         throw Violation("I1", "log of \(scope): version \(entry.version) is not what was committed")
                     }
+                }
+                let gone = history.versions.filter { _, versions in
+                    versions.last.map { history[$0].cells != nil && !kept.contains($0) } ?? false
+                }
+                if let key = gone.keys.min() {
+                    throw Violation("I1", "log of \(scope): \(key) is gone, and nobody deleted it")
                 }
             }
         }
