@@ -25,6 +25,8 @@ package enum Mutant: String, CaseIterable, Sendable {
     case uniqueValueByArrival
     /// A deleted parent's children keep their references, whatever the schema says (I4).
     case danglingReferencesLeft
+    /// A parent that only gives way to another row counts as deleted: its children are deleted for everybody (I1).
+    case absentParentSettled
     /// A tombstone takes the record's row away, also where another scope holds it (T26, I4).
     case deleteReachesOtherScope
     /// Ids that the server has assigned are put in place after what refers to them (T29).

@@ -71,10 +71,11 @@ enum Planted {
     }
 
     /// An answer that takes all that was sent.
-    static func applied(_ keys: [OperationKey]) throws -> Answer {
+    static func applied(_ keys: Set<OperationKey>) throws -> Answer {
         var writer = JSONWriter(capacity: 256)
         writer.raw("{\"results\":[")
-        for (index, key) in keys.enumerated() {
+        // In the same order in every process.
+        for (index, key) in keys.sorted(by: { ($0.lane, $0.number) < ($1.lane, $1.number) }).enumerated() {
             writer.raw(index == 0 ? "{\"lane\":" : ",{\"lane\":")
             writer.string(key.lane)
             writer.member("number", key.number)

@@ -33,6 +33,38 @@ extension Oracle {
         }
     }
 
+    /// The log has a tombstone: an act took the record away, or moved it to another scope, once for each.
+    func checkAsked(_ key: OracleKey, in scope: Scope, at version: Version) throws {
+        guard let table = tables[key.entity] else { return }
+        let cell = OracleCell.delete(key)
+        entered[cell, default: 0] += 1
+        let copies = scopes[scope]?.newest == 0 ? 0 : copied[cell, default: 0]
+        guard entered[cell, default: 0] > allowed[cell, default: 0] + copies, !hasLostNames,
+            // Which of its rows stands, its own scopes decide.
+            !devices.contains(where: { $0.scattered.contains(key) }), !isCascaded(key, table)
+        else { return }
+        throw Violation(
+            "I1",
+            """
+            log of \(scope), version \(version): \(key) is deleted for the \(entered[cell, default: 0]). time, and \
+            acts did so \(allowed[cell, default: 0]) times
+            """)
+    }
+
+    /// Whether the schema deletes a record with another one, which was deleted or never came to be. Each device that
+    /// has the record does so, and edits of the reference meet: any that was ever written counts.
+    private func isCascaded(_ key: OracleKey, _ table: OracleTable) -> Bool {
+        let parents = table.parents.filter(\.isCascade)
+        guard !parents.isEmpty else { return false }
+        return allowed.keys.contains { cell in
+            guard cell.key == key, let value = cell.value, value != .null,
+                let parent = parents.first(where: { table.data[$0.index] == cell.column })
+            else { return false }
+            let place = OracleKey(entity: parent.table, record: value.bare)
+            return verdicts.refused.contains(place) || scopes.values.contains { $0.hasTombstone(of: place) }
+        }
+    }
+
     private func isDeleteListed(_ key: OracleKey, _ device: SimulatedDevice) throws -> Bool {
         try device.file.queue.unsafeRead { db in
             try Bool.fetchOne(

@@ -45,6 +45,7 @@ extension Oracle {
         if let former, entry.kind != .idmap, former == row.cells, !world.hasLostDevices, scopes[scope]?.newest == 0 {
             throw Violation("I8", "log of \(scope), version \(entry.version): nothing changes in \(key)")
         }
+        if entry.kind == .delete { try checkAsked(key, in: scope, at: entry.version) }
         guard let table = tables[entry.entity], let cells = row.cells, world.app.rules.isEmpty, !hasLostNames
         else { return }
         for (index, column) in table.data.enumerated() {
@@ -86,6 +87,7 @@ extension Oracle {
             var former: [OracleKey: [Value?]] = [:]
             for row in scope.current.rows {
                 defer { former[row.key] = row.cells }
+                if row.kind == .delete { entered[.delete(row.key), default: 0] += 1 }
                 guard let cells = row.cells, let table = tables[row.key.entity] else { continue }
                 for (index, column) in table.data.enumerated()
                 where cells[index] != former[row.key].flatMap({ $0[index] }) {

@@ -23,6 +23,10 @@ extension Oracle {
             world.note("act \(world.serial) on \(device): \(key) is \(text(sight.rows[key]))")
             let isAside = former.parked.contains(key) || sight.parked.contains(key)
             if isAside { devices[device].unfounded.insert(key) }
+            if sight.rows[key] == nil {
+                allowed[.delete(key), default: 0] += 1
+                devices[device].written.insert(.delete(key))
+            }
             if isAside, sight.rows[key] == nil {
                 // What is deleted is what was made here; the row aside is another, and stands again.
                 devices[device].writes[key] = nil
@@ -40,6 +44,7 @@ extension Oracle {
             devices[device].writes[key]?[""] = nil
             // In another scope the row is a new one, with all that is in it.
             let isMoved = former.rows[key].map { table.scopes(of: $0) != table.scopes(of: cells) } ?? false
+            if isMoved { allowed[.delete(key), default: 0] += 1 }
             for (index, column) in table.data.enumerated() where !table.authoritative.contains(column) {
                 let isWritten = cells[index] != former.rows[key]?[index]
                 guard isWritten || isMoved else { continue }
@@ -161,8 +166,9 @@ extension Oracle {
         let cursor = try Row.fetchCursor(statement, arguments: [devices[device].lastRefusal])
         while let row = try cursor.next() {
             devices[device].lastRefusal = row[0]
+            let key = names[OracleKey(entity: row[1], record: row[2])]
+            verdicts.refused.insert(key)
             guard world.app.rules.isEmpty else { continue }
-            let key = OracleKey(entity: row[1], record: row[2])
             let members: Data = row[4]
             guard !isExplained(row[3], key, members) else { continue }
             throw Violation(

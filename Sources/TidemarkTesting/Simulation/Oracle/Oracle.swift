@@ -148,7 +148,6 @@ final class Oracle {
         for (key, writes) in known.writes {
             for (column, write) in writes {
                 devices[device].writes[key]?[column]?.isCopied = true
-                guard write.value != nil else { continue }
                 allowed[OracleCell(key: key, column: column, value: write.value), default: 0] += 1
             }
         }
@@ -168,4 +167,7 @@ struct OracleCell: Hashable {
     var key: OracleKey
     var column: String
     var value: Value?
+
+    /// That the record is no more.
+    static func delete(_ key: OracleKey) -> OracleCell { OracleCell(key: key, column: "", value: nil) }
 }

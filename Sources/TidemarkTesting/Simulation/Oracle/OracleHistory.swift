@@ -89,6 +89,11 @@ struct OracleScope {
         histories.append(current.prefix(through: version))
     }
 
+    /// Whether the record was ever deleted, in any history.
+    func hasTombstone(of key: OracleKey) -> Bool {
+        histories.contains { history in history.versions[key]?.contains { history[$0].kind == .delete } ?? false }
+    }
+
     /// Whether an opening wrote in no other history than the present one.
     func isOfPresent(_ opening: Int64) -> Bool {
         newest == 0 || openings.contains(opening) && !former.contains(opening)

@@ -13,6 +13,8 @@ struct OracleVerdicts {
     var authors: [Scope: [Version: Author]] = [:]
     /// Per device, records of which it was told that its edit met somebody else's.
     var told: [Int: Set<OracleKey>] = [:]
+    /// Records of which an edit was refused: what refers to one that never came to be goes with it.
+    var refused: Set<OracleKey> = []
     /// When an act was done.
     var times: [Int: Int64] = [:]
 }
