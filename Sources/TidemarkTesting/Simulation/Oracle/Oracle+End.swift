@@ -83,22 +83,6 @@ extension Oracle {
         }
     }
 
-    /// What a restored server had lost is brought back by the devices: of a record whose state was lost there is news.
-    private func checkBroughtBack(_ scope: Scope) throws {
-        guard let histories = scopes[scope], histories.newest > 0, !world.hasLostDevices else { return }
-        let (last, current) = (histories.histories[histories.newest - 1], histories.current)
-        let fork = histories.forks[histories.newest - 1]
-        for key in last.versions.keys.sorted() {
-            // Devices keep what they have finished for a week.
-            guard let version = last.versions[key]?.last, world.time - last[version].time < World.week,
-                last.newest(key) != last.prefix(through: fork).newest(key),
-                current.row(key, above: fork, where: { _ in true }) == nil
-            else { continue }
-            throw Violation(
-                "I11", "\(key) was \(text(last.newest(key))) before the restore, and nobody brought it back")
-        }
-    }
-
     /// What the engine says of itself once it is in sync.
     func checkStatus(_ status: SyncStatus?, of device: Int) {
         check {

@@ -95,8 +95,7 @@ extension Oracle {
         }
     }
 
-    private func lastChange(of index: Int, _ key: OracleKey, _ history: OracleHistory, through end: Version) -> Version
-    {
+    func lastChange(of index: Int, _ key: OracleKey, _ history: OracleHistory, through end: Version) -> Version {
         var (last, former): (Version, [Value?]?) = (0, nil)
         for version in history.versions[key] ?? [] where version <= end {
             let cells = history[version].cells

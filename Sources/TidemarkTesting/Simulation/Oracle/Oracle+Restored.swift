@@ -1,0 +1,55 @@
+import TidemarkServer
+import TidemarkWire
+
+// A server that is put back to an earlier state is given again what it had (I11).
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+extension Oracle {
+    /// At the end: what each history had lost is brought back by the devices.
+    func checkBroughtBack(_ scope: Scope) throws {
+        guard let histories = scopes[scope], histories.newest > 0, !world.hasLostDevices else { return }
+        for index in 0..<histories.newest {
+            let (lost, fork) = (histories.histories[index], histories.forks[index])
+            let shared = lost.prefix(through: fork)
+            // It may have been brought back before the next loss, of which it is no part then.
+            let begin = histories.forks[index...].min() ?? fork
+            for key in lost.versions.keys.sorted() {
+                // Devices keep what they have finished for a week.
+                guard let version = lost.versions[key]?.last, version > fork, isRecent(version, lost),
+                    lost.newest(key) != shared.newest(key)
+                else { continue }
+                guard histories.current.row(key, above: begin, where: { _ in true }) != nil else {
+                    throw Violation(
+                        "I11", "\(key) was \(text(lost.newest(key))) before the restore, and nobody brought it back")
+                }
+                try checkCells(key, lost, shared.newest(key), histories.current, above: begin)
+            }
+        }
+    }
+
+    private func isRecent(_ version: Version, _ history: OracleHistory) -> Bool {
+        world.time - history[version].time < World.week
+    }
+
+    /// Each cell that was lost came again, or an edit that was made elsewhere came in its place.
+    private func checkCells(
+        _ key: OracleKey, _ lost: OracleHistory, _ before: [Value?]?, _ current: OracleHistory, above begin: Version
+    ) throws {
+        guard let table = tables[key.entity], !hasLostNames else { return }
+        guard let after = lost.newest(key) else {
+            guard current.row(key, above: begin, where: { $0 == nil }) == nil else { return }
+            throw Violation("I11", "\(key) was deleted before the restore, and nobody deleted it again")
+        }
+        for (index, column) in table.data.enumerated() where before.map({ $0[index] != after[index] }) ?? true {
+            guard isRecent(lastChange(of: index, key, lost, through: lost.head), lost) else { continue }
+            let came = current.row(key, above: begin) { cells in
+                guard let cell = cells?[index] else { return true }
+                return cell == after[index]
+                    || cell != before?[index] && allowed[OracleCell(key: key, column: column, value: cell)] != nil
+            }
+            guard came == nil else { continue }
+            throw Violation(
+                "I11",
+                "\(key).\(column) was \(after[index]?.bare ?? "") before the restore, and nobody brought it back")
+        }
+    }
+}
