@@ -145,9 +145,13 @@ final class Oracle {
         devices[device] = known
         changeCounts[device] = -1
         touched.insert(device)
+        let sealed = SealedEdit.all(in: world.devices[device], names)
         for (key, writes) in known.writes {
             for (column, write) in writes {
-                devices[device].writes[key]?[column]?.isCopied = true
+                // Of what was not sealed yet, nobody but this file will ever hear.
+                if sealed[key]?.contains(where: { $0.touches(column) }) ?? false {
+                    devices[device].writes[key]?[column]?.isCopied = true
+                }
                 allowed[OracleCell(key: key, column: column, value: write.value), default: 0] += 1
             }
         }

@@ -12,8 +12,8 @@ struct OracleDevice {
         var value: Value?
         /// The row as the act left it, or, where it deleted it, as it was.
         var row: [Value]
-        /// Whether it came here with another device's file, or an older one: what became of it may have been told
-        /// there.
+        /// Whether it came here, sealed, with another device's file, or an older one: what became of it may have been
+        /// told there.
         var isCopied = false
         /// Each scope's head when it was written.
         var after: [Scope: Version]
@@ -154,5 +154,30 @@ struct OracleListing {
                 column.isEmpty ? "" : "\"field\":\"\(column)\"", inJSON,
             ])
         (isListed, isKept, isOpen) = (row?[0] ?? false, row?[1] ?? false, row?[2] ?? false)
+    }
+}
+
+/// An operation that a file holds under the key by which the server knows it: what became of it may have been told to
+/// another copy of the file.
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+struct SealedEdit {
+    private var isDelete: Bool
+    private var members: String
+
+    func touches(_ column: String) -> Bool { column.isEmpty ? isDelete : members.contains("\"\(column)\"") }
+
+    static func all(in device: SimulatedDevice, _ names: OracleNames) -> [OracleKey: [SealedEdit]] {
+        var edits: [OracleKey: [SealedEdit]] = [:]
+        try? device.file.queue.unsafeRead { db in
+            let sql = """
+                SELECT entity, record, kind = 'delete', CAST(coalesce(content, members) AS TEXT) FROM tidemark_operation
+                WHERE lane IS NOT NULL
+                """
+            try OracleDevice.Sight.each(db, sql) { row in
+                let edit = SealedEdit(isDelete: row[2], members: row[3])
+                edits[names[OracleKey(entity: row[0], record: row[1])], default: []].append(edit)
+            }
+        }
+        return edits
     }
 }
