@@ -32,6 +32,7 @@ extension Oracle {
                 UNION SELECT entity, record FROM tidemark_held
                 """)
             for table in inOrder { try checkTable(table, sight, device, except: local.union(sight.parked)) }
+            for key in sight.parked.subtracting(local).sorted() { try checkParked(key, sight, device, db) }
             if let key = sight.shadows.keys.filter({ !local.contains($0) }).min() {
                 throw Violation("I4", "device \(device): \(key) is still held to be edited")
             }

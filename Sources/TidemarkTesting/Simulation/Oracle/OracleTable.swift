@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Tidemark
 import TidemarkServer
@@ -35,6 +36,8 @@ struct OracleTable {
     let parents: [OracleParent]
     let rowsSQL: String
     let shadowsSQL: String
+    /// Makes a row of a record's id and its data.
+    let insertSQL: String
     private let keyCount: Int
     private let hasPlainKey: Bool
 
@@ -73,6 +76,11 @@ struct OracleTable {
         }
         let list = (keyNames + data).map { "\"\($0)\"" }.joined(separator: ", ")
         rowsSQL = "SELECT \(list) FROM \"\(name)\""
+        // A conflict clause of the app's schema would let the row in at another one's cost.
+        let isPlain = hasPlainKey
+        let places = keyNames.indices.map { isPlain ? "?1" : "json_extract(?1, '$[\($0)]')" }
+        let values = data.indices.map { "?\($0 + 2)" }
+        insertSQL = "INSERT OR ABORT INTO \"\(name)\" (\(list)) VALUES (\((places + values).joined(separator: ", ")))"
         shadowsSQL = "SELECT \(list), tidemark_state FROM \"tidemark_shadow_\(name)\""
     }
 
@@ -130,6 +138,16 @@ extension Value {
         case .double(let real): self = .real(real)
         case .string(let text): self = .text(text)
         case .blob(let data): self = .blob(Array(data))
+        }
+    }
+
+    var databaseValue: DatabaseValue {
+        switch self {
+        case .null: .null
+        case .integer(let integer): integer.databaseValue
+        case .real(let real): real.databaseValue
+        case .text(let text): text.databaseValue
+        case .blob(let bytes): Data(bytes).databaseValue
         }
     }
 
