@@ -53,6 +53,23 @@ extension Oracle {
             throw Violation("I6", "an edit of device \(verdict.device) makes the deleted \(verdict.key) anew")
         }
         try checkFields(verdict, table, cells, history, end)
+        if isWritten { try checkOthers(verdict, table, cells, history) }
+    }
+
+    /// An edit leaves alone what it does not name.
+    private func checkOthers(
+        _ verdict: OracleVerdict, _ table: OracleTable, _ former: [Value?], _ history: OracleHistory
+    ) throws {
+        guard let version = verdict.version, let cells = history[version].cells, verdict.base != nil else { return }
+        for (index, column) in table.data.enumerated()
+        where !verdict.names(column) && !table.authoritative.contains(column) && cells[index] != former[index] {
+            throw Violation(
+                "I1",
+                """
+                \(verdict.key).\(column) becomes \(cells[index]?.bare ?? "") at \(version), by an edit of device \
+                \(verdict.device) that does not name it; it was \(former[index]?.bare ?? "")
+                """)
+        }
     }
 
     private func noteAuthor(_ verdict: OracleVerdict) {

@@ -33,6 +33,7 @@ struct OracleVerdict {
     let isAgain: Bool
     let version: Version?
     let fields: [String: Any]
+    private let patched: Set<String>
     private let bases: [String: Any]
     let overwritten: [(field: String, theirs: Value?)]
     let lost: [(field: String, rule: String)]
@@ -49,6 +50,7 @@ struct OracleVerdict {
         isAgain = operation["original"] != nil
         version = (result["version"] as? Int).map(Version.init)
         fields = operation["fields"] as? [String: Any] ?? [:]
+        patched = Set((operation["patch"] as? [[String: Any]] ?? []).compactMap { $0["field"] as? String })
         bases = operation["bases"] as? [String: Any] ?? [:]
         overwritten = (result["overwrote"] as? [[String: Any]] ?? []).map {
             ($0["field"] as? String ?? "", $0["theirs"].flatMap(Value.init(json:)))
@@ -59,6 +61,9 @@ struct OracleVerdict {
     }
 
     func base(of field: String) -> Version { (bases[field] as? Int).map(Version.init) ?? base ?? -1 }
+
+    /// Whether the edit sets a field.
+    func names(_ field: String) -> Bool { fields[field] != nil || patched.contains(field) }
 
     var took: Bool { status == "applied" || status == "merged" }
 
