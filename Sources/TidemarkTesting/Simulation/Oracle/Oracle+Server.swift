@@ -46,7 +46,8 @@ extension Oracle {
             throw Violation("I8", "log of \(scope), version \(entry.version): nothing changes in \(key)")
         }
         if entry.kind == .delete { try checkAsked(key, in: scope, at: entry.version) }
-        guard let table = tables[entry.entity], let cells = row.cells, world.app.rules.isEmpty, !hasLostNames
+        guard let table = tables[entry.entity], let cells = row.cells, !ruled.contains(entry.entity),
+            !hasLostNames
         else { return }
         for (index, column) in table.data.enumerated() {
             guard let value = cells[index], value != .null, value != table.defaults[index],

@@ -10,8 +10,7 @@ import TidemarkWire
 extension Oracle {
     /// The server has answered a push to one scope.
     func checkVerdicts(_ message: Message, _ answer: [String: Any], _ scope: Scope) throws {
-        // What an operator's own rule decides, only that rule can say.
-        guard world.app.rules.isEmpty, scopes[scope]?.newest == 0, let results = answer["results"] as? [[String: Any]],
+        guard scopes[scope]?.newest == 0, let results = answer["results"] as? [[String: Any]],
             !results.isEmpty,
             let request = try? JSONSerialization.jsonObject(with: Data(message.request.body)) as? [String: Any]
         else { return }
@@ -26,7 +25,7 @@ extension Oracle {
             verdicts.append(verdict)
         }
         for verdict in verdicts where names[verdict.key] == verdict.key {
-            guard !verdict.isAgain else {
+            guard !verdict.isAgain, !ruled.contains(verdict.key.entity) else {
                 noteAuthor(verdict)
                 continue
             }

@@ -156,11 +156,12 @@ extension Oracle {
 
     // MARK: Refusals
 
-    /// A server without rules of its own refuses only edits of what others deleted.
+    /// Beside what its own rules say, a server refuses only edits of what others deleted, and what is in one group with
+    /// an edit that was not taken.
     func checkRefusals(_ device: Int, _ db: Database) throws {
         let statement = try db.cachedStatement(
             sql: """
-                SELECT id, entity, record, code, members FROM tidemark_operation
+                SELECT id, entity, record, code, members, in_group FROM tidemark_operation
                 WHERE status = 'rejected' AND id > ? ORDER BY id
                 """)
         let cursor = try Row.fetchCursor(statement, arguments: [devices[device].lastRefusal])
@@ -168,9 +169,10 @@ extension Oracle {
             devices[device].lastRefusal = row[0]
             let key = names[OracleKey(entity: row[1], record: row[2])]
             verdicts.refused.insert(key)
-            guard world.app.rules.isEmpty else { continue }
-            let members: Data = row[4]
-            guard !isExplained(row[3], key, members) else { continue }
+            let (code, members): (String, Data) = (row[3], row[4])
+            if ruled.contains(key.entity), RejectionCode.isOperators(code) { continue }
+            if code == RejectionCode.groupFailed, try hasCulprit(row[5], db) { continue }
+            guard !isExplained(code, key, members) else { continue }
             throw Violation(
                 "I10",
                 "device \(device): \(key) is refused (\(row[3] as String)): \(String(decoding: members, as: UTF8.self))"
@@ -178,10 +180,20 @@ extension Oracle {
         }
     }
 
+    /// Whether an operation of the group has a reason of its own, which is looked at like any other.
+    private func hasCulprit(_ group: String?, _ db: Database) throws -> Bool {
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT EXISTS (SELECT 1 FROM tidemark_operation WHERE in_group = ?1
+                    AND (status = 'conflict' OR status = 'rejected' AND code <> ?2))
+                """)
+        return try Bool.fetchOne(statement, arguments: [group, RejectionCode.groupFailed]) ?? false
+    }
+
     private func isExplained(_ code: String, _ key: OracleKey, _ members: Data) -> Bool {
         // What is brought back from a scope that was lost meanwhile is a new record to the server.
         if code == "id_not_assigned" { return hasLostNames }
-        guard code == "record_deleted" else { return code == "group_failed" }
+        guard code == "record_deleted" else { return false }
         let operation =
             try? JSONSerialization.jsonObject(with: Data("{".utf8) + members + Data("}".utf8)) as? [String: Any]
         guard let base = operation?["baseVersion"] as? Int else { return hasLostNames }

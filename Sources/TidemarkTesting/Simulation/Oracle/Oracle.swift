@@ -15,6 +15,8 @@ final class Oracle {
     unowned let world: World
     let tables: [String: OracleTable]
     let inOrder: [OracleTable]
+    /// Entities of which an operator's own rule decides: only that rule can say what becomes of an edit.
+    let ruled: Set<String>
     var scopes: [Scope: OracleScope] = [:]
     var devices: [OracleDevice]
     private var backups: [OracleDevice?]
@@ -41,6 +43,7 @@ final class Oracle {
     init(of world: World) {
         self.world = world
         inOrder = world.laboratory.oracleTables
+        ruled = Set(world.app.rules.map(\.entity))
         tables = Dictionary(uniqueKeysWithValues: inOrder.map { ($0.name, $0) })
         for scope in world.app.scopes { scopes[scope] = OracleScope() }
         devices = world.devices.map { _ in OracleDevice() }
