@@ -39,7 +39,7 @@ extension Oracle {
         let cell = OracleCell.delete(key)
         entered[cell, default: 0] += 1
         let copies = scopes[scope]?.newest == 0 ? 0 : copied[cell, default: 0]
-        guard entered[cell, default: 0] > allowed[cell, default: 0] + copies, !hasLostNames,
+        guard entered[cell, default: 0] > allowed[cell, default: 0] + copies, !isUnnamed(table),
             // Which of its rows stands, its own scopes decide.
             !devices.contains(where: { $0.scattered.contains(key) }), !isCascaded(key, table)
         else { return }

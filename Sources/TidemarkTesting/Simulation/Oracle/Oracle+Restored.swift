@@ -34,7 +34,7 @@ extension Oracle {
     private func checkCells(
         _ key: OracleKey, _ lost: OracleHistory, _ before: [Value?]?, _ current: OracleHistory, above begin: Version
     ) throws {
-        guard let table = tables[key.entity], !hasLostNames else { return }
+        guard let table = tables[key.entity], !isUnnamed(table) else { return }
         guard let after = lost.newest(key) else {
             guard current.row(key, above: begin, where: { $0 == nil }) == nil else { return }
             throw Violation("I11", "\(key) was deleted before the restore, and nobody deleted it again")

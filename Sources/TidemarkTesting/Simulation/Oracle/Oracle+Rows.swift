@@ -29,7 +29,6 @@ extension Oracle {
     }
 
     func checkRows(_ device: Int) throws {
-        guard !hasLostNames else { return }
         let sight = devices[device].sight
         devices[device].unfounded.formIntersection(Set(sight.shadows.keys).union(sight.parked))
         let passed = sight.parked.union(devices[device].unfounded).union(sight.wanted)
@@ -39,9 +38,9 @@ extension Oracle {
             if let bounds = devices[device].bounds[scope] { keys.formUnion(bounds.keys) }
             keys.formUnion(histories.current.versions.keys)
             for key in keys {
-                guard let table = tables[key.entity], table.scopes.contains(scope), !passed.contains(key) else {
-                    continue
-                }
+                guard let table = tables[key.entity], table.scopes.contains(scope), !passed.contains(key),
+                    !isUnnamed(table)
+                else { continue }
                 let base = sight.base(key)
                 guard table.scopes(of: base).contains(scope) else { continue }
                 try checkRow(device, key, base, scope, histories, standing)

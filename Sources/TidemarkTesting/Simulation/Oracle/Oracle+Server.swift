@@ -47,7 +47,7 @@ extension Oracle {
         }
         if entry.kind == .delete { try checkAsked(key, in: scope, at: entry.version) }
         guard let table = tables[entry.entity], let cells = row.cells, !ruled.contains(entry.entity),
-            !hasLostNames
+            !isUnnamed(table)
         else { return }
         for (index, column) in table.data.enumerated() {
             guard let value = cells[index], value != .null, value != table.defaults[index],

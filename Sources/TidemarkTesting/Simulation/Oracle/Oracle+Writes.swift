@@ -59,13 +59,9 @@ extension Oracle {
     }
 
     func checkWrites(_ device: Int, _ db: Database, since former: OracleDevice.Sight) throws {
-        guard !hasLostNames else {
-            devices[device].writes = [:]
-            return
-        }
         for (key, writes) in devices[device].writes {
             guard let table = tables[key.entity] else { continue }
-            guard !devices[device].scattered.contains(key) else {
+            guard !devices[device].scattered.contains(key), !isUnnamed(table) else {
                 devices[device].writes[key] = nil
                 continue
             }

@@ -30,6 +30,11 @@ struct OracleNames {
 
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension Oracle {
+    /// Whether ids that a restored server gave anew stand for records of a table, or in its references.
+    func isUnnamed(_ table: OracleTable) -> Bool {
+        hasLostNames && (table.hasServerIDs || table.parents.contains { tables[$0.table]?.hasServerIDs ?? false })
+    }
+
     /// The log has an id for what had a temporary one.
     func learn(_ payload: [UInt8]) throws {
         try names.learn(payload)
@@ -39,6 +44,7 @@ extension Oracle {
             allowed[renamed, default: 0] += count
         }
         for device in devices.indices { devices[device].rename(names) }
+        verdicts.refused = Set(verdicts.refused.map { names[$0] })
     }
 }
 
