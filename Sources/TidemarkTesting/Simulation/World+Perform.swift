@@ -28,12 +28,13 @@ extension World {
         case .setClock(let device, let offset):
             let device = devices[device % devices.count]
             // What it has finished is old at once, and is not kept any longer.
-            if offset - device.clockOffset >= Self.week { hasLostDevices = true }
+            if offset - device.clockOffset >= Self.week { lostDevices.insert(device.number) }
             device.clockOffset = offset
             wrongClocks.insert(device.number)
         case .grant(let user, let scope, let level):
-            if level == .none { hasLostDevices = true }
-            grants[Grant(user: user % plan.userCount, scope: app.scopes[scope % app.scopes.count])] = level
+            let user = user % plan.userCount
+            if level == .none { lostDevices.formUnion(devices.indices.filter { self.user(of: $0) == user }) }
+            grants[Grant(user: user, scope: app.scopes[scope % app.scopes.count])] = level
         case .server(let step): perform(step)
         }
         settle()
@@ -118,7 +119,7 @@ extension World {
         guard let backup = device.backup else { return }
         kill(device)
         try device.file.replace(with: backup)
-        hasLostDevices = true
+        lostDevices.insert(device.number)
         oracle?.restored(device.number)
         try start(device)
     }
@@ -127,7 +128,7 @@ extension World {
         guard device !== other else { return }
         kill(other)
         try other.file.replace(with: device.file.contents())
-        hasLostDevices = true
+        lostDevices.formUnion([device.number, other.number])
         oracle?.cloned(device.number, to: other.number)
         try start(other)
     }

@@ -30,8 +30,9 @@ final class World: @unchecked Sendable {
     var serial = 0
     /// Holds what happens against the guarantees.
     private(set) var oracle: Oracle?
-    /// Whether a device's file was put back or replaced, or gave a scope away, with what only it had.
-    var hasLostDevices = false
+    /// Devices whose files were put back or replaced, or gave a scope away, with what only they had. Who has the same
+    /// file as another one is among them: what the server told one of them, it does not tell the other one again.
+    var lostDevices: Set<Int> = []
     /// Devices whose clocks were ever set.
     var wrongClocks: Set<Int> = []
     var hasWrongServerClock = false

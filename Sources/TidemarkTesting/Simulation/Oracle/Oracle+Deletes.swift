@@ -23,8 +23,8 @@ struct OracleDeletes {
 extension Oracle {
     /// At the end. A delete that did not take effect is in a list of the device where it was made.
     func checkDeletes() throws {
-        guard !world.hasLostDevices, scopes.values.allSatisfy({ $0.newest == 0 }) else { return }
-        for key in deletes.final {
+        guard scopes.values.allSatisfy({ $0.newest == 0 }) else { return }
+        for key in deletes.final where !isLost(key) {
             guard let table = tables[key.entity], !table.isRevivedByEdits, table.place == nil, !table.hasServerIDs,
                 let row = table.scopes.lazy.compactMap({ self.scopes[$0]?.current.newest(key) }).first,
                 try !world.devices.contains(where: { try isDeleteListed(key, $0) })

@@ -6,13 +6,13 @@ import TidemarkWire
 extension Oracle {
     /// At the end: what each history had lost is brought back by the devices.
     func checkBroughtBack(_ scope: Scope) throws {
-        guard let histories = scopes[scope], histories.newest > 0, !world.hasLostDevices else { return }
+        guard let histories = scopes[scope], histories.newest > 0 else { return }
         for index in 0..<histories.newest {
             let (lost, fork) = (histories.histories[index], histories.forks[index])
             let shared = lost.prefix(through: fork)
             // It may have been brought back before the next loss, of which it is no part then.
             let begin = histories.forks[index...].min() ?? fork
-            for key in lost.versions.keys.sorted() {
+            for key in lost.versions.keys.sorted() where !isLost(key) {
                 // Devices keep what they have finished for a week.
                 guard let version = lost.versions[key]?.last, version > fork, isRecent(version, lost),
                     lost.newest(key) != shared.newest(key)

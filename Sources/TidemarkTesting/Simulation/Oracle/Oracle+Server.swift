@@ -42,7 +42,7 @@ extension Oracle {
         let live = scopes[scope]?.current.newestLive(key)
         scopes[scope]?.append(row)
         // What a lost history had may be there again already when it is brought back.
-        if let former, entry.kind != .idmap, former == row.cells, !world.hasLostDevices, scopes[scope]?.newest == 0 {
+        if let former, entry.kind != .idmap, former == row.cells, scopes[scope]?.newest == 0, !isLost(key) {
             throw Violation("I8", "log of \(scope), version \(entry.version): nothing changes in \(key)")
         }
         if entry.kind == .delete { try checkAsked(key, in: scope, at: entry.version) }

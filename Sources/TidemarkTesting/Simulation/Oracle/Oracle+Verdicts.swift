@@ -125,7 +125,8 @@ extension Oracle {
     private func checkTimes(
         _ verdict: OracleVerdict, _ column: String, _ mine: Value, _ author: OracleVerdicts.Author?, _ place: String
     ) throws {
-        guard !world.hasWrongServerClock, !world.wrongClocks.contains(verdict.device), !world.hasLostDevices,
+        guard !world.hasWrongServerClock, !world.wrongClocks.contains(verdict.device),
+            !isLost(verdict.key),
             let write = devices[verdict.device].writes[verdict.key]?[column], write.value == mine,
             let author, let time = verdicts.times[write.serial], author.time < time
         else { return }
@@ -155,7 +156,7 @@ extension Oracle {
 
     /// At the end: each device lists the records of which it was told that edits met.
     func checkTold(_ device: Int) throws {
-        guard !world.hasLostDevices, scopes.values.allSatisfy({ $0.newest == 0 }) else { return }
+        guard !world.lostDevices.contains(device), scopes.values.allSatisfy({ $0.newest == 0 }) else { return }
         try world.devices[device].file.queue.unsafeRead { db in
             for key in verdicts.told[device, default: []].sorted() {
                 let isListed = try Bool.fetchOne(

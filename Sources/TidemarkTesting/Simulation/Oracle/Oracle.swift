@@ -33,6 +33,9 @@ final class Oracle {
     var deletes = OracleDeletes()
     var verdicts = OracleVerdicts()
 
+    /// Records that were written in files which are no more.
+    var lost: Set<OracleKey> = []
+
     /// How often a value may come into a cell of the log, and how often it did.
     var allowed: [OracleCell: Int] = [:]
     var entered: [OracleCell: Int] = [:]
@@ -139,10 +142,16 @@ final class Oracle {
         replace(other, with: devices[device])
     }
 
+    /// Whether acts on a device that lost something had a part in a record.
+    func isLost(_ key: OracleKey) -> Bool {
+        lost.contains(key) || world.lostDevices.contains { devices[$0].written.contains { $0.key == key } }
+    }
+
     /// An edit that was not sealed yet may be sent by each of the files that hold it.
     private func replace(_ device: Int, with known: OracleDevice) {
         // The same temporary id is given two ids then.
         hasLostNames = hasLostNames || world.app.entities.contains { $0.ids == .server }
+        lost.formUnion(devices[device].written.map(\.key))
         var known = known
         known.rename(names)
         devices[device] = known

@@ -44,6 +44,7 @@ extension Oracle {
             allowed[renamed, default: 0] += count
         }
         for device in devices.indices { devices[device].rename(names) }
+        lost = Set(lost.map { names[$0] })
         verdicts.refused = Set(verdicts.refused.map { names[$0] })
     }
 }
