@@ -25,6 +25,7 @@ extension Oracle {
             verdicts.append(verdict)
         }
         for verdict in verdicts where names[verdict.key] == verdict.key {
+            try checkRecord(verdict)
             guard !verdict.isAgain, !ruled.contains(verdict.key.entity) else {
                 noteAuthor(verdict)
                 continue

@@ -33,6 +33,8 @@ struct OracleVerdict {
     let isAgain: Bool
     let version: Version?
     let fields: [String: Any]
+    /// The row that the device is to have now, without data where the record is deleted.
+    let record: (version: Version, data: [String: Any]?)?
     private let patched: Set<String>
     private let bases: [String: Any]
     let overwritten: [(field: String, theirs: Value?)]
@@ -50,6 +52,9 @@ struct OracleVerdict {
         isAgain = operation["original"] != nil
         version = (result["version"] as? Int).map(Version.init)
         fields = operation["fields"] as? [String: Any] ?? [:]
+        record = (result["record"] as? [String: Any]).map { record in
+            (Version(record["version"] as? Int ?? 0), record["data"] as? [String: Any])
+        }
         patched = Set((operation["patch"] as? [[String: Any]] ?? []).compactMap { $0["field"] as? String })
         bases = operation["bases"] as? [String: Any] ?? [:]
         overwritten = (result["overwrote"] as? [[String: Any]] ?? []).map {
