@@ -33,4 +33,22 @@ extension Oracle {
             throw Violation("T1", "\(place): \(field) is said to have been \(theirs.bare), which it never was")
         }
     }
+
+    /// Between the first and the last version of a group no scope is whole.
+    func noteGroups(_ verdicts: [OracleVerdict], _ scope: Scope) {
+        guard verdicts.contains(where: { $0.group != nil }), let history = scopes[scope]?.current else { return }
+        var versions: [String: [Version]] = [:]
+        for verdict in verdicts {
+            // What an operation found as it was to become has the version that it had.
+            guard let group = verdict.group, let version = verdict.version, verdict.took, !verdict.isReplayed,
+                version >= 1, version <= history.head, history[version].key == verdict.key,
+                self.verdicts.authors[scope]?[version] == nil
+            else { continue }
+            versions["\(verdict.lane) \(group)", default: []].append(version)
+        }
+        for versions in versions.values {
+            guard let first = versions.min(), let last = versions.max(), first < last else { continue }
+            self.verdicts.groups[scope, default: []].append(first...last)
+        }
+    }
 }

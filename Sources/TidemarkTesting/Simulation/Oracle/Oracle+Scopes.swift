@@ -16,6 +16,13 @@ extension Oracle {
             if let last = before.complete, let complete = standing.complete, complete < last {
                 throw Violation("I2", "device \(device): \(scope) goes back from \(last) to \(complete)")
             }
+            if let complete = standing.complete, complete != before.complete,
+                let group = verdicts.groups[scope]?.first(where: { $0.contains(complete) && $0.upperBound != complete })
+            {
+                throw Violation(
+                    "R8",
+                    "device \(device): \(scope) is whole at \(complete), within the group of \(group)")
+            }
             if let last = position(before, scope), let position = position(standing, scope), position < last {
                 throw Violation("I2", "device \(device): the checkpoint of \(scope) goes from \(last) to \(position)")
             }

@@ -24,6 +24,7 @@ extension Oracle {
             else { continue }
             verdicts.append(verdict)
         }
+        noteGroups(verdicts, scope)
         for verdict in verdicts where names[verdict.key] == verdict.key {
             try checkRecord(verdict)
             guard !verdict.isAgain, !ruled.contains(verdict.key.entity) else {

@@ -15,6 +15,8 @@ struct OracleVerdicts {
     var told: [Int: Set<OracleKey>] = [:]
     /// Records of which an edit was refused: what refers to one that never came to be goes with it.
     var refused: Set<OracleKey> = []
+    /// Versions that came with one group, which nobody may stop within.
+    var groups: [Scope: [ClosedRange<Version>]] = [:]
     /// When an act was done.
     var times: [Int: Int64] = [:]
 }
@@ -25,6 +27,7 @@ struct OracleVerdict {
     let scope: Scope
     let lane: String
     let key: OracleKey
+    let group: String?
     let status: String
     let base: Version?
     let isReplayed: Bool
@@ -46,6 +49,7 @@ struct OracleVerdict {
         else { return nil }
         (self.device, self.scope, self.lane, self.status) = (device, scope, lane, status)
         key = OracleKey(entity: entity, record: id)
+        group = operation["group"] as? String
         base = (operation["baseVersion"] as? Int).map(Version.init)
         isReplayed = result["replayed"] as? Bool ?? false
         isUpsert = operation["type"] as? String == "upsert"
