@@ -14,7 +14,7 @@ extension Oracle {
             let had = former.scopes[scope]?.complete != nil
             guard standing.isLost || had && standing.complete == nil else { continue }
             devices[device].bounds[scope] = nil
-            devices[device].forgetLogged(in: scope, above: 0)
+            devices[device].forgetLogged(in: scope)
         }
     }
 
@@ -101,16 +101,24 @@ extension Oracle {
 }
 
 extension OracleDevice {
-    /// What the log had of this device's writes is gone, or the device has nothing of the scope any more.
+    /// The device has nothing of the scope any more.
+    mutating func forgetLogged(in scope: Scope) {
+        forget { $0.logged.map { $0.scope == scope } ?? false }
+    }
+
+    /// What the log had of this device's writes above a version is gone, and it goes on from there.
     mutating func forgetLogged(in scope: Scope, above version: Version) {
+        forget { $0.logged.map { $0.scope == scope && $0.version > version } ?? false }
         for (key, columns) in writes {
-            for (column, write) in columns {
-                if let logged = write.logged, logged.scope == scope, logged.version > version {
-                    writes[key]?[column] = nil
-                } else if write.after[scope, default: 0] > version, write.logged == nil, version > 0 {
-                    writes[key]?[column]?.after[scope] = version
-                }
+            for (column, write) in columns where write.logged == nil && write.after[scope, default: 0] > version {
+                writes[key]?[column]?.after[scope] = version
             }
+        }
+    }
+
+    private mutating func forget(_ isForgotten: (Write) -> Bool) {
+        for (key, columns) in writes {
+            for (column, write) in columns where isForgotten(write) { writes[key]?[column] = nil }
         }
     }
 }
