@@ -40,6 +40,9 @@ struct SimulatedServer {
         nodes[place] = self.node(settings, in: world)
     }
 
+    /// As many as the sample apps make as a group, unless the schema adds to it.
+    static let fewestOperations = 2
+
     private mutating func node(_ settings: UInt64, in world: World) -> SyncServer {
         var configuration = SyncServer.Configuration()
         var limits = Limits()
@@ -54,8 +57,7 @@ struct SimulatedServer {
             configuration.window = choose([.zero, .seconds(1), .seconds(900)])
             configuration.retention = choose([.seconds(60), .seconds(3600), nil])
             configuration.sweepLimit = choose([1, 3, 10_000])
-            // No less than what the sample apps make as a group.
-            limits.operations = choose([2, 3, limits.operations])
+            limits.operations = choose([Self.fewestOperations, 3, limits.operations])
             limits.pageBytes = choose([1, 300, limits.pageBytes])
             limits.resultBytes = choose([1, 300, limits.resultBytes])
         }

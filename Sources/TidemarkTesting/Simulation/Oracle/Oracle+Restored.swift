@@ -12,7 +12,8 @@ extension Oracle {
             let shared = lost.prefix(through: fork)
             // It may have been brought back before the next loss, of which it is no part then.
             let begin = histories.forks[index...].min() ?? fork
-            for key in lost.versions.keys.sorted() where !isLost(key) {
+            for key in lost.versions.keys.sorted()
+            where !isLost(key) && !verdicts.tooLarge.contains(key) {
                 // Devices keep what they have finished for a week.
                 guard let version = lost.versions[key]?.last, version > fork, isRecent(version, lost),
                     lost.newest(key) != shared.newest(key)

@@ -168,6 +168,10 @@ extension Oracle {
             let (code, members): (String, Data) = (row[3], row[4])
             if ruled.contains(key.entity), RejectionCode.isOperators(code) { continue }
             if code == RejectionCode.groupFailed, try hasCulprit(row[5], db) { continue }
+            if code == RejectionCode.recordTooLarge, try isLargeGroup(row[5], db) {
+                verdicts.tooLarge.insert(key)
+                continue
+            }
             guard !isExplained(code, key, members) else { continue }
             throw Violation(
                 "I10",
@@ -184,6 +188,12 @@ extension Oracle {
                     AND (status = 'conflict' OR status = 'rejected' AND code <> ?2))
                 """)
         return try Bool.fetchOne(statement, arguments: [group, RejectionCode.groupFailed]) ?? false
+    }
+
+    /// Whether a group is more than some node takes in one request.
+    private func isLargeGroup(_ group: String?, _ db: Database) throws -> Bool {
+        let statement = try db.cachedStatement(sql: "SELECT count(*) FROM tidemark_operation WHERE in_group = ?")
+        return try Int.fetchOne(statement, arguments: [group]) ?? 0 > SimulatedServer.fewestOperations
     }
 
     private func isExplained(_ code: String, _ key: OracleKey, _ members: Data) -> Bool {

@@ -45,6 +45,7 @@ extension Oracle {
         }
         for device in devices.indices { devices[device].rename(names) }
         lost = Set(lost.map { names[$0] })
+        verdicts.tooLarge = Set(verdicts.tooLarge.map { names[$0] })
         verdicts.refused = Set(verdicts.refused.map { names[$0] })
     }
 }

@@ -17,6 +17,8 @@ struct OracleVerdicts {
     var refused: Set<OracleKey> = []
     /// Versions that came with one group, which nobody may stop within.
     var groups: [Scope: [ClosedRange<Version>]] = [:]
+    /// Records of groups that no request could hold.
+    var tooLarge: Set<OracleKey> = []
     /// When an act was done.
     var times: [Int: Int64] = [:]
 }
