@@ -17,8 +17,9 @@ public struct Simulation: Sendable {
     public let app: SimulatedApp
     /// Steps of the longest worlds before the faults end; most have a quarter of them.
     public var stepLimit = 40
-    /// How long devices may take to be in sync once the faults have ended (I12).
-    public var calmLimit: Duration = .seconds(120)
+    /// How long devices may take to be in sync once the faults have ended (I12): three waits of a device in the
+    /// foreground, since what one hears at its second may free an edit that others hear of at their next.
+    public var calmLimit: Duration = .seconds(90)
     /// Threads that play worlds at once.
     public var workerCount = ProcessInfo.processInfo.activeProcessorCount
 
