@@ -31,19 +31,6 @@ extension Oracle {
         world.time - history[version].time < World.week
     }
 
-    /// When a cell came to what it is. A record that an edit has revived is what it was before; otherwise whoever makes
-    /// one anew writes all of it.
-    private func lastWrite(of index: Int, _ key: OracleKey, _ history: OracleHistory, _ table: OracleTable) -> Version {
-        guard table.isRevivedByEdits else { return lastChange(of: index, key, history, through: history.head) }
-        var (last, former): (Version, [Value?]?) = (0, nil)
-        for version in history.versions[key] ?? [] {
-            guard let cells = history[version].cells else { continue }
-            if former.map({ $0[index] != cells[index] }) ?? true { last = version }
-            former = cells
-        }
-        return last
-    }
-
     /// Each cell that was lost came again, or an edit that was made elsewhere came in its place.
     private func checkCells(
         _ key: OracleKey, _ lost: OracleHistory, _ before: [Value?]?, _ current: OracleHistory, above begin: Version
@@ -54,7 +41,7 @@ extension Oracle {
             throw Violation("I11", "\(key) was deleted before the restore, and nobody deleted it again")
         }
         for (index, column) in table.data.enumerated() where before.map({ $0[index] != after[index] }) ?? true {
-            guard isRecent(lastWrite(of: index, key, lost, table), lost) else { continue }
+            guard isRecent(lastWrite(of: index, key, table, lost, through: lost.head), lost) else { continue }
             let came = current.row(key, above: begin) { cells in
                 guard let cell = cells?[index] else { return true }
                 return cell == after[index]

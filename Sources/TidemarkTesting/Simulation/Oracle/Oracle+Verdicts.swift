@@ -91,14 +91,15 @@ extension Oracle {
                 continue
             }
             let last = lastChange(of: index, verdict.key, history, through: end)
-            let author = verdicts.authors[verdict.scope]?[last]
-            let isUnseen = last > verdict.base(of: column) && author?.lane != verdict.lane
+            let written = lastWrite(of: index, verdict.key, table, history, through: end)
+            let author = verdicts.authors[verdict.scope]?[written]
+            let isUnseen = written > verdict.base(of: column) && author?.lane != verdict.lane
             hasMet = hasMet || last > verdict.base(of: column) && !mine.isAlmost(theirs)
             let place = "\(verdict.key).\(column) of device \(verdict.device), made on \(verdict.base(of: column))"
             if isUnseen, verdict.took, let author, author.device != verdict.device, !mine.isAlmost(theirs),
                 !verdict.tells(of: column)
             {
-                throw Violation("I1", "\(place), is taken over what was written at \(last), and nobody is told")
+                throw Violation("I1", "\(place), is taken over what was written at \(written), and nobody is told")
             }
             if last <= verdict.base(of: column), verdict.tells(of: column) {
                 throw Violation("T1", "\(place), is told to have met another edit; the last one was at \(last)")
@@ -113,7 +114,23 @@ extension Oracle {
         }
     }
 
-    func lastChange(of index: Int, _ key: OracleKey, _ history: OracleHistory, through end: Version) -> Version {
+    /// When a cell came to what it is. A record that an edit has revived is what it was before; otherwise whoever makes
+    /// one anew writes all of it.
+    func lastWrite(
+        of index: Int, _ key: OracleKey, _ table: OracleTable, _ history: OracleHistory, through end: Version
+    ) -> Version {
+        guard table.isRevivedByEdits else { return lastChange(of: index, key, history, through: end) }
+        var (last, former): (Version, [Value?]?) = (0, nil)
+        for version in history.versions[key] ?? [] where version <= end {
+            guard let cells = history[version].cells else { continue }
+            if former.map({ $0[index] != cells[index] }) ?? true { last = version }
+            former = cells
+        }
+        return last
+    }
+
+    private func lastChange(of index: Int, _ key: OracleKey, _ history: OracleHistory, through end: Version) -> Version
+    {
         var (last, former): (Version, [Value?]?) = (0, nil)
         for version in history.versions[key] ?? [] where version <= end {
             let cells = history[version].cells
