@@ -16,7 +16,9 @@ extension Oracle {
             where !isLost(key) && !verdicts.tooLarge.contains(key) {
                 // Devices keep what they have finished for a week.
                 guard let version = lost.versions[key]?.last, version > fork, isRecent(version, lost),
-                    lost.newest(key) != shared.newest(key)
+                    lost.newest(key) != shared.newest(key),
+                    // Under its id there may be another record now.
+                    tables[key.entity].map({ !isUnnamed($0) }) ?? false
                 else { continue }
                 guard histories.current.row(key, above: begin, where: { _ in true }) != nil else {
                     throw Violation(
@@ -35,7 +37,7 @@ extension Oracle {
     private func checkCells(
         _ key: OracleKey, _ lost: OracleHistory, _ before: [Value?]?, _ current: OracleHistory, above begin: Version
     ) throws {
-        guard let table = tables[key.entity], !isUnnamed(table) else { return }
+        guard let table = tables[key.entity] else { return }
         guard let after = lost.newest(key) else {
             guard current.row(key, above: begin, where: { $0 == nil }) == nil else { return }
             throw Violation("I11", "\(key) was deleted before the restore, and nobody deleted it again")

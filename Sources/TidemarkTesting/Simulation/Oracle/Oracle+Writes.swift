@@ -16,6 +16,8 @@ extension Oracle {
                 allowed[OracleCell(key: key, column: column, value: value), default: 0] += 1
             }
         }
+        // Of a record that stands twice either row may be deleted.
+        for key in former.doubled.keys where sight.doubled[key] == nil { allowed[.delete(key), default: 0] += 1 }
         verdicts.times[world.serial] = world.time
         for key in Set(former.rows.keys).union(sight.rows.keys).sorted() {
             guard let table = tables[key.entity], former.rows[key] != sight.rows[key] else { continue }
