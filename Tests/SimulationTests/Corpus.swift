@@ -224,5 +224,15 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
                 1 edit writeTask 0
                 flow
                 """),
+        CorpusCase(
+            name: "the delete in a scope that a record left, brought back, is no edit of the record (I4)", app: "shelf",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                1 edit addBox 0
+                flow
+                server restore
+                2 edit moveBox 1438914
+                2 edit deleteBox 0
+                """),
     ]
 }

@@ -129,7 +129,9 @@ struct Healing {
         let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
         while let (entity, record) = try next(scope) {
             guard let table = applier.tables[entity], let id = RecordID(record), let key = table.shape.key(of: id),
-                try table.records.holder(db, key) ?? scope.name == scope.name
+                try table.records.holder(db, key) ?? scope.name == scope.name,
+                // The delete in a scope that a record leaves is no edit of what stands in the table.
+                try Parked.entry(db, table.shape, id, scope.name).map({ $0.leaving == .no }) ?? true
             else {
                 try reopen(scope, entity, record)
                 continue
