@@ -142,10 +142,13 @@ let package = Package(
         .testTarget(name: "CoreTests", dependencies: ["TidemarkCore"]),
         .testTarget(
             name: "ClientTests",
-            dependencies: ["Tidemark", "TidemarkTesting", "TidemarkServer", "TidemarkSQLite", "TidemarkFuzzing"]
+            dependencies: [
+                "Tidemark", "TidemarkTesting", "TidemarkServer", "TidemarkSQLite", "TidemarkFuzzing", "Spawning",
+            ]
         ),
-        // A server of its own for a test process; in no product.
-        .target(name: "PostgresCluster", path: "Tests/PostgresCluster"),
+        // Programs beside a test process, and a server of its own for it; in no product.
+        .target(name: "Spawning", path: "Tests/Spawning"),
+        .target(name: "PostgresCluster", dependencies: ["Spawning"], path: "Tests/PostgresCluster"),
         .testTarget(
             name: "ServerTests",
             dependencies: [
@@ -163,7 +166,7 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "TidemarkSimulator", "SampleApps", "Tidemark", "TidemarkTesting",
+                "TidemarkSimulator", "SampleApps", "Tidemark", "TidemarkTesting", "Spawning",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ]
         ),

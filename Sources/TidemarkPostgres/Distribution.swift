@@ -1,9 +1,9 @@
 /// Spreads a new store's tables over several servers by scope, where the database can do that: Citus, or what has its
 /// functions.
 ///
-/// All that belongs to a scope then lies on one server. Tables that no scope can begin (decision 7) stay where the nodes
-/// connect to, `writer` too, by which the nodes tell what became of a commit and whether history was lost: of a loss
-/// on another server than that one they hear nothing (Documentation/Scaling.md).
+/// All that belongs to a scope then lies on one server. Tables that no scope can begin (decision 7) stay where the
+/// nodes connect to, `writer` too, by which the nodes tell what became of a commit and whether history was lost: of a
+/// loss on another server than that one they hear nothing (Documentation/Scaling.md).
 enum Distribution {
     /// The tables, each with the column that names the scope; all others go where the first one's rows are.
     private static let tables = [

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Spawning
 import Testing
 
 @testable import Tidemark
@@ -17,12 +18,8 @@ struct CaptureTests {
     @Test("the sqlite3 shell's write is captured")
     func shell() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["sqlite3", device.path, "INSERT INTO note (id, title) VALUES ('n1', 'x')"]
-        try process.run()
-        process.waitUntilExit()
-        try #require(process.terminationStatus == 0)
+        _ = try Spawned.output(
+            of: ["/usr/bin/env", "sqlite3", device.path, "INSERT INTO note (id, title) VALUES ('n1', 'x')"])
         #expect(try await device.marked("note") == ["n1"])
     }
 

@@ -1,4 +1,5 @@
 package import Foundation
+import Spawning
 
 /// A PostgreSQL server of this process: made at its first use, on a socket in a folder of its own, and gone with the
 /// process, however that ends.
@@ -34,10 +35,10 @@ package final class PostgresCluster: Sendable {
         if getuid() == 0 {
             // initdb refuses to work for root.
             let user = try Self.unprivilegedUser()
-            try Self.run(["/bin/chown", user, folder.path])
+            _ = try Spawned.output(of: ["/bin/chown", user, folder.path])
             command = ["/usr/bin/setpriv", "--reuid=\(user)", "--regid=\(user)", "--init-groups"] + command
         }
-        Self.keepToOurselves(input)
+        Spawned.keepToOurselves(input)
         keeper = try Spawned(command, input: input.fileHandleForReading.fileDescriptor)
         // Its end of the pipe is its alone: it notices when this process is gone.
         try input.fileHandleForReading.close()
@@ -49,13 +50,6 @@ package final class PostgresCluster: Sendable {
         try? input.fileHandleForWriting.close()
         // Whoever lets go of a server may be a task, and should not wait for its end.
         Thread { [keeper] in keeper.wait() }.start()
-    }
-
-    /// A program that somebody starts meanwhile must not hold the pipe open: its reader would wait for that one's end.
-    private static func keepToOurselves(_ pipe: Pipe) {
-        for handle in [pipe.fileHandleForReading, pipe.fileHandleForWriting] {
-            _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC)
-        }
     }
 
     /// Where a database of the cluster is; the role may do everything and needs no password.
@@ -93,7 +87,8 @@ package final class PostgresCluster: Sendable {
     /// Runs statements as the superuser and returns what psql prints, without frames.
     @discardableResult
     package func psql(_ sql: String) throws -> String {
-        try Self.run([bin + "/psql", "-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-d", url(), "-c", sql])
+        let command = [bin + "/psql", "-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-d", url(), "-c", sql]
+        return try Spawned.output(of: command).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     // MARK: The keeper
@@ -176,19 +171,6 @@ package final class PostgresCluster: Sendable {
     private static func unprivilegedUser() throws -> String {
         for user in ["postgres", "nobody"] where getpwnam(user) != nil { return user }
         throw Missing("there is no user whom PostgreSQL could run as")
-    }
-
-    @discardableResult
-    private static func run(_ command: [String]) throws -> String {
-        let output = Pipe()
-        keepToOurselves(output)
-        let process = try Spawned(command, output: output.fileHandleForWriting.fileDescriptor)
-        try output.fileHandleForWriting.close()
-        let data = try output.fileHandleForReading.readToEnd() ?? Data()
-        let isWell = process.wait()
-        let text = String(decoding: data, as: UTF8.self)
-        guard isWell else { throw Missing("\(command[0]): \(text)") }
-        return text.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 }
 

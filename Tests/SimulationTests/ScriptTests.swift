@@ -1,5 +1,6 @@
 import Foundation
 import SampleApps
+import Spawning
 import Testing
 import TidemarkTesting
 
@@ -24,15 +25,9 @@ struct ScriptTests {
     @Test("and in another process", arguments: SampleApps.all.map(\.name))
     func elsewhere(name: String) async throws {
         let report = try await Simulation(of: try #require(SampleApps[name])).run(seeds: 1...10)
-        let process = Process()
-        process.executableURL = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+        let simulator = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
             .appending(path: "TidemarkSimulator")
-        process.arguments = ["--app", name, "--count", "10"]
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
+        let text = try Spawned.output(of: [simulator.path, "--app", name, "--count", "10"])
         #expect(text.contains("trace \(report.trace)\n"), "\(text)")
     }
 }

@@ -92,8 +92,9 @@ struct Grouping {
     }
 }
 
-/// Hears which shadows capture wrote, whatever statement, trigger or cascade was the cause. It stays with its connection
-/// and hears nothing between groups: with each observer that comes or goes, GRDB forgets all statements that delete.
+/// Hears which shadows capture wrote, whatever statement, trigger or cascade was the cause. It stays with its
+/// connection and hears nothing between groups: with each observer that comes or goes, GRDB forgets all statements that
+/// delete.
 ///
 /// Unchecked because it is used on the writer's queue only.
 final class ShadowWatch: TransactionObserver, @unchecked Sendable {

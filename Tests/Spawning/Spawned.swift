@@ -1,8 +1,13 @@
-import Foundation
+package import Foundation
 
 /// A program that this process has started. Not Foundation's `Process`: on Linux that one reads past a buffer where
 /// some thirteen hundred files are open, as they are while hundreds of tests run.
-final class Spawned: Sendable {
+package final class Spawned: Sendable {
+    /// Why there is no answer of it.
+    package struct Failed: Error, CustomStringConvertible {
+        package let description: String
+    }
+
     private let pid: pid_t
     private let lock = NSLock()
     nonisolated(unsafe) private var ended: Int32?  // because it is only touched under `lock`
@@ -11,7 +16,7 @@ final class Spawned: Sendable {
     ///   - command: the program's path, and its arguments.
     ///   - input: what it reads; nothing, if not given.
     ///   - output: where it writes, errors too; nowhere, if not given.
-    init(_ command: [String], input: Int32? = nil, output: Int32? = nil) throws {
+    package init(_ command: [String], input: Int32? = nil, output: Int32? = nil) throws {
         #if canImport(Darwin)
             var actions: posix_spawn_file_actions_t?
         #else
@@ -30,12 +35,12 @@ final class Spawned: Sendable {
         var pid: pid_t = 0
         let error = posix_spawn(&pid, command[0], &actions, nil, words, variables)
         guard error == 0 else {
-            throw PostgresCluster.Missing("\(command[0]) does not start: \(String(cString: strerror(error)))")
+            throw Failed(description: "\(command[0]) does not start: \(String(cString: strerror(error)))")
         }
         self.pid = pid
     }
 
-    var isRunning: Bool { status == nil }
+    package var isRunning: Bool { status == nil }
 
     /// The status that it has ended with; `nil` while it runs.
     private var status: Int32? {
@@ -50,10 +55,30 @@ final class Spawned: Sendable {
 
     /// Waits for its end, and says whether that was a good one. Blocks the thread.
     @discardableResult
-    func wait() -> Bool {
+    package func wait() -> Bool {
         while true {
             if let status { return status == 0 }
             Thread.sleep(forTimeInterval: 0.002)
+        }
+    }
+
+    // MARK: What a program says
+
+    /// Runs a program to its end and returns what it says. Blocks the thread.
+    package static func output(of command: [String]) throws -> String {
+        let output = Pipe()
+        keepToOurselves(output)
+        let program = try Spawned(command, output: output.fileHandleForWriting.fileDescriptor)
+        try output.fileHandleForWriting.close()
+        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        guard program.wait() else { throw Failed(description: "\(command[0]): \(text)") }
+        return text
+    }
+
+    /// A program that somebody starts meanwhile must not hold the pipe open: its reader would wait for that one's end.
+    package static func keepToOurselves(_ pipe: Pipe) {
+        for handle in [pipe.fileHandleForReading, pipe.fileHandleForWriting] {
+            _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC)
         }
     }
 }
