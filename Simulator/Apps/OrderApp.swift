@@ -35,6 +35,13 @@ package enum OrderApp {
                         "INSERT OR IGNORE INTO purchase VALUES (?, ?, ?)",
                         ["o\(choices.pick(0..<5))", id, "w\(choices.serial)"])
                 },
+                .init("orderTogether", isGroup: true) { db, choices in
+                    let id = TemporaryID.integer()
+                    try db.act("INSERT INTO customer VALUES (?, ?)", [id, "c\(choices.serial)"])
+                    // Unsent groups that share a record are one, and could be more than a node takes in a request.
+                    try db.act(
+                        "INSERT INTO purchase VALUES (?, ?, ?)", ["t\(choices.serial)", id, "w\(choices.serial)"])
+                },
                 .init("reassign") { db, choices in
                     try db.act(
                         "UPDATE purchase SET customer = \(customer) WHERE id = ?",
