@@ -234,5 +234,27 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
                 2 edit moveBox 1438914
                 2 edit deleteBox 0
                 """),
+        CorpusCase(
+            name: "what is deleted while its id and its namesake's are given anew stays deleted (I4)", app: "order",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                1 edit orderAtOnce 0
+                1 edit renameCustomer 0
+                1 edit orderTogether 0
+                0 edit renameCustomer 0
+                flow
+                1 edit deleteCustomer 0
+                1 edit addCustomer 0
+                flow
+                0 edit renameCustomer 0
+                server node 0 settings 3939129
+                0 edit renameCustomer 0
+                0 edit orderAtOnce 0
+                server restore
+                flow
+                1 edit orderAtOnce 0
+                pass 0 replaced
+                1 edit deleteCustomer 0
+                """),
     ]
 }

@@ -21,6 +21,7 @@ struct Adoption {
     }
 
     func run(_ aliases: [Alias]) throws {
+        try makeWay(for: aliases)
         var steps: [String: [Step]] = [:]
         var moved: [(entity: String, ids: [RecordID])] = []
         for alias in aliases {
@@ -32,14 +33,31 @@ struct Adoption {
             steps[alias.entity, default: []].append(Step(old: alias.temporary, new: alias.id))
             try alias.store(db, now: now)
         }
-        for (entity, steps) in steps.sorted(by: { $0.key < $1.key }) {
-            guard let shape = layout[entity] else { continue }
-            try run(steps, shape)
-        }
+        try run(steps)
         // Somebody else may have the former ones now: all these records are fetched as they are. Noted last, since a
         // record takes its notes along.
         for (entity, ids) in moved {
             for id in ids { try Wanted.note(db, scope, entity, id.text) }
+        }
+    }
+
+    /// Where an id has been given anew, its former holder may still be on its way back: that one goes by its temporary
+    /// id until it has its own. Of two records under one id nobody could tell afterwards which edit is whose.
+    private func makeWay(for aliases: [Alias]) throws {
+        var steps: [String: [Step]] = [:]
+        for alias in aliases {
+            for former in try Outbox.names(db, being: alias.entity, alias.id) where former != alias.temporary {
+                try Alias.forget(db, alias.entity, former)
+                steps[alias.entity, default: []] += [Step(old: alias.id, new: former), Step(old: former, new: former)]
+            }
+        }
+        try run(steps)
+    }
+
+    private func run(_ steps: [String: [Step]]) throws {
+        for (entity, steps) in steps.sorted(by: { $0.key < $1.key }) {
+            guard let shape = layout[entity] else { continue }
+            try run(steps, shape)
         }
     }
 

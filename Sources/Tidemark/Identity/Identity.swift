@@ -119,6 +119,11 @@ struct Alias: Hashable {
         ).execute([.text(entity), .text(temporary.text), .text(id.text), .integer(now)])
     }
 
+    static func forget(_ db: Database, _ entity: String, _ temporary: RecordID) throws {
+        try Query(db, "DELETE FROM tidemark_alias WHERE entity = ?1 AND temporary = ?2")
+            .execute([.text(entity), .text(temporary.text)])
+    }
+
     /// A screen or a link may hold a temporary id for long.
     static let retention: Int64 = 365 * 24 * 3600 * 1000
 

@@ -107,7 +107,7 @@ struct SealedNames {
         guard operation.tempID != nil || !operation.references.isEmpty else { return }
         operation = try Resolution(operation) { try Alias.find(db, $0, $1) }.operation
         if let temporary = operation.tempID {
-            operation.id = try Alias.find(db, entry.entity, temporary) ?? operation.id
+            operation.id = try Alias.find(db, entry.entity, temporary)
         }
         try Query(db, "UPDATE tidemark_operation SET resolved = ?2, record = ?3 WHERE id = ?1").execute([
             .integer(id), .blob(operation.sealedMembers()),
