@@ -256,5 +256,22 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
                 pass 0 replaced
                 1 edit deleteCustomer 0
                 """),
+        CorpusCase(
+            name: "a new record takes the place of one that a restored server does not know any more (I4)",
+            app: "order",
+            script: """
+                world seed 1 devices 2 users 1 page 2
+                0 edit orderTogether 0
+                1 edit addCustomer 0
+                0 edit addCustomer 0
+                0 edit deleteCustomer 1
+                0 edit orderTogether 0
+                0 edit addCustomer 0
+                flow
+                1 edit renameCustomer 0
+                1 edit renameCustomer 0
+                1 edit orderTogether 0
+                server restore
+                """),
     ]
 }

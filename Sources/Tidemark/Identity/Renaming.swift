@@ -13,6 +13,7 @@ struct Renaming {
 
     func move(_ old: RecordID, _ oldKey: [Cell], to new: RecordID, _ newKey: [Cell]) throws {
         guard old != new else { return }
+        let edits = try edits(of: new, newKey)
         try moveRow(oldKey, to: new, newKey)
         for note in Self.notes {
             // What is noted of the new id already is newer.
@@ -26,6 +27,7 @@ struct Renaming {
         try Query(
             db, "UPDATE tidemark_held SET culprit_record = ?3 WHERE culprit_entity = ?1 AND culprit_record = ?2"
         ).execute([.text(shape.name), .text(old.text), .text(new.text)])
+        if let edits { try redraw(new, newKey, edits) }
     }
 
     /// The library's own tables that name records by entity and record.
@@ -58,6 +60,29 @@ struct Renaming {
                 db, shape, record: new.text, scope: (shape.scope(ofKey: newKey, row) ?? scope).name,
                 version: nil, cells: row, reason: error.refusal, contends: error.dependsOnOthers, fresh: false)
         }
+    }
+
+    // MARK: What stands there has edits too
+
+    private func edits(of id: RecordID, _ key: [Cell]) throws -> Edits? {
+        guard let shadow = try table.shadow(db, key) else { return nil }
+        return Edits(
+            shape: shape, shadow: shadow, operation: try overlay(id), current: try table.row(db, key), reserved: [])
+    }
+
+    /// The operations of both lie over the row now; what it does not show of them would be taken for an edit.
+    private func redraw(_ id: RecordID, _ key: [Cell], _ edits: Edits) throws {
+        guard let shadow = try table.shadow(db, key) else { return }
+        let row = try table.row(db, key)
+        let drawn = shadow.drawn(with: try overlay(id), edits, shape: shape, current: row)
+        guard drawn != row else { return }
+        do {
+            if let drawn { try table.write(db, key, drawn) } else { try table.deleteRow(db, key) }
+        } catch let error as DatabaseError where error.refusesRow {}
+    }
+
+    private func overlay(_ id: RecordID) throws -> Operation? {
+        try Outbox.overlay(db, entity: shape.name, record: id.text, scope: scope.name)
     }
 
     private func moveShadow(_ oldKey: [Cell], to newKey: [Cell]) throws {
