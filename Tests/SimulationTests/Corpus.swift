@@ -273,5 +273,21 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
                 1 edit orderTogether 0
                 server restore
                 """),
+        CorpusCase(
+            name: "a row that names an id's new holder goes on naming it when the former one moves (I4)", app: "order",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                1 edit order 0
+                1 edit addCustomer 0
+                flow
+                server restore
+                1 edit orderTogether 0
+                pass 0
+                pass 0
+                pass 0 cut 129
+                0 edit order 0
+                flow
+                0 edit orderAtOnce 0
+                """),
     ]
 }

@@ -94,6 +94,7 @@ struct Adoption {
         if shape.key.contains(where: { $0.name.lowercased() == column.column.lowercased() }) {
             return try rewriteKeys(shape, of: column.entity, isOld: isOld)
         }
+        try wantRows(shape, naming: name, isOld: isOld)
         let others = try namingOthers(shape, column.entity)
         if others.isEmpty {
             try Query(db, "UPDATE \(shape.shadowSQL) \(set) WHERE \(isOld)").execute()
@@ -115,6 +116,20 @@ struct Adoption {
             }
         }
         try Installation.refreshPlaces(db, shape)
+    }
+
+    /// Edits may lie over rows of the present history too, in which an id means its new holder. Those cannot be told
+    /// from the others here: all are fetched as they are.
+    private func wantRows(_ shape: TableShape, naming name: String, isOld: String) throws {
+        let keys = shape.key.map(\.sql).joined(separator: ", ")
+        let found = try Query(
+            db,
+            """
+            SELECT \(keys) FROM \(shape.shadowSQL)
+            WHERE tidemark_state = \(Shadow.State.known.rawValue) AND \(isOld) AND NOT \(TemporaryShape.holds(name))
+            """
+        ).rows(db) { $0.cells(0..<shape.key.count) }
+        for id in found.compactMap(shape.recordID) { try Wanted.note(db, scope, shape.name, id.text) }
     }
 
     /// Records of a table that were sealed naming other records of the entity: the id that stands in them is one of
