@@ -289,5 +289,18 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
                 flow
                 0 edit orderAtOnce 0
                 """),
+        CorpusCase(
+            name: "what is made again over a delete of one's own is listed where it met another edit (T1)",
+            app: "notebook",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit listAdd 3728642
+                flow
+                1 edit listDelete 3728642
+                pass 0
+                pass 0 replaced
+                0 edit listSecond 3728642
+                1 edit listAdd 164913
+                """),
     ]
 }

@@ -12,8 +12,9 @@ struct Meeting {
     func base(of field: String) -> Value? {
         guard operation.baseVersion != nil, shadow.state != .absent else { return nil }
         if let original = shadow.originals[field] { return original.value }
-        // What stands here now came under an insert, which was made on nothing.
-        guard let index = shape.dataIndex(field), operation.base(ofField: shape.data[index].canonicalName) != 0
+        // What stands here now came under the edit, which was made on nothing, or on a row that was deleted.
+        guard let index = shape.dataIndex(field),
+            operation.base(ofField: shape.data[index].canonicalName) == operation.baseVersion
         else { return nil }
         return shadow.cells[index].value
     }
