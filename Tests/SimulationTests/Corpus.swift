@@ -302,5 +302,39 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
                 0 edit listSecond 3728642
                 1 edit listAdd 164913
                 """),
+        CorpusCase(
+            name: "a scope that is given back does not take a record that was made anew in another one (I5)",
+            app: "shelf",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                flow
+                user 0 scope 1 none
+                1 edit addBox 1
+                flow
+                wait 31000
+                pass 0
+                user 0 scope 1 read
+                pass 2
+                1 edit addBox 7602021
+                """),
+        CorpusCase(
+            name: "what is deleted before the insert of its move is settled leaves the scope that it came from too (I4)",
+            app: "shelf",
+            script: """
+                world seed 1 devices 1 users 1 page 50
+                0 edit addBox 2381434
+                flow
+                0 edit moveBox 0
+                pass 0
+                0 backup
+                1 sync
+                pass 0
+                pass 0
+                pass 0
+                0 edit deleteBox 0
+                pass 1
+                0 restore
+                0 edit deleteBox 0
+                """),
     ]
 }

@@ -28,6 +28,10 @@ extension Applier {
             (truth.state, truth.version) = (.absent, version)
         }
         try redraw(table, id, key, truth, operation, edits, current: current, isParked: isParked)
+        // No verdict is to come that would tell the scopes which wait to be left.
+        if hadWaiting, try table.records.shadow(db, key) == nil {
+            try Parked.settle(db, shape.name, id.text, as: incoming == nil ? .deleted : .moved)
+        }
     }
 
     func visible(

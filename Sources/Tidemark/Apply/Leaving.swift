@@ -51,6 +51,17 @@ extension Parked {
         try Pending.announce(db)
     }
 
+    /// Whether a scope waits to be left by the record.
+    static func isLeaving(_ db: Database, _ entity: String, _ record: String) throws -> Bool {
+        try Query(
+            db,
+            """
+            SELECT 1 FROM tidemark_parked
+            WHERE entity = ?1 AND record = ?2 AND leaving = \(Leaving.waiting.rawValue) LIMIT 1
+            """
+        ).first(db, [.text(entity), .text(record)]) { _ in true } ?? false
+    }
+
     struct Departure {
         var entity: String
         var record: String

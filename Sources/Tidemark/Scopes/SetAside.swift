@@ -38,12 +38,14 @@ enum SetAside {
     /// What the file keeps of an edit.
     enum Stored: String {
         case insert, update, delete
+        /// The record moved here from another scope, which has it back: an insert that takes it from there.
+        case arrival
         /// The record moved on to another scope: a delete here that waits until that one has it.
         case departure
 
         var kind: SetAsideEdit.Kind {
             switch self {
-            case .insert: .insert
+            case .insert, .arrival: .insert
             case .update: .update
             case .delete, .departure: .delete
             }
@@ -75,6 +77,13 @@ enum SetAside {
 
     static func remove(_ db: Database, _ id: Int64) throws {
         try Query(db, "DELETE FROM tidemark_aside WHERE id = ?1").execute([.integer(id)])
+    }
+
+    static func isAny(_ db: Database, _ scope: Scope) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_aside WHERE scope = ?1 LIMIT 1").first(db, [.text(scope.name)]) { _ in
+            true
+        }
+            ?? false
     }
 
     struct Entry {

@@ -102,8 +102,18 @@ struct TableRemoval {
         if isNew { for (index, cell) in current.enumerated() { fields[index] = cell } }
         for index in reserved { fields[index] = nil }
         guard isNew || !fields.isEmpty else { return }
-        try SetAside.note(
-            db, scope, shape, id, isNew ? .insert : .update, fields: fields, group: group, now: now)
+        let kind: SetAside.Stored =
+            try !isNew ? .update : isMoving(id) ? .arrival : .insert
+        try SetAside.note(db, scope, shape, id, kind, fields: fields, group: group, now: now)
+    }
+
+    /// Whether the record came from another scope, which has not let go of it.
+    private func isMoving(_ id: RecordID) throws -> Bool {
+        try Parked.isLeaving(db, shape.name, id.text)
+            || !SetAside.entries(
+                db, "WHERE entity = ?1 AND record = ?2 AND kind = ?3",
+                [.text(shape.name), .text(id.text), .text(SetAside.Stored.departure.rawValue)]
+            ).isEmpty
     }
 
     /// The record was moved on from here, and that was not sent: it is new where it goes, and a delete here.
@@ -125,7 +135,7 @@ struct TableRemoval {
     private func turnBack(_ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ owner: String, _ current: [Cell]?) throws {
         guard let current else { return }
         let fields = Dictionary(uniqueKeysWithValues: current.enumerated().map { ($0, $1) })
-        try SetAside.note(db, scope, shape, id, .insert, fields: fields, group: table.group(db, key), now: now)
+        try SetAside.note(db, scope, shape, id, .arrival, fields: fields, group: table.group(db, key), now: now)
         try forgetHindrances(id)
         let operation = try Outbox.overlay(db, entity: shape.name, record: id.text, scope: owner)
         let before = shadow.overlaid(with: operation, shape: shape)
