@@ -1,4 +1,5 @@
 import GRDB
+import GRDBSQLite
 import Synchronization
 import Testing
 
@@ -59,6 +60,34 @@ struct CostTests {
             try Self.scans(db, "SELECT 1 FROM tidemark_operation WHERE status IN ('rejected', 'conflict')")
         }
         #expect(found == ["SCAN tidemark_operation"])
+    }
+
+    @Test("an answer that only confirms makes SQLite compile nothing anew, the app's own statements neither")
+    func compiled() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let schema = "CREATE TABLE note (id TEXT PRIMARY KEY, title TEXT, parent TEXT REFERENCES note(id))"
+        let device = try await Device(schema, tables: ["note"], server: server, in: directory)
+        let engine = try device.engine()
+        _ = try await engine.syncNow()
+        let before = try await Self.compilations(device)
+        try await device.sql("INSERT INTO note VALUES ('a', 'A', NULL), ('b', 'B', 'a')")
+        _ = try await engine.syncNow()
+        _ = try await engine.syncNow()
+        #expect(try await Self.compilations(device) == before)
+        try await device.writer.writeWithoutTransaction { db in
+            try db.execute(sql: "PRAGMA foreign_keys = OFF; PRAGMA foreign_keys = ON")
+        }
+        #expect(try await Self.compilations(device) == before + 1)
+    }
+
+    /// How often SQLite compiled a statement of the app's anew.
+    private static func compilations(_ device: Device) async throws -> Int32 {
+        try await device.writer.writeWithoutTransaction { db in
+            let statement = try db.cachedStatement(sql: "SELECT title FROM note")
+            _ = try Row.fetchAll(statement)
+            return sqlite3_stmt_status(statement.sqliteStatement, SQLITE_STMTSTATUS_REPREPARE, 0)
+        }
     }
 
     /// Whether there is any, and how many edits wait, may be asked.

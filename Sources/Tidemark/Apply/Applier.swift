@@ -38,6 +38,8 @@ final class Applier {
     let layout: Layout
     /// `nil` where the server assigns no ids.
     let identity: Identity?
+    /// Whether the app's tables may be written to, as they may while no foreign keys are guarded.
+    var mayWriteRows = true
     var record: ScopeRecord
     var outcome = Outcome()
     private(set) var tables: [String: ApplyTable] = [:]
@@ -111,6 +113,11 @@ final class Applier {
         try Query(db, "UPDATE tidemark_counter SET clock = ?1").execute([.integer(clock.last.packed)])
     }
 
+    /// Comes before anything that writes to the app's tables.
+    func writeRows() throws {
+        guard mayWriteRows else { throw RowsToWrite() }
+    }
+
     private func apply(_ page: Answer.Page, body: [UInt8]) throws {
         try body.withUnsafeBytes { try apply(changes: UnsafeRawBufferPointer(rebasing: $0[page.changes])) }
         try settleContests()
@@ -131,6 +138,7 @@ final class Applier {
         try reader.enterArray()
         while try reader.nextElement() {
             outcome.received += 1
+            try writeRows()
             guard let change = try IncomingChange.read(from: &reader) else {
                 outcome.skipped += 1
                 continue
@@ -284,6 +292,7 @@ final class Applier {
     func settleContests() throws {
         for table in tables.values {
             guard try table.mayContend || !Parked.isEmpty(db, table.shape.name) else { continue }
+            try writeRows()
             let placed = try Contest(db: db, table: table.records).settle()
             outcome.parked = max(0, outcome.parked - placed)
         }

@@ -18,14 +18,23 @@ struct ApplyTransaction: Sendable {
     /// Runs on the writer, outside any transaction: foreign keys can only be switched there.
     func run(_ db: Database) throws -> Applier.Outcome {
         if let page = answer.page { try check(page) }
-        do { return try Self.withoutForeignKeys(db) { try apply(db) } } catch is PatchMismatch {
+        do { return try commit(db) } catch is PatchMismatch {
             // Nothing of the page counts; the verdicts do, and the page is asked for again with its texts whole.
             var verdicts = self
             verdicts.answer.page = nil
-            var outcome = try Self.withoutForeignKeys(db) { try verdicts.apply(db) }
+            var outcome = try verdicts.commit(db)
             outcome.wantsWhole = true
             return outcome
         }
+    }
+
+    /// After each switch of the foreign keys SQLite compiles all statements of the connection anew, the app's own too:
+    /// an answer that leaves the app's tables alone goes without.
+    private func commit(_ db: Database) throws -> Applier.Outcome {
+        if answer.isQuiet {
+            do { return try Self.inTransaction(db) { try apply(db, mayWriteRows: false) } } catch is RowsToWrite {}
+        }
+        return try Self.withoutForeignKeys(db) { try apply(db, mayWriteRows: true) }
     }
 
     private func check(_ page: Answer.Page) throws {
@@ -35,16 +44,19 @@ struct ApplyTransaction: Sendable {
         }
     }
 
-    private func apply(_ db: Database) throws -> Applier.Outcome {
+    private func apply(_ db: Database, mayWriteRows: Bool) throws -> Applier.Outcome {
         try layout.check(db, scope)
         try Flag.raise(db)
         let record = try ScopeRecord.read(db, scope)
         let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
+        applier.mayWriteRows = mayWriteRows
         try applier.apply(answer, since: since)
         try Flag.lower(db)
         var outcome = applier.outcome
         if outcome.pageTaken, !outcome.hasMore {
-            outcome.settled = try Settling(db: db, scope: scope).settle(layout)
+            let settling = Settling(db: db, scope: scope)
+            if try settling.isDue() || SetAside.isAny(db, scope) { try applier.writeRows() }
+            outcome.settled = try settling.settle(layout)
             outcome.settled += try SetAside.giveBack(db, layout, scope)
             try ScopeRecord.granted(db, scope)
         }
@@ -61,11 +73,28 @@ struct ApplyTransaction: Sendable {
         if wasOn { try db.execute(sql: "PRAGMA foreign_keys = OFF") }
         // GRDB refuses statements of a cancelled task, and the app's keys must be guarded again even then.
         defer { if wasOn { sqlite3_exec(db.sqliteConnection, "PRAGMA foreign_keys = ON", nil, nil, nil) } }
+        return try inTransaction(db, body)
+    }
+
+    private static func inTransaction(
+        _ db: Database, _ body: () throws -> Applier.Outcome
+    ) throws -> Applier.Outcome {
         var outcome = Applier.Outcome()
         try db.inTransaction(.immediate) {
             outcome = try body()
             return .commit
         }
         return outcome
+    }
+}
+
+/// Thrown where an answer writes to the app's tables after all.
+struct RowsToWrite: Error {}
+
+extension Answer {
+    /// Whether it only confirms what was sent, and brings nothing.
+    fileprivate var isQuiet: Bool {
+        let brings = page.map { body[$0.changes].contains(UInt8(ascii: "{")) } ?? false
+        return !brings && results.allSatisfy { $0.verdict.isPlain && $0.verdict.id == nil }
     }
 }

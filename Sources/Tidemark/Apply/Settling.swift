@@ -28,6 +28,14 @@ struct Settling {
         ).execute([.text(scope.name), .text(shape.name), .text(id.text), .blob(columns.finish().bytes)])
     }
 
+    /// Whether any parents are to be looked after.
+    func isDue() throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_settle WHERE scope = ?1 LIMIT 1").first(db, [.text(scope.name)]) { _ in
+            true
+        }
+            ?? false
+    }
+
     /// Runs with the flag down, so that what it does is captured and travels like any other edit.
     /// Returns how many parents it looked after.
     func settle(_ layout: Layout) throws -> Int {
