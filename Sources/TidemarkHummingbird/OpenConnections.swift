@@ -12,7 +12,7 @@
             /// Bytes that are held for its reader.
             var unsent = 0
             /// Since when there are any, or some were taken last.
-            var unsentSince = NIODeadline.now()
+            var unsentSince: NIODeadline
 
             var idleOrder: NIODeadline { idleSince ?? .distantFuture }
         }
@@ -40,11 +40,11 @@
 
         /// A connection was made. Where there are too many, the one that has been idle for longest goes.
         func opened(_ channel: any Channel) {
-            let id = ObjectIdentifier(channel)
+            let (id, now) = (ObjectIdentifier(channel), channel.eventLoop.now)
             let victim = state.withLockedValue { state -> (any Channel)? in
                 let isFull = state.entries.count >= most
                 let idlest = isFull ? state.entries.min { $0.value.idleOrder < $1.value.idleOrder } : nil
-                state.entries[id] = Entry(channel: channel, idleSince: .now())
+                state.entries[id] = Entry(channel: channel, idleSince: now, unsentSince: now)
                 guard let idlest, idlest.value.idleSince != nil else { return nil }
                 return state.remove(idlest.key)
             }
@@ -61,9 +61,9 @@
 
         /// All that was asked is answered. One that is over the limit goes now.
         func isIdle(_ channel: any Channel) {
-            let id = ObjectIdentifier(channel)
+            let (id, now) = (ObjectIdentifier(channel), channel.eventLoop.now)
             let victim = state.withLockedValue { state -> (any Channel)? in
-                state.entries[id]?.idleSince = .now()
+                state.entries[id]?.idleSince = now
                 return state.entries.count > most ? state.remove(id) : nil
             }
             victim?.close(promise: nil)
@@ -72,11 +72,11 @@
         /// So many bytes are held for the connection's reader now. Where all readers together leave too many, those
         /// that have taken nothing for longest go, but never the only one.
         func note(unsent bytes: Int, of channel: any Channel, tookSome: Bool) {
-            let id = ObjectIdentifier(channel)
+            let (id, now) = (ObjectIdentifier(channel), channel.eventLoop.now)
             let victims = state.withLockedValue { state -> [any Channel] in
                 guard var entry = state.entries[id] else { return [] }
                 state.unsent += bytes - entry.unsent
-                if tookSome || entry.unsent == 0 { entry.unsentSince = .now() }
+                if tookSome || entry.unsent == 0 { entry.unsentSince = now }
                 entry.unsent = bytes
                 state.entries[id] = entry
                 guard state.unsent > mostUnsent else { return [] }

@@ -57,12 +57,15 @@ final class Nudges: Sendable {
     /// Begins to wait. Where the principal waits often enough already, the one that has waited longest ends: it may
     /// well be a connection that is gone, which shows only in the second writing to it.
     ///
-    /// - Throws: `too_many_requests` where all principals together wait often enough.
+    /// - Throws: `too_many_requests` where all principals together wait often enough, or nobody may wait at all.
     func wait(for scopes: Set<Scope>, as principal: String, _ limits: Limits) throws(Problem) -> Waiter {
         let waiter: Result<(Waiter, displaced: Waiter?), Problem> = state.withLock { state in
             if state.isClosed { return .failure(Problem(.unavailable, "The server is stopping.")) }
+            guard limits.streams > 0, limits.streamsPerPrincipal > 0 else {
+                return .failure(Problem(.tooManyRequests, "This server has no streams: pull from time to time."))
+            }
             let displaced = state.removeOldest(of: principal, limits)
-            guard state.waiters.count < limits.streams, limits.streamsPerPrincipal > 0 else {
+            guard state.waiters.count < limits.streams else {
                 return .failure(Problem(.tooManyRequests, "\(limits.streams) streams are open on this server."))
             }
             state.lastWaiter += 1

@@ -87,7 +87,7 @@
         @Test("A comment comes so long after what was said last, whenever that was", .timeLimit(.minutes(1)))
         func silence() async throws {
             var configuration = SyncServer.Configuration()
-            configuration.streamComment = .seconds(2)
+            configuration.streamComment = .seconds(3)
             try await LiveServer.run(in: TemporaryFolder(), configuration: configuration) { live in
                 let events = try await OpenEvents(live, "scope=w", LiveServer.token())
                 try await events.wait(for: .changes("w", 0))
@@ -96,7 +96,8 @@
                 try await events.wait(for: .changes("w", 1))
                 let said = ContinuousClock.now
                 try await events.wait { $0.contains("\n:\n") }
-                #expect(ContinuousClock.now - said < .milliseconds(3200))
+                // Counted from the first event it would take 5.7 seconds; the rest is a slow machine's.
+                #expect(ContinuousClock.now - said < .seconds(5))
             }
         }
 

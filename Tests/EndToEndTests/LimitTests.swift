@@ -72,19 +72,26 @@
             return limits
         }
 
-        /// Whoever is idle makes room, the one that has been so for longest first.
+        /// Whoever is idle makes room. Which one has been so for longest only the server knows
+        /// (`OpenConnectionsTests`): an answer can be read before it is noted as taken.
         @Test func idleConnections() async throws {
             try await LiveServer.run(in: folder, serverLimits: few()) { server in
-                let open = try (0..<2).map { _ in try Socket(port: server.port) }
-                for socket in open {
+                var open: [Socket] = []
+                for _ in 0..<3 {
+                    let socket = try Socket(port: server.port)
+                    try await socket.write(Self.health)
+                    #expect(try await socket.read().hasPrefix("HTTP/1.1 200"))
+                    open.append(socket)
+                }
+                for _ in 0..<300 where !open.contains(where: \.isClosed) {
+                    try await Task.sleep(for: .milliseconds(50))
+                }
+                let rest = open.filter { !$0.isClosed }
+                #expect(rest.count == 2)
+                for socket in rest {
                     try await socket.write(Self.health)
                     #expect(try await socket.read().hasPrefix("HTTP/1.1 200"))
                 }
-                let third = try Socket(port: server.port)
-                try await third.write(Self.health)
-                #expect(try await third.read().hasPrefix("HTTP/1.1 200"))
-                #expect(try await open[0].isGone())
-                #expect(!open[1].isClosed)
             }
         }
 

@@ -55,8 +55,15 @@ struct NudgeTests {
         let again = try nudges.wait(for: ["a"], as: "ada", limits)
         for waiter in [second, again] { nudges.end(waiter) }
         #expect(nudges.watched.isEmpty)
-        limits.streamsPerPrincipal = 0
-        #expect(throws: Problem.self) { try nudges.wait(for: ["a"], as: "ada", limits) }
+    }
+
+    @Test("A server that has no streams says so", arguments: [(0, 8), (3, 0)])
+    func none(streams: Int, perPrincipal: Int) throws {
+        var limits = Limits()
+        (limits.streams, limits.streamsPerPrincipal) = (streams, perPrincipal)
+        let problem = try #require(throws: Problem.self) { try Nudges().wait(for: ["a"], as: "ada", limits) }
+        #expect(problem.code == .tooManyRequests)
+        #expect(problem.detail.contains("no streams"))
     }
 
     @Test("One stream too many of a caller takes the place of its oldest, which ends", .timeLimit(.minutes(1)))

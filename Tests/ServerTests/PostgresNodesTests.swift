@@ -164,6 +164,25 @@ struct PostgresNodesTests {
         #expect(try await bench.gapless("s", in: quick).map(\.record) == ["quick", "slow"])
     }
 
+    @Test("Of services that share a database, none waits for another's new scope", .timeLimit(.minutes(1)))
+    func neighbours() async throws {
+        let slow = try PostgresBench().node()
+        let quick = try PostgresBench().node { $0.lockTimeout = .milliseconds(300) }
+        let (hasBegun, isOver) = (Guarded(false), Guarded(false))
+        let stalled = Task {
+            try await slow.write("new") { writer in
+                hasBegun.withLock { $0 = true }
+                for _ in 0..<1000 where !isOver.withLock({ $0 }) { Thread.sleep(forTimeInterval: 0.01) }
+                return try writer.append(.event("slow"), at: 1)
+            }
+        }
+        defer { isOver.withLock { $0 = true } }
+        while !hasBegun.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(try await quick.write("new") { try $0.append(.event("quick"), at: 1) } == 1)
+        isOver.withLock { $0 = true }
+        #expect(try await stalled.value == 1)
+    }
+
     @Test("With fewer connections than workers everything is done", .timeLimit(.minutes(1)))
     func fewConnections() async throws {
         let bench = try PostgresBench()

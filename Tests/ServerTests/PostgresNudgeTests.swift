@@ -84,6 +84,26 @@ struct PostgresNudgeTests {
         #expect(Hint.messages(of: .these(many), from: "node").map { Hint($0).scopes } == [.all])
     }
 
+    @Test("More names than are gathered mean all scopes, to whoever tells and whoever hears")
+    func tooMany() {
+        let names = (0..<Hint.Scopes.limit).map { "scope:\($0)" }
+        var scopes = Hint.Scopes.none
+        for _ in 0..<2 { scopes.add(names) }
+        #expect(scopes == .these(Set(names)))
+        #expect(!scopes.contains("other"))
+        scopes.add(.these(["other"]))
+        #expect(scopes == .all)
+        scopes.add(["s"])
+        #expect(scopes == .all)
+        // From one thread or many, and only until it is taken.
+        let hinted = HintedScopes()
+        for name in names { hinted.add(.these([name])) }
+        #expect(hinted.take(of: ["other", "scope:7"]) == ["scope:7"])
+        for name in names + ["s"] { hinted.add(.these([name])) }
+        #expect(hinted.take(of: ["other", "scope:7"]) == ["other", "scope:7"])
+        #expect(hinted.take(of: ["other", "scope:7"]).isEmpty)
+    }
+
     // MARK: Three nodes
 
     private func run(

@@ -102,6 +102,8 @@ struct TableReadingTests {
         #expect(sizes.parts(of: keys, limit: 10).map(\.count) == [6])
         for (key, size) in zip(keys, [3, 7, 1, 50, 0, 4]) { sizes.add(size, of: key) }
         #expect(sizes.parts(of: keys, limit: 10).map(\.count) == [2, 1, 1, 2])
+        // One that is larger than a part may be the first.
+        #expect(sizes.parts(of: Array(keys[3...]), limit: 10).map(\.count) == [1, 2])
         #expect(sizes.parts(of: [], limit: 10).map(\.count) == [0])
     }
 

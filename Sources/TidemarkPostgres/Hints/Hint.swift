@@ -8,9 +8,40 @@ import TidemarkServer
 /// It goes by `NOTIFY` on a channel of the schema's name, from a connection that does nothing else: inside the
 /// transactions that write it would make their commits wait for each other.
 struct Hint: Hashable, Sendable {
+    /// Scopes to look at, gathered until somebody takes them.
     enum Scopes: Hashable, Sendable {
         case these(Set<String>)
         case all
+
+        /// Names that are gathered, at most; with more of them, all scopes are meant.
+        static let limit = 2000
+
+        static let none = Scopes.these([])
+
+        func contains(_ name: String) -> Bool {
+            switch self {
+            case .these(let names): names.contains(name)
+            case .all: true
+            }
+        }
+
+        mutating func add(_ more: Scopes) {
+            switch more {
+            case .these(let names): add(names)
+            case .all: self = .all
+            }
+        }
+
+        mutating func add(_ more: some Sequence<String>) {
+            guard case .these(var names) = self else { return }
+            // Held once, so that it grows where it stands.
+            self = .all
+            for name in more {
+                names.insert(name)
+                if names.count > Self.limit { return }
+            }
+            self = .these(names)
+        }
     }
 
     var node: String
@@ -51,24 +82,15 @@ struct Hint: Hashable, Sendable {
 /// Scopes to look at, gathered from one thread or many until somebody takes them.
 final class HintedScopes: Sendable {
     private struct State {
-        var names: Set<String> = []
-        var isAll = false
+        var scopes = Hint.Scopes.none
         var wake: AsyncStream<Void>.Continuation?
     }
-
-    /// Names that are gathered, at most; with more of them, all scopes are meant.
-    private static let limit = 2000
 
     private let state = Guarded(State())
 
     func add(_ scopes: Hint.Scopes) {
         state.withLock { state in
-            switch scopes {
-            case .all: state.isAll = true
-            case .these(let names): state.names.formUnion(names)
-            }
-            if state.names.count > Self.limit { state.isAll = true }
-            if state.isAll { state.names = [] }
+            state.scopes.add(scopes)
             state.wake?.yield()
         }
     }
@@ -82,10 +104,10 @@ final class HintedScopes: Sendable {
 
     /// What was gathered of the scopes that are watched.
     func take(of watched: Set<Scope>) -> [Scope] {
-        let (names, isAll) = state.withLock { state in
-            defer { (state.names, state.isAll) = ([], false) }
-            return (state.names, state.isAll)
+        let scopes = state.withLock { state in
+            defer { state.scopes = .none }
+            return state.scopes
         }
-        return watched.filter { isAll || names.contains($0.name) }.sorted()
+        return watched.filter { scopes.contains($0.name) }.sorted()
     }
 }

@@ -5,15 +5,10 @@ import TidemarkServer
 /// Tells other nodes which scopes this one has changed: on a thread and a connection of its own, behind the commits,
 /// which never wait for it. What cannot be told is dropped: the others look by themselves.
 final class HintSender: @unchecked Sendable {  // because what changes is only touched under `condition`
-    /// Names that wait, at most; with more of them, all scopes are meant.
-    private static let waitingLimit = 2000
-
     private let node: String
     private let connector: Connector
     private let condition = NSCondition()
-    private var waiting: Set<String> = []
-    /// There were too many to keep: all scopes are meant.
-    private var isAll = false
+    private var waiting = Hint.Scopes.none
     private var isClosed = false
     private var isRunning = false
     private let ended = DispatchGroup()
@@ -27,11 +22,8 @@ final class HintSender: @unchecked Sendable {  // because what changes is only t
     func changed(_ scopes: some Sequence<Scope>) {
         condition.withLock {
             guard !isClosed else { return }
-            for scope in scopes where !isAll {
-                waiting.insert(scope.name)
-                if waiting.count > Self.waitingLimit { (isAll, waiting) = (true, []) }
-            }
-            guard isAll || !waiting.isEmpty else { return }
+            waiting.add(scopes.lazy.map(\.name))
+            guard waiting != .none else { return }
             condition.signal()
             guard !isRunning else { return }
             isRunning = true
@@ -79,9 +71,9 @@ final class HintSender: @unchecked Sendable {  // because what changes is only t
     /// Waits for something to tell; `nil` at the end.
     private func take() -> Hint.Scopes? {
         condition.withLock {
-            while waiting.isEmpty, !isAll, !isClosed { condition.wait() }
-            defer { (waiting, isAll) = ([], false) }
-            return isClosed ? nil : isAll ? .all : .these(waiting)
+            while waiting == .none, !isClosed { condition.wait() }
+            defer { waiting = .none }
+            return isClosed ? nil : waiting
         }
     }
 }

@@ -23,8 +23,9 @@ struct ScopeRow {
     /// Asked behind the lock: whoever held it before may have added one.
     private static let incarnations = Statement(
         "incarnations", "SELECT id, start FROM incarnation WHERE scope = $1 ORDER BY start")
-    /// A scope without a row has nothing else to be locked by.
-    private static let lockName = Statement("lock name", "SELECT pg_advisory_xact_lock(hashtextextended($1, 7))")
+    /// A scope without a row has nothing else to be locked by. Such locks are the whole database's, scopes a schema's.
+    private static let lockName = Statement(
+        "lock name", "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' ' || $1, 7))")
 
     /// The scope as a reader's snapshot has it.
     static func read(_ session: Session, _ scope: Scope) throws -> ScopeRow {
