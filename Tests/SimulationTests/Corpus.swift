@@ -302,5 +302,25 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
                 0 edit listSecond 3728642
                 1 edit listAdd 164913
                 """),
+        CorpusCase(
+            name: "who deletes a row made here has not seen the delete of its namesake (I2)", app: "order",
+            script: """
+                world seed 1 devices 2 users 1 page 1
+                1 edit order 1
+                1 edit order 0
+                pass 1
+                pass 0
+                pass 0
+                pass 1
+                pass 1
+                pass 1
+                1 edit cancel 0
+                pass 0
+                0 edit orderAtOnce 0
+                pass 0
+                pass 0
+                pass 0
+                0 edit cancel 0
+                """),
     ]
 }
