@@ -322,5 +322,58 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
                 pass 0
                 0 edit cancel 0
                 """),
+        CorpusCase(
+            name: "versions end with their history, also where a restored server took the same once more (I4)",
+            app: "order",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit orderTogether 0
+                pass 0 lost
+                1 edit addCustomer 0
+                flow
+                0 sync
+                pass 0
+                pass 0
+                pass 0 repeated
+                server restore
+                """),
+        CorpusCase(
+            name: "and where the answer to an edit came from the restored server before the snapshot did (I4)",
+            app: "order",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit orderTogether 0
+                pass 0 lost
+                1 edit addCustomer 0
+                flow
+                server backup
+                1 edit addCustomer 0
+                flow
+                0 sync
+                pass 0
+                pass 0
+                pass 0 repeated
+                server restore
+                pass 0
+                pass 0
+                0 edit addCustomer 0
+                pass 0
+                pass 0 lost
+                """),
+        CorpusCase(
+            name: "and where the lost history had answered with nothing but a conflict (I2)", app: "notebook",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit decisionAdd 0
+                pass 0 lost
+                1 edit moodAdd 0
+                1 edit decisionAdd 0
+                flow
+                0 sync
+                pass 0
+                pass 0
+                pass 0 repeated
+                server restore
+                """),
     ]
 }
