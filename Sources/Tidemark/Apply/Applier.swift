@@ -97,11 +97,20 @@ final class Applier {
         if let page {
             try apply(page, body: answer.body)
         } else {
-            record.epoch = answer.epoch ?? record.epoch
+            if let epoch = answer.epoch { try goOn(in: epoch) }
             try settleContests()
         }
         if let syncedAt = answer.syncedAt { try hear(of: syncedAt) }
         try record.write(db)
+    }
+
+    /// An answer without a page names its history. Before the first page of a filling nothing but that name tells that
+    /// it is another one, in which the versions remembered from the former may mean something else.
+    private func goOn(in epoch: String) throws {
+        if hadAhead, !record.isFilled, record.bootstrap?.token == nil, let known = record.epoch, known != epoch {
+            try Bootstrap.begin(db, scope, asking: record.bootstrap?.asking ?? known)
+        }
+        record.epoch = epoch
     }
 
     /// What is edited from here on is later than all that this answer could tell.

@@ -31,10 +31,12 @@ struct Recovery: Sendable {
         try inTransaction(db) {
             guard var bootstrap = try Bootstrap.read(db, scope), let epoch = bootstrap.asking else { return }
             var record = try ScopeRecord.read(db, scope)
-            // Where nothing is lost, the snapshot says what the history is called by now.
-            record.epoch = problem?.epoch
+            // Where nothing is lost, the snapshot says what the history is called by now, if no answer has.
+            record.epoch = problem?.epoch ?? (record.epoch == epoch ? nil : record.epoch)
             let healing = healing(db)
-            if let problem { try healing.forget(&record, after: problem.survived ?? 0) }
+            // That no lane's end is missing says nothing of versions: what a restored server had not yet taken may have
+            // come to it a second time.
+            try healing.forget(&record, after: problem?.survived ?? record.complete ?? 0)
             try record.write(db)
             if let problem {
                 try healing.bringBack(scope, above: problem.lanes ?? [:], lostEpoch: epoch.nonEmpty, lane: lane)

@@ -33,9 +33,10 @@ struct SnapshotTransaction: Sendable {
             record.bootstrap?.asking == nil
         else { return outcome }
         if token == nil, let known = record.epoch, let epoch = answer.epoch, epoch != known,
-            try Inquiry.hasSomethingToLose(db, scope)
+            try Inquiry.hasSomethingToLose(db, scope) || !Ahead.isEmpty(db, scope)
         {
-            // What the server took was taken in the history of that name; whether it is in this one is not known.
+            // What the server took was taken in the history of that name; whether it is in this one is not known. Nor
+            // can the snapshot's versions be held against those that are remembered.
             try Bootstrap.begin(db, scope, asking: known)
             return outcome
         }

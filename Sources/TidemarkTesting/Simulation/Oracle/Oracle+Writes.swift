@@ -37,8 +37,9 @@ extension Oracle {
             }
             guard let cells = sight.rows[key] else {
                 let row = former.rows[key] ?? []
-                // Somebody else's delete of a row that stood here may be in the log already: then this one is done.
-                let seen = former.scopes.mapValues { $0.complete ?? 0 }
+                // Somebody else's delete of a row that stood here may be in the log already: then this one is done. It
+                // says nothing of a row that was made here and that the server was not known to have.
+                let seen = former.base(key) == nil ? heads : former.scopes.mapValues { $0.complete ?? 0 }
                 let write = OracleDevice.Write(serial: world.serial, value: nil, row: row, after: seen)
                 devices[device].writes[key] = ["": write]
                 continue
