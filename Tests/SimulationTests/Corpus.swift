@@ -198,5 +198,18 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
                 pass 0 repeated
                 server restore
                 """),
+        CorpusCase(
+            name: "a record of which a restored server got back a part is in the scope that has it (I4)", app: "shelf",
+            script: """
+                world seed 1 devices 3 users 1 page 50
+                1 edit addBox 1
+                flow
+                2 kill 0
+                2 start
+                server restore
+                flow
+                0 edit labelBox 1
+                0 clone 1
+                """),
     ]
 }

@@ -302,7 +302,7 @@ extension Applier {
         var isDeleted = false
         if let record = verdict.record {
             if let data = record.data {
-                let cells = table.shape.whole(data.cells(in: table.shape))
+                let cells = table.shape.whole(data.cells(in: table.shape), in: scope)
                 truth.noteOriginals(remaining, nil, under: cells, shape: table.shape)
                 truth.take(cells, version: version, shape: table.shape, current: current)
             } else {
@@ -326,7 +326,7 @@ extension Applier {
     ) throws {
         if let record = verdict.record, record.version > known {
             if let data = record.data {
-                let cells = table.shape.whole(data.cells(in: table.shape))
+                let cells = table.shape.whole(data.cells(in: table.shape), in: scope)
                 truth.noteOriginals(remaining, nil, under: cells, shape: table.shape)
                 truth.take(cells, version: record.version, shape: table.shape, current: current)
             } else {

@@ -115,7 +115,7 @@ extension Applier {
 
     private func keep(_ shape: TableShape, _ id: RecordID, _ data: DataObject, _ version: Version) throws {
         var cells = shape.data.map(\.defaultCell)
-        for (index, cell) in data.cells(in: shape) { cells[index] = cell }
+        for (index, cell) in shape.whole(data.cells(in: shape), in: scope) { cells[index] = cell }
         try Parked.put(
             db, shape, record: id.text, scope: scope.name, version: version, cells: cells,
             reason: "Another scope holds the record here.", contends: true, fresh: true)

@@ -116,7 +116,7 @@ final class ApplyTable {
             case .blob(let bytes): cells[index] = .blob(bytes)
             }
         }
-        return change.isPartial ? cells : shape.whole(cells)
+        return change.isPartial ? cells : shape.whole(cells, in: scope)
     }
 
     // MARK: Reading and binding in place

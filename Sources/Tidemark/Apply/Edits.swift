@@ -83,10 +83,12 @@ extension DataObject {
 
 extension TableShape {
     /// A record as the server has it, in all columns of this device: fields that it does not have are at their
-    /// defaults.
-    func whole(_ cells: [Int: Cell]) -> [Int: Cell] {
+    /// defaults, and the one that names the scope says the one that it came in. A restored server may have got back
+    /// only a part.
+    func whole(_ cells: [Int: Cell], in scope: Scope) -> [Int: Cell] {
         var whole = cells
-        for (index, column) in data.enumerated() where column.returnsToDefault && cells[index] == nil {
+        if let scopeIndex, cells[scopeIndex] == nil { whole[scopeIndex] = placeCell(of: scope) }
+        for (index, column) in data.enumerated() where column.returnsToDefault && whole[index] == nil {
             whole[index] = column.defaultCell
         }
         return whole

@@ -108,6 +108,14 @@ extension TableShape {
         return String(scope.name.dropFirst(prefix.count))
     }
 
+    /// What the column holds in a row of the scope, in the column's own type.
+    func placeCell(of scope: Scope) -> Cell {
+        let text = placeText(of: scope)
+        let number = scopeIndex.flatMap { data[$0].affinity == .text ? nil : Int64(text) }
+        guard let number, String(number) == text else { return .text(Array(text.utf8)) }
+        return .integer(number)
+    }
+
     /// SQL for whether a row is in a scope; an index on the column serves it.
     func isInSQL(_ scope: Scope, _ row: String) -> String {
         switch rule.kind {
