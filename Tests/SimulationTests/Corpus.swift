@@ -211,5 +211,15 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
                 0 edit labelBox 1
                 0 clone 1
                 """),
+        CorpusCase(
+            name: "a row that moves while an edit of it is refused goes with what it had (I8)", app: "shelf",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit addBox 1806245
+                flow
+                2 edit deleteBox 11750601
+                1 edit labelBox 1665362
+                1 edit moveBox 9104716
+                """),
     ]
 }

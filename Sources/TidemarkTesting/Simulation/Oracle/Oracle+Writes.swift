@@ -54,6 +54,10 @@ extension Oracle {
                 let cell = OracleCell(key: key, column: column, value: cells[index])
                 allowed[cell, default: 0] += 1
                 devices[device].written.insert(cell)
+                // An edit from before the move may be refused yet: then the row goes with what it had.
+                if isMoved, let under = former.base(key)?[index], under != cells[index] {
+                    allowed[OracleCell(key: key, column: column, value: under), default: 0] += 1
+                }
                 guard isWritten else { continue }
                 devices[device].writes[key, default: [:]][column] = OracleDevice.Write(
                     serial: world.serial, value: cells[index], row: cells, after: heads)
