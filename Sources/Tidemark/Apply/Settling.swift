@@ -41,8 +41,12 @@ struct Settling {
     func settle(_ layout: Layout) throws -> Int {
         let noted = try Query(db, "SELECT entity, record, columns FROM tidemark_settle WHERE scope = ?1")
             .rows(db, [.text(scope.name)]) { (entity: $0.text(0), record: $0.text(1), columns: $0.blob(2)) }
-        guard !noted.isEmpty else { return 0 }
+        var settled = 0
         for entry in noted {
+            if try isUndecided(entry.entity, entry.record, layout) { continue }
+            settled += 1
+            try Query(db, "DELETE FROM tidemark_settle WHERE scope = ?1 AND entity = ?2 AND record = ?3")
+                .execute([.text(scope.name), .text(entry.entity), .text(entry.record)])
             guard let shape = layout[entry.entity], let id = RecordID(entry.record), let key = shape.key(of: id),
                 try RecordTable(shape).row(db, key) == nil, try !Parked.exists(db, entry.entity, entry.record)
             else { continue }
@@ -50,8 +54,15 @@ struct Settling {
             for (name, value) in try columns(entry.columns) { values[name.lowercased()] = value }
             try settleChildren(shape.children, values)
         }
-        try Query(db, "DELETE FROM tidemark_settle WHERE scope = ?1").execute([.text(scope.name)])
-        return noted.count
+        return settled
+    }
+
+    /// Whether an edit keeps the deleted row on screen, until the server has said what becomes of it.
+    private func isUndecided(_ entity: String, _ record: String, _ layout: Layout) throws -> Bool {
+        guard let shape = layout[entity], let id = RecordID(record), let key = shape.key(of: id),
+            let shadow = try RecordTable(shape).shadow(db, key)
+        else { return false }
+        return shadow.state == .deleted && !shadow.isGone
     }
 
     private func columns(_ bytes: [UInt8]) throws -> [(String, Cell)] {
