@@ -221,5 +221,48 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
                 1 edit labelBox 1665362
                 1 edit moveBox 9104716
                 """),
+        CorpusCase(
+            name: "children of a deleted parent are settled when an edit that kept it is refused later (I4)",
+            app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit replaceProject 11065717
+                flow
+                user 0 scope 0 read
+                0 edit moveSlug 5768181
+                0 edit writeTask 3729947
+                pass 0
+                1 edit deleteProject 4843609
+                """),
+        CorpusCase(
+            name: "what is made again as it was sent is one edit with what was sent (I5)",
+            app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                1 edit replaceProject 1
+                pass 0
+                0 edit replaceProject 8946455
+                pass 0
+                pass 0
+                pass 1
+                pass 1 cut 155
+                0 edit replaceProject 1
+                0 edit moveSlug 9362320
+                """),
+        CorpusCase(
+            name: "a record of which a restored server got back a part stands where somebody has the rest (I4)",
+            app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit replaceProject 1
+                flow
+                wait 691200000
+                pass 1
+                flow
+                wait 31000
+                pass 1
+                server restore
+                1 edit moveSlug 3511982
+                """),
     ]
 }

@@ -8,7 +8,9 @@ import TidemarkWire
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension Oracle {
     /// Finds out what an act wrote.
-    func noteWrites(from former: OracleDevice.Sight, to sight: OracleDevice.Sight, _ device: Int) {
+    func noteWrites(
+        from former: OracleDevice.Sight, to sight: OracleDevice.Sight, _ device: Int, _ db: Database
+    ) throws {
         let heads = scopes.mapValues(\.current.head)
         for (key, cells) in sight.doubled {
             guard let table = tables[key.entity] else { continue }
@@ -59,8 +61,10 @@ extension Oracle {
                     allowed[OracleCell(key: key, column: column, value: under), default: 0] += 1
                 }
                 guard isWritten else { continue }
+                // What is on its way already may be in the log, unheard.
+                let isSent = try OracleListing.isSent(db, key, column, cells[index])
                 devices[device].writes[key, default: [:]][column] = OracleDevice.Write(
-                    serial: world.serial, value: cells[index], row: cells, after: heads)
+                    serial: world.serial, value: cells[index], row: cells, after: isSent ? [:] : heads)
             }
         }
     }

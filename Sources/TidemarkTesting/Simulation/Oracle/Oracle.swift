@@ -94,7 +94,7 @@ final class Oracle {
                 let former = devices[device].sight
                 changeCounts[device] = db.totalChangesCount
                 let sight = try OracleDevice.Sight(db, inOrder, names)
-                noteWrites(from: former, to: sight, device)
+                try noteWrites(from: former, to: sight, device, db)
                 try look(device, db, sight)
             }
         }

@@ -155,6 +155,18 @@ struct OracleListing {
             ])
         (isListed, isKept, isOpen) = (row?[0] ?? false, row?[1] ?? false, row?[2] ?? false)
     }
+
+    /// Whether an operation without a verdict sets a field to this value.
+    static func isSent(_ db: Database, _ key: OracleKey, _ column: String, _ value: Value) throws -> Bool {
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT EXISTS (SELECT 1 FROM tidemark_operation WHERE entity = ? AND record = ? AND finished_at IS NULL
+                    AND instr(CAST(coalesce(content, members) AS TEXT), ?))
+                """)
+        var json = value == .null ? "null" : value.bare
+        if case .text = value { json = "\"\(json)\"" }
+        return try Bool.fetchOne(statement, arguments: [key.entity, key.record, "\"\(column)\":\(json)"]) ?? false
+    }
 }
 
 /// An operation that a file holds under the key by which the server knows it: what became of it may have been told to
