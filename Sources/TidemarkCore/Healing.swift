@@ -185,11 +185,11 @@ extension Operation {
 }
 
 extension ScopeHistory {
-    /// Whether what a device would bring back is in this history already.
+    /// Whether what a device would bring back is in this history already. Before all nothing had a version: that name
+    /// does not say in which history it was.
     package func holds(_ original: Operation.Original) -> Bool {
-        guard let version = original.version, let epoch = Epoch(text: original.epoch), knows(epoch) else {
-            return false
-        }
+        guard let version = original.version, let epoch = Epoch(text: original.epoch), knows(epoch), !epoch.isBeforeAll
+        else { return false }
         return version <= shared(with: epoch)
     }
 }

@@ -110,6 +110,27 @@ struct HealingTests {
         #expect(try await b.rows("SELECT id, title FROM note ORDER BY id") == ["\"n1\"|\"taken\"", "\"x1\"|NULL"])
     }
 
+    @Test("what was taken comes back though the token may only read when the loss is found", arguments: [false, true])
+    func onlyReading(hasGrown: Bool) async throws {
+        let server = try RestorableServer()
+        let (a, b) = (try await server.device("a"), try await server.device("b"))
+        try await server.backUp()
+        try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'taken')")
+        await a.wire.nextPage { _, _ in throw Wire.Lost() }
+        await #expect(throws: SyncError.self) { try await a.sync() }
+        try await server.restore()
+        // It has a version of its own by then in the place of the lost one.
+        if hasGrown { try await server.server.commit(to: "w:1") { $0.upsert("note", id: "x1", ["rank": 1]) } }
+        let transport = await InProcessTransport(to: server.server) { _ in .read(as: "ada") }
+        await a.wire.connect(to: transport)
+        for _ in 0..<2 { _ = try? await a.sync() }
+        if !hasGrown { try await server.server.commit(to: "w:1") { $0.upsert("note", id: "x1", ["rank": 1]) } }
+        await a.wire.connect(to: InProcessTransport(to: server.server) { _ in .readWrite(as: "ada") })
+        for device in [a, b, a] { try await device.sync() }
+        try await expectHealed(server)
+        #expect(try await b.rows("SELECT id, title FROM note ORDER BY id") == ["\"n1\"|\"taken\"", "\"x1\"|NULL"])
+    }
+
     @Test("several edits of one record come back one by one and stay on screen all the while (I5)")
     func series() async throws {
         let server = try RestorableServer()

@@ -145,6 +145,8 @@ struct HealingRuleTests {
         #expect(!history.holds(Operation.Original(epoch: known, version: nil)))
         #expect(!history.holds(Operation.Original(epoch: lost.text, version: 13)))
         #expect(!history.holds(Operation.Original(epoch: "nonsense", version: 1)))
+        // Before all nothing had a version yet: the name is not that of the history which was lost.
+        #expect(!history.holds(Operation.Original(epoch: Epoch(id: 0, start: 0).text, version: 1)))
     }
 }
 

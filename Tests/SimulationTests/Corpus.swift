@@ -264,5 +264,51 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
                 server restore
                 1 edit moveSlug 3511982
                 """),
+        CorpusCase(
+            name: "a device that may only read when its server has lost history learns what was lost (I11)",
+            app: "notebook",
+            script: """
+                world seed 1 devices 4 users 1 page 50
+                pass 0
+                pass 0
+                1 edit listAdd 0
+                pass 0
+                pass 2
+                pass 0
+                pass 2
+                user 0 scope 0 read
+                server restore
+                flow
+                2 edit moodAdd 0
+                """),
+        CorpusCase(
+            name: "and brings it back once it may write (I11)",
+            app: "ledger",
+            script: """
+                world seed 1 devices 4 users 1 page 50
+                pass 0
+                pass 0
+                0 edit transfer 1
+                pass 2
+                pass 0
+                pass 2
+                user 0 scope 0 read
+                server restore
+                1 edit transfer 1
+                flow
+                """),
+        CorpusCase(
+            name: "a device that was forgotten before the answer reached it is not told what its edit met (T1)",
+            app: "notebook",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                flow
+                1 edit addNote 1
+                0 edit addNote 1
+                0 kill 0
+                flow
+                wait 691200000
+                server compact 7200000
+                """),
     ]
 }

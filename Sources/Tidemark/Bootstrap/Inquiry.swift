@@ -1,8 +1,10 @@
 import GRDB
 import TidemarkWire
 
-/// Asks the server whether it still has what it once answered, where its refusal does not say so: a push of nothing
-/// that acknowledges what was answered. A mark below that proves that history was lost (410 with the lanes' marks).
+/// Asks the server whether it still has what it once answered, where its refusal does not say so: an exchange that
+/// acknowledges what was answered. A mark below that proves that history was lost (410 with the lanes' marks).
+///
+/// It sends nothing and asks for a page, of which nothing is taken, since a token that only reads may do just that.
 struct Inquiry: Sendable {
     /// Lanes that are named: the newest.
     private static let laneLimit = 1000
@@ -19,6 +21,7 @@ struct Inquiry: Sendable {
         writer.raw("{\"protocolVersion\":1,\"scope\":")
         writer.string(scope.name)
         writer.member("clientId", layout.clientID)
+        writer.member("limit", 1)
         writer.memberName("acked")
         writer.raw("{")
         for (index, lane) in try Self.answered(db, scope).enumerated() {
@@ -29,7 +32,7 @@ struct Inquiry: Sendable {
         }
         writer.raw("},\"operations\":[]}")
         request = TransportRequest(
-            method: "POST", path: "/sync/push", headers: Exchange.headers(clientID: layout.clientID),
+            method: "POST", path: "/sync", headers: Exchange.headers(clientID: layout.clientID),
             body: writer.bytes)
     }
 
@@ -37,16 +40,17 @@ struct Inquiry: Sendable {
     func answer(_ response: TransportResponse) throws -> Problem? {
         if response.status == 200 {
             try Exchange.checkType(of: response, scope: scope)
-            _ = try Answer(body: response.body)
+            let answer = try Answer(body: response.body)
+            guard answer.results.isEmpty, let page = answer.page, page.scope == scope.name, page.since == nil else {
+                throw SyncError(
+                    .answerUnusable, "The answer belongs to another request.", hint: "It is asked for again.",
+                    scope: scope)
+            }
             return nil
         }
         let failure = Failure(response, scope: scope)
-        switch failure.problem?.code {
-        case .checkpointExpired: return failure.problem
-        // Nothing can be sent, so nothing can be brought back either.
-        case .scopeReadOnly: return nil
-        default: throw failure
-        }
+        guard failure.problem?.code == .checkpointExpired else { throw failure }
+        return failure.problem
     }
 
     /// Numbers up to which all of a lane was answered, by the server and not by this device itself.

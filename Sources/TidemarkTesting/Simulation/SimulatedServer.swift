@@ -40,6 +40,9 @@ struct SimulatedServer {
         nodes[place] = self.node(settings, in: world)
     }
 
+    /// After which a device that was not heard of is forgotten, in milliseconds.
+    static let deviceRetention: Int64 = 7_200_000
+
     /// As many as the sample apps make as a group, unless the schema adds to it.
     static let fewestOperations = 2
 
@@ -48,7 +51,7 @@ struct SimulatedServer {
         var limits = Limits()
         if !world.plan.hasWindow { configuration.window = .zero }
         configuration.retention = .seconds(3600)
-        configuration.deviceRetention = .seconds(7200)
+        configuration.deviceRetention = .milliseconds(Self.deviceRetention)
         if settings > 0 {
             var choices = SplitMix64(seed: settings)
             func choose<Setting>(_ options: [Setting]) -> Setting {

@@ -26,6 +26,7 @@ extension Oracle {
         }
         noteGroups(verdicts, scope)
         for verdict in verdicts where names[verdict.key] == verdict.key {
+            noteForgotten(verdict)
             try checkRecord(verdict)
             guard !verdict.isAgain, !ruled.contains(verdict.key.entity) else {
                 noteAuthor(verdict)
@@ -159,7 +160,18 @@ extension Oracle {
             verdict.overwritten.allSatisfy({ $0.field != column || $0.theirs != row?[index] }),
             !verdict.overwritten.contains(where: { isOwn($0, column, verdict) })
         else { return }
-        verdicts.told[verdict.device, default: []].insert(verdict.key)
+        verdicts.told[verdict.device, default: []].insert(
+            OracleVerdicts.Telling(key: verdict.key, lane: verdict.lane, number: verdict.number, time: world.time))
+    }
+
+    /// A device that asks again after so long that the server has forgotten it hears only that its edit is done with:
+    /// the first answer, which told more, has not reached it.
+    private func noteForgotten(_ verdict: OracleVerdict) {
+        guard verdict.isReplayed, verdict.status == "settled", let told = verdicts.told[verdict.device] else { return }
+        verdicts.told[verdict.device] = told.filter { telling in
+            telling.lane != verdict.lane || telling.number != verdict.number
+                || !world.hasWrongServerClock && world.time - telling.time < SimulatedServer.deviceRetention
+        }
     }
 
     /// Whether what was overwritten is what this device had set itself, of which the server remembers no more whose it
@@ -177,7 +189,7 @@ extension Oracle {
     func checkTold(_ device: Int) throws {
         guard !world.lostDevices.contains(device), scopes.values.allSatisfy({ $0.newest == 0 }) else { return }
         try world.devices[device].file.queue.unsafeRead { db in
-            for key in verdicts.told[device, default: []].sorted() {
+            for key in Set(verdicts.told[device, default: []].map(\.key)).sorted() {
                 let isListed = try Bool.fetchOne(
                     db, sql: "SELECT EXISTS (SELECT 1 FROM tidemark_conflict WHERE entity = ?1 AND record = ?2)",
                     arguments: [key.entity, key.record])

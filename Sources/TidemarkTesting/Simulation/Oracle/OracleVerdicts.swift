@@ -10,9 +10,17 @@ struct OracleVerdicts {
         var time: Int64
     }
 
+    /// That an edit met somebody else's: to which operation it was said, and when.
+    struct Telling: Hashable {
+        var key: OracleKey
+        var lane: String
+        var number: Int
+        var time: Int64
+    }
+
     var authors: [Scope: [Version: Author]] = [:]
-    /// Per device, records of which it was told that its edit met somebody else's.
-    var told: [Int: Set<OracleKey>] = [:]
+    /// Per device, what it was told of edits that met somebody else's.
+    var told: [Int: Set<Telling>] = [:]
     /// Records of which an edit was refused: what refers to one that never came to be goes with it.
     var refused: Set<OracleKey> = []
     /// Versions that came with one group, which nobody may stop within.
@@ -28,6 +36,7 @@ struct OracleVerdict {
     let device: Int
     let scope: Scope
     let lane: String
+    let number: Int
     let key: OracleKey
     let group: String?
     let status: String
@@ -47,9 +56,11 @@ struct OracleVerdict {
 
     init?(_ operation: [String: Any], _ result: [String: Any], device: Int, scope: Scope) {
         guard let entity = operation["entity"] as? String, let id = operation["id"] as? String,
-            let lane = operation["lane"] as? String, let status = result["status"] as? String
+            let lane = operation["lane"] as? String, let number = operation["number"] as? Int,
+            let status = result["status"] as? String
         else { return nil }
-        (self.device, self.scope, self.lane, self.status) = (device, scope, lane, status)
+        (self.device, self.scope, self.status) = (device, scope, status)
+        (self.lane, self.number) = (lane, number)
         key = OracleKey(entity: entity, record: id)
         group = operation["group"] as? String
         base = (operation["baseVersion"] as? Int).map(Version.init)
