@@ -32,7 +32,7 @@ struct ApplyTransaction: Sendable {
     /// an answer that leaves the app's tables alone goes without.
     private func commit(_ db: Database) throws -> Applier.Outcome {
         if answer.isQuiet {
-            do { return try Self.inTransaction(db) { try apply(db, mayWriteRows: false) } } catch is RowsToWrite {}
+            do { return try db.committed { try apply($0, mayWriteRows: false) } } catch is RowsToWrite {}
         }
         return try Self.withoutForeignKeys(db) { try apply(db, mayWriteRows: true) }
     }
@@ -73,18 +73,7 @@ struct ApplyTransaction: Sendable {
         if wasOn { try db.execute(sql: "PRAGMA foreign_keys = OFF") }
         // GRDB refuses statements of a cancelled task, and the app's keys must be guarded again even then.
         defer { if wasOn { sqlite3_exec(db.sqliteConnection, "PRAGMA foreign_keys = ON", nil, nil, nil) } }
-        return try inTransaction(db, body)
-    }
-
-    private static func inTransaction(
-        _ db: Database, _ body: () throws -> Applier.Outcome
-    ) throws -> Applier.Outcome {
-        var outcome = Applier.Outcome()
-        try db.inTransaction(.immediate) {
-            outcome = try body()
-            return .commit
-        }
-        return outcome
+        return try db.committed { _ in try body() }
     }
 }
 

@@ -23,13 +23,18 @@ extension AppFile {
 }
 
 extension Database {
-    fileprivate func committed<Result>(_ updates: (Database) throws -> Result) throws -> Result {
-        var result: Result?
-        try inTransaction {
-            result = try updates(self)
-            return .commit
+    /// All or nothing, as GRDB's `inTransaction(.immediate)`; beginning and end are compiled once for a connection, and
+    /// not for each transaction.
+    func committed<Result>(_ updates: (Database) throws -> Result) throws -> Result {
+        try cachedStatement(sql: "BEGIN IMMEDIATE TRANSACTION").execute()
+        do {
+            let result = try updates(self)
+            try cachedStatement(sql: "COMMIT TRANSACTION").execute()
+            return result
+        } catch {
+            // Some errors have undone it already.
+            if isInsideTransaction { try? rollback() }
+            throw error
         }
-        guard let result else { throw DatabaseError(resultCode: .SQLITE_INTERNAL) }
-        return result
     }
 }
