@@ -214,5 +214,27 @@ extension CorpusCase {
                 pass 0
                 pass 0 lost
                 """),
+        CorpusCase(
+            name: "what is set aside under a temporary id is kept, whatever the server called it (I5)",
+            app: "order",
+            script: """
+                world seed 1 devices 1 users 1 page 50
+                flow
+                user 0 scope 0 none
+                1 edit orderTogether 0
+                pass 0 repeated
+                """),
+        CorpusCase(
+            name: "and so where two of them were made together (I5)",
+            app: "order",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                flow
+                user 0 scope 0 none
+                1 sync
+                0 edit orderAtOnce 0
+                pass 0
+                pass 0 repeated
+                """),
     ]
 }

@@ -143,7 +143,11 @@ extension Oracle {
         let base = sight.base(key)
         let isAsBefore = index.map { base?[$0] == write.value } ?? (base == nil)
         if isVisible, write.logged != nil || !isAsBefore { return false }
-        let listing = try OracleListing(db, table, key, column, write)
+        // A device that has not heard of the record's id lists it under its own.
+        let listing = try names.all(of: key).reduce(OracleListing()) { listing, name in
+            try listing.joined(
+                with: OracleListing(db, table, OracleKey(entity: key.entity, record: name), column, write))
+        }
         // Made as the server's row is: nothing is sent, and the row is held against the log like any other.
         if isVisible { return !listing.isOpen }
         if listing.isListed { return true }

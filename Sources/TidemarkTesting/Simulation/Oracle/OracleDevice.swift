@@ -118,12 +118,22 @@ extension OracleDevice.Sight {
 /// What a file says of a record beside its row.
 struct OracleListing {
     /// Whether an edit was refused, met another one or waits for a decision, and the app can ask for it.
-    var isListed: Bool
+    var isListed = false
     /// Whether an edit of it is kept until its scope comes back, or another record's verdict, or the server is asked
     /// what became of it.
-    var isKept: Bool
+    var isKept = false
     /// Whether an operation that touches the same place has no verdict yet.
-    var isOpen: Bool
+    var isOpen = false
+
+    init() {}
+
+    func joined(with other: OracleListing) -> OracleListing {
+        var joined = self
+        joined.isListed = isListed || other.isListed
+        joined.isKept = isKept || other.isKept
+        joined.isOpen = isOpen || other.isOpen
+        return joined
+    }
 
     init(_ db: Database, _ table: OracleTable, _ key: OracleKey, _ column: String, _ write: OracleDevice.Write) throws {
         let statement = try db.cachedStatement(

@@ -16,6 +16,12 @@ struct OracleNames {
 
     subscript(value: Value) -> Value { values[value] ?? value }
 
+    /// The record's names in the files of devices, in an order.
+    func all(of key: OracleKey) -> [String] {
+        let former = records.filter { $0.key.entity == key.entity && $0.value == key.record }.map(\.key.record)
+        return [key.record] + former.sorted()
+    }
+
     /// Reads an idmap of the log.
     mutating func learn(_ payload: [UInt8]) throws {
         let members = try DataObject(stored: [UInt8(ascii: "{")] + payload + [UInt8(ascii: "}")]).values
