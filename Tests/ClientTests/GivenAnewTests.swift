@@ -139,4 +139,24 @@ struct GivenAnewTests {
             #expect(try await device.rows(rows) == [#""a"|"z"|NULL"#, #""t"|"y"|"present""#])
         }
     }
+
+    @Test("a request that is taken in two histories leaves the temporary id to the record's own, not to its namesake's")
+    func twice() async throws {
+        try await syncBoth()
+        try await server.backUp()
+        try await here.sql(#"INSERT INTO "order" VALUES (\#(number(1)), NULL, 'former', NULL)"#)
+        try await here.sync()
+        let isPush = #""tempId""#
+        let request = try #require(
+            await here.wire.requests.last { String(decoding: $0.body, as: UTF8.self).contains(isPush) })
+        try await server.restore()
+        try await there.sql(#"INSERT INTO "order" VALUES (\#(number(2)), NULL, 'present', NULL)"#)
+        try await there.sync()
+        let answer = try await InProcessTransport(to: await server.server) { _ in .readWrite(as: "ada") }.send(request)
+        #expect(answer.status == 200)
+        try await syncBoth()
+        try await expectSame()
+        #expect(try await here.rows(orders) == [#"1|"present""#, #"2|"former""#])
+        #expect(try await here.engine().canonicalID(of: String(number(1)), in: "order") == "2")
+    }
 }
