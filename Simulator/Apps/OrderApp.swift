@@ -3,11 +3,16 @@ import Tidemark
 import TidemarkServer
 package import TidemarkTesting
 
-/// The server numbers the customers; until it has, orders refer to them by temporary ids.
+/// The server numbers the customers; until it has, orders refer to them by temporary ids, in a column and in a
+/// document.
 package enum OrderApp {
     package static var app: SimulatedApp {
         var app = SimulatedApp(
-            tables: [.table("customer", ids: .server), .table("purchase")], scopes: ["shop:1"],
+            tables: [
+                .table("customer", ids: .server),
+                .table("purchase", references: [.json("also", path: "$[*]", to: "customer")]),
+            ],
+            scopes: ["shop:1"],
             acts: [
                 .init("addCustomer") { db, choices in
                     try db.act("INSERT INTO customer VALUES (?, ?)", [TemporaryID.integer(), "c\(choices.serial)"])
@@ -21,18 +26,19 @@ package enum OrderApp {
                     let place = choices.pick(0..<3)
                     // Not every world enforces foreign keys.
                     try db.act("DELETE FROM purchase WHERE customer = \(customer)", [place])
+                    try db.act("UPDATE purchase SET also = NULL WHERE also = \(alone)", [place])
                     try db.act("DELETE FROM customer WHERE id = \(customer)", [place])
                 },
                 .init("order") { db, choices in
                     try db.act(
-                        "INSERT OR IGNORE INTO purchase VALUES (?, \(customer), ?)",
+                        "INSERT OR IGNORE INTO purchase VALUES (?, \(customer), ?, NULL)",
                         ["o\(choices.pick(0..<5))", choices.pick(0..<3), "w\(choices.serial)"])
                 },
                 .init("orderAtOnce") { db, choices in
                     let id = TemporaryID.integer()
                     try db.act("INSERT INTO customer VALUES (?, ?)", [id, "c\(choices.serial)"])
                     try db.act(
-                        "INSERT OR IGNORE INTO purchase VALUES (?, ?, ?)",
+                        "INSERT OR IGNORE INTO purchase VALUES (?, ?, ?, NULL)",
                         ["o\(choices.pick(0..<5))", id, "w\(choices.serial)"])
                 },
                 .init("orderTogether", isGroup: true) { db, choices in
@@ -40,12 +46,23 @@ package enum OrderApp {
                     try db.act("INSERT INTO customer VALUES (?, ?)", [id, "c\(choices.serial)"])
                     // Unsent groups that share a record are one, and could be more than a node takes in a request.
                     try db.act(
-                        "INSERT INTO purchase VALUES (?, ?, ?)", ["t\(choices.serial)", id, "w\(choices.serial)"])
+                        "INSERT INTO purchase VALUES (?, ?, ?, NULL)", ["t\(choices.serial)", id, "w\(choices.serial)"])
                 },
                 .init("reassign") { db, choices in
                     try db.act(
                         "UPDATE purchase SET customer = \(customer) WHERE id = ?",
                         [choices.pick(0..<3), "o\(choices.pick(0..<5))"])
+                },
+                .init("shareOrder") { db, choices in
+                    try db.act(
+                        "UPDATE purchase SET also = \(alone) WHERE id = ?",
+                        [choices.pick(0..<3), "o\(choices.pick(0..<5))"])
+                },
+                .init("shareAtOnce") { db, choices in
+                    let id = TemporaryID.integer()
+                    try db.act("INSERT INTO customer VALUES (?, ?)", [id, "c\(choices.serial)"])
+                    try db.act(
+                        "UPDATE purchase SET also = '[' || ? || ']' WHERE id = ?", [id, "o\(choices.pick(0..<5))"])
                 },
                 .init("cancel") { db, choices in
                     try db.act("DELETE FROM purchase WHERE id = ?", ["o\(choices.pick(0..<5))"])
@@ -56,7 +73,8 @@ package enum OrderApp {
                 sql: """
                     CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT);
                     CREATE TABLE purchase (
-                        id TEXT PRIMARY KEY, customer INTEGER REFERENCES customer(id) ON DELETE CASCADE, what TEXT);
+                        id TEXT PRIMARY KEY, customer INTEGER REFERENCES customer(id) ON DELETE CASCADE, what TEXT,
+                        also TEXT);
                     """)
         }
         app.entities = [.state("customer", ids: .server)]
@@ -66,7 +84,7 @@ package enum OrderApp {
                     db,
                     sql: """
                         SELECT (SELECT count(*) FROM customer WHERE id < 0) + count(*)
-                        FROM purchase WHERE customer < 0
+                        FROM purchase WHERE customer < 0 OR also LIKE '[-%'
                         """
                 ) == 0
             }
@@ -76,4 +94,6 @@ package enum OrderApp {
 
     /// One of the customers there are, counted from the oldest name.
     private static let customer = "(SELECT id FROM customer ORDER BY name LIMIT 1 OFFSET ?)"
+    /// A document that names one.
+    private static let alone = "(SELECT '[' || id || ']' FROM customer ORDER BY name LIMIT 1 OFFSET ?)"
 }

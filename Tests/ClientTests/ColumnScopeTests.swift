@@ -107,7 +107,7 @@ struct ColumnScopeTests {
         let device = try await world.device("d")
         try await world.server.commit(to: "w:a") {
             $0.upsert("item", id: "i", ["w": "b", "title": "astray"])
-            $0.upsert("item", id: "j", ["title": "nowhere"])
+            $0.upsert("item", id: "j", ["w": nil, "title": "nowhere"])
             $0.upsert("item", id: "k", ["w": "a", "title": "fine"])
         }
         try await device.sync()
@@ -121,6 +121,16 @@ struct ColumnScopeTests {
         try await device.sync()
         #expect(try await device.items() == ["i a astray"])
         #expect(try await device.engine().status().parked == 1)
+    }
+
+    @Test("a row that says no scope at all is in the one that it came in")
+    func unsaid() async throws {
+        let world = try Spread()
+        let device = try await world.device("d")
+        try await world.server.commit(to: "w:a") { $0.upsert("item", id: "i", ["title": "unsaid"]) }
+        for _ in 0..<2 { try await device.sync() }
+        #expect(try await device.items() == ["i a unsaid"])
+        #expect(try await device.isSettled())
     }
 
     @Test("a running engine carries a move through both scopes without being asked", .timeLimit(.minutes(1)))

@@ -18,17 +18,24 @@ struct Healing {
 
     /// - Parameters:
     ///   - marks: how far the server still knows each lane.
+    ///   - survived: the last version of the history that was lost which the present one has too.
     ///   - epoch: the history that was lost, if its name is known.
     ///   - lane: a new one.
     func bringBack(
-        _ scope: Scope, above marks: [String: Int64], lostEpoch epoch: String?, lane: String
+        _ scope: Scope, above marks: [String: Int64], survived: Version, lostEpoch epoch: String?, lane: String
     ) throws {
         var numbers = try LaneNumbers(db, lane: lane)
         var moved: [OperationKey: Int64] = [:]
         var returning = try ReturningNames(db, layout, declarations)
-        for id in try lost(scope, above: marks) {
+        for id in try lost(scope, above: marks, after: survived) {
             guard let lost = try self.lost(id) else { continue }
             var operation = try lost.entry.sealedOperation()
+            if lost.entry.key.number <= marks[lost.entry.key.lane] ?? 0 {
+                // The record may have another id by now, and what is brought back names it by its temporary one.
+                guard operation.tempID != nil, try returning?.named(operation, of: lost.entry) != nil else { continue }
+                try Outbox.askAgain(db, lost.entry)
+                continue
+            }
             // A record that had an id by then gets it again if it is free.
             if operation.tempID != nil, !TemporaryShape.matches(lost.entry.record) {
                 operation.id = RecordID(lost.entry.record)
@@ -83,15 +90,17 @@ struct Healing {
 
     // MARK: Sealing again
 
-    private func lost(_ scope: Scope, above marks: [String: Int64]) throws -> [Int64] {
+    /// What the server does not have, and new records that it has taken once more, perhaps under other ids.
+    private func lost(_ scope: Scope, above marks: [String: Int64], after survived: Version) throws -> [Int64] {
         try Query(
             db,
             """
-            SELECT id, lane, number FROM tidemark_operation WHERE scope = ?1 AND lane IS NOT NULL
-            AND (finished_at IS NULL OR status IN ('applied', 'merged')) ORDER BY id
+            SELECT id, lane, number, is_insert AND finished_at IS NOT NULL AND version > ?2 FROM tidemark_operation
+            WHERE scope = ?1 AND lane IS NOT NULL AND (finished_at IS NULL OR status IN ('applied', 'merged'))
+            ORDER BY id
             """
-        ).rows(db, [.text(scope.name)]) { row in
-            row.integer(2) > marks[row.text(1)] ?? 0 ? row.integer(0) : nil
+        ).rows(db, [.text(scope.name), .integer(survived)]) { row in
+            row.integer(2) > marks[row.text(1)] ?? 0 || row.integer(3) != 0 ? row.integer(0) : nil
         }.compactMap { $0 }
     }
 

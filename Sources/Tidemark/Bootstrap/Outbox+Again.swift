@@ -60,6 +60,12 @@ extension Outbox {
         ])
     }
 
+    /// Lets an operation that was finished be answered once more, under the key that it has.
+    static func askAgain(_ db: Database, _ entry: OutboxEntry) throws {
+        try Query(db, "UPDATE tidemark_operation SET again = ?2 WHERE id = ?1")
+            .execute([.integer(entry.id), .integer(Again.losing.rawValue)])
+    }
+
     /// Another copy of this file, such as a device's clone, has used the key for something else: what this one wanted
     /// to say is said under a new one. `false` where that has happened before, which no copy explains.
     static func sealAfterMismatch(_ db: Database, _ entry: OutboxEntry, scope: Scope) throws -> Bool {

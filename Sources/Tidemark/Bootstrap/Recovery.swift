@@ -39,7 +39,9 @@ struct Recovery: Sendable {
             try healing.forget(&record, after: problem?.survived ?? record.complete ?? 0)
             try record.write(db)
             if let problem {
-                try healing.bringBack(scope, above: problem.lanes ?? [:], lostEpoch: epoch.nonEmpty, lane: lane)
+                try healing.bringBack(
+                    scope, above: problem.lanes ?? [:], survived: problem.survived ?? 0, lostEpoch: epoch.nonEmpty,
+                    lane: lane)
             }
             bootstrap.asking = nil
             try bootstrap.write(db)
@@ -53,7 +55,9 @@ struct Recovery: Sendable {
         try healing.forget(&record, after: survived)
         record.epoch = epoch
         try record.write(db)
-        if let lanes { try healing.bringBack(scope, above: lanes, lostEpoch: lost.nonEmpty, lane: lane) }
+        if let lanes {
+            try healing.bringBack(scope, above: lanes, survived: survived, lostEpoch: lost.nonEmpty, lane: lane)
+        }
         let hasToAsk = try lanes == nil && Inquiry.hasSomethingToLose(db, scope)
         try Bootstrap.begin(db, scope, asking: hasToAsk ? lost : nil)
     }

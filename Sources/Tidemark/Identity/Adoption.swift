@@ -67,23 +67,30 @@ struct Adoption {
             try Query(db, "INSERT OR REPLACE INTO tidemark_renaming(old, new) VALUES (?1, ?2)").execute(old + new)
             try Renaming(db: db, scope: scope, table: RecordTable(shape)).move(step.old, old, to: step.new, new)
         }
-        for column in identity.columns where column.entity == shape.name {
-            try rewrite(column)
-        }
-        for document in identity.documents where document.entity == shape.name {
-            try rewrite(document)
-        }
+        for column in identity.columns where column.entity == shape.name { try rewriteKeys(column) }
+        let anew = NamedAnew(
+            db: db, layout: layout, identity: identity, entity: shape.name, successor: { try successor(shape.name, $0) }
+        )
+        let held = steps.allSatisfy { TemporaryShape.matches($0.old.text) } ? [] : try anew.held()
+        for column in identity.columns where column.entity == shape.name { try rewrite(column) }
+        for document in identity.documents where document.entity == shape.name { try rewrite(document) }
+        try rewriteParked(referringTo: shape.name)
         let operations = SealedNames(db: db, identity: identity)
         for step in steps {
             try operations.resolve(shape.name, step.old, step.new)
             try Waiting.wake(db, layout, for: RecordName(entity: shape.name, record: step.old.text))
         }
-        try rewriteParked(referringTo: shape.name)
+        try anew.draw(held)
         try Query(db, "DELETE FROM tidemark_renaming").execute()
     }
 
     // MARK: Columns
 
+    private func isKey(_ column: Identity.Column, of shape: TableShape) -> Bool {
+        shape.key.contains { $0.name.lowercased() == column.column.lowercased() }
+    }
+
+    /// In tables of the app's own every id goes, and in synced ones those that nobody else can have meant.
     private func rewrite(_ column: Identity.Column) throws {
         let name = quoted(column.column)
         let set = "SET \(name) = (SELECT new FROM tidemark_renaming WHERE old = +\(name))"
@@ -91,67 +98,15 @@ struct Adoption {
         guard let shape = layout[column.table] else {
             return try attempt("UPDATE OR IGNORE \(quoted(column.table)) \(set) WHERE \(isOld)")
         }
-        if shape.key.contains(where: { $0.name.lowercased() == column.column.lowercased() }) {
-            return try rewriteKeys(shape, of: column.entity, isOld: isOld)
-        }
-        try wantRows(shape, naming: name, isOld: isOld)
-        let others = try namingOthers(shape, column.entity)
-        if others.isEmpty {
-            try Query(db, "UPDATE \(shape.shadowSQL) \(set) WHERE \(isOld)").execute()
-            try attempt("UPDATE OR IGNORE \(shape.sql) \(set) WHERE \(isOld) AND \(hasShadow(shape))")
-        } else {
-            let keys = shape.key.map(\.sql).joined(separator: ", ")
-            let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ")
-            let found = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL)").rows(db) {
-                $0.cells(0..<shape.key.count)
-            }
-            for key in found {
-                guard let id = shape.recordID(key) else { continue }
-                // A temporary id was never anybody else's.
-                let isMeant = others.contains(id.text) ? "AND \(TemporaryShape.holds(name))" : ""
-                for table in [shape.shadowSQL, shape.sql] {
-                    try Query(db, "UPDATE OR IGNORE \(table) \(set) WHERE \(isKey) AND \(isOld) \(isMeant)")
-                        .execute(key)
-                }
-            }
-        }
+        guard !isKey(column, of: shape) else { return }
+        let isMeant = "\(isOld) AND \(TemporaryShape.holds(name))"
+        try Query(db, "UPDATE \(shape.shadowSQL) \(set) WHERE \(isMeant)").execute()
+        try attempt("UPDATE OR IGNORE \(shape.sql) \(set) WHERE \(isMeant) AND \(hasShadow(shape))")
         try Installation.refreshPlaces(db, shape)
     }
 
-    /// Edits may lie over rows of the present history too, in which an id means its new holder. Those cannot be told
-    /// from the others here: all are fetched as they are.
-    private func wantRows(_ shape: TableShape, naming name: String, isOld: String) throws {
-        let keys = shape.key.map(\.sql).joined(separator: ", ")
-        let found = try Query(
-            db,
-            """
-            SELECT \(keys) FROM \(shape.shadowSQL)
-            WHERE tidemark_state = \(Shadow.State.known.rawValue) AND \(isOld) AND NOT \(TemporaryShape.holds(name))
-            """
-        ).rows(db) { $0.cells(0..<shape.key.count) }
-        for id in found.compactMap(shape.recordID) { try Wanted.note(db, scope, shape.name, id.text) }
-    }
-
-    /// Records of a table that were sealed naming other records of the entity: the id that stands in them is one of
-    /// those'. While lost records come back under new ids, the new id of one may be another's old one.
-    private func namingOthers(_ shape: TableShape, _ entity: String) throws -> Set<String> {
-        guard try Outbox.isBringingBack(db, scope) else { return [] }
-        let records = try Query(
-            db,
-            """
-            SELECT record FROM tidemark_operation
-            WHERE entity = ?1 AND finished_at IS NULL
-              AND EXISTS (SELECT 1 FROM tidemark_ref WHERE operation = tidemark_operation.id AND entity = ?2)
-              AND NOT EXISTS (SELECT 1 FROM tidemark_ref JOIN tidemark_renaming ON CAST(old AS TEXT) = temporary
-                WHERE operation = tidemark_operation.id AND entity = ?2)
-            """
-        ).rows(db, [.text(shape.name), .text(entity)]) { $0.text(0) }
-        return Set(records)
-    }
-
-    /// A synced row holds a temporary id, or one of a lost history, only while an edit of it is under way; so the
-    /// others are not looked at, and no index is needed. In those, an id that has been given away anew means its new
-    /// holder.
+    /// A synced row holds a temporary id only while an edit of it is under way; so the others are not looked at, and no
+    /// index is needed.
     private func hasShadow(_ shape: TableShape) -> String {
         let keys = shape.key.map(\.sql).joined(separator: ", ")
         return "(\(keys)) IN (SELECT \(keys) FROM \(shape.shadowSQL))"
@@ -162,28 +117,40 @@ struct Adoption {
         do { try Query(db, sql).execute() } catch let error as DatabaseError where error.refusesRow {}
     }
 
-    /// The key of a record holds another record's id: it moves with it.
-    private func rewriteKeys(_ shape: TableShape, of entity: String, isOld: String) throws {
-        let keys = shape.key.map(\.sql).joined(separator: ", ")
-        let found = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL) WHERE \(isOld)")
-            .rows(db) { $0.cells(0..<shape.key.count) }
-        let renaming = Renaming(db: db, scope: scope, table: RecordTable(shape))
-        for old in found {
+    /// The key of a record holds another record's id: it moves with it. Under the key that it leaves, the server may
+    /// have a record of the new holder's by now, which is fetched.
+    private func rewriteKeys(_ column: Identity.Column) throws {
+        guard let shape = layout[column.table], isKey(column, of: shape) else { return }
+        let (name, keys) = (quoted(column.column), shape.key.map(\.sql).joined(separator: ", "))
+        let found = try Query(
+            db,
+            """
+            SELECT \(keys), \(TemporaryShape.holds(name)) FROM \(shape.shadowSQL)
+            WHERE \(name) IN (SELECT old FROM tidemark_renaming)
+            """
+        ).rows(db) { ($0.cells(0..<shape.key.count), $0.integer(shape.key.count) != 0) }
+        let table = RecordTable(shape)
+        for (old, isTemporary) in found {
             guard let id = shape.recordID(old),
-                let renamed = try resolved(Operation(.delete, entity: shape.name, id: id), entity),
+                let renamed = try resolved(
+                    Operation(.delete, entity: shape.name, id: id), column.entity, isCandidate: { _ in true }),
                 let new = renamed.id, new != id, let key = shape.key(of: new)
             else { continue }
-            try renaming.move(id, old, to: new, key)
+            let scope = try Scope(table.scopeName(db, old)) ?? scope
+            try Renaming(db: db, scope: scope, table: table).move(id, old, to: new, key)
+            if !isTemporary { try Wanted.note(db, scope, shape.name, id.text) }
         }
     }
 
     // MARK: Fields that the library reads itself
 
-    private func resolved(_ operation: Operation, _ entity: String) throws -> Operation? {
+    private func resolved(
+        _ operation: Operation, _ entity: String, isCandidate: (String) -> Bool = TemporaryShape.matches
+    ) throws -> Operation? {
         guard let shape = layout[operation.entity] else { return nil }
         var probe = operation
         probe.references = identity.references(in: shape).filter { $0.entity == entity }
-        return try Resolution(probe, isCandidate: { _ in true }, canonical: successor).operation
+        return try Resolution(probe, isCandidate: isCandidate, canonical: successor).operation
     }
 
     /// What stands for an id of the entity whose records are being renamed.
@@ -194,28 +161,32 @@ struct Adoption {
     }
 
     private func rewrite(_ document: DocumentReference) throws {
-        guard let shape = layout[document.table], let index = shape.dataIndex(document.column) else { return }
-        let (keys, column) = (shape.key.map(\.sql).joined(separator: ", "), shape.data[index])
+        guard let shape = layout[document.table], let index = shape.dataIndex(document.column),
+            let path = JSONPath(document.path)
+        else { return }
+        for table in [shape.shadowSQL, shape.sql] {
+            try rewrite(document, path, shape, shape.data[index].sql, in: table)
+        }
+    }
+
+    private func rewrite(
+        _ document: DocumentReference, _ path: JSONPath, _ shape: TableShape, _ column: String, in table: String
+    ) throws {
+        let keys = shape.key.map(\.sql).joined(separator: ", ")
         let rows = try Query(
-            db,
-            """
-            SELECT \(keys), \(column.sql) FROM \(shape.sql)
-            WHERE typeof(\(column.sql)) = 'text' AND \(hasShadow(shape))
-            """
+            db, "SELECT \(keys), \(column) FROM \(table) WHERE typeof(\(column)) = 'text' AND \(hasShadow(shape))"
         ).rows(db) { ($0.cells(0..<shape.key.count), $0.cell(shape.key.count)) }
-        guard let path = JSONPath(document.path) else { return }
         let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 2)" }.joined(separator: " AND ")
         for (key, cell) in rows {
             guard case .text(let bytes) = cell,
                 let new = try path.replacing(
                     in: bytes,
                     { value in
-                        guard let old = RecordID(value.text) else { return nil }
+                        guard TemporaryShape.matches(value.text), let old = RecordID(value.text) else { return nil }
                         return try successor(document.entity, old).map(value.replaced(by:))
                     })
             else { continue }
-            try Query(db, "UPDATE OR IGNORE \(shape.sql) SET \(column.sql) = ?1 WHERE \(isKey)")
-                .execute([.text(new)] + key)
+            try Query(db, "UPDATE OR IGNORE \(table) SET \(column) = ?1 WHERE \(isKey)").execute([.text(new)] + key)
         }
     }
 

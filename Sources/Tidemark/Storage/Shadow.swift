@@ -53,6 +53,12 @@ struct RecordTable {
         try Query(db, sql.holderSelect).first(db, key) { $0.optionalText(0) } ?? nil
     }
 
+    /// The scope that a row is or was sent in, or is to be sent in; the empty text where it belongs to none.
+    func scopeName(_ db: Database, _ key: [Cell]) throws -> String {
+        if case .constant(let scope) = shape.rule.kind { return scope.name }
+        return try holder(db, key) ?? ""
+    }
+
     /// Where the mark of a record belongs after all.
     func setPlace(_ db: Database, _ key: [Cell], _ place: String) throws {
         try Query(db, sql.shadowPlace).execute(key + [.text(place)])

@@ -30,6 +30,8 @@ struct OracleNames {
         else { return }
         records[OracleKey(entity: entity, record: former)] = id
         values[.text(former)] = .text(id)
+        // A document that holds nothing else.
+        values[.text("[\(former)]")] = .text("[\(id)]")
         if let former = Int64(former), let id = Int64(id) { values[.integer(former)] = .integer(id) }
     }
 }
