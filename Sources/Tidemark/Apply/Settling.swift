@@ -30,10 +30,8 @@ struct Settling {
 
     /// Whether any parents are to be looked after.
     func isDue() throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_settle WHERE scope = ?1 LIMIT 1").first(db, [.text(scope.name)]) { _ in
-            true
-        }
-            ?? false
+        let sql = "SELECT 1 FROM tidemark_settle WHERE scope = ?1 LIMIT 1"
+        return try Query(db, sql).first(db, [.text(scope.name)]) { _ in true } ?? false
     }
 
     /// Runs with the flag down, so that what it does is captured and travels like any other edit.

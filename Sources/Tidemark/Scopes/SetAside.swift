@@ -80,10 +80,8 @@ enum SetAside {
     }
 
     static func isAny(_ db: Database, _ scope: Scope) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_aside WHERE scope = ?1 LIMIT 1").first(db, [.text(scope.name)]) { _ in
-            true
-        }
-            ?? false
+        let sql = "SELECT 1 FROM tidemark_aside WHERE scope = ?1 LIMIT 1"
+        return try Query(db, sql).first(db, [.text(scope.name)]) { _ in true } ?? false
     }
 
     struct Entry {
