@@ -29,6 +29,8 @@ actor ScopeDriver {
     /// Whether one operation is sent although the last was refused: at each tick, for nobody says when more is granted.
     private var asksAgain = false
     private var fetchError: SyncError?
+    /// What was too large alone when it was sent last.
+    private var tooLarge: [OperationKey] = []
     /// An answer that is not applied yet, and what a server that wants less asked for.
     var current: (answer: Answered, wait: Int64?)?
     /// Whether the last request of a filling was a push: then a page is next, so that neither holds up the other.
@@ -104,7 +106,7 @@ actor ScopeDriver {
     /// What it remembers beside the file, moments left out.
     var memory: String {
         let flags = [takesPatches, asksAgain, hasPushed, refusal != nil, fetchError != nil, current != nil]
-        return "\(machine.outline) \(lane) \(flags) \(problem?.code.rawValue ?? "")"
+        return "\(machine.outline) \(lane) \(flags) \(problem?.code.rawValue ?? "") \(tooLarge.map(\.number))"
     }
 
     private func drive(_ event: SyncMachine.Event) async {
@@ -275,6 +277,11 @@ actor ScopeDriver {
         // Alone and still too large: it would stop everything behind it for ever. A small one is not at fault.
         guard let key = exchange.onlyKeys.first, exchange.onlyKeys.count > 1 || exchange.onlyBytes >= Self.leastTooLarge
         else { return }
+        // Nothing in such an answer says whose it is: one that is late is about a larger request.
+        guard tooLarge == exchange.onlyKeys else {
+            tooLarge = exchange.onlyKeys
+            throw SyncError(.answerUnusable, "The request was too large.", hint: "It is sent once more.")
+        }
         let verdict = try exchange.refusal(now: wallClockMilliseconds())
         let outcome = try await database {
             try await self.preparation.file.writeWithoutTransaction { db in try verdict.run(db) }

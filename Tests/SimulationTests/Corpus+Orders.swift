@@ -236,5 +236,29 @@ extension CorpusCase {
                 pass 0
                 pass 0 repeated
                 """),
+        CorpusCase(
+            name: "a late answer to a larger request refuses no smaller one (I10)",
+            app: "order",
+            script: """
+                world seed 1 devices 3 users 1 page 50
+                pass 1
+                pass 2
+                server node 0 settings 107709
+                1 edit orderTogether 0
+                1 edit orderAtOnce 0
+                flow
+                wait 2000
+                pass 0
+                pass 0 old
+                """),
+        CorpusCase(
+            name: "a document that names a record by its first id is no other edit (I1)",
+            app: "order",
+            script: """
+                world seed 1 devices 3 users 1 page 50
+                2 edit orderAtOnce 4383463
+                2 edit shareAtOnce 7997398
+                2 clone 0
+                """),
     ]
 }

@@ -87,7 +87,10 @@ extension Oracle {
     ) throws {
         var hasMet = false
         for (index, column) in table.data.enumerated() where !table.authoritative.contains(column) {
-            guard let mine = verdict.fields[column].flatMap(Value.init(json:)), let theirs = cells[index] else {
+            // A document may still name a record by the id that it had on the device.
+            guard let mine = verdict.fields[column].flatMap(Value.init(json:)).map({ names[$0] }),
+                let theirs = cells[index]
+            else {
                 hasMet = hasMet || verdict.fields[column] != nil || verdict.fields.isEmpty
                 continue
             }
