@@ -260,5 +260,22 @@ extension CorpusCase {
                 2 edit shareAtOnce 7997398
                 2 clone 0
                 """),
+        CorpusCase(
+            name: "what is given back with its scope goes by the id that a copy of the file has heard (I12)",
+            app: "order",
+            script: """
+                world seed 1 devices 3 users 1 page 50 hurried
+                0 sync
+                flow
+                0 edit orderTogether 0
+                0 edit shareAtOnce 0
+                user 0 scope 0 none
+                flow
+                0 edit shareAtOnce 0
+                0 clone 2
+                wait 31000
+                server node 0 settings 9976429
+                2 edit orderTogether 0
+                """),
     ]
 }

@@ -57,7 +57,7 @@ struct ApplyTransaction: Sendable {
             let settling = Settling(db: db, scope: scope)
             if try settling.isDue() || SetAside.isAny(db, scope) { try applier.writeRows() }
             outcome.settled = try settling.settle(layout)
-            outcome.settled += try SetAside.giveBack(db, layout, scope)
+            outcome.settled += try SetAside.giveBack(db, layout, scope, applier.identity)
             try ScopeRecord.granted(db, scope)
         }
         try Quarantine(db: db, layout: layout).release()

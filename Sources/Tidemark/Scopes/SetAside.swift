@@ -1,4 +1,5 @@
 import GRDB
+import TidemarkCore
 public import TidemarkWire
 
 /// An edit that was not sent when access to its scope was lost, or the scope was left. It is given back as an edit when
@@ -123,10 +124,11 @@ enum SetAside {
     /// Makes the edits anew, over the rows that have come: captured, so that they travel. Runs with the flag down, in
     /// the transaction that ends the scope's filling; what cannot be done stays in the list, with the reason.
     /// Returns how many were made.
-    static func giveBack(_ db: Database, _ layout: Layout, _ scope: Scope) throws -> Int {
+    static func giveBack(_ db: Database, _ layout: Layout, _ scope: Scope, _ identity: Identity?) throws -> Int {
         // Rows that are still to come by themselves come first.
         guard try Backfills.next(db, layout, scope) == nil else { return 0 }
         let entries = try entries(db, "WHERE scope = ?1", [.text(scope.name)])
+            .map { entry in try identity.map { try entry.named($0, db, layout) } ?? entry }
         guard !entries.isEmpty else { return 0 }
         let giving = GivingBack(db: db, layout: layout, scope: scope)
         var groups: Set<String> = []
@@ -140,5 +142,21 @@ enum SetAside {
             made += try giving.make(entries.filter { $0.group == group })
         }
         return made
+    }
+}
+
+extension SetAside.Entry {
+    /// With the ids that another copy of this file has heard in the place of temporary ones.
+    fileprivate func named(_ identity: Identity, _ db: Database, _ layout: Layout) throws -> Self {
+        guard let shape = layout[entity], let id = RecordID(record) else { return self }
+        var operation = Operation(.upsert, entity: entity, id: id)
+        operation.fields = fields
+        operation.references = identity.references(in: shape)
+        let resolved = try Resolution(operation) { try Alias.find(db, $0, $1) }.operation
+        let own = identity.isTemporary(entity, record) ? try Alias.find(db, entity, id) : nil
+        var named = self
+        named.fields = resolved.fields
+        named.record = (own ?? resolved.id ?? id).text
+        return named
     }
 }
