@@ -38,7 +38,6 @@ package final class PostgresCluster: Sendable {
             _ = try Spawned.output(of: ["/bin/chown", user, folder.path])
             command = ["/usr/bin/setpriv", "--reuid=\(user)", "--regid=\(user)", "--init-groups"] + command
         }
-        Spawned.keepToOurselves(input)
         keeper = try Spawned(command, input: input.fileHandleForReading.fileDescriptor)
         // Its end of the pipe is its alone: it notices when this process is gone.
         try input.fileHandleForReading.close()

@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 
 /// A program that this process has started. Not Foundation's `Process`: on Linux that one reads past a buffer where
 /// some thirteen hundred files are open, as they are while hundreds of tests run.
@@ -19,25 +19,41 @@ package final class Spawned: Sendable {
     package init(_ command: [String], input: Int32? = nil, output: Int32? = nil) throws {
         #if canImport(Darwin)
             var actions: posix_spawn_file_actions_t?
+            var attributes: posix_spawnattr_t?
         #else
             var actions = posix_spawn_file_actions_t()
+            var attributes = posix_spawnattr_t()
         #endif
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
         let null = open("/dev/null", O_RDWR | O_CLOEXEC)
         defer { close(null) }
         posix_spawn_file_actions_adddup2(&actions, input ?? null, 0)
         posix_spawn_file_actions_adddup2(&actions, output ?? null, 1)
         posix_spawn_file_actions_adddup2(&actions, output ?? null, 2)
+        // What else is open here, a pipe or a server's connection, would not end for its reader while the program runs.
+        #if canImport(Darwin)
+            posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_CLOEXEC_DEFAULT))
+        #else
+            for descriptor in 3...Self.highestDescriptor() { posix_spawn_file_actions_addclose(&actions, descriptor) }
+        #endif
         let environment = ProcessInfo.processInfo.environment.map { "\($0)=\($1)" }
         let (words, variables) = (command.map { strdup($0) } + [nil], environment.map { strdup($0) } + [nil])
         defer { for text in words + variables { free(text) } }
         var pid: pid_t = 0
-        let error = posix_spawn(&pid, command[0], &actions, nil, words, variables)
+        let error = posix_spawn(&pid, command[0], &actions, &attributes, words, variables)
         guard error == 0 else {
             throw Failed(description: "\(command[0]) does not start: \(String(cString: strerror(error)))")
         }
         self.pid = pid
+    }
+
+    /// The highest that may be open when the program starts; others open files meanwhile.
+    private static func highestDescriptor() -> Int32 {
+        let open = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        return (open.compactMap { Int32($0) }.max() ?? 1024) + 64
     }
 
     package var isRunning: Bool { status == nil }
@@ -67,18 +83,10 @@ package final class Spawned: Sendable {
     /// Runs a program to its end and returns what it says. Blocks the thread.
     package static func output(of command: [String]) throws -> String {
         let output = Pipe()
-        keepToOurselves(output)
         let program = try Spawned(command, output: output.fileHandleForWriting.fileDescriptor)
         try output.fileHandleForWriting.close()
         let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
         guard program.wait() else { throw Failed(description: "\(command[0]): \(text)") }
         return text
-    }
-
-    /// A program that somebody starts meanwhile must not hold the pipe open: its reader would wait for that one's end.
-    package static func keepToOurselves(_ pipe: Pipe) {
-        for handle in [pipe.fileHandleForReading, pipe.fileHandleForWriting] {
-            _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC)
-        }
     }
 }
