@@ -140,6 +140,37 @@ struct GivenAnewTests {
         }
     }
 
+    @Test("an edited row that the schema refuses under the new id waits for its place, and is not taken for an edit")
+    func refused() async throws {
+        let schema = """
+            CREATE TABLE "order" (id INTEGER PRIMARY KEY, title TEXT);
+            CREATE TABLE badge (id TEXT PRIMARY KEY, owner TEXT UNIQUE);
+            """
+        let owner = SyncedTable.DocumentID.json("owner", path: "$.order", to: "order")
+        let tables: [SyncedTable] = [.table("order"), .table("badge", references: [owner])]
+        let server = try RestorableServer(entities: [.state("order", ids: .server)])
+        let here = try await server.device("a", schema: schema, synced: tables)
+        let there = try await server.device("b", schema: schema, synced: tables)
+        for device in [here, there] { try await device.sync() }
+        try await server.backUp()
+        try await here.sql(#"INSERT INTO "order" VALUES (\#(number(1)), 'former')"#)
+        try await here.sync()
+        try await server.restore()
+        try await there.sql(#"INSERT INTO "order" VALUES (\#(number(2)), 'present')"#)
+        try await there.sync()
+        try await there.sql(#"INSERT INTO badge VALUES ('a', '{"order":2}')"#)
+        try await there.sync()
+        try await here.sql(#"INSERT INTO badge VALUES ('b', '{"order":1}')"#)
+        try await hearFirst(here)
+        #expect(try await here.rows("SELECT record FROM tidemark_parked") == [#""b""#])
+        #expect(try await here.rows("SELECT id FROM badge") == [#""a""#])
+        try await there.sql("DELETE FROM badge")
+        for _ in 0..<3 { for device in [there, here] { try await device.sync() } }
+        for device in [here, there] {
+            #expect(try await device.rows("SELECT * FROM badge") == [#""b"|"{\"order\":2}""#])
+        }
+    }
+
     @Test("a request that is taken in two histories leaves the temporary id to the record's own, not to its namesake's")
     func twice() async throws {
         try await syncBoth()

@@ -16,7 +16,7 @@ extension Applier {
         }
         try wakeWhatWaits(for: results, identity)
         guard !aliases.isEmpty else { return }
-        try writeRows()
+        try beforeWritingRows()
         try Adoption(db: db, layout: layout, identity: identity, scope: scope, now: now).run(aliases)
     }
 

@@ -160,7 +160,7 @@ extension Applier {
         guard let entry = try Outbox.open(db, key: key) else { return }
         outcome.verdicts += 1
         if try applyPlain(verdict, entry) { return }
-        try writeRows()
+        try beforeWritingRows()
         if verdict.refusal?.code == RejectionCode.operationMismatch,
             try Outbox.sealAfterMismatch(db, entry, scope: scope)
         {

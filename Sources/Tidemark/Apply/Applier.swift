@@ -123,7 +123,7 @@ final class Applier {
     }
 
     /// Comes before anything that writes to the app's tables.
-    func writeRows() throws {
+    func beforeWritingRows() throws {
         guard mayWriteRows else { throw RowsToWrite() }
     }
 
@@ -147,7 +147,7 @@ final class Applier {
         try reader.enterArray()
         while try reader.nextElement() {
             outcome.received += 1
-            try writeRows()
+            try beforeWritingRows()
             guard let change = try IncomingChange.read(from: &reader) else {
                 outcome.skipped += 1
                 continue
@@ -301,7 +301,7 @@ final class Applier {
     func settleContests() throws {
         for table in tables.values {
             guard try table.mayContend || !Parked.isEmpty(db, table.shape.name) else { continue }
-            try writeRows()
+            try beforeWritingRows()
             let placed = try Contest(db: db, table: table.records).settle()
             outcome.parked = max(0, outcome.parked - placed)
         }

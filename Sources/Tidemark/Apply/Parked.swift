@@ -98,6 +98,20 @@ enum Parked {
     }
 }
 
+extension RecordTable {
+    /// Puts a record's row, with what was edited here, to rights. What the app's schema refuses is parked: the row that
+    /// it was would pass for an edit.
+    func writeOrPark(_ db: Database, _ key: [Cell], _ id: RecordID, _ cells: [Cell], scope: String) throws {
+        do { try write(db, key, cells) } catch let error as DatabaseError where error.refusesRow {
+            do { try deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
+            try parkEdits(db, key)
+            try Parked.put(
+                db, shape, record: id.text, scope: scope, version: nil, cells: cells, reason: error.refusal,
+                contends: error.dependsOnOthers, fresh: false)
+        }
+    }
+}
+
 extension DatabaseError {
     /// Whether the app's schema refused one row, which must not stop the others.
     var refusesRow: Bool {

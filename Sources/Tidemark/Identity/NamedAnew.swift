@@ -83,14 +83,7 @@ struct NamedAnew {
                 db, shape, record: one.id.text, scope: one.scope, version: nil, cells: cells,
                 reason: "Waiting for its place.", contends: true, fresh: true)
         }
-        do { try one.table.write(db, one.key, cells) } catch let error as DatabaseError where error.refusesRow {
-            // Left as it is, it would pass for an edit that names the present holder.
-            do { try one.table.deleteRow(db, one.key) } catch let error as DatabaseError where error.refusesRow {}
-            try one.table.parkEdits(db, one.key)
-            try Parked.put(
-                db, shape, record: one.id.text, scope: one.scope, version: nil, cells: cells,
-                reason: error.refusal, contends: error.dependsOnOthers, fresh: false)
-        }
+        try one.table.writeOrPark(db, one.key, one.id, cells, scope: one.scope)
     }
 
     private func renamed(_ cells: [Cell], _ shape: TableShape, _ references: [Reference]) throws -> [Cell] {

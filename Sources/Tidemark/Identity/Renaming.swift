@@ -44,7 +44,7 @@ struct Renaming {
             guard row != nil || oldShadow != nil else { return }
             // What stands there may be another record, of a history that is lost.
             try Wanted.note(db, scope, shape.name, new.text)
-            return try merge(row, oldShadow, oldKey, into: standing, newShadow, newKey)
+            return try merge(row, oldShadow, oldKey, into: standing, newShadow, new, newKey)
         }
         try moveShadow(oldKey, to: newKey)
         guard let row else { return }
@@ -76,9 +76,7 @@ struct Renaming {
         let row = try table.row(db, key)
         let drawn = shadow.drawn(with: try overlay(id), edits, shape: shape, current: row)
         guard drawn != row else { return }
-        do {
-            if let drawn { try table.write(db, key, drawn) } else { try table.deleteRow(db, key) }
-        } catch let error as DatabaseError where error.refusesRow {}
+        try put(drawn, id, key)
     }
 
     private func overlay(_ id: RecordID) throws -> Operation? {
@@ -96,7 +94,7 @@ struct Renaming {
     /// are edits of the server's row, or its delete, unless there are some already.
     private func merge(
         _ row: [Cell]?, _ oldShadow: Shadow?, _ oldKey: [Cell], into standing: [Cell]?, _ newShadow: Shadow?,
-        _ newKey: [Cell]
+        _ new: RecordID, _ newKey: [Cell]
     ) throws {
         if row != nil {
             do { try table.deleteRow(db, oldKey) } catch let error as DatabaseError where error.refusesRow {}
@@ -107,9 +105,15 @@ struct Renaming {
         try moveShadow(oldKey, to: newKey)
         (shadow.state, shadow.cells) = (.known, standing)
         try table.write(db, newKey, shadow)
-        do {
-            if let row { try table.write(db, newKey, row) } else { try table.deleteRow(db, newKey) }
-        } catch let error as DatabaseError where error.refusesRow {}
+        try put(row, new, newKey)
+    }
+
+    private func put(_ row: [Cell]?, _ id: RecordID, _ key: [Cell]) throws {
+        if let row {
+            let scope = (shape.scope(ofKey: key, row) ?? scope).name
+            return try table.writeOrPark(db, key, id, row, scope: scope)
+        }
+        do { try table.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
     }
 }
 
