@@ -49,6 +49,12 @@
         @Option(help: ArgumentHelp("HOST:PORT; port 0 takes a free one.", valueName: "address"))
         var listen: String?
 
+        @Option(
+            help: ArgumentHelp(
+                "Into how many parts a new store in PostgreSQL divides its tables by scope; 0: none.",
+                valueName: "number"))
+        var partitions: String?
+
         @OptionGroup var secret: SecretOptions
 
         @Option(help: ArgumentHelp("trace, debug, info, notice, warning or error.", valueName: "level"))
@@ -57,6 +63,7 @@
         func run() async throws {
             var flags = secret.flags
             flags[.listen] = .some(listen)
+            flags[.partitions] = .some(partitions)
             flags[.logLevel] = .some(logLevel)
             let settings = try Settings(flags: flags)
             let address = try ListenAddress(settings[.listen] ?? ListenAddress.standard)
@@ -64,7 +71,7 @@
             let logger = try Self.logger(settings)
             try store.checkFolder()
             let key = try Secret.resolve(settings, store: store, isLoopback: address.isLoopback)
-            let opened = try store.open()
+            let opened = try store.open(partitions: settings[.partitions])
             defer { opened.close() }
             let file = settings.file
             let server = SyncServer(

@@ -34,8 +34,9 @@
             guard let root = try Self.compose(text, path: path) else { return }
             let top = try CheckedNode(root, path: path, name: "the file").mapping(
                 allowed: [
-                    "strict", "retention", "forgetDevicesAfter", "listen", "store", "secretFile", "logLevel", "limits",
-                    "entities",
+                    "strict", "retention", "forgetDevicesAfter", "listen", "store", "partitions", "secretFile",
+                    "logLevel",
+                    "limits", "entities",
                 ],
                 explaining: [
                     "secret": "the secret comes from TIDEMARK_SECRET or from `secretFile`, never from this file"
@@ -45,6 +46,9 @@
             forgetDevicesAfter = try top["forgetDevicesAfter"]?.duration()
             for key in [Settings.Key.listen, .store, .secretFile, .logLevel] {
                 settings[key] = try top[key.rawValue]?.string()
+            }
+            settings[.partitions] = try top["partitions"].map {
+                String(try $0.integer(in: StoreAddress.partitionRange))
             }
             if let node = top["listen"], let listen = settings[.listen] {
                 do throws(Failure) { _ = try ListenAddress(listen) } catch {

@@ -6,7 +6,7 @@
     struct Settings {
         /// Everything that can be set, as it is written in the file, and how it is asked for in the environment.
         enum Key: String, CaseIterable {
-            case listen, store, secretFile, logLevel, config
+            case listen, store, partitions, secretFile, logLevel, config
 
             var path: ConfigKey { ["tidemark", rawValue] }
         }

@@ -56,7 +56,11 @@
             throw Failure("the store \(path) does not exist", hint: "check the path; `tidemark serve` makes it")
         }
 
-        func open() throws -> OpenStore {
+        static let partitionRange = PostgresStore.Configuration.partitionRange
+
+        /// - Parameter partitions: into how many parts a new store's tables are divided, as it was set.
+        func open(partitions: String? = nil) throws -> OpenStore {
+            let partitions = try partitions.map(readPartitions) ?? 0
             switch self {
             case .sqlite(let path):
                 do {
@@ -69,7 +73,9 @@
                 }
             case .postgres(let url):
                 do {
-                    let store = try PostgresStore(url: url)
+                    var configuration = PostgresStore.Configuration()
+                    configuration.partitions = partitions
+                    let store = try PostgresStore(url: url, configuration: configuration)
                     return OpenStore(log: store) { store.close() }
                 } catch {
                     throw Failure(
@@ -77,6 +83,19 @@
                         hint: "check the address, and that the role may make the schema `tidemark` or owns it")
                 }
             }
+        }
+    }
+
+    extension StoreAddress {
+        private func readPartitions(_ text: String) throws -> Int {
+            guard let number = Int(text), Self.partitionRange.contains(number) else {
+                throw Failure(
+                    "'\(text)' is not a number of partitions",
+                    hint: "give one from \(Self.partitionRange.lowerBound) (none) to \(Self.partitionRange.upperBound)")
+            }
+            guard case .sqlite = self, number > 0 else { return number }
+            throw Failure(
+                "a store in a file has no partitions", hint: "leave them out, or name a store in PostgreSQL")
         }
     }
 

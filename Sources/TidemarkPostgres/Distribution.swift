@@ -15,8 +15,11 @@ enum Distribution {
         "can distribute", "SELECT to_regproc('create_distributed_table') IS NOT NULL")
 
     /// Runs in the transaction that makes the tables, while they are empty.
-    static func apply(_ session: Session) throws {
+    static func apply(_ session: Session, _ partitions: Partitions) throws {
         guard try session.ask(isThere).flag(0, 0) else { return }
+        guard partitions.count == 0 else {
+            throw PostgresError(.schema, "this database distributes the tables by itself: make them without partitions")
+        }
         for (table, column) in tables {
             let beside = table == tables[0].0 ? "" : ", colocate_with => '\(tables[0].0)'"
             // Its result is of no type that can be read.

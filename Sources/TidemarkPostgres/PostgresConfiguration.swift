@@ -3,6 +3,11 @@ extension PostgresStore {
     public struct Configuration: Sendable {
         /// The schema that holds the tables, made where there is none: small letters, digits and underscores.
         public var schema = "tidemark"
+        /// Into how many parts the tables of the log are divided by scope (`PARTITION BY HASH`) when the schema is made;
+        /// 0: they are whole. A schema that is there stays as it was made.
+        public var partitions = 0
+        /// As many as make sense: each statement that goes over scopes asks all of them.
+        public static let partitionRange = 0...256
         /// Connections that write, at most. Each commits what arrived for its scopes together.
         public var writers = 6
         /// Connections that read and tidy, at most.

@@ -42,7 +42,12 @@ public final class PostgresStore: ChangeStore {
         guard configuration.hasPlainSchema else {
             throw PostgresError(.schema, "a schema's name has small letters, digits and underscores")
         }
-        tokenKey = try Schema.prepare(Session(to: address, configuration), configuration.schema)
+        let range = Configuration.partitionRange
+        guard range.contains(configuration.partitions) else {
+            throw PostgresError(.schema, "a table has \(range.lowerBound) to \(range.upperBound) partitions")
+        }
+        tokenKey = try Schema.prepare(
+            Session(to: address, configuration), configuration.schema, Partitions(count: configuration.partitions))
         self.address = address
         self.configuration = configuration
         let connector = Connector(address, configuration)

@@ -7,11 +7,13 @@ import Foundation
 /// since PostgreSQL's `text` depends on the database's encoding and holds no NUL.
 enum Schema {
     /// Brings the schema to the present version, one node at a time, and returns the store's token key.
-    static func prepare(_ session: Session, _ name: String) throws -> [UInt8] {
+    ///
+    /// - Parameter partitions: of tables that are made now.
+    static func prepare(_ session: Session, _ name: String, _ partitions: Partitions) throws -> [UInt8] {
         try session.transact { session in
             _ = try session.ask(lock, .text(name))
             if try !session.ask(isThere, .text(name)).flag(0, 0) { try session.write(createSchema(name)) }
-            if try session.ask(hasTables).isNull(0, 0) { try create(session) }
+            if try session.ask(hasTables).isNull(0, 0) { try create(session, partitions) }
             let answer = try session.ask(look)
             guard answer.count == 1, try answer.integer(0, 0) == version, let key = answer.array(0, 1), key.count == 32
             else {
@@ -36,77 +38,95 @@ enum Schema {
         Statement("create schema", "CREATE SCHEMA IF NOT EXISTS \(name)")
     }
 
-    private static func create(_ session: Session) throws {
-        for (index, sql) in (first + AttachedTables.schema).enumerated() {
+    private static func create(_ session: Session, _ partitions: Partitions) throws {
+        for (index, sql) in (statements(partitions) + AttachedTables.schema).enumerated() {
             try session.write(Statement("first \(index)", sql))
         }
-        try Distribution.apply(session)
+        try Distribution.apply(session, partitions)
         let key = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
         try session.write(
             Statement("first meta", "INSERT INTO meta VALUES ('schema', $1, $2), ('last_rejection', 0, NULL)"),
             .integer(version), .bytes(key))
     }
 
-    private static let first = [
-        """
-        CREATE TABLE meta (
-            key text COLLATE "C" PRIMARY KEY, number bigint NOT NULL, bytes bytea) WITH (fillfactor = 50)
-        """,
-        // What became of the last transaction of each connection that writes, for one who was not answered.
-        """
-        CREATE TABLE writer (
-            id bigint PRIMARY KEY, batch bigint NOT NULL, used_at timestamptz NOT NULL) WITH (fillfactor = 50)
-        """,
-        """
-        CREATE TABLE scope (
-            head bigint NOT NULL, last_time bigint NOT NULL, sweep_floor bigint NOT NULL DEFAULT 0,
-            retention_floor bigint NOT NULL DEFAULT 0, lanes bigint NOT NULL DEFAULT 0,
-            name text COLLATE "C" PRIMARY KEY) WITH (fillfactor = 60)
-        """,
-        """
-        CREATE TABLE incarnation (
-            start bigint NOT NULL, id bigint NOT NULL, scope text COLLATE "C" NOT NULL, PRIMARY KEY (scope, start, id))
-        """,
-        """
-        CREATE TABLE change (
+    private static func statements(_ partitions: Partitions) -> [String] {
+        [
+            """
+            CREATE TABLE meta (
+                key text COLLATE "C" PRIMARY KEY, number bigint NOT NULL, bytes bytea) WITH (fillfactor = 50)
+            """,
+            // What became of the last transaction of each connection that writes, for one who was not answered.
+            """
+            CREATE TABLE writer (
+                id bigint PRIMARY KEY, batch bigint NOT NULL, used_at timestamptz NOT NULL) WITH (fillfactor = 50)
+            """,
+            """
+            CREATE TABLE scope (
+                head bigint NOT NULL, last_time bigint NOT NULL, sweep_floor bigint NOT NULL DEFAULT 0,
+                retention_floor bigint NOT NULL DEFAULT 0, lanes bigint NOT NULL DEFAULT 0,
+                name text COLLATE "C" PRIMARY KEY) WITH (fillfactor = 60)
+            """,
+            """
+            CREATE TABLE incarnation (
+                start bigint NOT NULL, id bigint NOT NULL, scope text COLLATE "C" NOT NULL,
+                PRIMARY KEY (scope, start, id))
+            """,
+        ] + log(partitions) + devices(partitions) + assigned
+    }
+
+    private static func log(_ partitions: Partitions) -> [String] {
+        partitions.table(
+            "change",
+            """
             version bigint NOT NULL, time bigint NOT NULL, superseded_by bigint, superseded_at bigint,
             kind smallint NOT NULL, scope text COLLATE "C" NOT NULL, entity text COLLATE "C" NOT NULL,
-            record bytea NOT NULL, payload bytea, field_versions bytea, originals bytea, PRIMARY KEY (scope, version))
-        """,
-        "CREATE UNIQUE INDEX change_record ON change (scope, entity, record, version)",
-        """
-        CREATE INDEX change_superseded ON change (superseded_at, scope, version) WHERE superseded_at IS NOT NULL
-        """,
-        // What the live records of an entity add up to, kept in step with the log. Sums do not compress.
-        """
-        CREATE TABLE digest (
-            scope text COLLATE "C" NOT NULL, entity text COLLATE "C" NOT NULL, sums bytea NOT NULL,
-            PRIMARY KEY (scope, entity)) WITH (fillfactor = 60)
-        """,
-        "ALTER TABLE digest ALTER sums SET STORAGE EXTERNAL",
+            record bytea NOT NULL, payload bytea, field_versions bytea, originals bytea, PRIMARY KEY (scope, version)
+            """) + [
+                "CREATE UNIQUE INDEX change_record ON change (scope, entity, record, version)",
+                """
+                CREATE INDEX change_superseded ON change (superseded_at, scope, version)
+                WHERE superseded_at IS NOT NULL
+                """,
+            ]
+            // What the live records of an entity add up to, kept in step with the log. Sums do not compress.
+            + partitions.table(
+                "digest",
+                """
+                scope text COLLATE "C" NOT NULL, entity text COLLATE "C" NOT NULL, sums bytea NOT NULL,
+                PRIMARY KEY (scope, entity)
+                """, fill: 60) + ["ALTER TABLE digest ALTER sums SET STORAGE EXTERNAL"]
+    }
+
+    private static func devices(_ partitions: Partitions) -> [String] {
         // `place` counts the lanes of a scope; `top` is the highest number that a verdict of the lane ever had.
-        """
-        CREATE TABLE lane (
+        partitions.table(
+            "lane",
+            """
             place bigint NOT NULL, number bigint NOT NULL, top bigint NOT NULL, seen_at bigint NOT NULL,
             scope text COLLATE "C" NOT NULL, principal bytea NOT NULL, client text COLLATE "C" NOT NULL,
-            lane text COLLATE "C" NOT NULL, PRIMARY KEY (scope, principal, client, lane)) WITH (fillfactor = 60)
-        """,
-        "CREATE INDEX lane_device ON lane (principal, client)",
-        """
-        CREATE TABLE verdict (
-            lane bigint NOT NULL, number bigint NOT NULL, version bigint, base_number bigint,
-            took_effect boolean NOT NULL, scope text COLLATE "C" NOT NULL, digest bytea NOT NULL,
-            members bytea NOT NULL, PRIMARY KEY (scope, lane, number))
-        """,
-        // Who is known, and from which version on deletions are kept for it.
-        """
-        CREATE TABLE device (
-            version bigint, seen_at bigint NOT NULL, scope text COLLATE "C" NOT NULL, principal bytea NOT NULL,
-            client text COLLATE "C" NOT NULL, PRIMARY KEY (scope, principal, client))
-        """,
-        "CREATE INDEX device_version ON device (scope, version)",
-        "CREATE INDEX device_seen ON device (scope, seen_at)",
-        "CREATE INDEX device_name ON device (principal, client)",
+            lane text COLLATE "C" NOT NULL, PRIMARY KEY (scope, principal, client, lane)
+            """, fill: 60) + ["CREATE INDEX lane_device ON lane (principal, client)"]
+            + partitions.table(
+                "verdict",
+                """
+                lane bigint NOT NULL, number bigint NOT NULL, version bigint, base_number bigint,
+                took_effect boolean NOT NULL, scope text COLLATE "C" NOT NULL, digest bytea NOT NULL,
+                members bytea NOT NULL, PRIMARY KEY (scope, lane, number)
+                """)
+            // Who is known, and from which version on deletions are kept for it.
+            + partitions.table(
+                "device",
+                """
+                version bigint, seen_at bigint NOT NULL, scope text COLLATE "C" NOT NULL, principal bytea NOT NULL,
+                client text COLLATE "C" NOT NULL, PRIMARY KEY (scope, principal, client)
+                """) + [
+                "CREATE INDEX device_version ON device (scope, version)",
+                "CREATE INDEX device_seen ON device (scope, seen_at)",
+                "CREATE INDEX device_name ON device (principal, client)",
+            ]
+    }
+
+    private static let assigned = [
         // What devices' temporary ids stand for, in all scopes: a row may move from one to another.
         """
         CREATE TABLE alias (

@@ -87,6 +87,27 @@ def scopes(seconds: float, writers: int, nodes: int) -> int:
     return _tell(wrong)
 
 
+def partitions(seconds: float, writers: int, batch: int, count: int) -> int:
+    """The same load into many scopes, with the tables of the log whole and divided."""
+    print(f"{'partitions':>11}{'pushes/s':>10}{'push p50':>10}{'p99':>7}{'pull p50':>10}{'p99':>7}  ms")
+    wrong: list[str] = []
+    with Cluster(1) as whole, Cluster(1, partitions=count) as divided:
+        for turn in range(2):
+            for cluster, parts in ((whole, 0), (divided, count)):
+                setup = Setup(cluster.ports, cluster.secret, batch, 60)
+                streams = [Stream(setup, f"part.{turn}.{n}", 1, 1 if n % 8 == 0 else 0) for n in range(writers)]
+                took, wrong_here = _load(streams, seconds)
+                wrong += wrong_here
+                pushes = [s for stream in streams for writer in stream.writers for s in writer.seconds]
+                pulls = [s for stream in streams for reader in stream.readers for s in reader.seconds]
+                print(
+                    f"{parts:>11}{len(pushes) / took:>10.0f}{part(pushes, 0.5):>10.1f}{part(pushes, 0.99):>7.0f}"
+                    f"{part(pulls, 0.5):>10.1f}{part(pulls, 0.99):>7.0f}",
+                    flush=True,
+                )
+    return _tell(wrong)
+
+
 def _load(streams: list[Stream], seconds: float) -> tuple[float, list[str]]:
     began = time.monotonic()
     for stream in streams:
@@ -140,12 +161,13 @@ def _tell(wrong: list[str]) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("missed", "rates", "scopes"))
+    parser.add_argument("what", choices=("missed", "rates", "scopes", "partitions"))
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--writers", type=int, default=32)
     parser.add_argument("--nodes", type=int, default=3)
-    parser.add_argument("--batch", type=int, default=10, help="operations of a push, for `rates`")
+    parser.add_argument("--batch", type=int, default=10, help="operations of a push, for `rates` and `partitions`")
     parser.add_argument("--seconds", type=float, default=15, help="of each row of the table")
+    parser.add_argument("--partitions", type=int, default=16, help="of each table, for `partitions`")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
@@ -153,6 +175,8 @@ def main() -> int:
             return missed(options.rows, options.writers, options.nodes)
         if options.what == "rates":
             return rates(options.seconds, options.writers, options.nodes, options.batch)
+        if options.what == "partitions":
+            return partitions(options.seconds, options.writers, options.batch, options.partitions)
         return scopes(options.seconds, options.writers, options.nodes)
     except NotInstalled as missing:
         print(f"cluster_load: {missing}", file=sys.stderr)

@@ -11,7 +11,14 @@ from server_process import ServerProcess
 
 
 class Cluster:
-    def __init__(self, nodes: int = 3, durable: bool = True, connections: int = 100, standby: bool = False):
+    def __init__(
+        self,
+        nodes: int = 3,
+        durable: bool = True,
+        connections: int = 100,
+        standby: bool = False,
+        partitions: int = 0,
+    ):
         self.postgres = PostgresFolder(durable, connections)
         self.folder = Path(tempfile.mkdtemp(prefix="tidemark-cluster-"))
         self.nodes: list[ServerProcess] = []
@@ -24,8 +31,9 @@ class Cluster:
                 hosts.append(self.standby)
             more = {"target_session_attrs": "read-write"} if standby else {}
             self.url = self.postgres.url(hosts, **more)
+            config = f"partitions: {partitions}\n" if partitions else None
             for number in range(nodes):
-                self.nodes.append(ServerProcess(self.folder, store=self.url, name=f"node{number}"))
+                self.nodes.append(ServerProcess(self.folder, config, store=self.url, name=f"node{number}"))
                 self.nodes[-1].start()
         except BaseException:
             self.__exit__()

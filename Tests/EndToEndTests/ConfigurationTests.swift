@@ -25,6 +25,7 @@
                 forgetDevicesAfter: 60d
                 listen: 127.0.0.1:9090
                 store: sqlite:/var/lib/tidemark/sync.sqlite
+                partitions: 16
                 secretFile: /etc/tidemark.key
                 limits: {page: 100, maximumPage: 1000, operations: 50, bodyBytes: 1048576, recordBytes: 65536,
                          firstRequestTimeout: 5s, idleTimeout: 30s, writeTimeout: 15s, connections: 64,
@@ -43,6 +44,7 @@
             #expect(file.configuration.retention == .seconds(30 * 86_400))
             #expect(file.configuration.deviceRetention == .seconds(60 * 86_400))
             #expect(file.settings[.listen] == "127.0.0.1:9090")
+            #expect(file.settings[.partitions] == "16")
             #expect(file.settings[.secretFile] == "/etc/tidemark.key")
             #expect(file.limits.operations == 50)
             #expect(file.limits.streams == 32)
@@ -78,6 +80,7 @@
             ("retention: soon", "1:12", "30d"),
             ("forgetDevicesAfter: never", "1:21", "30d"),
             ("listen: here", "1:9", "HOST:PORT"),
+            ("partitions: 300", "1:13", "from 0 to 256"),
             ("limits:\n  page: 0", "2:9", "from 1 to"),
             ("limits:\n  pages: 1", "2:3", "allowed here: page"),
             ("limits: {page: 10, maximumPage: 5}", "1:16", "larger than the largest"),

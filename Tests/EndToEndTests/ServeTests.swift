@@ -28,6 +28,8 @@
             (["--store", "sqlite:FOLDER/x", "--secret-file", "FOLDER/none"], "cannot be read"),
             (["--store", "sqlite:FOLDER/x", "--config", "FOLDER/none"], "cannot be read"),
             (["--store", "sqlite:FOLDER/x", "--log-level", "loud"], "not a log level"),
+            (["--store", "sqlite:FOLDER/x", "--partitions", "4"], "a store in a file has no partitions"),
+            (["--store", "sqlite:FOLDER/x", "--partitions", "many"], "not a number of partitions"),
         ])
         func refusals(arguments: [String], what: String) async throws {
             let path = folder.url.path(percentEncoded: false)

@@ -47,6 +47,33 @@ struct PostgresSchemaTests {
         #expect(found.filter { !$0.contains("(scope, ") } == Self.otherIndexes)
     }
 
+    @Test("what grows with records and devices can be partitioned by scope, and a later node takes it as it is")
+    func partitioned() async throws {
+        let bench = try PostgresBench()
+        let node = try bench.node { $0.partitions = 3 }
+        defer { node.close() }
+        let (cluster, schema) = (bench.cluster, bench.schema)
+        let parts = try await offPool {
+            try cluster.psql(
+                """
+                SELECT parent.relname || ' ' || count(*) || ' ' || pg_get_partkeydef(parent.oid)
+                FROM pg_inherits JOIN pg_class parent ON parent.oid = inhparent JOIN pg_class part ON part.oid = inhrelid
+                WHERE parent.relnamespace = '\(schema)'::regnamespace AND part.relkind = 'r'
+                GROUP BY parent.oid, parent.relname ORDER BY parent.relname
+                """)
+        }
+        #expect(
+            parts.split(separator: "\n")
+                == ["change", "device", "digest", "lane", "verdict"].map { "\($0) 3 HASH (scope)" })
+        let later = try bench.node()
+        defer { later.close() }
+        for scope: Scope in ["a", "b", "c", "d"] {
+            _ = try await later.write(scope) { try $0.append(.event("e"), at: 1) }
+            #expect(try await bench.gapless(scope, in: node).count == 1)
+        }
+        #expect(throws: PostgresError.self) { try PostgresBench().node { $0.partitions = 257 } }
+    }
+
     @Test("where the database distributes tables, those of scopes are, each beside the others")
     func distributed() async throws {
         let bench = try PostgresBench()

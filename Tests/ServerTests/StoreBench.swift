@@ -13,6 +13,7 @@ enum StoreKind: String, CaseIterable, Sendable {
     case sqlite
     case memory
     case postgres
+    case partitionedPostgres
 }
 
 /// One store of a kind, and how it is opened again.
@@ -44,11 +45,12 @@ final class StoreBench {
                 return MemoryStore(try #require(store as? MemoryStore).backup(), seed: openings)
             }
             end = { _ in }
-        case .postgres:
+        case .postgres, .partitionedPostgres:
             let cluster = try cluster ?? PostgresCluster.shared.get()
             var configuration = PostgresStore.Configuration()
             configuration.schema = "bench_" + UUID().uuidString.replacing("-", with: "").lowercased()
             (configuration.writers, configuration.readers) = (3, 2)
+            configuration.partitions = kind == .partitionedPostgres ? 4 : 0
             let (url, settings) = (cluster.url(), configuration)
             store = try PostgresStore(url: url, configuration: settings)
             again = { store in
