@@ -109,7 +109,7 @@ let package = Package(
         .target(
             name: "TidemarkTesting",
             dependencies: [
-                "Tidemark", "TidemarkServer", "TidemarkCore", "TidemarkWire",
+                "Tidemark", "TidemarkServer", "TidemarkSQLite", "TidemarkCore", "TidemarkWire",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ]
         ),

@@ -9,7 +9,7 @@ enum Main {
         Plays worlds of the sample apps in which everything goes wrong that can, and holds them against the guarantees.
 
         usage: TidemarkSimulator [--app NAME] [--first SEED] [--count WORLDS] [--steps STEPS]
-                                 [--threads N] [--survey]
+                                 [--threads N] [--survey] [--sqlite]
                TidemarkSimulator --app NAME --script FILE [--verbose]
 
           --app NAME      only this app: \(SampleApps.all.map(\.name).joined(separator: ", "))
@@ -18,6 +18,7 @@ enum Main {
           --steps STEPS   of the longest worlds, before their troubles end (40)
           --threads N     that play worlds at once (one for each core)
           --survey        goes on after a failure, and says of each failing world in one line what is wrong
+          --sqlite        with the server's store on its SQLite file in all of them, which takes longer
           --script FILE   plays one script, for example one that a failure has left
           --verbose       prints what happens in it, or in the first world
         """
@@ -59,6 +60,7 @@ enum Main {
             for (_, app) in options.apps {
                 var simulation = Simulation(of: app)
                 simulation.stepLimit = options.steps
+                simulation.usesSQLite = options.usesSQLite
                 for line in try await simulation.trace(of: simulation.script(seed: options.first)) { print(line) }
             }
             return
@@ -68,6 +70,7 @@ enum Main {
             var simulation = Simulation(of: app)
             simulation.stepLimit = options.steps
             simulation.workerCount = options.threads ?? simulation.workerCount
+            simulation.usesSQLite = options.usesSQLite
             let seeds = options.first...(options.first + options.count - 1)
             if options.isSurvey {
                 let failures = try await simulation.survey(seeds: seeds)
@@ -96,6 +99,7 @@ private struct Options {
     var steps = 40
     var threads: Int?
     var isSurvey = false
+    var usesSQLite = false
     var isVerbose = false
     var script: Simulation.Script?
 
@@ -105,6 +109,9 @@ private struct Options {
             switch (word, words.first) {
             case ("--survey", _):
                 isSurvey = true
+                continue
+            case ("--sqlite", _):
+                usesSQLite = true
                 continue
             case ("--verbose", _):
                 isVerbose = true

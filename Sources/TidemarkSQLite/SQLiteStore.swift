@@ -1,5 +1,5 @@
 import Foundation
-import GRDB
+package import GRDB
 public import TidemarkServer
 
 /// A server's log in one SQLite file: WAL, one writer, durable before the answer, many readers.
@@ -13,7 +13,7 @@ public import TidemarkServer
 public final class SQLiteStore: ChangeStore {
     /// Made with the file and kept in it.
     public let tokenKey: [UInt8]
-    private let pool: DatabasePool
+    let pool: DatabasePool
     private let commits: CommitQueue
 
     /// Opens a store, making the file where there is none, and begins a new incarnation (PROTOCOL.md 3).
@@ -21,8 +21,12 @@ public final class SQLiteStore: ChangeStore {
     /// - Throws: GRDB's `DatabaseError` where the file cannot be opened, or is not a Tidemark store.
     public convenience init(path: String) throws { try self.init(path: path) { _ in } }
 
-    /// - Parameter prepare: what is set on each connection besides.
-    init(path: String, prepare: @escaping @Sendable (Database) throws -> Void) throws {
+    /// - Parameters:
+    ///   - seed: what marks this opening, and the file where it is made now.
+    ///   - prepare: what is set on each connection besides.
+    package init(
+        path: String, seed: StoreSeed = StoreSeed(), prepare: @escaping @Sendable (Database) throws -> Void
+    ) throws {
         var configuration = Configuration()
         configuration.busyMode = .timeout(10)
         configuration.foreignKeysEnabled = false
@@ -38,9 +42,8 @@ public final class SQLiteStore: ChangeStore {
         // An acknowledged write survives a power cut (I1): every commit reaches the disk before its answer. Not above,
         // where connections are prepared: with its WAL the pool sets NORMAL on its writer, and that comes later.
         try pool.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA synchronous = FULL") }
-        tokenKey = try Schema.prepare(pool)
-        let incarnation = Int64.random(in: 1...Int64.max)
-        commits = CommitQueue(pool: pool, incarnation: incarnation)
+        tokenKey = try Schema.prepare(pool, newKey: seed.tokenKey)
+        commits = CommitQueue(pool: pool, incarnation: seed.incarnation)
     }
 
     /// Ends all work and closes the file, its WAL folded in.

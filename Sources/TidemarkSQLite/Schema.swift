@@ -3,13 +3,12 @@ import GRDB
 
 /// The log's tables. Plain rowid tables: their appends take a third of the time of WITHOUT ROWID ones.
 enum Schema {
-    /// Brings the file to the present schema and returns its token key.
-    static func prepare(_ pool: DatabasePool) throws -> [UInt8] {
+    /// Brings the file to the present schema and returns its token key: the new one where the file is new.
+    static func prepare(_ pool: DatabasePool, newKey: [UInt8]) throws -> [UInt8] {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1") { db in
             for statement in first { try db.execute(sql: statement) }
-            let key = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
-            try db.execute(sql: "INSERT INTO meta VALUES ('token_key', ?)", arguments: [Data(key)])
+            try db.execute(sql: "INSERT INTO meta VALUES ('token_key', ?)", arguments: [Data(newKey)])
         }
         try migrator.migrate(pool)
         return try pool.read { db in

@@ -310,5 +310,19 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
                 wait 691200000
                 server compact 7200000
                 """),
+        CorpusCase(
+            name: "an edit is in the log of its scope, though its record has moved on with it (I5)",
+            app: "shelf",
+            script: """
+                world seed 1 devices 2 users 1 page 50 shuffled
+                0 kill 6
+                flow
+                1 edit addBox 15684820
+                1 kill 0
+                0 start
+                flow
+                0 edit moveBox 542017
+                flow
+                """),
     ]
 }

@@ -37,7 +37,7 @@ enum ImportRule {
             ],
             "TidemarkTesting": [
                 "Tidemark", "TidemarkServer", "TidemarkSQLite", "TidemarkCore", "TidemarkWire", "GRDB", "Foundation",
-                "Synchronization",
+                "Dispatch", "Synchronization",
             ],
         ]
         // The roof stands on everything.

@@ -11,6 +11,8 @@ import TidemarkServer
 final class Laboratory: @unchecked Sendable {
     let app: SimulatedApp
     private let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
+    /// Where the server's store is, in worlds that have it on a file.
+    var serverFile: URL { directory.appending(path: "server.sqlite") }
     /// To switch the keys of a connection has all its statements prepared again.
     private var files: [Bool: [SimulatedFile]] = [:]
     /// A file with the app's schema and capture, and nothing else; it has no name among a user's devices yet.

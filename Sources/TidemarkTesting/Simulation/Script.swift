@@ -22,6 +22,13 @@ extension Simulation {
             self.steps = steps
         }
 
+        /// Whether the server's store is the one on SQLite, with its threads and its file, and not one in memory. What
+        /// happens is the same.
+        public var usesSQLite: Bool {
+            get { plan.usesSQLite }
+            set { plan.usesSQLite = newValue }
+        }
+
         /// How many steps it has.
         public var count: Int { steps.count }
 
@@ -50,7 +57,7 @@ extension WorldPlan {
             + (nodeCount > 1 ? " nodes \(nodeCount)" : "")
             + [
                 (shufflesTasks, " shuffled"), (!hasWindow, " windowless"), (!hasForeignKeys, " keyless"),
-                (isHurried, " hurried"), (!isVerified, " unverified"),
+                (isHurried, " hurried"), (!isVerified, " unverified"), (usesSQLite, " sqlite"),
             ].map { $0 ? $1 : "" }.joined()
     }
 
@@ -60,7 +67,8 @@ extension WorldPlan {
         (shufflesTasks, hasWindow) = (words.contains("shuffled"), !words.contains("windowless"))
         hasForeignKeys = !words.contains("keyless")
         (isHurried, isVerified) = (words.contains("hurried"), !words.contains("unverified"))
-        let flags = ["shuffled", "windowless", "keyless", "hurried", "unverified"]
+        usesSQLite = words.contains("sqlite")
+        let flags = ["shuffled", "windowless", "keyless", "hurried", "unverified", "sqlite"]
         let words = words.dropFirst().filter { !flags.contains($0) }
         guard words.count % 2 == 0 else { return nil }
         for index in stride(from: 0, to: words.count, by: 2) {

@@ -1,34 +1,39 @@
 import TidemarkServer
 
-/// The server of a simulated world: one or more nodes, each the real engine, on a store in memory.
+/// The server of a simulated world: one or more nodes, each the real engine, on one store.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 struct SimulatedServer {
-    private(set) var store: MemoryStore
+    private(set) var store: any SimulatedStore
     private(set) var nodes: [SyncServer] = []
     /// What a node's operator has set last, as a number of which all settings follow.
     private var settings: [UInt64] = []
     private var generator: SplitMix64
-    private(set) var backup: MemoryStore.Backup
+    private(set) var backup: StoreImage
     private(set) var failures = 0
     var clockOffset: Int64 = 0
 
-    init(seed: UInt64) {
+    /// - Parameter file: where the store is; `nil` for one in memory.
+    init(seed: UInt64, file: FileStore.Place?) throws {
         generator = SplitMix64(seed: seed)
-        store = MemoryStore(seed: generator.next())
-        backup = store.backup()
+        let seed = generator.next()
+        store = try file.map { try FileStore(at: $0, nil, seed: seed) } ?? MemoryStore(seed: seed)
+        backup = try store.image()
     }
 
     /// Messages go to any of the nodes.
     func node(_ number: Int) -> SyncServer { nodes[number % nodes.count] }
 
     /// The store is opened anew: a new incarnation of the same history.
-    mutating func open(in world: World) { open(store.backup(), in: world) }
+    mutating func open(in world: World) throws { try open(store.image(), in: world) }
 
-    mutating func backUp() { backup = store.backup() }
-    mutating func restore(in world: World) { open(backup, in: world) }
+    mutating func backUp() throws { backup = try store.image() }
+    mutating func restore(in world: World) throws { try open(backup, in: world) }
 
-    private mutating func open(_ backup: MemoryStore.Backup, in world: World) {
-        store = MemoryStore(backup, seed: generator.next())
+    /// Nothing is asked of it any more.
+    func close() throws { try store.close() }
+
+    private mutating func open(_ image: StoreImage, in world: World) throws {
+        store = try store.reopened(from: image, seed: generator.next())
         if settings.isEmpty { settings = Array(repeating: 0, count: world.plan.nodeCount) }
         nodes = settings.map { node($0, in: world) }
     }

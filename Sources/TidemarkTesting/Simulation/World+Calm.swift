@@ -59,6 +59,7 @@ extension World {
     func end() {
         for device in devices { kill(device) }
         messages = []
+        try? server.close()
     }
 
     /// What keeps devices from being in sync with the server.
@@ -85,7 +86,7 @@ extension World {
                         sql: "SELECT complete, epoch FROM tidemark_scope WHERE name = ?")
                     let row = try Row.fetchOne(statement, arguments: [scope.name])
                     let (complete, epoch): (Int64?, String?) = (row?[0], row?[1])
-                    let state = server.store.state(of: scope)
+                    let state = try server.store.state(of: scope)
                     // The same number may be another history's.
                     let opening = state.incarnations.last { $0.start < state.head }?.id ?? 0
                     guard complete != state.head || epoch.flatMap(Epoch.init(text:))?.id != opening else { continue }

@@ -35,7 +35,7 @@ extension World {
             let user = user % plan.userCount
             if level == .none { lostDevices.formUnion(devices.indices.filter { self.user(of: $0) == user }) }
             grants[Grant(user: user, scope: app.scopes[scope % app.scopes.count])] = level
-        case .server(let step): perform(step)
+        case .server(let step): try perform(step)
         }
         settle()
         try oracle?.report()
@@ -44,14 +44,14 @@ extension World {
     /// How long devices keep what they have finished, in milliseconds.
     static let week: Int64 = 7 * 86_400_000
 
-    private func perform(_ step: Step.ServerStep) {
+    private func perform(_ step: Step.ServerStep) throws {
         switch step {
         case .restart:
-            server.open(in: self)
+            try server.open(in: self)
             oracle?.serverOpened()
-        case .backUp: server.backUp()
+        case .backUp: try server.backUp()
         case .restore:
-            server.restore(in: self)
+            try server.restore(in: self)
             oracle?.serverOpened()
         case .sweep: work { engine in try await engine.sweep() }
         case .compact(let milliseconds):

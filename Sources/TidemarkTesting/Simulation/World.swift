@@ -4,7 +4,7 @@ import TidemarkServer
 import TidemarkWire
 
 /// One simulated world: devices with real engines on real SQLite databases, the real server engine on a store in
-/// memory, and between them a wire and a clock that do what the script says.
+/// memory or on its SQLite file, and between them a wire and a clock that do what the script says.
 ///
 /// Unchecked because everything of a world happens on one thread.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
@@ -51,8 +51,9 @@ final class World: @unchecked Sendable {
         self.plan = plan
         if verbose { trace.keepLines() }
         generator = SplitMix64(seed: plan.seed)
-        server = SimulatedServer(seed: generator.next())
-        server.open(in: self)
+        server = try SimulatedServer(
+            seed: generator.next(), file: plan.usesSQLite ? (laboratory.serverFile, executor) : nil)
+        try server.open(in: self)
         for number in 0..<plan.deviceCount { devices.append(try SimulatedDevice(number, in: self)) }
         oracle = Oracle(of: self)
         for device in devices { try start(device) }
@@ -128,6 +129,8 @@ struct WorldPlan: Hashable, Sendable {
     /// Whether the app's connections enforce its foreign keys. Half of a world's time goes where they do: SQLite
     /// prepares every statement anew when enforcement is switched, as it is around each page.
     var hasForeignKeys = true
+    /// Whether the server's store is the one on SQLite, and not in memory. The world is the same, and takes longer.
+    var usesSQLite = false
     /// Whether people ask for a sync when the troubles end; else time has to bring it.
     var isHurried = false
     /// Whether the devices compare themselves with the server at the end, as an app may.

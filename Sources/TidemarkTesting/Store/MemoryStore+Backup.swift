@@ -12,24 +12,6 @@ extension MemoryStore {
     public func backup() -> Backup { look { Backup(tokenKey: tokenKey, log: $0) } }
 }
 
-/// A row of the log with all that the store knows of it, for one who checks what the engine has written.
-package struct LogEntry: Hashable, Sendable {
-    /// Its place in its scope.
-    package var version: Version
-    /// The entity's name; empty for an idmap.
-    package var entity: String
-    /// The record's id.
-    package var record: String
-    /// What the row is.
-    package var kind: RowKind
-    /// The bytes as they were appended, those of a tombstone included; `nil` where there were none.
-    package var payload: [UInt8]?
-    /// When it was committed, in milliseconds since 1970.
-    package var time: Int64
-    /// The version that took its place; `nil` while none has.
-    package var supersededBy: Version?
-}
-
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension MemoryStore {
     /// All rows of a scope that are kept, superseded ones too, in version order.

@@ -25,11 +25,8 @@ public final class MemoryStore: ChangeStore {
     ///   each other's tokens need different ones.
     public init(seed: UInt64 = 1) {
         var generator = SplitMix64(seed: seed)
-        incarnation = Self.incarnation(from: &generator)
-        tokenKey = (0..<4).flatMap { _ in
-            let word = generator.next()
-            return stride(from: 0, to: 64, by: 8).map { UInt8(truncatingIfNeeded: word >> $0) }
-        }
+        let seed = StoreSeed(from: &generator)
+        (incarnation, tokenKey) = (seed.incarnation, seed.tokenKey)
         log = Mutex(MemoryLog())
     }
 
@@ -42,19 +39,15 @@ public final class MemoryStore: ChangeStore {
     ///     incarnations two stores are told apart that went on from one backup.
     public convenience init(_ backup: Backup, seed: UInt64) {
         var generator = SplitMix64(seed: seed)
-        var incarnation = Self.incarnation(from: &generator)
-        while backup.log.knows(incarnation: incarnation) { incarnation = Self.incarnation(from: &generator) }
-        self.init(tokenKey: backup.tokenKey, incarnation: incarnation, log: backup.log)
+        var seed = StoreSeed(from: &generator)
+        while backup.log.knows(incarnation: seed.incarnation) { seed = StoreSeed(from: &generator) }
+        self.init(tokenKey: backup.tokenKey, incarnation: seed.incarnation, log: backup.log)
     }
 
     private init(tokenKey: [UInt8], incarnation: Int64, log: MemoryLog) {
         self.tokenKey = tokenKey
         self.incarnation = incarnation
         self.log = Mutex(log)
-    }
-
-    private static func incarnation(from generator: inout SplitMix64) -> Int64 {
-        Int64.random(in: 1...Int64.max, using: &generator)
     }
 
     /// Reads what the store held when the call came; others may write meanwhile.

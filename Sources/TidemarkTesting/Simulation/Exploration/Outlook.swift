@@ -35,10 +35,8 @@ extension Outlook {
             }
         }
         wait = world.timers.next.map { max(0, $0 - world.time) }
-        hasOldRows = world.server.store.look { log in
-            log.scopes.contains { scope in
-                scope.rows.all.contains { $0.supersededBy != nil || $0.kind != .upsert }
-            }
+        hasOldRows = try world.app.scopes.contains { scope in
+            try world.server.store.log(of: scope, after: 0).contains { $0.supersededBy != nil || $0.kind != .upsert }
         }
     }
 }

@@ -17,6 +17,7 @@ struct WorldOutline {
     /// - Parameter hasBackup: whether the server may still be put back to what it was.
     init(_ world: World, _ reader: FileReader, hasBackup: Bool) throws {
         var words = NamedWords()
+        let logs = try ([world.server.store.image()] + (hasBackup ? [world.server.backup] : [])).compactMap(\.log)
         var sections: [NamedText] = []
         var clients: [String?] = []
         for device in world.devices {
@@ -28,15 +29,15 @@ struct WorldOutline {
             }
             clients.append(client)
             Self.write(device, of: world, to: &text)
-            for store in [world.server.store.backup()] + (hasBackup ? [world.server.backup] : []) {
-                store.log.outline(of: client.map { [$0] } ?? [], to: &text)
+            for log in logs {
+                log.outline(of: client.map { [$0] } ?? [], to: &text)
             }
             sections.append(NamedText(text, &words))
         }
         var text: [UInt8] = []
         text += "\(world.server.failures)".utf8
-        for store in [world.server.store.backup()] + (hasBackup ? [world.server.backup] : []) {
-            store.log.outline(except: Set(clients.compactMap(\.self)), to: &text)
+        for log in logs {
+            log.outline(except: Set(clients.compactMap(\.self)), to: &text)
         }
         let server = NamedText(text, &words)
         for order in Self.orders(of: sections.count) {

@@ -14,12 +14,12 @@ extension Oracle {
     }
 
     private func readLog(of scope: Scope) throws {
-        let state = world.server.store.state(of: scope)
+        let state = try world.server.store.state(of: scope)
         let head = scopes[scope]?.current.head ?? 0
         guard state.head != head else { return }
         scopes[scope]?.note(state.incarnations)
         var last = head
-        for entry in world.server.store.log(of: scope, after: head) {
+        for entry in try world.server.store.log(of: scope, after: head) {
             last += 1
             guard entry.version == last else {
                 throw Violation("I3", "log of \(scope): version \(entry.version) comes after \(last - 1)")
@@ -71,13 +71,15 @@ extension Oracle {
 
     /// The store was opened anew, from what it was or from a backup: whatever is above its head is lost.
     func serverOpened() {
-        for scope in world.app.scopes {
-            let head = world.server.store.state(of: scope).head
-            guard let lost = scopes[scope]?.current, head < lost.head else { continue }
-            scopes[scope]?.goBack(to: head)
-            for device in devices.indices { devices[device].forgetLogged(in: scope, above: head) }
-            recount()
-            hasLostNames = hasLostNames || !names.isEmpty
+        check {
+            for scope in world.app.scopes {
+                let head = try world.server.store.state(of: scope).head
+                guard let lost = scopes[scope]?.current, head < lost.head else { continue }
+                scopes[scope]?.goBack(to: head)
+                for device in devices.indices { devices[device].forgetLogged(in: scope, above: head) }
+                recount()
+                hasLostNames = hasLostNames || !names.isEmpty
+            }
         }
         checkStore()
     }
@@ -104,7 +106,7 @@ extension Oracle {
             for scope in world.app.scopes {
                 guard let history = scopes[scope]?.current else { continue }
                 var kept: Set<Version> = []
-                for entry in world.server.store.log(of: scope) {
+                for entry in try world.server.store.log(of: scope, after: 0) {
                     kept.insert(entry.version)
                     let row = entry.version <= history.head ? history[entry.version] : nil
                     guard row?.key.record == entry.record, row?.kind == entry.kind, row?.payload == entry.payload else {

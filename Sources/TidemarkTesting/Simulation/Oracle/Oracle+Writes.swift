@@ -84,7 +84,10 @@ extension Oracle {
                 let places = table.scopes(of: devices[device].sight.base(key))
                 // A row that went to another scope is held against that one's log.
                 if write.logged.map({ !places.contains($0.scope) }) ?? true {
-                    write.logged = logged(write, key, index, places) ?? write.logged
+                    // First in the scope that it was made in: who moved the record on took the edit along to another.
+                    let own = Set(table.scopes(of: write.row))
+                    let inTurn = places.filter(own.contains) + places.filter { !own.contains($0) }
+                    write.logged = logged(write, key, index, inTurn) ?? write.logged
                 }
                 let isDone =
                     try isSettled(write, key, index, table, device, former)
