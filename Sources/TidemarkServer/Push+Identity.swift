@@ -13,6 +13,17 @@ extension Push {
         try operation.tempID.flatMap { try writer.id(for: temporaryName(operation.entity, $0)) }
     }
 
+    /// The id of a record that was not lost. The device's file may have been somebody else's when the record got it:
+    /// then it is known to this user by the same name from now on, by which other edits in the file may refer to it.
+    func survivingID(of operation: Operation) throws -> RecordID? {
+        if let known = try knownID(of: operation) { return known }
+        guard let temporary = operation.tempID, TemporaryShape.matches(temporary.text), let record = operation.id,
+            try writer.assignment(of: record, entity: operation.entity) == .here
+        else { return nil }
+        try writer.store(record, for: temporaryName(operation.entity, temporary), at: moment)
+        return record
+    }
+
     /// Puts canonical ids in the place of temporary ones, the operation's own among them, and writes it. One that names
     /// a record which is not here yet waits for it: a temporary id never reaches another device.
     mutating func identify(

@@ -209,7 +209,7 @@ extension Push {
         // Not lost after all: its lane is not known any more, its effect is.
         if let original = operation.original, writer.state.history.holds(original) {
             var verdict = Verdict(.settled)
-            verdict.id = try knownID(of: operation)
+            verdict.id = try survivingID(of: operation)
             return (verdict, false)
         }
         guard let declaration = server.declaration(of: operation.entity) else {

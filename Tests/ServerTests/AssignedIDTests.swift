@@ -305,6 +305,32 @@ struct AssignedIDTests {
         #expect(try await bench.exchange([temporary(2, order(2), extra: #","id":"77""# + lost)]).ids == ["78"])
     }
 
+    @Test("Who has another user's file names its records as that one did, once they are known not to be lost (W58)")
+    func inherited() async throws {
+        let bench = try Bench(entities: entities)
+        let insert = try await bench.exchange([temporary(1, order(1), #"{"n":1}"#)])
+        #expect(insert.ids == ["1"])
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(insert.bytes)) as? [String: Any])
+        let epoch = try #require(object["epoch"] as? String)
+        let original = #","original":{"epoch":"\#(epoch)","version":2}"#
+        func line(_ number: Int, _ id: String) -> String {
+            upsert(
+                number, id, #"{"order":{"$int":"\#(order(1))"}}"#, entity: "line",
+                extra: #","refs":[{"field":"order","entity":"order"}]"#)
+        }
+        let bea = Access.readWrite(as: "bea")
+        #expect(try await bench.exchange([line(1, "l1")], access: bea).statuses == ["deferred"])
+        let again = try await bench.exchange(
+            [
+                temporary(2, order(1), #"{"n":1}"#, extra: #","id":"1""# + original),
+                temporary(3, order(2), #"{"n":1}"#, extra: #","id":"2""# + original), line(4, "l1"),
+            ], access: bea)
+        #expect(again.statuses == ["settled", "settled", "applied"])
+        // An id that nobody was given is nobody's.
+        #expect(again.ids.prefix(2) == ["1", "-"])
+        #expect(try await bench.contents()["l1"] == ["order": 1])
+    }
+
     @Test("A restored copy does not bring back a record whose tombstone is gone, and a record still moves (I6)")
     func longGone() async throws {
         let bench = try Bench(entities: entities)

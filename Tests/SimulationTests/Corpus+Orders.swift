@@ -277,5 +277,17 @@ extension CorpusCase {
                 server node 0 settings 9976429
                 2 edit orderTogether 0
                 """),
+        CorpusCase(
+            name: "what is brought back out of another user's file finds the records that it names (I12)", app: "order",
+            script: """
+                world seed 1 devices 2 users 2 page 50
+                1 edit orderTogether 0
+                flow
+                1 edit order 15963832
+                server backup
+                flow
+                server restore
+                1 clone 0
+                """),
     ]
 }
