@@ -29,7 +29,7 @@ actor ScopeDriver {
     /// Whether one operation is sent although the last was refused: at each tick, for nobody says when more is granted.
     private var asksAgain = false
     private var fetchError: SyncError?
-    /// What was too large alone when it was sent last.
+    /// What was sent alone when a request was last too large.
     private var tooLarge: [OperationKey] = []
     /// An answer that is not applied yet, and what a server that wants less asked for.
     var current: (answer: Answered, wait: Int64?)?

@@ -258,7 +258,7 @@ struct AssignedIDTests {
         #expect(try await bench.exchange([temporary(6, order(7))], scope: "a").ids == ["13"])
     }
 
-    @Test("Only what was lost claims an id, and no temporary one is ever anybody's own (W71)")
+    @Test("Only what was lost claims an id, and no temporary one is ever anybody's own (W58)")
     func claims() async throws {
         let bench = try Bench(entities: entities)
         let uuid = "01981e3c-0000-7000-8000-000000000001"

@@ -85,6 +85,12 @@ enum SetAside {
         return try Query(db, sql).first(db, [.text(scope.name)]) { _ in true } ?? false
     }
 
+    /// Whether something of a kind is set aside of a record, in whatever scope.
+    static func holds(_ db: Database, _ kind: Stored, _ entity: String, _ record: String) throws -> Bool {
+        let sql = "SELECT 1 FROM tidemark_aside WHERE entity = ?1 AND record = ?2 AND kind = ?3 LIMIT 1"
+        return try Query(db, sql).first(db, [.text(entity), .text(record), .text(kind.rawValue)]) { _ in true } ?? false
+    }
+
     struct Entry {
         var id: Int64
         var scope: String

@@ -102,18 +102,15 @@ struct TableRemoval {
         if isNew { for (index, cell) in current.enumerated() { fields[index] = cell } }
         for index in reserved { fields[index] = nil }
         guard isNew || !fields.isEmpty else { return }
-        let kind: SetAside.Stored =
-            try !isNew ? .update : isMoving(id) ? .arrival : .insert
+        var kind = SetAside.Stored.update
+        if isNew { kind = try isMoving(id) ? .arrival : .insert }
         try SetAside.note(db, scope, shape, id, kind, fields: fields, group: group, now: now)
     }
 
     /// Whether the record came from another scope, which has not let go of it.
     private func isMoving(_ id: RecordID) throws -> Bool {
         try Parked.isLeaving(db, shape.name, id.text)
-            || !SetAside.entries(
-                db, "WHERE entity = ?1 AND record = ?2 AND kind = ?3",
-                [.text(shape.name), .text(id.text), .text(SetAside.Stored.departure.rawValue)]
-            ).isEmpty
+            || SetAside.holds(db, .departure, shape.name, id.text)
     }
 
     /// The record was moved on from here, and that was not sent: it is new where it goes, and a delete here.

@@ -62,7 +62,9 @@ extension Oracle {
                 }
                 guard isWritten else { continue }
                 // What is on its way already may be in the log, unheard.
-                let isSent = try OracleListing.isSent(db, key, column, cells[index])
+                let isSent = try names.all(of: key).contains { record in
+                    try OracleListing.isSent(db, key.entity, record, column, cells[index])
+                }
                 devices[device].writes[key, default: [:]][column] = OracleDevice.Write(
                     serial: world.serial, value: cells[index], row: cells, after: isSent ? [:] : heads)
             }

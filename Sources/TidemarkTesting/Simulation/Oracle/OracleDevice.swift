@@ -167,7 +167,9 @@ struct OracleListing {
     }
 
     /// Whether an operation without a verdict sets a field to this value.
-    static func isSent(_ db: Database, _ key: OracleKey, _ column: String, _ value: Value) throws -> Bool {
+    static func isSent(
+        _ db: Database, _ entity: String, _ record: String, _ column: String, _ value: Value
+    ) throws -> Bool {
         let statement = try db.cachedStatement(
             sql: """
                 SELECT EXISTS (SELECT 1 FROM tidemark_operation WHERE entity = ? AND record = ? AND finished_at IS NULL
@@ -175,7 +177,7 @@ struct OracleListing {
                 """)
         var json = value == .null ? "null" : value.bare
         if case .text = value { json = "\"\(json)\"" }
-        return try Bool.fetchOne(statement, arguments: [key.entity, key.record, "\"\(column)\":\(json)"]) ?? false
+        return try Bool.fetchOne(statement, arguments: [entity, record, "\"\(column)\":\(json)"]) ?? false
     }
 }
 
