@@ -39,7 +39,7 @@
             let settings = try Settings(flags: [.store: store, .config: config])
             let address = try StoreAddress(settings[.store])
             try address.checkFile()
-            let opened = try address.open()
+            let opened = try address.open(partitions: settings[.partitions])
             defer { opened.close() }
             let server = SyncServer(store: opened.log, configuration: settings.file.configuration)
             let compaction = try await server.compact(trustingClock: trustClock, isRehearsal: dryRun)

@@ -86,7 +86,7 @@
                 guard let scope = Scope(text) else { throw Failure("'\(text)' is not a scope") }
                 return scope
             }
-            let opened = try address.open()
+            let opened = try address.open(partitions: nil)
             defer { opened.close() }
             let server = SyncServer(store: opened.log)
             if let discard, try await !server.discardRejection(discard) {

@@ -73,6 +73,9 @@
             let key = try Secret.resolve(settings, store: store, isLoopback: address.isLoopback)
             let opened = try store.open(partitions: settings[.partitions])
             defer { opened.close() }
+            if opened.isOtherwisePartitioned {
+                logger.warning("The store keeps the partitions that it was made with.")
+            }
             let file = settings.file
             let server = SyncServer(
                 store: opened.log, entities: file.entities, isStrict: file.isStrict, limits: file.limits,

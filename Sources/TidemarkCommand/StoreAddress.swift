@@ -59,8 +59,8 @@
         static let partitionRange = PostgresStore.Configuration.partitionRange
 
         /// - Parameter partitions: into how many parts a new store's tables are divided, as it was set.
-        func open(partitions: String? = nil) throws -> OpenStore {
-            let partitions = try partitions.map(readPartitions) ?? 0
+        func open(partitions text: String?) throws -> OpenStore {
+            let partitions = try text.map(readPartitions) ?? 0
             switch self {
             case .sqlite(let path):
                 do {
@@ -76,7 +76,10 @@
                     var configuration = PostgresStore.Configuration()
                     configuration.partitions = partitions
                     let store = try PostgresStore(url: url, configuration: configuration)
-                    return OpenStore(log: store) { store.close() }
+                    return OpenStore(log: store, isOtherwisePartitioned: text != nil && partitions != store.partitions)
+                    {
+                        store.close()
+                    }
                 } catch {
                     throw Failure(
                         "the store cannot be opened: \(error)",
@@ -102,6 +105,8 @@
     /// A store, and how to let go of it.
     struct OpenStore {
         let log: any ChangeStore
+        /// Whether its tables are divided in another way than was set, since they were made before that.
+        var isOtherwisePartitioned = false
         let close: @Sendable () -> Void
     }
 #endif

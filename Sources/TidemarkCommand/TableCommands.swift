@@ -10,16 +10,15 @@
         private let file: ServerFile
 
         init(_ settings: Settings) throws {
-            guard case .postgres(let url) = try StoreAddress(settings[.store]) else {
+            let address = try StoreAddress(settings[.store])
+            guard case .postgres = address,
+                let store = try address.open(partitions: settings[.partitions]).log as? PostgresStore
+            else {
                 throw Failure(
                     "only a store in PostgreSQL has other tables beside it",
                     hint: "name the store in the table's database: --store postgres://USER@HOST/DATABASE")
             }
-            do { store = try PostgresStore(url: url) } catch {
-                throw Failure(
-                    "the store cannot be opened: \(error)",
-                    hint: "check the address, and that the role may make the schema `tidemark` or owns it")
-            }
+            self.store = store
             file = settings.file
             server = SyncServer(
                 store: store, entities: file.entities, limits: file.limits, configuration: file.configuration)

@@ -17,6 +17,8 @@ public import TidemarkServer
 public final class PostgresStore: ChangeStore {
     /// Made with the schema and kept in it: the same for all nodes.
     public let tokenKey: [UInt8]
+    /// Into how many parts the tables of the log are divided, since the schema was made; 0: they are whole.
+    package let partitions: Int
     let configuration: Configuration
     let reads: ReadQueue
     private let commits: CommitQueue
@@ -46,7 +48,7 @@ public final class PostgresStore: ChangeStore {
         guard range.contains(configuration.partitions) else {
             throw PostgresError(.schema, "a table has \(range.lowerBound) to \(range.upperBound) partitions")
         }
-        tokenKey = try Schema.prepare(
+        (tokenKey, partitions) = try Schema.prepare(
             Session(to: address, configuration), configuration.schema, Partitions(count: configuration.partitions))
         self.address = address
         self.configuration = configuration

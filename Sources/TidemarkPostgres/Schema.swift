@@ -6,10 +6,13 @@ import Foundation
 /// Names that are ASCII by their grammar are `text` in the order of their bytes; whatever else people write is `bytea`,
 /// since PostgreSQL's `text` depends on the database's encoding and holds no NUL.
 enum Schema {
-    /// Brings the schema to the present version, one node at a time, and returns the store's token key.
+    /// Brings the schema to the present version, one node at a time, and returns the store's token key, and into how
+    /// many parts its tables are divided.
     ///
     /// - Parameter partitions: of tables that are made now.
-    static func prepare(_ session: Session, _ name: String, _ partitions: Partitions) throws -> [UInt8] {
+    static func prepare(
+        _ session: Session, _ name: String, _ partitions: Partitions
+    ) throws -> (tokenKey: [UInt8], partitions: Int) {
         try session.transact { session in
             _ = try session.ask(lock, .text(name))
             if try !session.ask(isThere, .text(name)).flag(0, 0) { try session.write(createSchema(name)) }
@@ -19,7 +22,7 @@ enum Schema {
             else {
                 throw PostgresError(.schema, "the schema \(name) is not that of a store, or a newer Tidemark's")
             }
-            return key
+            return (key, Int(try session.ask(countPartitions).integer(0, 0)))
         }
     }
 
@@ -32,6 +35,9 @@ enum Schema {
     private static let hasTables = Statement("tables", "SELECT to_regclass('meta')::oid")
     private static let look = Statement(
         "look", "SELECT number, bytes FROM meta WHERE key = 'schema'")
+
+    private static let countPartitions = Statement(
+        "partitions", "SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('change')")
 
     /// The name was checked: it needs no quotes.
     private static func createSchema(_ name: String) -> Statement {

@@ -18,6 +18,16 @@ extension SQLiteScope {
         return isHere.map { $0 ? .here : .elsewhere }
     }
 
+    func wasAssigned(_ record: RecordID, to name: TemporaryName) throws -> Bool {
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT EXISTS (SELECT 1 FROM alias INDEXED BY alias_record
+                    WHERE entity = ? AND record = ? AND client = ? AND temporary = ? AND scope = ?)
+                """)
+        return try Bool.fetchOne(
+            statement, arguments: [name.entity, record.text, name.client, name.id.text, id ?? -1]) ?? false
+    }
+
     func lastNumber(of entity: String) throws -> Int64 {
         let statement = try db.cachedStatement(sql: "SELECT number FROM assigned WHERE entity = ?")
         return try Int64.fetchOne(statement, arguments: [entity]) ?? 0

@@ -146,6 +146,9 @@ public protocol ScopeReader {
     /// Where a record of this id was given it under a temporary one, by whatever device; `nil`: nowhere.
     func assignment(of record: RecordID, entity: String) throws -> AssignmentPlace?
 
+    /// Whether a record was given its id in this scope under a device's temporary one, whoever used the device then.
+    func wasAssigned(_ record: RecordID, to name: TemporaryName) throws -> Bool
+
     /// The last integer id assigned to records of an entity, in all scopes; 0 before the first.
     func lastNumber(of entity: String) throws -> Int64
 }

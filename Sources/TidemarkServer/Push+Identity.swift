@@ -17,10 +17,10 @@ extension Push {
     /// then it is known to this user by the same name from now on, by which other edits in the file may refer to it.
     func survivingID(of operation: Operation) throws -> RecordID? {
         if let known = try knownID(of: operation) { return known }
-        guard let temporary = operation.tempID, TemporaryShape.matches(temporary.text), let record = operation.id,
-            try writer.assignment(of: record, entity: operation.entity) == .here
-        else { return nil }
-        try writer.store(record, for: temporaryName(operation.entity, temporary), at: moment)
+        guard let temporary = operation.tempID, let record = operation.id else { return nil }
+        let name = temporaryName(operation.entity, temporary)
+        guard try writer.wasAssigned(record, to: name) else { return nil }
+        try writer.store(record, for: name, at: moment)
         return record
     }
 

@@ -25,9 +25,20 @@ def part(seconds: Sequence[float], share: float) -> float:
     return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0
 
 
-def missed(rows: int, writers: int, nodes: int) -> int:
-    """All rows into one scope, by writers and to readers on every node: the worst case for one that is skipped."""
+SLOW_COMMITS = """
+CREATE FUNCTION tidemark.dawdle() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_sleep(random() * 0.04); RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER dawdle AFTER INSERT OR UPDATE ON tidemark.writer
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION tidemark.dawdle();
+"""
+
+
+def missed(rows: int, writers: int, nodes: int, slowly: bool) -> int:
+    """All rows into one scope, by writers and to readers on every node: the worst case for one that is skipped. Where
+    it goes slowly, each transaction takes up to 40 ms more between its last write and its commit."""
     with Cluster(nodes) as cluster:
+        if slowly:
+            cluster.primary.psql(SLOW_COMMITS, "log")
         stream = Stream(Setup(cluster.ports, cluster.secret, BATCH, 60), "load.one", writers, 2 * nodes, rows)
         began = time.monotonic()
         stream.start()
@@ -165,6 +176,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--writers", type=int, default=32)
     parser.add_argument("--nodes", type=int, default=3)
+    parser.add_argument("--slow-commits", action="store_true", help="for `missed`: commits that dawdle")
     parser.add_argument("--batch", type=int, default=10, help="operations of a push, for `rates` and `partitions`")
     parser.add_argument("--seconds", type=float, default=15, help="of each row of the table")
     parser.add_argument("--partitions", type=int, default=16, help="of each table, for `partitions`")
@@ -172,7 +184,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         if options.what == "missed":
-            return missed(options.rows, options.writers, options.nodes)
+            return missed(options.rows, options.writers, options.nodes, options.slow_commits)
         if options.what == "rates":
             return rates(options.seconds, options.writers, options.nodes, options.batch)
         if options.what == "partitions":

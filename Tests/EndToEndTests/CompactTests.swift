@@ -62,7 +62,7 @@
             #expect(output.contains("0 deletions") && output.contains("--trust-clock"), "\(output)")
             #expect(try await report([]).clockBehind > 99 * 86_400)
             #expect(try await report(["--trust-clock"]).expired == 1)
-            #expect(try await report([]).clockBehind == 0)
+            #expect(try await report([]).clockBehind < 60)
         }
 
         @Test func aStoreThatIsNotThereIsNotMade() async throws {

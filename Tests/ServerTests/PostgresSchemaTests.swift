@@ -71,7 +71,46 @@ struct PostgresSchemaTests {
             _ = try await later.write(scope) { try $0.append(.event("e"), at: 1) }
             #expect(try await bench.gapless(scope, in: node).count == 1)
         }
-        #expect(throws: PostgresError.self) { try PostgresBench().node { $0.partitions = 257 } }
+        #expect(throws: PostgresError.self) { try PostgresBench().node { $0.partitions = 65 } }
+    }
+
+    @Test("of tables with partitions, who works in one scope touches that one's and locks no other")
+    func pruned() async throws {
+        let bench = try PostgresBench()
+        let node = try bench.node { ($0.partitions, $0.writers, $0.readers) = (8, 1, 1) }
+        let server = SyncServer(store: node, entities: [.state("order", ids: .server), .events("audit")])
+        let access = Access.readWrite(as: "ada")
+        for round in 0..<3 {
+            let operations = [
+                upsert(2 * round + 1, "t", #"{"n":\#(round)}"#),
+                #"{"lane":"lane-aaaa","number":\#(2 * round + 2),"type":"event","entity":"audit","id":"e\#(round)"}"#,
+            ].joined(separator: ",")
+            let body =
+                #"{"scope":"s","clientId":"device-aaaa","acked":{"lane-aaaa":\#(round)},"operations":[\#(operations)]}"#
+            let answer = try await server.exchange(Array(body.utf8), mode: .pushAndPull) { _ in access }
+            #expect(String(decoding: answer, as: UTF8.self).contains(#""status":"applied""#))
+        }
+        _ = try await server.snapshot(SnapshotQuery(of: "s"), access: access)
+        let (cluster, schema) = (bench.cluster, bench.schema)
+        let locked = try await node.write("s") { writer in
+            _ = try writer.append(.upsert("t"), at: 1)
+            return try cluster.psql(
+                """
+                SELECT count(DISTINCT relation) FROM pg_locks JOIN pg_class c ON c.oid = relation
+                WHERE c.relnamespace = '\(schema)'::regnamespace AND c.relname ~ '^change_[0-9]+$'
+                """)
+        }
+        #expect(locked == "1")
+        node.close()
+        let touched = try await offPool {
+            try cluster.psql(
+                """
+                SELECT relname FROM pg_stat_user_tables WHERE schemaname = '\(schema)' AND relname ~ '_[0-9]+$'
+                AND idx_scan + n_tup_ins > 0
+                """)
+        }
+        let tables = touched.split(separator: "\n").map { $0.prefix { $0 != "_" } }
+        #expect(Set(tables).count == tables.count && tables.contains("change"), "\(touched)")
     }
 
     @Test("where the database distributes tables, those of scopes are, each beside the others")

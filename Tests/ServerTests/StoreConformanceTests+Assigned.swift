@@ -24,6 +24,12 @@ extension StoreConformanceTests {
                 #expect(try reader.assignment(of: "7", entity: "task") == (scope == "s" ? .here : .elsewhere))
                 #expect(try reader.assignment(of: "7", entity: "note") == nil)
                 #expect(try reader.assignment(of: "8", entity: "task") == nil)
+                // The same device in another user's hands.
+                for known in [name, strangers[0]] {
+                    #expect(try reader.wasAssigned("7", to: known) == (scope == "s"))
+                    #expect(try !reader.wasAssigned("8", to: known))
+                }
+                for stranger in strangers.dropFirst() { #expect(try !reader.wasAssigned("7", to: stranger)) }
             }
         }
         // Given in two scopes, it is here in both.

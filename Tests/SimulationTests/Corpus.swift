@@ -324,5 +324,17 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
                 0 edit moveBox 542017
                 flow
                 """),
+        CorpusCase(
+            name: "while it is filled anew, a row may be of two histories: an edit lies over the lost one (I2)",
+            app: "task",
+            script: """
+                world seed 1 devices 4 users 1 page 50
+                3 edit replaceProject 12864352
+                flow
+                2 edit replaceProject 12864352
+                server restore
+                0 sync
+                0 edit renameProject 0
+                """),
     ]
 }

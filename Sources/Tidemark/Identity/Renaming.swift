@@ -110,8 +110,9 @@ struct Renaming {
 
     private func put(_ row: [Cell]?, _ id: RecordID, _ key: [Cell]) throws {
         if let row {
-            let scope = (shape.scope(ofKey: key, row) ?? scope).name
-            return try table.writeOrPark(db, key, id, row, scope: scope)
+            // While a move is not sent the record is found in the scope that it leaves.
+            let held = try table.shadow(db, key)?.scope ?? shape.scope(ofKey: key, row)?.name ?? scope.name
+            return try table.writeOrPark(db, key, id, row, scope: held)
         }
         do { try table.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
     }

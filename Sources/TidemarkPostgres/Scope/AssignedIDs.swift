@@ -23,6 +23,21 @@ enum AssignedIDs {
         return answer.flag(0, 0) ? .here : .elsewhere
     }
 
+    private static let given = Statement(
+        "given",
+        """
+        SELECT EXISTS (SELECT 1 FROM alias
+            WHERE entity = $1 AND record = $2 AND client = $3 AND temporary = $4 AND scope = $5)
+        """)
+
+    static func wasAssigned(
+        _ session: Session, _ record: RecordID, to name: TemporaryName, _ scope: Parameter
+    ) throws -> Bool {
+        try session.ask(
+            given, .text(name.entity), .text(record.text), .text(name.client), .text(name.id.text), scope
+        ).flag(0, 0)
+    }
+
     private static let last = Statement("last number", "SELECT number FROM assigned WHERE entity = $1")
 
     static func lastNumber(_ session: Session, of entity: String) throws -> Int64 {

@@ -107,6 +107,10 @@ class PostgresScope: ScopeReader {
         try AssignedIDs.assignment(session, name, of: record, entity: entity)
     }
 
+    func wasAssigned(_ record: RecordID, to temporary: TemporaryName) throws -> Bool {
+        try AssignedIDs.wasAssigned(session, record, to: temporary, name)
+    }
+
     func lastNumber(of entity: String) throws -> Int64 { try AssignedIDs.lastNumber(session, of: entity) }
 }
 

@@ -16,7 +16,7 @@ struct SimulatedServer {
     init(seed: UInt64, file: FileStore.Place?) throws {
         generator = SplitMix64(seed: seed)
         let seed = generator.next()
-        store = try file.map { try FileStore(at: $0, nil, seed: seed) } ?? MemoryStore(seed: seed)
+        store = try file.map { try FileStore(at: $0, seed: seed) } ?? MemoryStore(seed: seed)
         backup = try store.image()
     }
 
@@ -24,7 +24,7 @@ struct SimulatedServer {
     func node(_ number: Int) -> SyncServer { nodes[number % nodes.count] }
 
     /// The store is opened anew: a new incarnation of the same history.
-    mutating func open(in world: World) throws { try open(store.image(), in: world) }
+    mutating func open(in world: World) throws { try open(nil, in: world) }
 
     mutating func backUp() throws { backup = try store.image() }
     mutating func restore(in world: World) throws { try open(backup, in: world) }
@@ -32,7 +32,7 @@ struct SimulatedServer {
     /// Nothing is asked of it any more.
     func close() throws { try store.close() }
 
-    private mutating func open(_ image: StoreImage, in world: World) throws {
+    private mutating func open(_ image: StoreImage?, in world: World) throws {
         store = try store.reopened(from: image, seed: generator.next())
         if settings.isEmpty { settings = Array(repeating: 0, count: world.plan.nodeCount) }
         nodes = settings.map { node($0, in: world) }

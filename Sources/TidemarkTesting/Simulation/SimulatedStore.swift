@@ -8,8 +8,8 @@ protocol SimulatedStore: ChangeStore {
     /// The store as it is, to be opened again.
     func image() throws -> StoreImage
 
-    /// Closes this one and opens what it was at some moment, in a new incarnation.
-    func reopened(from image: StoreImage, seed: UInt64) throws -> any SimulatedStore
+    /// Closes this one and opens it again in a new incarnation, as it is or (`image`) as it was at some moment.
+    func reopened(from image: StoreImage?, seed: UInt64) throws -> any SimulatedStore
 
     func close() throws
     func state(of scope: Scope) throws -> ScopeState
@@ -33,8 +33,8 @@ struct ForeignImage: Error {}
 extension MemoryStore: SimulatedStore {
     func image() -> StoreImage { .memory(backup()) }
 
-    func reopened(from image: StoreImage, seed: UInt64) throws -> any SimulatedStore {
-        guard case .memory(let backup) = image else { throw ForeignImage() }
+    func reopened(from image: StoreImage?, seed: UInt64) throws -> any SimulatedStore {
+        guard case .memory(let backup) = image ?? self.image() else { throw ForeignImage() }
         return MemoryStore(backup, seed: seed)
     }
 
@@ -52,14 +52,21 @@ final class FileStore: SimulatedStore {
     private let place: Place
     var tokenKey: [UInt8] { store.tokenKey }
 
-    /// - Parameters:
-    ///   - contents: what the file has; `nil` for a new one.
-    ///   - seed: what is random about it follows from that, as it does in memory.
-    init(at place: Place, _ contents: Data?, seed: UInt64) throws {
+    /// A new one.
+    ///
+    /// - Parameter seed: what is random about it follows from that, as it does in memory.
+    convenience init(at place: Place, seed: UInt64) throws {
+        Self.remove(place)
+        try self.init(opening: place, seed: seed)
+    }
+
+    private static func remove(_ place: Place) {
+        for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: place.file.path + suffix) }
+    }
+
+    private init(opening place: Place, seed: UInt64) throws {
         self.place = place
         var generator = SplitMix64(seed: seed)
-        for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: place.file.path + suffix) }
-        try contents?.write(to: place.file)
         store = try SQLiteStore(path: place.file.path, seed: StoreSeed(from: &generator)) { _ in }
     }
 
@@ -70,10 +77,16 @@ final class FileStore: SimulatedStore {
         return .file(try Data(contentsOf: copy))
     }
 
-    func reopened(from image: StoreImage, seed: UInt64) throws -> any SimulatedStore {
-        guard case .file(let contents) = image else { throw ForeignImage() }
+    func reopened(from image: StoreImage?, seed: UInt64) throws -> any SimulatedStore {
         try store.close()
-        return try FileStore(at: place, contents, seed: seed)
+        switch image {
+        case nil: break
+        case .file(let contents):
+            Self.remove(place)
+            try contents.write(to: place.file)
+        case .memory: throw ForeignImage()
+        }
+        return try FileStore(opening: place, seed: seed)
     }
 
     func close() throws { try store.close() }

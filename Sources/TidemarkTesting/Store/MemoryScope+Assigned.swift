@@ -12,6 +12,13 @@ extension MemoryScope {
         return place
     }
 
+    func wasAssigned(_ record: RecordID, to name: TemporaryName) -> Bool {
+        log.aliases.contains { known, alias in
+            known.entity == name.entity && known.client == name.client && known.id == name.id
+                && alias.record == record && alias.scope == self.name
+        }
+    }
+
     func store(_ id: RecordID, for name: TemporaryName, at moment: Int64) throws {
         _ = create(at: moment)
         guard log.aliases[name] == nil else { throw AlreadyStored(description: "\(name.id) stands for something.") }

@@ -46,8 +46,11 @@ package struct Exploration: Sendable {
         self.workerCount = workerCount
     }
 
-    /// Begins where a script ends.
-    package mutating func begin(with script: Simulation.Script) { (plan, prelude) = (script.plan, script.steps) }
+    /// Begins where a script ends. The server's store is in memory: what it holds tells worlds apart.
+    package mutating func begin(with script: Simulation.Script) {
+        (plan, prelude) = (script.plan, script.steps)
+        plan.usesSQLite = false
+    }
 
     /// What was found.
     package struct Report: Hashable, Sendable {

@@ -56,6 +56,8 @@ extension Oracle {
             devices[device].bounds[scope, default: [:]][key] = bound
             return
         }
+        // Until it is filled anew, a row of a lost history lies under what the present one has taken of an edit.
+        if histories.newest > 0, standing.isBootstrapping, isMixed(key, base, histories) { return }
         let known = devices[device].bounds[scope]?[key] ?? OracleDevice.Bound()
         let history = histories.current
         let versions = (history.versions[key] ?? []).map { version in
@@ -68,6 +70,15 @@ extension Oracle {
             \(max(known.version, standing.complete ?? 0)) on (complete \(standing.complete ?? -1), seen \
             \(known.version) of history \(known.history)); the log has \(versions.joined(separator: ", "))
             """)
+    }
+
+    /// Whether each cell of a row is one that the record had in some history.
+    private func isMixed(_ key: OracleKey, _ base: [Value]?, _ histories: OracleScope) -> Bool {
+        guard let base else { return false }
+        let rows = histories.histories.flatMap { history in
+            (history.versions[key] ?? []).compactMap { history[$0].cells }
+        }
+        return base.indices.allSatisfy { index in rows.contains { $0[index] == nil || $0[index] == base[index] } }
     }
 
     /// The lowest version that the record may stand at.
