@@ -45,7 +45,7 @@ struct PostgresOutcomeTests {
                     try cluster.psql(
                         """
                         SELECT pg_terminate_backend(pid, 5000) FROM (
-                            SELECT DISTINCT pid FROM pg_locks WHERE relation = '\(schema).change'::regclass) AS busy
+                            SELECT DISTINCT pid FROM pg_locks WHERE relation = '\(schema).writer'::regclass) AS busy
                         """)
                     try cluster.psql("DELETE FROM \(schema).writer")
                 }
