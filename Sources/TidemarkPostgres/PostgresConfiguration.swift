@@ -3,8 +3,8 @@ extension PostgresStore {
     public struct Configuration: Sendable {
         /// The schema that holds the tables, made where there is none: small letters, digits and underscores.
         public var schema = "tidemark"
-        /// Into how many parts the tables of the log are divided by scope (`PARTITION BY HASH`) when the schema is made;
-        /// 0: they are whole. A schema that is there stays as it was made.
+        /// Into how many parts the tables of the log are divided by scope (`PARTITION BY HASH`) when the schema is
+        /// made; 0: they are whole. A schema that is there stays as it was made.
         public var partitions = 0
         /// Above this the locks of one statement that goes over all scopes are more than a server takes as it is
         /// installed (`max_locks_per_transaction`).

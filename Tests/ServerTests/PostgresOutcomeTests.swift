@@ -45,7 +45,7 @@ struct PostgresOutcomeTests {
                     try cluster.psql(
                         """
                         SELECT pg_terminate_backend(pid, 5000) FROM (
-                            SELECT DISTINCT pid FROM pg_locks WHERE relation = '\(schema).change'::regclass) AS busy
+                            SELECT DISTINCT pid FROM pg_locks WHERE relation = '\(schema).writer'::regclass) AS busy
                         """)
                     try cluster.psql("DELETE FROM \(schema).writer")
                 }
@@ -54,6 +54,42 @@ struct PostgresOutcomeTests {
         }
         #expect(error.mayBeDone)
         #expect(runs.count == 1)
+    }
+
+    @Test("A statement that takes too long is ended, and holds up nothing behind it", .timeLimit(.minutes(1)))
+    func tooLong() async throws {
+        let bench = try PostgresBench()
+        let node = try bench.node { ($0.writers, $0.statementTimeout) = (1, .milliseconds(300)) }
+        try await bench.trigger("IF NEW.record = 'slow' THEN PERFORM nextval('~.runs'), pg_sleep(5); END IF;")
+        let error = try await #require(throws: StoreUnavailable.self) {
+            try await node.write("s") { try $0.append(.event("slow"), at: 1) }
+        }
+        #expect(error.description.contains("57014") && !error.mayBeDone)
+        #expect(try await node.write("s") { try $0.append(.event("quick"), at: 1) } == 1)
+        #expect(try await bench.gapless("s", in: node).map(\.record) == ["quick"])
+        #expect(try await bench.runs() == 1)
+    }
+
+    @Test(
+        "A transaction that others stood in the way of is made again, once", .timeLimit(.minutes(1)),
+        arguments: ["40001", "40P01"])
+    func conflict(state: String) async throws {
+        let bench = try PostgresBench()
+        let node = try bench.node { $0.writers = 1 }
+        try await bench.trigger("IF nextval('~.runs') <= 3 THEN RAISE SQLSTATE '\(state)'; END IF;")
+        #expect(try await node.write("s") { try $0.append(.event("alone"), at: 1) } == 1)
+        #expect(try await bench.runs() == 4)
+        // Several that share one.
+        _ = try await offPool { try bench.cluster.psql("ALTER SEQUENCE \(bench.schema).runs RESTART") }
+        let records = (0..<9).map { RecordID(stringLiteral: "e\($0)") }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for record in records {
+                group.addTask { _ = try await node.write("s") { try $0.append(.event(record), at: 1) } }
+            }
+            try await group.waitForAll()
+        }
+        #expect(Set(try await bench.gapless("s", in: node).map(\.record)) == Set(records + ["alone"]))
+        #expect(try await node.read("s") { $0.state.head } == 10)
     }
 }
 
@@ -69,6 +105,23 @@ final class Once: Sendable {
             return runs
         }
         if run == 1 { try work() }
+    }
+}
+
+extension PostgresBench {
+    /// Runs before each row of the log that is inserted. `~` stands for the schema; its `runs` is a sequence, which
+    /// also counts what is undone.
+    fileprivate func trigger(_ body: String) async throws {
+        let sql = """
+            CREATE SEQUENCE ~.runs;
+            CREATE FUNCTION ~.tried() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \(body) RETURN NEW; END $$;
+            CREATE TRIGGER tried BEFORE INSERT ON ~.change FOR EACH ROW EXECUTE FUNCTION ~.tried()
+            """
+        _ = try await offPool { try cluster.psql(sql.replacing("~", with: schema)) }
+    }
+
+    fileprivate func runs() async throws -> Int? {
+        Int(try await offPool { try cluster.psql("SELECT last_value FROM \(schema).runs") })
     }
 }
 

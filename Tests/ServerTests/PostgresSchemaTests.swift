@@ -57,7 +57,8 @@ struct PostgresSchemaTests {
             try cluster.psql(
                 """
                 SELECT parent.relname || ' ' || count(*) || ' ' || pg_get_partkeydef(parent.oid)
-                FROM pg_inherits JOIN pg_class parent ON parent.oid = inhparent JOIN pg_class part ON part.oid = inhrelid
+                FROM pg_inherits JOIN pg_class parent ON parent.oid = inhparent
+                JOIN pg_class part ON part.oid = inhrelid
                 WHERE parent.relnamespace = '\(schema)'::regnamespace AND part.relkind = 'r'
                 GROUP BY parent.oid, parent.relname ORDER BY parent.relname
                 """)
