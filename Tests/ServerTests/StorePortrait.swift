@@ -58,7 +58,11 @@ extension ScopeReader {
                 lines.append("\(Array(lane.principal.utf8)) \(lane) \(number): \(verdict)")
             }
         }
-        return try lines + StoreNames.temporaries.map { "\($0): \(try id(for: $0)?.bytes ?? [])" }
+        return try lines
+            + StoreNames.temporaries.map { name in
+                let given = try StoreNames.records.filter { try wasAssigned($0, to: name) }
+                return "\(name): \(try id(for: name)?.bytes ?? []) \(given)"
+            }
     }
 
     /// Some versions from first to last: of a long history not all.
