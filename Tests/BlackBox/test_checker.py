@@ -12,7 +12,8 @@ from checker import Settings, check
 from proxy import Lie, Proxy
 from server_process import ServerProcess
 
-SECONDS_PER_LIE = 8
+# At most: the first violation ends it, which takes a second or two, and more on a machine with much else to do.
+SECONDS_PER_LIE = 60
 
 
 def lies() -> list[type[Lie]]:

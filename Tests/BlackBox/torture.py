@@ -52,21 +52,25 @@ def main() -> int:
     reports = []
     for name in chosen:
         report = run(name, options.seconds * SHARES[name] / whole, f"{options.seed}/{name}")
+        if options.only and not report.ran:
+            report.fail("it was asked for, and did not run")
         reports.append(report)
         if not options.json:
             tell(report)
     failed = [report.name for report in reports if report.failures]
-    not_run = sum(len(report.not_run) for report in reports)
+    not_run = [report.name for report in reports if not report.ran]
     if options.json:
         print(json.dumps({"seed": options.seed, "scenarios": [vars(report) for report in reports]}))
     else:
-        held = f"{len(reports) - len(failed)} of {len(reports)} held"
-        print(f"seed {options.seed}: {held}, {not_run} not run, failed: {failed}")
+        held = sum(report.ran and not report.failures for report in reports)
+        in_part = [report.name for report in reports if report.ran and report.not_run]
+        told = f"{held} of {len(reports)} held, {len(not_run)} not run: {not_run}, in part: {in_part}"
+        print(f"seed {options.seed}: {told}, failed: {failed}")
     return 1 if failed else 0
 
 
 def tell(report: Report) -> None:
-    stands = "FAILED" if report.failures else "not run" if report.not_run and len(report.counts) < 2 else "held"
+    stands = "FAILED" if report.failures else "held" if report.ran else "not run"
     print(f"{report.name}: {stands}")
     for what, count in report.counts.items():
         print(f"  {count:>11,} {what}")
