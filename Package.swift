@@ -153,7 +153,7 @@ let package = Package(
             name: "ServerTests",
             dependencies: [
                 "TidemarkServer", "TidemarkSQLite", "TidemarkPostgres", "TidemarkTesting", "TidemarkCore",
-                "TidemarkWire", "PostgresCluster",
+                "TidemarkWire", "TidemarkFuzzing", "PostgresCluster",
             ]
         ),
         .testTarget(

@@ -40,6 +40,9 @@ package struct Mutator: RandomNumberGenerator {
 
     package mutating func below(_ count: Int) -> Int { count > 0 ? Int(next() % UInt64(count)) : 0 }
 
+    /// One of a list that is not empty.
+    package mutating func any<T>(_ list: [T]) -> T { list[below(list.count)] }
+
     package mutating func mutate(_ bytes: inout [UInt8]) {
         let place = below(bytes.count + 1)
         let end = min(bytes.count, place + below(16))
@@ -68,6 +71,11 @@ package enum Corpus {
         let files = try FileManager.default.contentsOfDirectory(
             at: folder.appending(path: target.name), includingPropertiesForKeys: nil)
         return try files.sorted { $0.path < $1.path }.map { ($0.lastPathComponent, Array(try Data(contentsOf: $0))) }
+    }
+
+    /// What the bodies of requests can be mutated with.
+    package static func requests() throws -> [[UInt8]] {
+        try FuzzTarget.all.filter { ["request", "json"].contains($0.name) }.flatMap { try inputs(of: $0).map(\.bytes) }
     }
 }
 

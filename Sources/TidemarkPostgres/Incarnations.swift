@@ -4,11 +4,15 @@ import TidemarkServer
 /// of a restart, a restored backup or a change of servers are told apart from those on the other (PROTOCOL.md 3).
 final class Incarnations: Sendable {
     private let ids = Guarded<[ServerRun: Int64]>([:])
+    private let first: Int64
+
+    /// - Parameter first: the id in the run that is met first.
+    init(first: Int64) { self.first = first }
 
     func id(in run: ServerRun) -> Int64 {
         ids.withLock { ids in
             if let id = ids[run] { return id }
-            let id = Int64.random(in: 1...Int64.max)
+            let id = ids.isEmpty ? first : Int64.random(in: 1...Int64.max)
             ids[run] = id
             return id
         }

@@ -37,10 +37,15 @@ public final class PostgresStore: ChangeStore {
     ///   - configuration: limits, and the schema's name.
     /// - Throws: ``PostgresError``.
     public convenience init(url: String, configuration: Configuration = Configuration()) throws {
-        try self.init(ServerAddress(url), configuration)
+        try self.init(url: url, configuration: configuration, seed: StoreSeed())
     }
 
-    private init(_ address: ServerAddress, _ configuration: Configuration) throws {
+    /// - Parameter seed: what marks this opening, and the schema where it is made now.
+    package convenience init(url: String, configuration: Configuration, seed: StoreSeed) throws {
+        try self.init(ServerAddress(url), configuration, seed)
+    }
+
+    private init(_ address: ServerAddress, _ configuration: Configuration, _ seed: StoreSeed) throws {
         guard configuration.hasPlainSchema else {
             throw PostgresError(.schema, "a schema's name has small letters, digits and underscores")
         }
@@ -49,14 +54,16 @@ public final class PostgresStore: ChangeStore {
             throw PostgresError(.schema, "a table has \(range.lowerBound) to \(range.upperBound) partitions")
         }
         (tokenKey, partitions) = try Schema.prepare(
-            Session(to: address, configuration), configuration.schema, Partitions(count: configuration.partitions))
+            Session(to: address, configuration), configuration.schema, Partitions(count: configuration.partitions),
+            newKey: seed.tokenKey)
         self.address = address
         self.configuration = configuration
         let connector = Connector(address, configuration)
         // Hints that cannot be sent keep nobody else from trying.
         hints = HintSender(Connector(address, configuration), node: node)
         reads = ReadQueue(limit: configuration.waitingReads)
-        commits = CommitQueue(limit: configuration.waitingWrites, incarnations: Incarnations(), hints: hints)
+        commits = CommitQueue(
+            limit: configuration.waitingWrites, incarnations: Incarnations(first: seed.incarnation), hints: hints)
         workers.start(configuration.readers, "reader", for: reads, connector)
         workers.start(configuration.writers, "writer", for: commits, connector)
     }

@@ -9,14 +9,16 @@ enum Schema {
     /// Brings the schema to the present version, one node at a time, and returns the store's token key, and into how
     /// many parts its tables are divided.
     ///
-    /// - Parameter partitions: of tables that are made now.
+    /// - Parameters:
+    ///   - partitions: of tables that are made now.
+    ///   - newKey: the token key of a store that is made now.
     static func prepare(
-        _ session: Session, _ name: String, _ partitions: Partitions
+        _ session: Session, _ name: String, _ partitions: Partitions, newKey: [UInt8]
     ) throws -> (tokenKey: [UInt8], partitions: Int) {
         try session.transact { session in
             _ = try session.ask(lock, .text(name))
             if try !session.ask(isThere, .text(name)).flag(0, 0) { try session.write(createSchema(name)) }
-            if try session.ask(hasTables).isNull(0, 0) { try create(session, partitions) }
+            if try session.ask(hasTables).isNull(0, 0) { try create(session, partitions, newKey) }
             let answer = try session.ask(look)
             guard answer.count == 1, try answer.integer(0, 0) == version, let key = answer.array(0, 1), key.count == 32
             else {
@@ -44,12 +46,11 @@ enum Schema {
         Statement("create schema", "CREATE SCHEMA IF NOT EXISTS \(name)")
     }
 
-    private static func create(_ session: Session, _ partitions: Partitions) throws {
+    private static func create(_ session: Session, _ partitions: Partitions, _ key: [UInt8]) throws {
         for (index, sql) in (statements(partitions) + AttachedTables.schema).enumerated() {
             try session.write(Statement("first \(index)", sql))
         }
         try Distribution.apply(session, partitions)
-        let key = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
         try session.write(
             Statement("first meta", "INSERT INTO meta VALUES ('schema', $1, $2), ('last_rejection', 0, NULL)"),
             .integer(version), .bytes(key))

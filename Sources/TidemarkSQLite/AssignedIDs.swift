@@ -7,7 +7,7 @@ extension SQLiteScope {
         let statement = try db.cachedStatement(
             sql: "SELECT record FROM alias WHERE principal = ? AND client = ? AND entity = ? AND temporary = ?")
         return try String.fetchOne(
-            statement, arguments: [name.principal, name.client, name.entity, name.id.text]
+            statement, arguments: [name.principal.whole, name.client, name.entity, name.id.text]
         ).flatMap { RecordID($0) }
     }
 
@@ -42,7 +42,7 @@ extension SQLiteScopeWriter {
                 VALUES (?, ?, ?, ?, ?, ?, ?)
                 """)
         try statement.execute(arguments: [
-            name.principal, name.client, name.entity, name.id.text, id.text, try create(at: moment), moment,
+            name.principal.whole, name.client, name.entity, name.id.text, id.text, try create(at: moment), moment,
         ])
     }
 

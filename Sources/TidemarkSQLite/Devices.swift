@@ -6,7 +6,7 @@ enum Devices {
     static func standing(_ db: Database, scope: Int64, of device: DeviceName) throws -> DeviceStanding? {
         let statement = try db.cachedStatement(
             sql: "SELECT version, seen_at FROM device WHERE scope = ? AND principal = ? AND client = ?")
-        return try Row.fetchOne(statement, arguments: [scope, device.principal, device.client])
+        return try Row.fetchOne(statement, arguments: [scope, device.principal.whole, device.client])
             .map { DeviceStanding(version: $0[0], seen: $0[1]) }
     }
 
@@ -17,7 +17,7 @@ enum Devices {
                 ON CONFLICT DO UPDATE SET version = coalesce(excluded.version, version), seen_at = excluded.seen_at
                 """)
         try statement.execute(arguments: [
-            scope, device.principal, device.client, standing.version, standing.seen,
+            scope, device.principal.whole, device.client, standing.version, standing.seen,
         ])
     }
 
@@ -58,7 +58,7 @@ enum Devices {
             sql: "DELETE FROM alias WHERE principal = ? AND client = ? AND entity = ? AND temporary = ?")
         for row in old {
             try delete.execute(arguments: [
-                row[0] as String, row[1] as String, row[2] as String, row[3] as String,
+                row[0] as DatabaseValue, row[1] as String, row[2] as String, row[3] as String,
             ])
         }
     }
@@ -70,7 +70,7 @@ enum Devices {
             db, sql: "SELECT principal, client, seen_at FROM device WHERE scope = ? AND seen_at < ? LIMIT ?",
             arguments: [scope, devicesBefore, limit])
         for device in devices {
-            let arguments: StatementArguments = [scope, device[0] as String, device[1] as String]
+            let arguments: StatementArguments = [scope, device[0] as DatabaseValue, device[1] as String]
             try db.execute(
                 sql: """
                     DELETE FROM verdict WHERE lane IN (

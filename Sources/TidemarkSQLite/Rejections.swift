@@ -13,8 +13,8 @@ enum Rejections {
                 """)
         try insert.execute(arguments: [
             rejection.scope.name, rejection.entity, rejection.record, rejection.isDelete,
-            rejection.fields.map { Data($0) }, rejection.lane.principal, rejection.lane.client, rejection.lane.lane,
-            rejection.number, rejection.code, rejection.detail, rejection.time,
+            rejection.fields.map { Data($0) }, rejection.lane.principal.whole, rejection.lane.client,
+            rejection.lane.lane, rejection.number, rejection.code, rejection.detail.whole, rejection.time,
         ])
         let trim = try db.cachedStatement(sql: "DELETE FROM rejection WHERE id <= ?")
         try trim.execute(arguments: [db.lastInsertedRowID - Int64(limit)])

@@ -162,7 +162,7 @@ class SQLiteScope: ScopeReader {
         guard let id else { return nil }
         let statement = try db.cachedStatement(
             sql: "SELECT id, number FROM lane WHERE scope = ? AND principal = ? AND client = ? AND lane = ?")
-        return try Row.fetchOne(statement, arguments: [id, lane.principal, lane.client, lane.lane])
+        return try Row.fetchOne(statement, arguments: [id, lane.principal.whole, lane.client, lane.lane])
             .map { ($0[0], $0[1]) }
     }
 
@@ -174,7 +174,7 @@ class SQLiteScope: ScopeReader {
                 SELECT lane, number FROM lane WHERE scope = ? AND principal = ? AND client = ?
                 ORDER BY seen_at DESC, id DESC LIMIT ?
                 """,
-            arguments: [id, device.principal, device.client, limit]
+            arguments: [id, device.principal.whole, device.client, limit]
         ).map { ($0[0], $0[1]) }
     }
 

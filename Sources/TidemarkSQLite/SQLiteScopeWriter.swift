@@ -90,7 +90,7 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
     private func createLane(_ lane: LaneName, at moment: Int64) throws -> Int64 {
         try db.execute(
             sql: "INSERT INTO lane (scope, principal, client, lane, number, seen_at) VALUES (?, ?, ?, ?, 0, ?)",
-            arguments: [try create(at: moment), lane.principal, lane.client, lane.lane, moment])
+            arguments: [try create(at: moment), lane.principal.whole, lane.client, lane.lane, moment])
         return db.lastInsertedRowID
     }
 

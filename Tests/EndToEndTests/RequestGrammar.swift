@@ -25,10 +25,7 @@
         var bodies: BodyGrammar
         /// What stands behind `Bearer`; the first one may do everything.
         let tokens: [String]
-        /// Checkpoints, cursors and epochs that answers gave.
-        var learned = [(kind: "epoch", text: "AAAA")]
-
-        private func texts(_ kind: String) -> [String] { learned.filter { $0.kind == kind }.map(\.text) }
+        var learned = LearnedTokens()
 
         private static let routes: [(HTTPRequest.Method, String, [String])] = [
             (.post, "/sync", []), (.post, "/sync/push", []), (.post, "/sync", []),
@@ -87,19 +84,10 @@
 
         private mutating func value(of name: String) -> String {
             if ["since", "snapshotToken", "pageCursor", "at"].contains(name), dice.below(20) > 0 {
-                return token(of: name)
+                return learned.token(of: name, with: &dice)
             }
             if ["limit", "every"].contains(name), dice.below(8) > 0 { return String(1 + dice.below(5)) }
             return dice.below(3) == 0 ? dice.any(Self.values) : dice.any(Self.valid[name] ?? ["t1", "t2", "%C3%A9"])
-        }
-
-        /// One that an answer gave, as it was or with a little changed, mostly in its own place.
-        private mutating func token(of name: String) -> String {
-            let kind = name == "at" ? "since" : name
-            let own = learned.filter { $0.kind == kind }
-            var bytes = Array(dice.any(own.isEmpty || dice.below(10) == 0 ? learned : own).text.utf8)
-            if dice.below(12) == 0 { dice.mutate(&bytes) }
-            return String(decoding: bytes, as: UTF8.self)
         }
 
         private mutating func headers(of request: inout GrownRequest) {
@@ -124,7 +112,7 @@
         }
 
         private mutating func body(of request: inout GrownRequest) {
-            request.body = bodies.body(with: &dice, epochs: texts("epoch"), checkpoints: texts("since"))
+            request.body = bodies.body(with: &dice, epochs: learned.texts("epoch"), checkpoints: learned.texts("since"))
             if dice.below(12) == 0 { for _ in 0...dice.below(3) { dice.mutate(&request.body) } }
             switch dice.below(30) {
             case 0: request.body = Array(String(repeating: dice.any(["[", "{\"a\":", " "]), count: 5000).utf8)
@@ -141,10 +129,5 @@
                 request.headers[.contentType] = dice.any(["text/plain", "application/JSON ; x", ""])
             }
         }
-    }
-
-    extension Mutator {
-        /// One of a list that is not empty.
-        mutating func any<T>(_ list: [T]) -> T { list[below(list.count)] }
     }
 #endif

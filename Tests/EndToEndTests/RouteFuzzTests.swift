@@ -31,11 +31,8 @@
                 try await LiveServer.token(secret: Array("another key, of which this server knows nothing".utf8)),
                 "a.b.c",
             ]
-            let pool = try FuzzTarget.all.filter { ["request", "json"].contains($0.name) }.flatMap {
-                try Corpus.inputs(of: $0).map(\.bytes)
-            }
             var grammar = RequestGrammar(
-                dice: Mutator(seed: Self.seed, pool: pool), bodies: BodyGrammar(), tokens: tokens)
+                dice: Mutator(seed: Self.seed, pool: try Corpus.requests()), bodies: BodyGrammar(), tokens: tokens)
             var tally: [String: Int] = [:]
             var slowest = Duration.zero
             for number in 0..<Self.count {
@@ -44,7 +41,7 @@
                 slowest = max(slowest, answer.time)
                 tally[answer.problem?.code.rawValue ?? String(answer.status), default: 0] += 1
                 if let fault = fault(of: answer) { Issue.record("\(number): \(fault)\n\(request.summary)") }
-                grammar.learn(from: answer)
+                grammar.learned.learn(with: &grammar.dice) { answer.member($0) as? String }
             }
             if Self.count > 2000 { print("slowest: \(slowest)", tally.sorted { $0.value > $1.value }) }
             // A grammar that is refused at the door tests nothing behind it.
@@ -123,20 +120,6 @@
                     try digests[String(decoding: entity, as: UTF8.self), default: EntityDigest()]
                         .replace(number, nil, with: $0)
                 }
-            }
-        }
-    }
-
-    extension RequestGrammar {
-        /// Keeps what later requests can use, the newest as well as some of the first.
-        fileprivate mutating func learn(from answer: RouteBench.Routed) {
-            for (name, kind) in [
-                ("nextSince", "since"), ("snapshotToken", "snapshotToken"), ("pageCursor", "pageCursor"),
-                ("epoch", "epoch"),
-            ] {
-                guard let text = answer.member(name) as? String else { continue }
-                let own = learned.indices.filter { learned[$0].kind == kind }
-                if own.count < 8 { learned.append((kind, text)) } else { learned[own[dice.below(8)]].text = text }
             }
         }
     }

@@ -115,6 +115,7 @@ struct Answer {
     }
 
     var bytes: [UInt8]
+    var members: [String: Any]
     var results: [[String: Any]]
     var changes: [Change]
     var nextSince: String?
@@ -124,6 +125,7 @@ struct Answer {
     init(_ bytes: [UInt8]) throws {
         self.bytes = bytes
         let object = try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any] ?? [:]
+        members = object
         results = object["results"] as? [[String: Any]] ?? []
         changes = (object["changes"] as? [[String: Any]] ?? []).map { change in
             Change(

@@ -16,10 +16,11 @@ enum StoreKind: String, CaseIterable, Sendable {
     case partitionedPostgres
 }
 
-/// One store of a kind, and how it is opened again.
+/// One store of a kind, and how it is opened again. What is random about it is the same for all kinds.
 final class StoreBench {
     private(set) var store: any ChangeStore
-    private let again: (any ChangeStore) throws -> any ChangeStore
+    private let again: (any ChangeStore, _ opening: UInt64) throws -> any ChangeStore
+    private var openings: UInt64 = 1
     private let end: (any ChangeStore) -> Void
 
     init(_ kind: StoreKind, on cluster: PostgresCluster? = nil) throws {
@@ -28,21 +29,19 @@ final class StoreBench {
             let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
             let path = directory.appending(path: "sync.sqlite").path
-            store = try SQLiteStore(path: path)
-            again = { store in
+            store = try SQLiteStore(path: path, seed: StoreSeed(opening: openings)) { _ in }
+            again = { store, opening in
                 try (store as? SQLiteStore)?.close()
-                return try SQLiteStore(path: path)
+                return try SQLiteStore(path: path, seed: StoreSeed(opening: opening)) { _ in }
             }
             end = { store in
                 try? (store as? SQLiteStore)?.close()
                 try? FileManager.default.removeItem(at: directory)
             }
         case .memory:
-            store = MemoryStore()
-            var openings: UInt64 = 1
-            again = { store in
-                openings += 1
-                return MemoryStore(try #require(store as? MemoryStore).backup(), seed: openings)
+            store = MemoryStore(seed: openings)
+            again = { store, opening in
+                MemoryStore(try #require(store as? MemoryStore).backup(), seed: opening)
             }
             end = { _ in }
         case .postgres, .partitionedPostgres:
@@ -52,10 +51,10 @@ final class StoreBench {
             (configuration.writers, configuration.readers) = (3, 2)
             configuration.partitions = kind == .partitionedPostgres ? 4 : 0
             let (url, settings) = (cluster.url(), configuration)
-            store = try PostgresStore(url: url, configuration: settings)
-            again = { store in
+            store = try PostgresStore(url: url, configuration: settings, seed: StoreSeed(opening: openings))
+            again = { store, opening in
                 (store as? PostgresStore)?.close()
-                return try PostgresStore(url: url, configuration: settings)
+                return try PostgresStore(url: url, configuration: settings, seed: StoreSeed(opening: opening))
             }
             end = { store in (store as? PostgresStore)?.close() }
         }
@@ -63,7 +62,10 @@ final class StoreBench {
 
     deinit { end(store) }
 
-    func reopen() throws { store = try again(store) }
+    func reopen() throws {
+        openings += 1
+        store = try again(store, openings)
+    }
 
     @discardableResult
     func write<Result: Sendable>(
@@ -96,6 +98,14 @@ final class StoreBench {
         try await read(scope) { reader in
             try reader.seen(after: position, through: horizon, tombstonesAfter: tombstonesAfter)
         }
+    }
+}
+
+extension StoreSeed {
+    /// As a memory store derives it.
+    fileprivate init(opening: UInt64) {
+        var generator = SplitMix64(seed: opening)
+        self.init(from: &generator)
     }
 }
 

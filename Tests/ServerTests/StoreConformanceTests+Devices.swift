@@ -31,6 +31,39 @@ extension StoreConformanceTests {
         #expect(try await bench.read("other") { try $0.lane(.test) } == 0)
     }
 
+    @Test("Names that only begin alike are not one, whatever stands in them", arguments: StoreKind.allCases)
+    func wholeNames(kind: StoreKind) async throws {
+        let bench = try StoreBench(kind)
+        let names = ["ada", "ada\u{0}", "ada\u{0}b", "ada'--", "", "\u{0}"]
+        let devices = names.map { DeviceName(principal: $0, client: "device-aaaa") }
+        let temporaries = names.map {
+            TemporaryName(principal: $0, client: "device-aaaa", entity: "task", id: "local-1")
+        }
+        try await bench.write { writer throws in
+            for (index, device) in devices.enumerated() {
+                let number = Int64(index + 1)
+                try writer.store(.applied(number), .test("lane-1", of: device), number, at: 10)
+                try writer.note(DeviceStanding(version: number, seen: 10), of: device)
+                try writer.store(RecordID("r\(index)")!, for: temporaries[index], at: 10)
+                var rejection = StoredRejection.test("s", number: number)
+                (rejection.lane.principal, rejection.detail) = (device.principal, "\(device.principal) may not.")
+                try writer.keep(rejection, limit: 10)
+            }
+        }
+        let rejections = try await bench.store.rejections(in: "s", limit: 10).reversed()
+        #expect(rejections.map(\.lane.principal) == names)
+        #expect(rejections.map(\.detail) == names.map { "\($0) may not." })
+        try await bench.read { reader throws in
+            #expect(try devices.map { try reader.lane(.test("lane-1", of: $0)) } == Array(1...6))
+            #expect(try devices.map { try reader.lanes(of: $0, limit: 9).count } == [1, 1, 1, 1, 1, 1])
+            #expect(try devices.map { try reader.standing(of: $0)?.version } == Array(1...6))
+            #expect(try temporaries.map { try reader.id(for: $0)?.text } == (0..<6).map { "r\($0)" })
+        }
+        let gone = try await bench.write { pair(try $0.forget(devicesBefore: 11, lanesBefore: 11, limit: 10)) }
+        #expect(gone == [6, 6])
+        #expect(try await bench.read { reader in try temporaries.allSatisfy { try reader.id(for: $0) == nil } })
+    }
+
     @Test("A device's lanes come the last used first, and no more than asked for", arguments: StoreKind.allCases)
     func laneOrder(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)

@@ -12,6 +12,7 @@ enum StoreNames {
         DeviceName(principal: "ada", client: "device-aaaa"), DeviceName(principal: "ada", client: "device-bbbb"),
         DeviceName(principal: "\u{e9}mile", client: "device-aaaa"),
         DeviceName(principal: "e\u{301}mile", client: "device-aaaa"),
+        DeviceName(principal: "ada\u{0}", client: "device-aaaa"),
     ]
     static let lanes = devices.flatMap { [LaneName.test("lane-1", of: $0), LaneName.test("lane-2", of: $0)] }
     static let temporaries: [TemporaryName] = devices.flatMap { device in

@@ -1,0 +1,124 @@
+import Foundation
+import PostgresCluster
+import Synchronization
+import Testing
+import TidemarkFuzzing
+import TidemarkTesting
+import TidemarkWire
+
+@testable import TidemarkServer
+
+/// Servers that differ in nothing but the store that they stand on. `TIDEMARK_REQUEST_SEEDS` sets how many scripts
+/// there are.
+@Suite("The same requests get the same answers on every store", .serialized)
+struct RequestDifferenceTests {
+    private static let seeds =
+        ProcessInfo.processInfo.environment["TIDEMARK_REQUEST_SEEDS"].flatMap { UInt64($0) } ?? 2
+
+    @Test("Whatever texts and numbers a script of hundreds of requests holds", arguments: 1...seeds)
+    func scripts(seed: UInt64) async throws {
+        let benches = try await offPool { try StoreKind.allCases.map { try RequestBench($0) } }
+        var script = try RequestScript(seed: seed)
+        var taken = 0
+        for count in 1...300 {
+            let request = script.next()
+            let expected = try await benches[0].answer(to: request)
+            for bench in benches.dropFirst() {
+                let answer = try await bench.answer(to: request)
+                let isSame = answer == expected
+                try #require(
+                    isSame,
+                    """
+                    request \(count) of seed \(seed): \(request)
+                    \(benches[0].kind): \(String(decoding: expected, as: UTF8.self))
+                    \(bench.kind): \(String(decoding: answer, as: UTF8.self))
+                    """)
+            }
+            guard let answer = try? Answer(expected) else { continue }
+            script.learn(from: answer, to: request)
+            if answer.members["head"] != nil { taken += 1 }
+        }
+        // A script that is refused at the door tests no store behind it.
+        #expect(taken > 100)
+    }
+}
+
+/// A server on one kind of store, with a clock and chance that are the same for all kinds.
+private final class RequestBench: @unchecked Sendable {  // because a script waits for each answer
+    let kind: StoreKind
+    private let bench: StoreBench
+    private var server: SyncServer
+    private let clock = Mutex<Int64>(0)
+    private let chance = Mutex(SplitMix64(seed: 1))
+
+    init(_ kind: StoreKind) throws {
+        self.kind = kind
+        bench = try StoreBench(kind)
+        server = SyncServer(store: bench.store)
+        serve()
+    }
+
+    /// Limits are small enough that requests meet them, and times so short that a script outlives them.
+    private func serve() {
+        var limits = Limits()
+        (limits.operations, limits.recordBytes, limits.pageBytes, limits.resultBytes) = (11, 8 << 10, 16 << 10, 8 << 10)
+        (limits.digestScan, limits.digestParts, limits.digestRewind) = (50, 4, 200)
+        (limits.namedRecords, limits.followedFields, limits.namedFields) = (4, 2, 3)
+        var configuration = SyncServer.Configuration()
+        (configuration.window, configuration.retention) = (.seconds(60), .seconds(120))
+        (configuration.deviceRetention, configuration.laneRetention) = (.seconds(600), .seconds(1200))
+        (configuration.sweepLimit, configuration.rejectionLimit) = (9, 20)
+        configuration.now = { [unowned self] in clock.withLock { $0 } }
+        configuration.random = { [unowned self] in chance.withLock { $0.next() } }
+        server = SyncServer(
+            store: bench.store, entities: BodyGrammar.entities, limits: limits, configuration: configuration)
+    }
+
+    /// The body of an answer, or what stands for it.
+    func answer(to request: ScriptRequest) async throws -> [UInt8] {
+        clock.withLock { $0 = request.moment }
+        do {
+            return try await body(of: request)
+        } catch let problem as Problem {
+            return Array("\(problem.code.status), after \(problem.retryAfter ?? 0): ".utf8) + problem.body()
+        } catch {
+            return Array("\(error)".utf8)
+        }
+    }
+
+    private func body(of request: ScriptRequest) async throws -> [UInt8] {
+        let access = request.access
+        switch request.ask {
+        case .exchange(let body, let mode): return try await server.exchange(body, mode: mode) { _ in access }
+        case .changes(let since, let limit, let takesPatches):
+            return try await server.changes(
+                in: request.scope, since: since, limit: limit, takesPatches: takesPatches, access: access,
+                client: request.client)
+        case .snapshot(var query):
+            query.client = request.client
+            let page = try await server.snapshot(query, access: access)
+            return Array(#"{"lifetime":"\#(page.lifetime)","#.utf8) + page.body.dropFirst()
+        case .records(let named): return try await server.records(named, access: access)
+        case .digest(let query): return try await server.digest(query, access: access)
+        case .commit(let entity, let id, let fields):
+            let head = try await server.commit(to: request.scope) { changes in
+                if let fields { changes.upsert(entity, id: id, fields) } else { changes.delete(entity, id: id) }
+            }
+            return Array("\(head)".utf8)
+        case .rejections(let scope):
+            // As the store has them: fields in the order of their bytes.
+            return Array("\(try await bench.store.rejections(in: scope, limit: 30))".utf8)
+        case .retry(let id): return Array("\(try await server.retryRejection(id))".utf8)
+        case .discard(let id): return Array("\(try await server.discardRejection(id))".utf8)
+        case .sweep: return Array("\(try await server.sweep())".utf8)
+        case .compact(let elapsed, let isRehearsal):
+            return Array("\(try await server.compact(elapsed: elapsed, isRehearsal: isRehearsal))".utf8)
+        case .reopen:
+            try await offPool { [self] in
+                try bench.reopen()
+                serve()
+            }
+            return []
+        }
+    }
+}
