@@ -80,7 +80,7 @@
             ("retention: soon", "1:12", "30d"),
             ("forgetDevicesAfter: never", "1:21", "30d"),
             ("listen: here", "1:9", "HOST:PORT"),
-            ("partitions: 300", "1:13", "from 0 to 64"),
+            ("partitions: 300", "1:13", "from 0 to 32"),
             ("limits:\n  page: 0", "2:9", "from 1 to"),
             ("limits:\n  pages: 1", "2:3", "allowed here: page"),
             ("limits: {page: 10, maximumPage: 5}", "1:16", "larger than the largest"),

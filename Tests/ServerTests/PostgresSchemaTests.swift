@@ -72,10 +72,10 @@ struct PostgresSchemaTests {
             _ = try await later.write(scope) { try $0.append(.event("e"), at: 1) }
             #expect(try await bench.gapless(scope, in: node).count == 1)
         }
-        #expect(throws: PostgresError.self) { try PostgresBench().node { $0.partitions = 65 } }
+        #expect(throws: PostgresError.self) { try PostgresBench().node { $0.partitions = 33 } }
     }
 
-    @Test("of tables with partitions, who works in one scope touches that one's and locks no other")
+    @Test("of tables with partitions, who works in one scope reads and writes that one's")
     func pruned() async throws {
         let bench = try PostgresBench()
         let node = try bench.node { ($0.partitions, $0.writers, $0.readers) = (8, 1, 1) }
@@ -93,15 +93,6 @@ struct PostgresSchemaTests {
         }
         _ = try await server.snapshot(SnapshotQuery(of: "s"), access: access)
         let (cluster, schema) = (bench.cluster, bench.schema)
-        let locked = try await node.write("s") { writer in
-            _ = try writer.append(.upsert("t"), at: 1)
-            return try cluster.psql(
-                """
-                SELECT count(DISTINCT relation) FROM pg_locks JOIN pg_class c ON c.oid = relation
-                WHERE c.relnamespace = '\(schema)'::regnamespace AND c.relname ~ '^change_[0-9]+$'
-                """)
-        }
-        #expect(locked == "1")
         node.close()
         let touched = try await offPool {
             try cluster.psql(

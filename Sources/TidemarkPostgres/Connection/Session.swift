@@ -25,8 +25,8 @@ final class Session {
     }
 
     /// Every plan is one along an index, whatever the statistics of a table that has just begun to grow say; and made
-    /// once, but for tables with partitions: a plan for whatever scope locks all of them. What is acknowledged is on
-    /// disk (I1), unless the operator asks for more than that.
+    /// once: plans for the scope at hand halve what a partitioned store takes, though one for whatever scope locks all
+    /// partitions. What is acknowledged is on disk (I1), unless the operator asks for more than that.
     private static let settings = Statement(
         "settings",
         """
@@ -36,10 +36,8 @@ final class Session {
                 CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END,
                 false),
             set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan', 'off', false),
-            set_config('plan_cache_mode', CASE
-                WHEN (SELECT relkind = 'p' FROM pg_class WHERE oid = to_regclass($1 || '.change'))
-                THEN 'force_custom_plan' ELSE 'force_generic_plan' END, false),
-            set_config('jit', 'off', false), set_config('max_parallel_workers_per_gather', '0', false)
+            set_config('plan_cache_mode', 'force_generic_plan', false), set_config('jit', 'off', false),
+            set_config('max_parallel_workers_per_gather', '0', false)
         """)
 
     func isAlive() -> Bool { connection.isAlive() }
