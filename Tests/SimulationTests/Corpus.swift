@@ -336,5 +336,23 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
                 0 sync
                 0 edit renameProject 0
                 """),
+        CorpusCase(
+            name: "a record deleted here stays deleted when a restored server says that it never was (I1, I5)",
+            app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                1 edit replaceProject 0
+                flow
+                1 sync
+                0 sync
+                1 edit writeTask 7792457
+                wait 31000
+                1 edit writeTask 52517
+                server backup
+                flow
+                0 edit renumberTask 52517
+                0 edit deleteTask 607974
+                server restore
+                """),
     ]
 }

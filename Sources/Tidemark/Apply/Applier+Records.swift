@@ -151,6 +151,11 @@ extension Shadow {
 extension Verdict {
     /// Whether nobody else had a hand in the row (W36): what was edited since was made on what this one set.
     fileprivate var isAlone: Bool { record == nil && !isShort }
+
+    /// Whether a delete found nothing as of the version that is known: a restored server may never have had the record.
+    fileprivate func confirms(_ entry: OutboxEntry, at known: Version) -> Bool {
+        entry.isDelete && isAlone && version == known
+    }
 }
 
 extension Applier {
@@ -196,7 +201,7 @@ extension Applier {
         switch verdict.status {
         case .applied, .merged,
             .settled where verdict.isShort:
-            if let version = verdict.version, version > known {
+            if let version = verdict.version, version > known || verdict.confirms(entry, at: known) {
                 truth.noteBases(remaining, shape: shape, base: verdict.isAlone ? version : base, except: operation)
                 truth.noteTaken(operation, under: remaining, shape: shape)
                 // Of a short one the row is known in part: what is of that version takes its place.
