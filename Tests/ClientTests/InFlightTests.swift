@@ -57,4 +57,23 @@ struct InFlightTests {
         #expect(try await device.count("note") == 0)
         #expect(try await device.engine().conflicts().isEmpty)
     }
+
+    @Test("an edit of an own row whose insert was not answered does not bring it back after its delete (I6)")
+    func editAfterDelete() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let device = try await Device(noteSchema, tables: ["note"], server: server, in: directory)
+        try await device.sql("INSERT INTO note(id, title) VALUES ('n1', 'made')")
+        await device.wire.loseAnswer()
+        await #expect(throws: SyncError.self) { try await device.sync() }
+        let other = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "other")
+        try await other.sync()
+        try await other.sql("DELETE FROM note")
+        try await other.sync()
+        try await device.sql("UPDATE note SET title = 'changed'")
+        for _ in 0..<3 { try await device.sync() }
+        try await other.sync()
+        for device in [device, other] { #expect(try await device.count("note") == 0) }
+        #expect(try await device.engine().rejectedOperations().count == 1)
+    }
 }

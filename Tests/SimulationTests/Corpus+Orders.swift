@@ -289,5 +289,21 @@ extension CorpusCase {
                 server restore
                 1 clone 0
                 """),
+        CorpusCase(
+            name: "an edit of what was made here does not bring it back when somebody has deleted it (I6, I8)",
+            app: "order",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                pass 0
+                0 edit orderAtOnce 3175689
+                pass 1
+                pass 0
+                pass 0
+                0 edit shareAtOnce 3175689
+                pass 0
+                pass 0 replaced
+                flow
+                1 edit cancel 3175689
+                """),
     ]
 }

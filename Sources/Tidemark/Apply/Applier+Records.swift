@@ -137,6 +137,19 @@ extension Shadow {
 }
 
 extension Shadow {
+    /// A record that was made here, and is not in a state that is whole as of later, was deleted elsewhere meanwhile.
+    /// What was edited since is an edit of it, and never an insert that would bring it back.
+    fileprivate mutating func noteDeleted(
+        _ verdict: Verdict, _ operation: Operation, _ shape: TableShape, complete: Version?
+    ) {
+        guard state == .absent, verdict.isAlone, let version = verdict.version, version <= complete ?? -1,
+            !shape.isScopedByColumn, let cells = overlaid(with: operation, shape: shape)
+        else { return }
+        (state, self.cells, self.version) = (.deleted, cells, version)
+    }
+}
+
+extension Shadow {
     /// What was edited since was made on what this operation set.
     fileprivate mutating func noteTaken(_ operation: Operation, under remaining: Edits, shape: TableShape) {
         for (index, cell) in operation.fields.cells(in: shape) {
@@ -201,13 +214,12 @@ extension Applier {
         switch verdict.status {
         case .applied, .merged,
             .settled where verdict.isShort:
+            let complete = isParked ? nil : record.complete(of: entry.entity)
+            truth.noteDeleted(verdict, operation, shape, complete: complete)
             if let version = verdict.version, version > known || verdict.confirms(entry, at: known) {
                 truth.noteBases(remaining, shape: shape, base: verdict.isAlone ? version : base, except: operation)
                 truth.noteTaken(operation, under: remaining, shape: shape)
-                // Of a short one the row is known in part: what is of that version takes its place.
-                try take(
-                    verdict, verdict.isShort ? version - 1 : version, operation, &truth, under: remaining, table, id,
-                    current)
+                try take(verdict, version, operation, &truth, under: remaining, table, id, current)
             }
         case .rejected, .conflict:
             if verdict.status == .rejected { outcome.rejected += 1 } else { outcome.conflicts += 1 }
@@ -300,10 +312,12 @@ extension Applier {
         return true
     }
 
+    /// Of a short one the row is known in part: what is of that version takes its place.
     private func take(
-        _ verdict: Verdict, _ version: Version, _ operation: Operation, _ truth: inout Shadow, under remaining: Edits,
+        _ verdict: Verdict, _ newest: Version, _ operation: Operation, _ truth: inout Shadow, under remaining: Edits,
         _ table: ApplyTable, _ id: RecordID, _ current: [Cell]?
     ) throws {
+        let version = verdict.isShort ? newest - 1 : newest
         var isDeleted = false
         if let record = verdict.record {
             if let data = record.data {

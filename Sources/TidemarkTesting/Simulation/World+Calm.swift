@@ -36,7 +36,14 @@ extension World {
             try oracle?.report()
             throw Violation("I12", "not in sync after \(quiet) ms without faults: \(leftovers.joined(separator: "; "))")
         }
-        for device in devices { askStatus(of: device) }
+        var statuses = statuses()
+        // An answer from another moment may have stopped one that has nothing to send: it asks again in its own time.
+        while statuses.contains(where: \.isStopped), let due = timers.next, due - start <= limit {
+            pass(max(0, due - time))
+            flow()
+            statuses = self.statuses()
+        }
+        for (number, status) in statuses.enumerated() { oracle?.checkStatus(status, of: number) }
         try oracle?.conclude()
         if plan.isVerified { try compareAll() }
         return quiet
@@ -45,14 +52,15 @@ extension World {
     /// How often people ask for a sync before they let time do it.
     private static let longestHurry = 3
 
-    private func askStatus(of device: SimulatedDevice) {
-        guard let process = device.process, let engine = process.engine else { return }
-        let number = device.number
-        process.start { [self] in
-            let status = try? await engine.status()
-            oracle?.checkStatus(status, of: number)
+    private func statuses() -> [SyncStatus?] {
+        let told = Told(count: devices.count)
+        for device in devices {
+            guard let process = device.process, let engine = process.engine else { continue }
+            let number = device.number
+            process.start { told.statuses[number] = try? await engine.status() }
+            settle()
         }
-        settle()
+        return told.statuses
     }
 
     /// The world is over: nobody waits for anything any more.
@@ -96,4 +104,14 @@ extension World {
         }
         return found
     }
+}
+
+/// What devices say of themselves. Unchecked because everything of a world happens on one thread.
+private final class Told: @unchecked Sendable {
+    var statuses: [SyncStatus?]
+    init(count: Int) { statuses = Array(repeating: nil, count: count) }
+}
+
+extension SyncStatus? {
+    fileprivate var isStopped: Bool { if case .stopped? = self?.activity { true } else { false } }
 }
