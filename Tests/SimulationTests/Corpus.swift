@@ -354,5 +354,21 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
                 0 edit deleteTask 607974
                 server restore
                 """),
+        CorpusCase(
+            name: "whom an old refusal has stopped that has nothing to send asks again in its own time (I12)",
+            app: "ledger",
+            script: """
+                world seed 1972660655178347232 devices 2 users 1 page 50
+                user 0 scope 0 read
+                0 edit transfer 1
+                flow
+                0 edit annotate 0
+                user 0 scope 0 readWrite
+                1 kill 0
+                flow
+                wait 31000
+                pass 0
+                pass 0 old
+                """),
     ]
 }
