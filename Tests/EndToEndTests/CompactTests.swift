@@ -61,8 +61,11 @@
             #expect(status == 0)
             #expect(output.contains("0 deletions") && output.contains("--trust-clock"), "\(output)")
             #expect(try await report([]).clockBehind > 99 * 86_400)
+            let start = ContinuousClock.now
             #expect(try await report(["--trust-clock"]).expired == 1)
-            #expect(try await report([]).clockBehind < 60)
+            let behind = try await report([]).clockBehind
+            // No more than has passed since; on a machine with nothing else to do that is less than a second.
+            #expect(behind <= (ContinuousClock.now - start).components.seconds)
         }
 
         @Test func aStoreThatIsNotThereIsNotMade() async throws {

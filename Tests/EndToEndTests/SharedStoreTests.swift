@@ -57,5 +57,20 @@
             let rejected = try await bench.run(["rejected", "--store", cluster.url(), "--json"])
             #expect(rejected.status == 0, "\(rejected.errors)")
         }
+
+        @Test(.timeLimit(.minutes(2))) func partitionsAreMadeWithTheStore() async throws {
+            for (number, isToldOf) in [("3", false), ("4", true)] {
+                let server = try await ServerProcess.start(
+                    ["--listen", "127.0.0.1:0", "--secret-file", bench.path("key"), "--partitions", number],
+                    environment: ["TIDEMARK_STORE": cluster.url()])
+                #expect(await server.stop() == 0)
+                let log = server.process.standardError
+                #expect(log.contains("keeps the partitions") == isToldOf, "\(log)")
+            }
+            let parts = try await offPool { [cluster] in
+                try cluster.psql("SELECT count(*) FROM pg_inherits WHERE inhparent = 'tidemark.change'::regclass")
+            }
+            #expect(parts == "3")
+        }
     }
 #endif

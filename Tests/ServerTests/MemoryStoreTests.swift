@@ -51,7 +51,7 @@ struct MemoryStoreTests {
             return try writer.append(.delete("b"), at: 30)
         }
         _ = try store.write("A") { try $0.append(.idmap("1"), at: 1) }
-        let log = store.log(of: "s")
+        let log = store.log(of: "s", after: 0)
         #expect(log.map(\.version) == [1, 2, 3, 4])
         #expect(log.map(\.entity) == ["task", "task", "audit", "task"])
         #expect(log.map(\.record) == ["a", "a", "e", "b"])
@@ -60,7 +60,7 @@ struct MemoryStoreTests {
         #expect(log.map(\.time) == [10, 20, 30, 31])
         #expect(log.map(\.supersededBy) == [2, nil, nil, nil])
         #expect(store.scopes() == ["A", "s"])
-        #expect(store.log(of: "none").isEmpty)
+        #expect(store.log(of: "none", after: 0).isEmpty)
     }
 
     @Test("Its numbers are those of the published generator")

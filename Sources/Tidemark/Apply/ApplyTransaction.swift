@@ -55,7 +55,7 @@ struct ApplyTransaction: Sendable {
         var outcome = applier.outcome
         if outcome.pageTaken, !outcome.hasMore {
             let settling = Settling(db: db, scope: scope)
-            if try !mayWriteRows && (settling.isDue() || SetAside.isAny(db, scope)) { try applier.beforeWritingRows() }
+            if try !mayWriteRows && (settling.isDue() || SetAside.isAny(db, scope)) { throw RowsToWrite() }
             outcome.settled = try settling.settle(layout)
             outcome.settled += try SetAside.giveBack(db, layout, scope, applier.identity)
             try ScopeRecord.granted(db, scope)

@@ -11,6 +11,8 @@ final class SimulatedDevice {
     var backup: Data?
     var process: SimulatedProcess?
     var clockOffset: Int64 = 0
+    /// What it said of itself when it was asked last.
+    var status: SyncStatus?
 
     init(_ number: Int, in world: World) throws {
         self.number = number

@@ -53,14 +53,14 @@ extension World {
     private static let longestHurry = 3
 
     private func statuses() -> [SyncStatus?] {
-        let told = Told(count: devices.count)
         for device in devices {
+            device.status = nil
             guard let process = device.process, let engine = process.engine else { continue }
             let number = device.number
-            process.start { told.statuses[number] = try? await engine.status() }
+            process.start { [self] in devices[number].status = try? await engine.status() }
             settle()
         }
-        return told.statuses
+        return devices.map(\.status)
     }
 
     /// The world is over: nobody waits for anything any more.
@@ -104,12 +104,6 @@ extension World {
         }
         return found
     }
-}
-
-/// What devices say of themselves. Unchecked because everything of a world happens on one thread.
-private final class Told: @unchecked Sendable {
-    var statuses: [SyncStatus?]
-    init(count: Int) { statuses = Array(repeating: nil, count: count) }
 }
 
 extension SyncStatus? {

@@ -14,10 +14,7 @@ extension MemoryStore {
 
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension MemoryStore {
-    /// All rows of a scope that are kept, superseded ones too, in version order.
-    package func log(of scope: Scope) -> [LogEntry] { log(of: scope, after: 0) }
-
-    /// Those above a version.
+    /// The rows of a scope above a version that are kept, superseded ones too, in version order.
     package func log(of scope: Scope, after version: Version) -> [LogEntry] {
         look { log in
             guard let index = log.places[scope] else { return [] }
