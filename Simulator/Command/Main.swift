@@ -9,7 +9,7 @@ enum Main {
         Plays worlds of the sample apps in which everything goes wrong that can, and holds them against the guarantees.
 
         usage: TidemarkSimulator [--app NAME] [--first SEED] [--count WORLDS] [--steps STEPS]
-                                 [--threads N] [--survey] [--sqlite]
+                                 [--threads N] [--survey] [--sqlite] [--calm SECONDS] [--deaths]
                TidemarkSimulator --app NAME --script FILE [--verbose]
 
           --app NAME      only this app: \(SampleApps.all.map(\.name).joined(separator: ", "))
@@ -19,6 +19,8 @@ enum Main {
           --threads N     that play worlds at once (one for each core)
           --survey        goes on after a failure, and says of each failing world in one line what is wrong
           --sqlite        with the server's store on its SQLite file in all of them, which takes longer
+          --calm SECONDS  that devices have to be in sync once the troubles have ended (90)
+          --deaths        tells where apps and servers died, and how often
           --script FILE   plays one script, for example one that a failure has left
           --verbose       prints what happens in it, or in the first world
         """
@@ -71,6 +73,7 @@ enum Main {
             simulation.stepLimit = options.steps
             simulation.workerCount = options.threads ?? simulation.workerCount
             simulation.usesSQLite = options.usesSQLite
+            simulation.calmLimit = options.calm ?? simulation.calmLimit
             let seeds = options.first...(options.first + options.count - 1)
             if options.isSurvey {
                 let failures = try await simulation.survey(seeds: seeds)
@@ -86,6 +89,8 @@ enum Main {
                     \(name): \(report.worlds) worlds in \(Int(seconds)) s, \(speed) a second; \
                     \(report.events) events, longest calm \(report.longestCalm), trace \(report.trace)
                     """)
+                guard options.tellsDeaths else { continue }
+                for (point, count) in report.deaths.sorted(by: { $0.key < $1.key }) { print("  \(count) \(point)") }
             }
         }
         if !isSound { exit(1) }
@@ -100,7 +105,9 @@ private struct Options {
     var threads: Int?
     var isSurvey = false
     var usesSQLite = false
+    var calm: Duration?
     var isVerbose = false
+    var tellsDeaths = false
     var script: Simulation.Script?
 
     mutating func read(_ words: ArraySlice<String>) -> Bool {
@@ -113,6 +120,9 @@ private struct Options {
             case ("--sqlite", _):
                 usesSQLite = true
                 continue
+            case ("--deaths", _):
+                tellsDeaths = true
+                continue
             case ("--verbose", _):
                 isVerbose = true
                 continue
@@ -120,6 +130,7 @@ private struct Options {
             case ("--first", let number?): first = UInt64(number) ?? 0
             case ("--steps", let number?): steps = Int(number) ?? 0
             case ("--threads", let number?): threads = Int(number) ?? 0
+            case ("--calm", let number?): calm = .seconds(Int(number) ?? 0)
             case ("--count", let number?): count = UInt64(number) ?? 0
             case ("--script", let path?):
                 script = (try? String(contentsOfFile: path, encoding: .utf8)).flatMap(Simulation.Script.init)

@@ -17,8 +17,11 @@ package protocol Environment: Sendable {
     /// Waits at least as long.
     func sleep(for duration: Duration) async throws
     /// Runs `body` on the app's file, off the caller's thread or on it.
+    ///
+    /// - Parameter point: what is written; `nil` for what only reads.
     func use<Result: Sendable>(
-        _ writer: any DatabaseWriter, _ access: FileAccess, _ body: @escaping @Sendable (Database) throws -> Result
+        _ writer: any DatabaseWriter, _ access: FileAccess, at point: WritePoint?,
+        _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result
     /// Calls `notify` after each commit of edits to the app's file, until what it returns is cancelled or gone.
     func watchEdits(
@@ -43,6 +46,25 @@ package enum FileAccess: Hashable, Sendable {
     case writeWithoutTransaction
 }
 
+/// What the library writes to the app's file. Each is a place where a device can lose its power: what was to be written
+/// is there then, or nothing of it.
+package enum WritePoint: String, Hashable, Sendable, CaseIterable {
+    /// The triggers and tables of the library, and what has changed in its rules since.
+    case install, rules
+    /// A group of the app's own writes; what the app decides about edits that were refused or met others.
+    case group, decide
+    /// Edits become operations, and are about to be sent.
+    case seal
+    /// An answer with its verdicts and page; a page of a snapshot; records that were asked for by name.
+    case apply, page, records
+    /// The server goes on from elsewhere: a lane with a gap, a lost history, and what it said of that one.
+    case repair, recover, inquiry
+    /// What no server takes; records that are not asked for again; a walk that cannot be continued.
+    case refuse, unwanted, restart
+    /// The rows of a scope go: access to it was taken away, or the app has left it.
+    case loss, leave
+}
+
 /// The world that the present task runs in.
 package enum Surroundings {
     /// The device itself, unless a simulation has put another one in place.
@@ -54,17 +76,19 @@ struct AppFile: Sendable {
     let writer: any DatabaseWriter
 
     func read<Result: Sendable>(_ body: @escaping @Sendable (Database) throws -> Result) async throws -> Result {
-        try await Surroundings.current.use(writer, .read, body)
+        try await Surroundings.current.use(writer, .read, at: nil, body)
     }
 
-    func write<Result: Sendable>(_ body: @escaping @Sendable (Database) throws -> Result) async throws -> Result {
-        try await Surroundings.current.use(writer, .write, body)
+    func write<Result: Sendable>(
+        at point: WritePoint, _ body: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
+        try await Surroundings.current.use(writer, .write, at: point, body)
     }
 
     func writeWithoutTransaction<Result: Sendable>(
-        _ body: @escaping @Sendable (Database) throws -> Result
+        at point: WritePoint, _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
-        try await Surroundings.current.use(writer, .writeWithoutTransaction, body)
+        try await Surroundings.current.use(writer, .writeWithoutTransaction, at: point, body)
     }
 }
 

@@ -29,7 +29,8 @@ struct Platform: Environment {
     func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration) }
 
     func use<Result: Sendable>(
-        _ writer: any DatabaseWriter, _ access: FileAccess, _ body: @escaping @Sendable (Database) throws -> Result
+        _ writer: any DatabaseWriter, _ access: FileAccess, at _: WritePoint?,
+        _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
         switch access {
         case .read: try await writer.unsafeRead { db in try db.consistently(body) }

@@ -31,9 +31,9 @@ actor Preparation {
         }
         let now = wallClockMilliseconds()
         let changes = try await file.read { db in try RuleChange.find(db, resolved, scopes, now: now) }
-        for change in changes { try await file.writeWithoutTransaction { db in try change.run(db) } }
+        for change in changes { try await file.writeWithoutTransaction(at: .rules) { db in try change.run(db) } }
         let tables = tables
-        let found = try await file.write { db in
+        let found = try await file.write(at: .install) { db in
             let layout = try Installation.install(db, tables: resolved, scopes: scopes).adding(tables, db)
             try SyncedTable.note(db, tables)
             try SyncedTable.noteInstall(db)

@@ -82,7 +82,7 @@ struct RecordFetch: Sendable {
         let transaction = FetchTransaction(
             fetched: fetched, scope: scope, layout: layout, declarations: declarations, now: wallClockMilliseconds())
         let outcome = try await database {
-            try await preparation.file.writeWithoutTransaction { db in try transaction.run(db) }
+            try await preparation.file.writeWithoutTransaction(at: .records) { db in try transaction.run(db) }
         }
         counts.received += outcome.received
         counts.applied += outcome.applied

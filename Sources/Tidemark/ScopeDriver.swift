@@ -203,7 +203,7 @@ actor ScopeDriver {
             // What the server will not tell it is not asked again; a comparison of digests finds what differs.
             guard failure.kind == .needsApp else { return }
             let scope = scope
-            try? await preparation.file.write { db in
+            try? await preparation.file.write(at: .unwanted) { db in
                 for record in exchange.wanted { try Wanted.remove(db, scope, record.entity, record.id.text) }
             }
         }
@@ -227,7 +227,7 @@ actor ScopeDriver {
         let removal = ScopeRemoval(
             scope: scope, layout: layout, declarations: declarations, isLoss: true, now: wallClockMilliseconds())
         try await database {
-            try await self.preparation.file.writeWithoutTransaction { db in try removal.run(db) }
+            try await self.preparation.file.writeWithoutTransaction(at: .loss) { db in try removal.run(db) }
         }
     }
 
@@ -245,7 +245,7 @@ actor ScopeDriver {
         var marksLeft = Int.max
         while true {
             let exchange = try await database {
-                try await self.preparation.file.durably { db -> Exchange? in
+                try await self.preparation.file.durably(at: .seal) { db -> Exchange? in
                     let record = try ScopeRecord.read(db, scope)
                     if isPull {
                         // What this device had no place for comes before anything newer.
@@ -284,7 +284,7 @@ actor ScopeDriver {
         }
         let verdict = try exchange.refusal(now: wallClockMilliseconds())
         let outcome = try await database {
-            try await self.preparation.file.writeWithoutTransaction { db in try verdict.run(db) }
+            try await self.preparation.file.writeWithoutTransaction(at: .refuse) { db in try verdict.run(db) }
         }
         counts.rejected += outcome.rejected
         // Its number never reaches the server, so nothing can follow it in its lane.
@@ -309,12 +309,12 @@ actor ScopeDriver {
             event = .applied(hasMore: try await apply(exchange.transaction(answer, now: now)), wait: wait)
         case .page(let take):
             let outcome = try await database {
-                try await self.preparation.file.writeWithoutTransaction { db in try take(db, now) }
+                try await self.preparation.file.writeWithoutTransaction(at: .page) { db in try take(db, now) }
             }
             count(outcome)
             event = .applied(hasMore: !outcome.isFilled, wait: wait)
         case .inquiry(let problem):
-            try await recovering { db, recovery in try recovery.answered(db, problem) }
+            try await recovering(at: .inquiry) { db, recovery in try recovery.answered(db, problem) }
             event = .applied(hasMore: true, wait: wait)
         }
         lastError = refusal ?? fetchError
@@ -326,7 +326,7 @@ actor ScopeDriver {
     private func apply(_ transaction: ApplyTransaction) async throws -> Bool {
         let prune = transaction.now - configuration.finishedRetention.milliseconds
         let (outcome, isPending) = try await database {
-            try await self.preparation.file.writeWithoutTransaction { db in
+            try await self.preparation.file.writeWithoutTransaction(at: .apply) { db in
                 let outcome = try transaction.run(db)
                 if outcome.pageTaken, !outcome.hasMore {
                     try Outbox.prune(db, transaction.scope, before: prune)
@@ -359,7 +359,7 @@ actor ScopeDriver {
         lane = randomHex(bytes: 16)
         let (scope, lane, problem) = (scope, lane, problem)
         try await database {
-            try await self.preparation.file.write { db in
+            try await self.preparation.file.write(at: .repair) { db in
                 try Outbox.repair(db, scope: scope, from: problem, lane: lane)
             }
         }

@@ -29,7 +29,7 @@ extension SyncEngine {
         guard let layout = await preparation.layout else { return }
         let now = wallClockMilliseconds()
         do {
-            try await file.writeWithoutTransaction { db in
+            try await file.writeWithoutTransaction(at: .leave) { db in
                 try ScopeRemoval(
                     scope: scope, layout: layout, declarations: Declarations(), isLoss: false, now: now
                 ).run(db)

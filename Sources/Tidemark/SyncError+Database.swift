@@ -28,7 +28,9 @@ extension AppFile {
     func asked<Result: Sendable>(
         to access: FileAccess, _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
-        do { return try await Surroundings.current.use(writer, access, body) } catch let error as DatabaseError
+        let point: WritePoint? = access == .read ? nil : .decide
+        do { return try await Surroundings.current.use(writer, access, at: point, body) } catch let error
+            as DatabaseError
             where access == .read || !error.refusesRow
         {
             throw SyncError(error)

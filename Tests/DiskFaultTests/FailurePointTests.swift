@@ -56,6 +56,15 @@ struct FailurePointTests {
     }
 }
 
+@Suite("A story in which nothing fails ends well")
+struct StoryTests {
+    /// What a failure is held against: a story that ends badly by itself says nothing of failures.
+    @Test(arguments: Scenarios.all)
+    func sound(_ scenario: Scenario) async throws {
+        _ = try await FailurePoints(scenario: scenario, victim: .device).model()
+    }
+}
+
 /// `TIDEMARK_FAULT_STRIDE`, whatever it is, tries every story instead of a few.
 @Suite("Whatever send goes wrong, everybody ends where they would have")
 struct SendTests {

@@ -36,6 +36,7 @@ final class Applier {
     let scope: Scope
     let now: Int64
     let layout: Layout
+    private let declarations: Declarations
     /// `nil` where the server assigns no ids.
     let identity: Identity?
     /// Whether the app's tables may be written to, as they may while no foreign keys are guarded.
@@ -72,6 +73,7 @@ final class Applier {
         self.record = record
         scope = record.scope
         self.layout = layout
+        self.declarations = declarations
         identity = try Identity(db, layout, declarations)
         for shape in layout.shapes(in: scope) where entities?.contains(shape.name) ?? true {
             tables[shape.name] = ApplyTable(shape, in: scope, declared: declarations.entity(shape.name))
@@ -81,6 +83,7 @@ final class Applier {
     func apply(_ answer: Answer, since: String?) throws {
         // A scope that is being filled takes no other page: its checkpoint waits for the snapshot's end.
         let page = answer.page.flatMap { record.checkpoint == since && record.bootstrap == nil ? $0 : nil }
+        if page == nil, let epoch = answer.epoch { try goOn(in: epoch) }
         let isFirst = page != nil && record.complete == nil && record.checkpoint == nil
         if isFirst { record.origin = page?.head }
         if let page {
@@ -97,7 +100,6 @@ final class Applier {
         if let page {
             try apply(page, body: answer.body)
         } else {
-            if let epoch = answer.epoch { try goOn(in: epoch) }
             try settleContests()
         }
         if let syncedAt = answer.syncedAt { try hear(of: syncedAt) }
@@ -105,9 +107,11 @@ final class Applier {
     }
 
     /// An answer without a page names its history. Before the first page of a filling nothing but that name tells that
-    /// it is another one, in which the versions remembered from the former may mean something else.
+    /// it is another one: versions of the former say nothing of its own, and whether it has what the former had is to
+    /// be asked.
     private func goOn(in epoch: String) throws {
-        if hadAhead, !record.isFilled, record.bootstrap?.token == nil, let known = record.epoch, known != epoch {
+        if !record.isFilled, record.bootstrap?.token == nil, let known = record.epoch, known != epoch {
+            try Healing(db: db, layout: layout, declarations: declarations, now: now).forget(&record, after: 0)
             try Bootstrap.begin(db, scope, asking: record.bootstrap?.asking ?? known)
         }
         record.epoch = epoch

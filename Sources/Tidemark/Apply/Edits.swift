@@ -87,10 +87,15 @@ extension TableShape {
     /// only a part.
     func whole(_ cells: [Int: Cell], in scope: Scope) -> [Int: Cell] {
         var whole = cells
-        if let scopeIndex, cells[scopeIndex] == nil { whole[scopeIndex] = placeCell(of: scope) }
-        for (index, column) in data.enumerated() where column.returnsToDefault && whole[index] == nil {
-            whole[index] = column.defaultCell
+        for (index, column) in data.enumerated()
+        where whole[index] == nil && (column.returnsToDefault || index == scopeIndex) {
+            whole[index] = cell(lacking: index, in: scope)
         }
         return whole
+    }
+
+    /// What this device has in a column of a record that lacks the field on the server.
+    func cell(lacking index: Int, in scope: Scope) -> Cell {
+        index == scopeIndex ? placeCell(of: scope) : data[index].defaultCell
     }
 }

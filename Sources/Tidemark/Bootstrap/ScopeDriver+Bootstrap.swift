@@ -89,17 +89,19 @@ extension ScopeDriver {
     func recover() async throws -> SyncMachine.Event? {
         let problem = problem
         hasPushed = false
-        try await recovering { db, recovery in try recovery.begin(db, after: problem) }
+        try await recovering(at: .recover) { db, recovery in try recovery.begin(db, after: problem) }
         return nil
     }
 
-    func recovering(_ work: @escaping @Sendable (Database, Recovery) throws -> Void) async throws {
+    func recovering(
+        at point: WritePoint, _ work: @escaping @Sendable (Database, Recovery) throws -> Void
+    ) async throws {
         let (layout, declarations) = try await prepared()
         lane = randomHex(bytes: 16)
         let recovery = Recovery(
             scope: scope, layout: layout, declarations: declarations, lane: lane, now: wallClockMilliseconds())
         try await database {
-            try await self.preparation.file.writeWithoutTransaction { db in try work(db, recovery) }
+            try await self.preparation.file.writeWithoutTransaction(at: point) { db in try work(db, recovery) }
         }
     }
 }

@@ -23,7 +23,7 @@ extension ScopeDriver {
         let isOver = [.snapshotExpired, .invalidCheckpoint, .checkpointExpired].contains(failure.problem?.code)
         guard isOver, backfill.token != nil else { return }
         try await database {
-            try await self.preparation.file.write { db in
+            try await self.preparation.file.write(at: .restart) { db in
                 try Backfills.write(
                     db, Backfill(scope: backfill.scope, entity: backfill.entity, fields: backfill.fields))
             }

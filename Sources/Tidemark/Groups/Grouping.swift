@@ -23,9 +23,10 @@ extension SyncEngine {
         _ updates: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
         try await install()
-        guard let layout = await preparation.layout else { return try await file.write(updates) }
+        guard let layout = await preparation.layout else { return try await file.write(at: .group, updates) }
         let watch = shadowWatch
-        return try await file.write { db in try Grouping(db: db, layout: layout, watch: watch).run(updates) }
+        return try await file.write(at: .group) { db in try Grouping(db: db, layout: layout, watch: watch).run(updates)
+        }
     }
 }
 

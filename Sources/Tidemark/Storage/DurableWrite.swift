@@ -6,8 +6,10 @@ extension AppFile {
     ///
     /// What leaves the device is written so. An operation whose key were lost with the power would be sealed under
     /// another one, and be made again over what others have done since (I8).
-    func durably<Result: Sendable>(_ updates: @escaping @Sendable (Database) throws -> Result) async throws -> Result {
-        try await writeWithoutTransaction { db in
+    func durably<Result: Sendable>(
+        at point: WritePoint, _ updates: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
+        try await writeWithoutTransaction(at: point) { db in
             let usual = try Query(db, "PRAGMA synchronous").first(db) { $0.integer(0) } ?? Self.full
             // An app that syncs nothing has decided so.
             guard usual != Self.off else { return try db.committed(updates) }

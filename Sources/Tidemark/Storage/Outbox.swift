@@ -185,7 +185,11 @@ enum Outbox {
     }
 
     static func finish(_ db: Database, _ entry: OutboxEntry, _ verdict: Verdict, now: Int64) throws {
-        let status = verdict.isShort ? Verdict.Status.merged : verdict.status
+        var (status, version) = (verdict.isShort ? Verdict.Status.merged : verdict.status, verdict.version)
+        if status == .settled, let original = try entry.sealedOperation().original?.version {
+            // It was not lost after all, and another loss may come yet: it is what it was at first.
+            (status, version) = (.applied, original)
+        }
         try Query(
             db,
             """
@@ -193,7 +197,7 @@ enum Outbox {
             SET finished_at = ?2, status = ?3, version = ?4, code = ?5, detail = ?6, hint = ?7 WHERE id = ?1
             """
         ).execute([
-            .integer(entry.id), .integer(now), .text(status.rawValue), .optional(verdict.version),
+            .integer(entry.id), .integer(now), .text(status.rawValue), .optional(version),
             .optional(verdict.refusal?.code ?? (verdict.status == .conflict ? "conflict" : nil)),
             .optional(verdict.refusal?.detail), .optional(verdict.refusal?.hint),
         ])

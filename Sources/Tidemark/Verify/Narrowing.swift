@@ -31,10 +31,7 @@ struct Narrowing {
 
     init(_ comparison: TableComparison, scope: Scope, stand: ScopeStand, file: AppFile) {
         (self.comparison, self.scope, self.stand, self.file) = (comparison, scope, stand, file)
-        defaults = comparison.columns.map { index in
-            let column = comparison.shape.data[index]
-            return (Array(column.canonicalName), TableComparison.defaultContent(column))
-        }
+        defaults = comparison.contentsLacking
     }
 
     mutating func run(_ questions: inout DigestQuestions) async throws {

@@ -5,6 +5,7 @@ import TidemarkWire
 /// One table against the server's digest of it: which columns can be compared, and whether anything differs.
 struct TableComparison: Sendable {
     let shape: TableShape
+    private let scope: Scope
     /// The data columns that can be compared, in their order.
     private(set) var columns: [Int] = []
     private(set) var gaps: [VerifyReport.Gap] = []
@@ -15,8 +16,8 @@ struct TableComparison: Sendable {
     let differs: Bool
 
     /// - Parameter own: the sums of all data columns of the table.
-    init(_ shape: TableShape, server: EntityDigest, own: EntityDigest) {
-        self.shape = shape
+    init(_ shape: TableShape, in scope: Scope, server: EntityDigest, own: EntityDigest) {
+        (self.shape, self.scope) = (shape, scope)
         count = Int(truncatingIfNeeded: server.count)
         ownCount = Int(truncatingIfNeeded: own.count)
         var differs = own.count != server.count || own.records != server.records
@@ -24,23 +25,29 @@ struct TableComparison: Sendable {
             gaps = [VerifyReport.Gap(column: nil, reason: .tooManyFields)]
         } else {
             for (index, column) in shape.data.enumerated() {
-                guard column.returnsToDefault || !server.isLacked(column.canonicalName) else {
+                guard column.returnsToDefault || index == shape.scopeIndex || !server.isLacked(column.canonicalName)
+                else {
                     gaps.append(VerifyReport.Gap(column: column.name, reason: .computedDefault))
                     continue
                 }
                 columns.append(index)
-                let expected = server.sum(of: column.canonicalName, lacking: Self.defaultContent(column))
+                let expected = server.sum(
+                    of: column.canonicalName, lacking: Self.content(lacking: index, of: shape, in: scope))
                 differs = differs || own[column.canonicalName]?.sum ?? 0 != expected
             }
         }
         self.differs = differs
     }
 
-    /// What a cell counts for in a record that lacks the field on the server.
-    static func defaultContent(_ column: TableShape.Column) -> UInt64 {
+    /// What each compared column counts for in a record that lacks the field on the server.
+    var contentsLacking: [(name: [UInt8], content: UInt64)] {
+        columns.map { (Array(shape.data[$0].canonicalName), Self.content(lacking: $0, of: shape, in: scope)) }
+    }
+
+    private static func content(lacking index: Int, of shape: TableShape, in scope: Scope) -> UInt64 {
         var writer = JSONWriter(capacity: 32)
-        writer.cell(column.defaultCell)
-        return writer.bytes.withUnsafeBytes { CellHash.content(CellHash.prefix(column.canonicalName), $0) }
+        writer.cell(shape.cell(lacking: index, in: scope))
+        return writer.bytes.withUnsafeBytes { CellHash.content(CellHash.prefix(shape.data[index].canonicalName), $0) }
     }
 }
 

@@ -70,7 +70,7 @@ struct Verification: Sendable {
             let sums = try await TruthScan(shape, scope, stand).run(
                 preparation.file, into: OwnSums(shape, columns: Array(shape.data.indices)))
             let comparison = TableComparison(
-                shape, server: answer.entities[shape.name] ?? EntityDigest(), own: sums.parts[0])
+                shape, in: scope, server: answer.entities[shape.name] ?? EntityDigest(), own: sums.parts[0])
             (table.records, table.gaps) = (comparison.ownCount, comparison.gaps)
             guard comparison.differs else { continue }
             var narrowing = Narrowing(comparison, scope: scope, stand: stand, file: preparation.file)

@@ -13,6 +13,8 @@ final class Laboratory: @unchecked Sendable {
     private let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
     /// Where the server's store is, in worlds that have it on a file.
     var serverFile: URL { directory.appending(path: "server.sqlite") }
+    /// And where one is that goes on from a copy of it.
+    var serverCopy: URL { directory.appending(path: "server-copy.sqlite") }
     /// To switch the keys of a connection has all its statements prepared again.
     private var files: [Bool: [SimulatedFile]] = [:]
     /// A file with the app's schema and capture, and nothing else; it has no name among a user's devices yet.

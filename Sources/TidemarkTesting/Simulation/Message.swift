@@ -80,9 +80,11 @@ extension World {
             } else {
                 do {
                     let response = try await transport.send(message.request)
+                    if self.server.life.isOver { return self.unanswered(message) }
                     answered.response = response
                     self.oracle?.answered(message, response)
                 } catch {
+                    if self.server.life.isOver { return self.unanswered(message) }
                     self.oracle?.serverFailed(error)
                     answered.response = Self.broken
                 }
@@ -90,6 +92,12 @@ extension World {
             self.note("answer to \(message.device)", answered.response?.body ?? [])
             self.messages.append(answered)
         }
+    }
+
+    /// The server has died over it.
+    private func unanswered(_ message: Message) {
+        serverDied()
+        message.continuation?.resume(throwing: ConnectionLost())
     }
 
     private func answer(_ message: Message, _ response: TransportResponse, _ fate: Step.Fate) {

@@ -95,6 +95,7 @@ extension Step {
         case .flow: "flow"
         case .wait(let milliseconds): "wait \(milliseconds)"
         case .kill(let device, let after): "\(device) kill \(after)"
+        case .killAt(let device, let point, let isAfter): "\(device) kill \(isAfter ? "after" : "before") \(point)"
         case .start(let device): "\(device) start"
         case .backUp(let device): "\(device) backup"
         case .restore(let device): "\(device) restore"
@@ -138,6 +139,10 @@ extension Step {
         case ("edit", 3): UInt64(words[2]).map { .edit(device: device, act: words[1], choice: $0) }
         case ("sync", 1): .sync(device)
         case ("kill", 2): Int(words[1]).map { .kill(device, after: max(0, $0)) }
+        case ("kill", 3) where KillPoint.all.contains(words[2]):
+            ["before", "after"].firstIndex(of: words[1]).map {
+                .killAt(device, point: words[2], isAfter: $0 == 1)
+            }
         case ("start", 1): .start(device)
         case ("backup", 1): .backUp(device)
         case ("restore", 1): .restore(device)
@@ -179,8 +184,11 @@ extension Step.ServerStep {
     fileprivate var words: String {
         switch self {
         case .restart: "restart"
+        case .kill(let after): "kill \(after)"
         case .backUp: "backup"
         case .restore: "restore"
+        case .clone: "clone"
+        case .exchange: "exchange"
         case .sweep: "sweep"
         case .compact(let milliseconds): "compact \(milliseconds)"
         case .fail(let count): "fail \(count)"
@@ -199,8 +207,11 @@ extension Step.ServerStep {
         case ("restart", nil): self = .restart
         case ("backup", nil): self = .backUp
         case ("restore", nil): self = .restore
+        case ("clone", nil): self = .clone
+        case ("exchange", nil): self = .exchange
         case ("sweep", nil): self = .sweep
         case ("compact", let milliseconds?): self = .compact(max(0, milliseconds))
+        case ("kill", let after?): self = .kill(after: Int(clamping: max(0, after)))
         case ("fail", let count?): self = .fail(Int(clamping: max(0, count)))
         case ("clock", let offset?): self = .setClock(offset)
         default: return nil

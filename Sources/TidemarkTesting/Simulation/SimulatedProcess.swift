@@ -19,6 +19,8 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
     private(set) var isAlive = true
     /// Uses of the file and requests until it dies; odd: just after the last one took effect, even: just before.
     var remaining: Int?
+    /// What it does last before it dies, or does not do any more.
+    var last: (point: String, isAfter: Bool)?
     var engine: SyncEngine?
     var tasks: [Task<Void, Never>] = []
     /// How often the user waits for a sync that was asked for.
@@ -75,10 +77,11 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
     }
 
     func use<Result: Sendable>(
-        _ writer: any DatabaseWriter, _ access: FileAccess, _ body: @escaping @Sendable (Database) throws -> Result
+        _ writer: any DatabaseWriter, _ access: FileAccess, at point: WritePoint?,
+        _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
         if access != .read { world.oracle?.touch(device) }
-        return try perform { try Self.now(writer, access, body) }
+        return try perform(point?.rawValue) { try Self.now(writer, access, body) }
     }
 
     /// At once, on this thread: a hop to another one would come back at a moment of its own.
@@ -92,12 +95,18 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
         }
     }
 
-    private func perform<Result>(_ body: () throws -> Result) throws -> Result {
+    /// - Parameter point: its name; `nil` for what leaves no trace outside the process.
+    private func perform<Result>(_ point: String?, _ body: () throws -> Result) throws -> Result {
         try live()
-        guard let left = remaining else { return try body() }
-        remaining = left - 2
-        if left >= 2 { return try body() }
-        if left == 1 { _ = try? body() }
+        var isAfter: Bool?
+        if let left = remaining {
+            remaining = left - 2
+            isAfter = left >= 2 ? nil : left == 1
+        }
+        if let last, last.point == point { isAfter = last.isAfter }
+        guard let isAfter else { return try body() }
+        if isAfter { _ = try? body() }
+        world.noteDeath("app \(isAfter ? "after" : "before") \(point ?? "a read")")
         kill()
         throw Killed()
     }
@@ -111,7 +120,7 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
     // MARK: Transport
 
     func send(_ request: TransportRequest) async throws -> TransportResponse {
-        try perform {}
+        try perform(request.path) {}
         return try await world.send(request, from: self)
     }
 }

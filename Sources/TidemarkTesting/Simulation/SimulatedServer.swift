@@ -3,46 +3,75 @@ import TidemarkServer
 /// The server of a simulated world: one or more nodes, each the real engine, on one store.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 struct SimulatedServer {
-    private(set) var store: any SimulatedStore
-    private(set) var nodes: [SyncServer] = []
+    private var machine: Machine
+    /// A copy of the machine, which goes on from where it was made whenever it is put in the other one's place.
+    private var twin: Machine?
     /// What a node's operator has set last, as a number of which all settings follow.
     private var settings: [UInt64] = []
     private var generator: SplitMix64
-    private(set) var backup: StoreImage
     private(set) var failures = 0
     var clockOffset: Int64 = 0
+
+    private struct Machine {
+        var store: any SimulatedStore
+        var life = ServerLife()
+        var nodes: [SyncServer] = []
+        var backup: StoreImage
+    }
+
+    var store: any SimulatedStore { machine.store }
+    var backup: StoreImage { machine.backup }
+    var life: ServerLife { machine.life }
 
     /// - Parameter file: where the store is; `nil` for one in memory.
     init(seed: UInt64, file: FileStore.Place?) throws {
         generator = SplitMix64(seed: seed)
         let seed = generator.next()
-        store = try file.map { try FileStore(at: $0, seed: seed) } ?? MemoryStore(seed: seed)
-        backup = try store.image()
+        let store: any SimulatedStore = try file.map { try FileStore(at: $0, seed: seed) } ?? MemoryStore(seed: seed)
+        machine = Machine(store: store, backup: try store.image())
     }
 
     /// Messages go to any of the nodes.
-    func node(_ number: Int) -> SyncServer { nodes[number % nodes.count] }
+    func node(_ number: Int) -> SyncServer { machine.nodes[number % machine.nodes.count] }
 
     /// The store is opened anew: a new incarnation of the same history.
     mutating func open(in world: World) throws { try open(nil, in: world) }
 
-    mutating func backUp() throws { backup = try store.image() }
-    mutating func restore(in world: World) throws { try open(backup, in: world) }
+    mutating func backUp() throws { machine.backup = try store.image() }
+    mutating func restore(in world: World) throws { try open(machine.backup, in: world) }
+
+    mutating func clone(in world: World) throws {
+        try twin?.store.close()
+        var copy = Machine(store: try store.cloned(seed: generator.next()), backup: machine.backup)
+        copy.nodes = settings.map { node($0, on: copy, in: world) }
+        twin = copy
+    }
+
+    /// Whether there is a copy whose turn it is now.
+    mutating func exchange() -> Bool {
+        guard let other = twin else { return false }
+        (machine, twin) = (other, machine)
+        return true
+    }
 
     /// Nothing is asked of it any more.
-    func close() throws { try store.close() }
+    func close() throws {
+        try store.close()
+        try twin?.store.close()
+    }
 
     private mutating func open(_ image: StoreImage?, in world: World) throws {
-        store = try store.reopened(from: image, seed: generator.next())
+        machine.store = try store.reopened(from: image, seed: generator.next())
+        machine.life = ServerLife()
         if settings.isEmpty { settings = Array(repeating: 0, count: world.plan.nodeCount) }
-        nodes = settings.map { node($0, in: world) }
+        machine.nodes = settings.map { node($0, on: machine, in: world) }
     }
 
     /// A node is stopped, and begins with other settings; the others go on.
     mutating func change(_ node: Int, to settings: UInt64, in world: World) {
-        let place = node % nodes.count
+        let place = node % machine.nodes.count
         self.settings[place] = settings
-        nodes[place] = self.node(settings, in: world)
+        machine.nodes[place] = self.node(settings, on: machine, in: world)
     }
 
     /// After which a device that was not heard of is forgotten, in milliseconds.
@@ -51,7 +80,9 @@ struct SimulatedServer {
     /// As many as the sample apps make as a group, unless the schema adds to it.
     static let fewestOperations = 2
 
-    private mutating func node(_ settings: UInt64, in world: World) -> SyncServer {
+    private mutating func node(
+        _ settings: UInt64, on machine: Machine, in world: World
+    ) -> SyncServer {
         var configuration = SyncServer.Configuration()
         var limits = Limits()
         if !world.plan.hasWindow { configuration.window = .zero }
@@ -72,8 +103,10 @@ struct SimulatedServer {
         let random = SeededSource(seed: generator.next())
         configuration.random = { random.next() }
         configuration.now = { [unowned world] in World.beginning + world.time + world.server.clockOffset }
+        machine.life.died = { [unowned world] point in world.noteDeath("server \(point)") }
         return SyncServer(
-            store: store, entities: world.app.entities, limits: limits, configuration: configuration,
+            store: MortalStore(machine.store, machine.life), entities: world.app.entities, limits: limits,
+            configuration: configuration,
             rules: world.app.rules)
     }
 

@@ -11,6 +11,9 @@ protocol SimulatedStore: ChangeStore {
     /// Closes this one and opens it again in a new incarnation, as it is or (`image`) as it was at some moment.
     func reopened(from image: StoreImage?, seed: UInt64) throws -> any SimulatedStore
 
+    /// A copy of this one, opened beside it.
+    func cloned(seed: UInt64) throws -> any SimulatedStore
+
     func close() throws
     func state(of scope: Scope) throws -> ScopeState
     func log(of scope: Scope, after version: Version) throws -> [LogEntry]
@@ -38,6 +41,8 @@ extension MemoryStore: SimulatedStore {
         return MemoryStore(backup, seed: seed)
     }
 
+    func cloned(seed: UInt64) -> any SimulatedStore { MemoryStore(backup(), seed: seed) }
+
     func close() {}
 }
 
@@ -45,8 +50,8 @@ extension MemoryStore: SimulatedStore {
 /// anything else in the world goes on.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 final class FileStore: SimulatedStore {
-    /// Where the file is, and who waits for it.
-    typealias Place = (file: URL, executor: SimulatedExecutor)
+    /// Where the file is, where a copy of it would be, and who waits for it.
+    typealias Place = (file: URL, copy: URL, executor: SimulatedExecutor)
 
     private let store: SQLiteStore
     private let place: Place
@@ -71,10 +76,17 @@ final class FileStore: SimulatedStore {
     }
 
     func image() throws -> StoreImage {
-        let copy = place.file.appendingPathExtension("copy")
-        defer { try? FileManager.default.removeItem(at: copy) }
-        try store.copy(to: copy)
-        return .file(try Data(contentsOf: copy))
+        let image = place.file.appendingPathExtension("image")
+        defer { try? FileManager.default.removeItem(at: image) }
+        try store.copy(to: image)
+        return .file(try Data(contentsOf: image))
+    }
+
+    func cloned(seed: UInt64) throws -> any SimulatedStore {
+        let other: Place = (place.copy, place.file, place.executor)
+        Self.remove(other)
+        try store.copy(to: other.file)
+        return try FileStore(opening: other, seed: seed)
     }
 
     func reopened(from image: StoreImage?, seed: UInt64) throws -> any SimulatedStore {

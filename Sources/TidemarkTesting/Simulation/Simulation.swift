@@ -43,6 +43,9 @@ public struct Simulation: Sendable {
         public var worlds = 0
         /// Things that happened in them: steps, messages, crashes.
         public var events = 0
+        /// Where apps and servers were killed in the midst of what they did, and how often: just before, within or
+        /// after a use of the file, the wire or the store, by the name of who asked for it.
+        public var deaths: [String: Int] = [:]
         /// The longest time, of the world, that devices took to be in sync once the faults had ended.
         public var longestCalm: Duration = .zero
         /// How long all of it took.
@@ -144,6 +147,7 @@ extension Simulation.Report {
     mutating func add(_ other: Self) {
         worlds += other.worlds
         events += other.events
+        deaths.merge(other.deaths, uniquingKeysWith: +)
         longestCalm = max(longestCalm, other.longestCalm)
         // The order in which worlds end is no part of it.
         trace &+= other.trace

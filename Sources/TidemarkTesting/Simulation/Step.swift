@@ -1,3 +1,4 @@
+import Tidemark
 import TidemarkServer
 
 /// One thing that happens in a simulated world. A world is played from a list of these, so a list can be written down,
@@ -15,6 +16,8 @@ enum Step: Hashable, Sendable {
     case wait(Int64)
     /// The app is killed after so many half uses of its file and wire.
     case kill(Int, after: Int)
+    /// The app is killed just before or after the next time that it writes or sends this, by its name.
+    case killAt(Int, point: String, isAfter: Bool)
     /// The app is started again.
     case start(Int)
     /// A copy of the device's file is put aside.
@@ -31,8 +34,15 @@ enum Step: Hashable, Sendable {
 
     enum ServerStep: Hashable, Sendable {
         case restart
+        /// The server is killed after so many uses of its store, each of which counts three times: just before it,
+        /// within it, where a write is undone, and just after it. It is started again at once.
+        case kill(after: Int)
         case backUp
         case restore
+        /// A copy of the server's machine is made, store and all. It waits, in the place of an earlier one.
+        case clone
+        /// The copy answers from now on, and what answered until now waits.
+        case exchange
         case sweep
         /// Old history goes, as if so many milliseconds had passed.
         case compact(Int64)
@@ -57,4 +67,11 @@ enum Step: Hashable, Sendable {
         /// An earlier answer of the server to the same question.
         case isOld
     }
+}
+
+/// What apps write and send, by the names that scripts have for it.
+enum KillPoint {
+    static let all = WritePoint.allCases.map(\.rawValue) + ["/sync", "/sync/push", "/sync/snapshot", "/sync/digest"]
+    /// Those that every app comes to.
+    static let everyday = [WritePoint.seal, .apply, .page].map(\.rawValue) + ["/sync", "/sync/push", "/sync/snapshot"]
 }

@@ -16,7 +16,8 @@ struct StepChooser {
     enum Kind {
         case edit, sync, pass, flow, wait, longWait
         case kill, start, backUp, restore, clone, setClock, grant
-        case serverRestart, serverBackUp, serverRestore, sweep, compact, serverFail, serverClock, serverChange
+        case serverRestart, serverKill, serverBackUp, serverRestore, serverClone, serverExchange, sweep, compact,
+            serverFail, serverClock, serverChange
     }
 
     init(seed: UInt64, app: (acts: [String], scopeCount: Int)) {
@@ -43,8 +44,9 @@ struct StepChooser {
     private static let everyday: [[Kind]] = [[.edit], [.sync], [.pass], [.flow], [.wait], [.start]]
     /// Kinds that make little of a world each by itself stand together.
     private static let troubles: [[Kind]] = [
-        [.longWait], [.kill], [.backUp, .restore], [.clone], [.setClock], [.grant], [.serverRestart],
-        [.serverBackUp, .serverRestore], [.sweep], [.longWait, .compact], [.serverFail], [.serverClock],
+        [.longWait], [.kill], [.backUp, .restore], [.clone], [.setClock], [.grant], [.serverRestart], [.serverKill],
+        [.serverBackUp, .serverRestore], [.serverClone, .serverExchange], [.sweep], [.longWait, .compact],
+        [.serverFail], [.serverClock],
         [.serverChange],
     ]
 
@@ -53,8 +55,10 @@ struct StepChooser {
         case .edit: 300
         case .pass: 350
         case .sync, .flow, .wait: 60
-        case .start, .kill, .grant: 60
+        case .kill: 100
+        case .start, .serverKill, .grant: 60
         case .backUp, .serverBackUp, .restore, .serverRestore, .compact: 35
+        case .serverClone, .serverExchange: 35
         case .longWait: 40
         // It says something only between two pages of one walk.
         case .sweep: 100
@@ -89,7 +93,7 @@ struct StepChooser {
         case .flow: .flow
         case .wait: .wait(Int64([10, 500, 2_000, 12_000, 31_000][number(5)]))
         case .longWait: .wait(Int64([120_000, 3_600_000, 8 * 86_400_000][number(3)]))
-        case .kill: .kill(device(), after: chance(30) ? 0 : 1 + number(24))
+        case .kill: kill()
         case .start: .start(device())
         case .backUp: .backUp(device())
         case .restore: .restore(device())
@@ -100,14 +104,26 @@ struct StepChooser {
                 user: number(plan.userCount), scope: number(scopeCount),
                 [.none, .read, .readWrite, .readWrite][number(4)])
         case .serverRestart: .server(.restart)
+        case .serverKill: .server(.kill(after: number(18)))
         case .serverBackUp: .server(.backUp)
         case .serverRestore: .server(.restore)
+        case .serverClone: .server(.clone)
+        case .serverExchange: .server(.exchange)
         case .sweep: .server(.sweep)
         case .compact: .server(.compact(7_200_000))
         case .serverFail: .server(.fail(1 + number(4)))
         case .serverChange: .server(.change(node: number(plan.nodeCount), to: 1 + generator.next() >> 40))
         case .serverClock: .server(.setClock(clock()))
         }
+    }
+
+    private mutating func kill() -> Step {
+        let device = device()
+        if chance(15) { return .kill(device, after: 0) }
+        if chance(30) { return .kill(device, after: 1 + number(24)) }
+        // Most of them are seldom come to.
+        let points = chance(60) ? KillPoint.everyday : KillPoint.all
+        return .killAt(device, point: points[number(points.count)], isAfter: chance(50))
     }
 
     private mutating func fate() -> Step.Fate {

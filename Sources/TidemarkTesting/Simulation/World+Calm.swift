@@ -11,9 +11,11 @@ extension World {
     func calm(limit: Int64) throws -> Int64 {
         note("calm")
         server.fail(0)
+        server.life.remaining = nil
         grants = [:]
         for device in devices {
             device.process?.remaining = nil
+            device.process?.last = nil
             try start(device)
         }
         let start = time

@@ -17,6 +17,8 @@ extension World {
         case .kill(let device, let after):
             let device = devices[device % devices.count]
             if after == 0 { kill(device) } else { device.process?.remaining = after }
+        case .killAt(let device, let point, let isAfter):
+            devices[device % devices.count].process?.last = (point, isAfter)
         case .start(let device): try start(devices[device % devices.count])
         case .backUp(let device):
             let device = devices[device % devices.count]
@@ -46,13 +48,18 @@ extension World {
 
     private func perform(_ step: Step.ServerStep) throws {
         switch step {
-        case .restart:
-            try server.open(in: self)
-            oracle?.serverOpened()
+        case .restart: try restartServer()
+        case .kill(let after): server.life.remaining = after
         case .backUp: try server.backUp()
         case .restore:
             try server.restore(in: self)
             oracle?.serverOpened()
+        case .clone:
+            try server.clone(in: self)
+            oracle?.serverCloned()
+        case .exchange:
+            guard server.exchange() else { return }
+            oracle?.serverExchanged()
         case .sweep: work { engine in try await engine.sweep() }
         case .compact(let milliseconds):
             work { engine in try await engine.compact(elapsed: .milliseconds(milliseconds), trustingClock: true) }
@@ -67,9 +74,23 @@ extension World {
     private func work<Result>(_ body: @escaping @Sendable (SyncServer) async throws -> Result) {
         let engine = server.node(serial)
         Task(executorPreference: executor) {
-            do { _ = try await body(engine) } catch { self.oracle?.serverFailed(error) }
+            do { _ = try await body(engine) } catch {
+                if self.server.life.isOver { return self.serverDied() }
+                self.oracle?.serverFailed(error)
+            }
         }
         settle()
+    }
+
+    private func restartServer() throws {
+        try server.open(in: self)
+        oracle?.serverOpened()
+    }
+
+    /// What it had committed is there; it is started again.
+    func serverDied() {
+        oracle?.readLog()
+        oracle?.check { try restartServer() }
     }
 
     private func edit(_ device: SimulatedDevice, _ name: String, _ choice: UInt64) throws {

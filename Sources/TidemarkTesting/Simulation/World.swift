@@ -38,6 +38,8 @@ final class World: @unchecked Sendable {
     var hasWrongServerClock = false
     /// Questions for digests.
     var comparisonCount = 0
+    /// Where apps and servers died, and how often.
+    private(set) var deaths: [String: Int] = [:]
     /// What the server grants, where it is not everything.
     var grants: [Grant: Access.Level] = [:]
 
@@ -52,7 +54,8 @@ final class World: @unchecked Sendable {
         if verbose { trace.keepLines() }
         generator = SplitMix64(seed: plan.seed)
         server = try SimulatedServer(
-            seed: generator.next(), file: plan.usesSQLite ? (laboratory.serverFile, executor) : nil)
+            seed: generator.next(),
+            file: plan.usesSQLite ? (laboratory.serverFile, laboratory.serverCopy, executor) : nil)
         try server.open(in: self)
         for number in 0..<plan.deviceCount { devices.append(try SimulatedDevice(number, in: self)) }
         oracle = Oracle(of: self)
@@ -107,6 +110,12 @@ final class World: @unchecked Sendable {
             settle()
         }
         time = end
+    }
+
+    /// An app or the server dies in the midst of what it does.
+    func noteDeath(_ point: String) {
+        deaths[point, default: 0] += 1
+        note("death: \(point)")
     }
 
     func note(_ event: @autoclosure () -> String) { trace.note(time, event()) }

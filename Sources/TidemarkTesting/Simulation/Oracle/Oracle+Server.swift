@@ -76,12 +76,28 @@ extension Oracle {
                 let head = try world.server.store.state(of: scope).head
                 guard let lost = scopes[scope]?.current, head < lost.head else { continue }
                 scopes[scope]?.goBack(to: head)
-                for device in devices.indices { devices[device].forgetLogged(in: scope, above: head) }
-                recount()
-                hasLostNames = hasLostNames || !names.isEmpty
+                lostHistory(of: scope, above: head)
             }
         }
         checkStore()
+    }
+
+    func serverCloned() {
+        for scope in world.app.scopes { scopes[scope]?.clone() }
+    }
+
+    /// A copy of the server goes on in its place: what was written here since is lost, until it comes back.
+    func serverExchanged() {
+        for scope in world.app.scopes {
+            if let fork = scopes[scope]?.exchange() { lostHistory(of: scope, above: fork) }
+        }
+        checkStore()
+    }
+
+    private func lostHistory(of scope: Scope, above version: Version) {
+        for device in devices.indices { devices[device].forgetLogged(in: scope, above: version) }
+        recount()
+        hasLostNames = hasLostNames || !names.isEmpty
     }
 
     private func recount() {

@@ -155,13 +155,11 @@ struct OracleListing {
         let value = write.value.map { $0 == .null ? "null" : $0.bare } ?? ""
         // Of a long text only what changed may be in the list.
         let needle = table.patched.contains(column) ? name : value
-        var inJSON = value
-        if case .text? = write.value { inJSON = "\"\(value)\"" }
         let row = try Row.fetchOne(
             statement,
             arguments: [
                 key.entity, key.record, needle, write.value == nil, name,
-                column.isEmpty ? "" : "\"field\":\"\(column)\"", inJSON,
+                column.isEmpty ? "" : "\"field\":\"\(column)\"", write.value?.json ?? "",
             ])
         (isListed, isKept, isOpen) = (row?[0] ?? false, row?[1] ?? false, row?[2] ?? false)
     }
@@ -175,9 +173,20 @@ struct OracleListing {
                 SELECT EXISTS (SELECT 1 FROM tidemark_operation WHERE entity = ? AND record = ? AND finished_at IS NULL
                     AND instr(CAST(coalesce(content, members) AS TEXT), ?))
                 """)
-        var json = value == .null ? "null" : value.bare
-        if case .text = value { json = "\"\(json)\"" }
-        return try Bool.fetchOne(statement, arguments: [entity, record, "\"\(column)\":\(json)"]) ?? false
+        return try Bool.fetchOne(statement, arguments: [entity, record, "\"\(column)\":\(value.json)"]) ?? false
+    }
+
+    /// Whether the app was asked to decide about this value in a field, whatever it has decided.
+    static func isAsked(
+        _ db: Database, _ entity: String, _ record: String, _ column: String, _ value: Value
+    ) throws -> Bool {
+        let statement = try db.cachedStatement(
+            sql: """
+                SELECT EXISTS (SELECT 1 FROM tidemark_conflict, json_each(CAST(fields AS TEXT)) AS field
+                    WHERE entity = ? AND record = ? AND rule = 'manual' AND field.value ->> 'field' = ?
+                    AND field.value -> 'mine' = ?)
+                """)
+        return try Bool.fetchOne(statement, arguments: [entity, record, column, value.json]) ?? false
     }
 }
 

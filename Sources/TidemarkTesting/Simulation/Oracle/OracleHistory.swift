@@ -73,6 +73,8 @@ struct OracleScope {
     /// The openings of the store that wrote in histories before the present one.
     private var former: Set<Int64> = []
     private var openings: Set<Int64> = []
+    /// The history of a copy of the server, and how far it is the same as the present one.
+    private var aside: (history: OracleHistory, fork: Version)?
 
     var current: OracleHistory { histories[histories.count - 1] }
     var newest: Int { histories.count - 1 }
@@ -84,9 +86,29 @@ struct OracleScope {
     }
 
     mutating func goBack(to version: Version) {
+        begin(current.prefix(through: version), sharing: version)
+        if let fork = aside?.fork { aside?.fork = min(fork, version) }
+    }
+
+    /// The server is copied.
+    mutating func clone() { aside = (current, current.head) }
+
+    /// The copy is in the place of what it was made of, or the other way around.
+    ///
+    /// - Returns: how far the two are the same; `nil` where neither has gone on.
+    mutating func exchange() -> Version? {
+        guard let (next, fork) = aside else { return nil }
+        let last = current
+        aside?.history = last
+        guard max(next.head, last.head) > fork else { return nil }
+        begin(next, sharing: fork)
+        return fork
+    }
+
+    private mutating func begin(_ history: OracleHistory, sharing version: Version) {
         former = openings
         forks.append(version)
-        histories.append(current.prefix(through: version))
+        histories.append(history)
     }
 
     /// Whether the record was ever deleted, in any history.

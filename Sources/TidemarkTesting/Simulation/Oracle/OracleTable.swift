@@ -151,6 +151,15 @@ extension Value {
         }
     }
 
+    /// As it stands in an operation.
+    var json: String {
+        switch self {
+        case .null: "null"
+        case .text(let text): "\"\(text)\""
+        default: bare
+        }
+    }
+
     /// As it stands in an id, and in a report.
     var bare: String {
         switch self {

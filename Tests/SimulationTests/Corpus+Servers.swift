@@ -1,0 +1,68 @@
+extension CorpusCase {
+    /// Worlds whose server was put back, copied or killed.
+    static let servers = [
+        CorpusCase(
+            name: "a server that is lost again while a device brings back what it had lost is told all (I11, I5)",
+            app: "task",
+            script: """
+                world seed 1 devices 1 users 1 page 50
+                2 edit replaceProject 1
+                2 edit addProject 0
+                flow
+                server clone
+                1 edit replaceProject 0
+                flow
+                server exchange
+                1 edit moveSlug 6268170
+                pass 0
+                server restore
+                """),
+        CorpusCase(
+            name: "what was lost twice is brought back, or its app is asked about it (I11)", app: "notebook",
+            script: """
+                world seed 1 devices 3 users 1 page 50 hurried
+                0 edit moodDelete 0
+                2 edit listAdd 0
+                2 edit decisionAdd 10253903
+                flow
+                0 edit decisionFirst 13783425
+                server restore
+                flow
+                server restore
+                """),
+        CorpusCase(
+            name: "what was brought back to a server that had it may be lost by the next one (I11)", app: "ledger",
+            script: """
+                world seed 1 devices 1 users 1 page 50
+                1 edit transfer 1
+                server clone
+                flow
+                server exchange
+                0 edit annotate 0
+                pass 0
+                server exchange
+                flow
+                server exchange
+                """),
+        CorpusCase(
+            name: "two servers that go on from one store are told apart, however often they take turns (I11, T19)",
+            app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 2
+                0 edit addProject 3
+                flow
+                server clone
+                1 edit addProject 4
+                0 edit addProject 7
+                flow
+                server exchange
+                0 edit addProject 5
+                flow
+                server exchange
+                1 edit addProject 6
+                0 sync
+                flow
+                server exchange
+                """),
+    ]
+}
