@@ -45,6 +45,36 @@ extension CorpusCase {
                 server exchange
                 """),
         CorpusCase(
+            name: "an edit to what a lost operation had set is no part of that operation (I1)", app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit addProject 0
+                1 edit replaceProject 4927490
+                flow
+                server restore
+                1 sync
+                wait 31000
+                0 edit moveSlug 1
+                """),
+        CorpusCase(
+            name: "the first write of an empty server names its history, and begins no other one (I4)", app: "shelf",
+            script: """
+                world seed 1 devices 1 users 1 page 50
+                server clone
+                flow
+                0 edit addBox 1
+                0 edit moveBox 7088675
+                flow
+                server exchange
+                0 edit deleteBox 1
+                pass 0
+                pass 0
+                0 sync
+                pass 0
+                pass 0
+                server exchange
+                """),
+        CorpusCase(
             name: "two servers that go on from one store are told apart, however often they take turns (I11, T19)",
             app: "task",
             script: """

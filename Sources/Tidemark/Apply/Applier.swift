@@ -110,7 +110,10 @@ final class Applier {
     /// it is another one: versions of the former say nothing of its own, and whether it has what the former had is to
     /// be asked.
     private func goOn(in epoch: String) throws {
-        if !record.isFilled, record.bootstrap?.token == nil, let known = record.epoch, known != epoch {
+        // Before all nothing has a version, and the first write gives every history its name.
+        if !record.isFilled, record.bootstrap?.token == nil, let known = record.epoch, known != epoch,
+            Epoch(text: known)?.isBeforeAll != true
+        {
             try Healing(db: db, layout: layout, declarations: declarations, now: now).forget(&record, after: 0)
             try Bootstrap.begin(db, scope, asking: record.bootstrap?.asking ?? known)
         }

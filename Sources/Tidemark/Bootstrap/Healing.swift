@@ -155,6 +155,7 @@ struct Healing {
                 shape: table.shape, shadow: shadow,
                 operation: try Outbox.overlay(db, entity: entity, record: record, scope: scope.name), current: current,
                 reserved: table.reserved)
+            try withhold(edits, of: (scope, entity, record), table.shape)
             try reopen(scope, entity, record)
             try applier.redraw(
                 table, id, key, shadow, try Outbox.overlay(db, entity: entity, record: record, scope: scope.name),
@@ -162,6 +163,30 @@ struct Healing {
                 current: current, isParked: isParked)
         }
         try applier.settleContests()
+    }
+
+    /// What was edited again to what a lost operation had set is not to be taken for that operation's doing, which
+    /// another one of the lost history may outdo: the operation comes back without it, and the edit is sent by itself.
+    private func withhold(
+        _ edits: Edits, of place: (scope: Scope, entity: String, record: String), _ shape: TableShape
+    ) throws {
+        guard !edits.fields.isEmpty else { return }
+        let ids = try Query(
+            db,
+            """
+            SELECT id FROM tidemark_operation WHERE scope = ?1 AND again = 2 AND entity = ?2 AND record = ?3
+              AND finished_at IS NOT NULL AND kind = 'upsert'
+            """
+        ).rows(db, [.text(place.scope.name), .text(place.entity), .text(place.record)]) { $0.integer(0) }
+        for id in ids {
+            guard let entry = try Outbox.entry(db, id: id) else { continue }
+            var operation = try entry.sealedOperation()
+            let same = operation.fields.cells(in: shape).filter { edits.fields[$0.key] == $0.value }
+            guard !same.isEmpty else { continue }
+            let names = same.keys.map { shape.data[$0].canonicalName }
+            operation.fields = operation.fields.filter { field in !names.contains(operation.fields.name(field)) }
+            try Outbox.seal(db, entry, again: .losing, key: entry.key, members: operation.sealedMembers())
+        }
     }
 
     private func next(_ scope: Scope) throws -> (entity: String, record: String)? {
