@@ -75,6 +75,8 @@ class Replica:
         row = self.rows.get(key)
         if row is None and self.since is not None and result["version"] <= (self.horizon or self.complete):
             return  # A late verdict: the walk brings the row, or it is gone by now.
+        if row is None and record is None and operation.keys() & {"baseVersion", "baseNumber"}:
+            return  # An edit of what this copy has lost: the rest of the row comes with the walk.
         if record is not None:
             self.put(key, record["version"], None if record.get("deleted") else record["data"], epoch)
         elif operation["type"] == "delete":

@@ -14,7 +14,9 @@ from typing import Any
 
 from device import Device
 from full_disk import SCOPE, Pusher
+from ledger import ScopeLedger
 from proxy import Asked, Given, Lie, Proxy
+from replica import Replica
 from report import patiently
 from server_process import ServerProcess
 from violation import Verdict
@@ -43,6 +45,18 @@ class ChainTests(unittest.TestCase):
             push(0, edit(2, baseVersion=1, baseNumber=1))
             push(1)
             self.assertEqual("applied", push(1, edit(3, baseVersion=1, baseNumber=2))[0]["status"])
+
+
+class ReplicaTests(unittest.TestCase):
+    def test_an_edit_of_a_lost_row_makes_no_row(self) -> None:
+        """A copy that was begun anew holds a row in whole or not at all: a part at its version would stay for ever."""
+        replica = Replica(ScopeLedger("box"))
+        edit = {"type": "upsert", "entity": "note", "id": "n", "fields": {"body": "b"}}
+        replica.take_verdict({**edit, "baseVersion": 3}, {"status": "applied", "version": 4}, "e")
+        replica.take_verdict({**edit, "baseNumber": 1}, {"status": "applied", "version": 5}, "e")
+        self.assertEqual({}, replica.live())
+        replica.take_verdict(edit, {"status": "applied", "version": 6}, "e")
+        self.assertEqual({("note", "n"): (6, {"body": "b"})}, replica.live())
 
 
 class DeleteWhileUnderWay(Lie):

@@ -4,7 +4,7 @@ import Testing
 @Suite("The code in the documents is the code that was compiled")
 struct SnippetTests {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
-    private static let root = folder.deletingLastPathComponent().deletingLastPathComponent()
+    static let root = folder.deletingLastPathComponent().deletingLastPathComponent()
 
     @Test(
         "Each snippet stands in its document word for word",

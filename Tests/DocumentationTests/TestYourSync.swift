@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Testing
 import Tidemark
@@ -71,11 +72,11 @@ struct TestYourSync {
         let found = try #require(
             Simulation.Script(
                 """
-                world seed 1 devices 3 users 1 page 50
-                0 edit add 2303171
+                world seed 1 devices 2 users 1 page 50
+                0 edit add 26984
                 flow
-                0 edit setQuantity 10304280
-                2 edit setPrice 10304280
+                2 edit setPrice 14755226
+                1 edit setQuantity 9572135
                 """))
         invoices.rules = [mended]
         try await Simulation(of: invoices).play(found)
@@ -92,6 +93,11 @@ struct TestYourSync {
         let failure = await #expect(throws: Simulation.Failure.self) { try await play(faultyRule) }
         #expect(failure?.guarantee == "invariant")
         #expect(failure.map { $0.script.count <= 6 } ?? false, "\(failure?.script.description ?? "")")
+        // What the article says that one sees.
+        let page = SnippetTests.root.appending(path: "Documentation/Testing.md")
+        let article = try String(contentsOf: page, encoding: .utf8)
+        let told = try #require(failure).description
+        #expect(article.contains(told), "\(told)")
     }
 
     @Test("the rule that is mended passes, in the script that found the bug too")

@@ -75,6 +75,27 @@ extension CorpusCase {
                 server exchange
                 """),
         CorpusCase(
+            name: "a second deletion is no part of the first one, which was lost (I1)", app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit addProject 0
+                flow
+                server backup
+                0 edit deleteProject 0
+                flow
+                1 sync
+                flow
+                1 edit addProject 0
+                flow
+                0 sync
+                flow
+                server restore
+                1 sync
+                flow
+                wait 31000
+                0 edit deleteProject 0
+                """),
+        CorpusCase(
             name: "two servers that go on from one store are told apart, however often they take turns (I11, T19)",
             app: "task",
             script: """

@@ -36,6 +36,12 @@ struct Healing {
                 try Outbox.askAgain(db, lost.entry)
                 continue
             }
+            if lost.version != nil, operation.kind == .delete, !operation.isMove,
+                try isDeletedAgain(lost.entry, in: scope)
+            {
+                try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1").execute([.integer(id)])
+                continue
+            }
             // A record that had an id by then gets it again if it is free.
             if operation.tempID != nil, !TemporaryShape.matches(lost.entry.record) {
                 operation.id = RecordID(lost.entry.record)
@@ -102,6 +108,17 @@ struct Healing {
         ).rows(db, [.text(scope.name), .integer(survived)]) { row in
             row.integer(2) > marks[row.text(1)] ?? 0 || row.integer(3) != 0 ? row.integer(0) : nil
         }.compactMap { $0 }
+    }
+
+    /// Whether the record was made elsewhere since and deleted here once more, which is still to be sent: that says
+    /// what the lost deletion said, and must not be taken for it.
+    private func isDeletedAgain(_ entry: OutboxEntry, in scope: Scope) throws -> Bool {
+        guard let shape = layout.shapes(in: scope).first(where: { $0.name == entry.entity }),
+            let key = RecordID(entry.record).flatMap({ shape.key(of: $0) })
+        else { return false }
+        let table = RecordTable(shape)
+        guard let shadow = try table.shadow(db, key), shadow.state == .known, shadow.mark != nil else { return false }
+        return try table.row(db, key) == nil
     }
 
     private func lost(_ id: Int64) throws -> Lost? {
@@ -183,8 +200,7 @@ struct Healing {
             var operation = try entry.sealedOperation()
             let same = operation.fields.cells(in: shape).filter { edits.fields[$0.key] == $0.value }
             guard !same.isEmpty else { continue }
-            let names = same.keys.map { shape.data[$0].canonicalName }
-            operation.fields = operation.fields.filter { field in !names.contains(operation.fields.name(field)) }
+            operation.leaveOut(Set(same.keys.map { shape.data[$0].name }))
             try Outbox.seal(db, entry, again: .losing, key: entry.key, members: operation.sealedMembers())
         }
     }

@@ -118,6 +118,14 @@ extension Operation {
         needs = found
     }
 
+    /// Says nothing of some fields.
+    mutating func leaveOut(_ names: Set<String>) {
+        let canonical = Set(names.map { DataObject.canonical($0)[...] })
+        let all = fields
+        fields = all.filter { !canonical.contains(all.name($0)) }
+        references.removeAll { $0.place.field.map(names.contains) ?? false }
+    }
+
     /// This operation and a later one of the same record as one, as far as what is on screen goes.
     fileprivate func followed(by later: Operation) -> Operation {
         guard setsFields, later.setsFields else { return later }

@@ -170,16 +170,8 @@ extension Sealing {
 
     /// Two new records that name each other: the first goes without the name, which follows as an edit.
     private func leaveOut(_ fields: Set<String>, _ operation: inout Operation, _ names: inout Names) {
-        func isLeftOut(_ place: Reference.Place) -> Bool {
-            switch place {
-            case .field(let field), .document(let field, _): fields.contains(field)
-            case .key: false
-            }
-        }
-        let canonical = Set(fields.map { DataObject.canonical($0)[...] })
-        operation.fields = operation.fields.filter { [operation] in !canonical.contains(operation.fields.name($0)) }
-        operation.references.removeAll { isLeftOut($0.place) }
-        names.held.removeAll { isLeftOut($0.place) }
+        operation.leaveOut(fields)
+        names.held.removeAll { $0.place.field.map(fields.contains) ?? false }
         names.isPartial = true
     }
 }
