@@ -144,7 +144,7 @@ extension MutantScore {
     package static func run(
         _ apps: [(name: String, app: SimulatedApp)], _ words: ArraySlice<String>
     ) async throws -> Bool {
-        var (apps, worlds, words) = (apps, 2000, words)
+        var (apps, worlds, words) = (apps, 5000, words)
         guard let mutant = words.popFirst().flatMap(Mutant.init(rawValue:)) else {
             for mutant in Mutant.allCases { print(mutant.rawValue) }
             return true
