@@ -96,6 +96,39 @@ extension CorpusCase {
                 0 edit deleteProject 0
                 """),
         CorpusCase(
+            name: "what was acknowledged in a lane that ends is told on, and its loss found (I2, I11)", app: "ledger",
+            script: """
+                world seed 1 devices 2 users 1 page 1 keyless
+                1 edit annotate 0
+                1 edit transfer 0
+                1 edit annotate 0
+                0 edit annotate 0
+                1 edit transfer 1
+                0 edit cancel 0
+                1 edit annotate 0
+                0 edit transfer 1
+                1 edit transfer 0
+                1 edit correct 0
+                0 edit transfer 1
+                flow
+                1 edit annotate 0
+                server node 0 settings 3060302
+                0 edit transfer 1
+                0 edit annotate 0
+                0 edit transfer 1
+                0 edit correct 1177529
+                1 edit transfer 1
+                0 edit annotate 0
+                flow
+                0 edit cancel 6915526
+                server clone
+                wait 2000
+                0 sync
+                0 edit cancel 2036042
+                flow
+                server exchange
+                """),
+        CorpusCase(
             name: "two servers that go on from one store are told apart, however often they take turns (I11, T19)",
             app: "task",
             script: """

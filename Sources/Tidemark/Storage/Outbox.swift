@@ -218,8 +218,12 @@ enum Outbox {
             try renumber(db, entry, moved, own: number)
         }
         try numbers.store(db, scope: scope)
-        // The server never had its last numbers: they must not be acknowledged as if it had.
-        try Query(db, "DELETE FROM tidemark_lane WHERE id = ?1").execute([.text(broken)])
+        // The server never had its last numbers: they must not be acknowledged as if it had. Those before them are told
+        // on, so that a server which loses them is found out.
+        let next = problem?.expected ?? 1
+        try Query(db, "UPDATE tidemark_lane SET next_number = ?2 WHERE id = ?1 AND next_number > ?2")
+            .execute([.text(broken), .integer(next)])
+        try Query(db, "DELETE FROM tidemark_lane WHERE id = ?1 AND told >= next_number - 1").execute([.text(broken)])
     }
 
     /// Drops what was finished in a scope a while ago. What the server refused stays until the app decides. Only of a
