@@ -29,10 +29,9 @@ extension AppFile {
         to access: FileAccess, _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
         let point: WritePoint? = access == .read ? nil : .decide
-        do { return try await Surroundings.current.use(writer, access, at: point, body) } catch let error
-            as DatabaseError
-            where access == .read || !error.refusesRow
-        {
+        do {
+            return try await Surroundings.current.use(writer, access, at: point, body)
+        } catch let error as DatabaseError where access == .read || !error.refusesRow {
             throw SyncError(error)
         }
     }

@@ -36,6 +36,15 @@ struct DeathTests {
         #expect(deaths == ["server \(side) \(place < 3 ? "write" : "read")": 1])
     }
 
+    /// A write within which the server dies is undone, so that it is asked for anew; one that it dies after is there.
+    @Test("and what they had written by then is there", arguments: 0...2)
+    func undone(place: Int) async throws {
+        let lines = "flow\n0 edit replaceProject 3\nserver kill \(place)\nflow\n0 sync\nflow"
+        let script = try #require(Simulation.Script(Self.beginning + "\n" + lines))
+        let trace = try await Simulation(of: TaskApp.app).trace(of: script)
+        #expect(trace.contains { $0.contains(#""replayed":true"#) } == (place == 2))
+    }
+
     @Test("and nowhere else: a name that nobody has makes no script")
     func misspelled() {
         #expect(Simulation.Script(Self.beginning + "\n0 kill before sael") == nil)

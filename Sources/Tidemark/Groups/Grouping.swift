@@ -25,7 +25,8 @@ extension SyncEngine {
         try await install()
         guard let layout = await preparation.layout else { return try await file.write(at: .group, updates) }
         let watch = shadowWatch
-        return try await file.write(at: .group) { db in try Grouping(db: db, layout: layout, watch: watch).run(updates)
+        return try await file.write(at: .group) { db in
+            try Grouping(db: db, layout: layout, watch: watch).run(updates)
         }
     }
 }

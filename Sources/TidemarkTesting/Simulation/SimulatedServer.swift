@@ -80,9 +80,7 @@ struct SimulatedServer {
     /// As many as the sample apps make as a group, unless the schema adds to it.
     static let fewestOperations = 2
 
-    private mutating func node(
-        _ settings: UInt64, on machine: Machine, in world: World
-    ) -> SyncServer {
+    private mutating func node(_ settings: UInt64, on machine: Machine, in world: World) -> SyncServer {
         var configuration = SyncServer.Configuration()
         var limits = Limits()
         if !world.plan.hasWindow { configuration.window = .zero }
@@ -106,8 +104,7 @@ struct SimulatedServer {
         machine.life.died = { [unowned world] point in world.noteDeath("server \(point)") }
         return SyncServer(
             store: MortalStore(machine.store, machine.life), entities: world.app.entities, limits: limits,
-            configuration: configuration,
-            rules: world.app.rules)
+            configuration: configuration, rules: world.app.rules)
     }
 
     mutating func fail(_ count: Int) { failures = count }

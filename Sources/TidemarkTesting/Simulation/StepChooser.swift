@@ -46,8 +46,7 @@ struct StepChooser {
     private static let troubles: [[Kind]] = [
         [.longWait], [.kill], [.backUp, .restore], [.clone], [.setClock], [.grant], [.serverRestart], [.serverKill],
         [.serverBackUp, .serverRestore], [.serverClone, .serverExchange], [.sweep], [.longWait, .compact],
-        [.serverFail], [.serverClock],
-        [.serverChange],
+        [.serverFail], [.serverClock], [.serverChange],
     ]
 
     private static func weight(_ kind: Kind) -> Int {
