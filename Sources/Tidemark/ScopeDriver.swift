@@ -179,7 +179,8 @@ actor ScopeDriver {
                 (refusal, asksAgain) = (failure.error, false)
                 return try await again()
             }
-            try await adapt(exchange, failure, status: response.status)
+            if isMadeSmaller(exchange, failure, status: response.status) { return try await again() }
+            if response.status == 413 { try await setAside(exchange) }
         }
         let answer = try exchange.answer(response)
         if exchange.keys.count > 0 { refusal = nil }
@@ -264,17 +265,18 @@ actor ScopeDriver {
         }
     }
 
-    /// A server, or a proxy before it, that takes less than this device sends at once.
-    func adapt(_ exchange: Exchange, _ failure: Failure, status: Int) async throws {
-        if failure.problem?.code == .limitOutOfRange, sizing.refused() {
-            throw SyncError(.answerUnusable, "The page was too large.", hint: "Smaller ones are asked for.")
-        }
-        guard status == 413 else { return }
-        if exchange.onlyKeys.isEmpty, exchange.keys.count > 1 {
-            operationLimit = max(1, exchange.keys.count / 2)
-            throw SyncError(.answerUnusable, "The request was too large.", hint: "It is sent in smaller parts.")
-        }
-        // Alone and still too large: it would stop everything behind it for ever. A small one is not at fault.
+    /// Whether a server, or a proxy before it, takes less than this device sends or asks for at once, and a smaller
+    /// request goes without a wait: each is half as large, so there are few of them.
+    private func isMadeSmaller(_ exchange: Exchange, _ failure: Failure, status: Int) -> Bool {
+        if failure.problem?.code == .limitOutOfRange { return sizing.refused() }
+        let limit = max(1, exchange.keys.count / 2)
+        guard status == 413, exchange.onlyKeys.isEmpty, limit < operationLimit else { return false }
+        operationLimit = limit
+        return true
+    }
+
+    /// What is alone and still too large would stop everything behind it for ever. A small one is not at fault.
+    private func setAside(_ exchange: Exchange) async throws {
         guard let key = exchange.onlyKeys.first, exchange.onlyKeys.count > 1 || exchange.onlyBytes >= Self.leastTooLarge
         else { return }
         // Nothing in such an answer says whose it is: one that is late is about a larger request.

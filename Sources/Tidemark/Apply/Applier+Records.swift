@@ -21,9 +21,9 @@ extension Applier {
             truth.noteOriginals(edits, operation, under: incoming, shape: shape)
             truth.take(incoming, version: version, shape: shape, current: current)
         } else if case .fields = edits {
-            truth.delete(base: base)
+            truth.delete(base: base, at: version)
         } else if operation?.setsFields == true {
-            truth.delete(base: base)
+            truth.delete(base: base, at: version)
         } else {
             (truth.state, truth.version) = (.absent, version)
         }
@@ -85,10 +85,11 @@ extension Applier {
 
 extension Shadow {
     /// The server deleted the row under an edit: what the edit was made on stays, with its version. A later edit of
-    /// it is still an edit of the deleted row, and never an insert that would bring the record back.
-    fileprivate mutating func delete(base: Version) {
+    /// it is still an edit of the deleted row, and never an insert that would bring the record back. It was made before
+    /// that, whatever this device knows of everything else.
+    fileprivate mutating func delete(base: Version, at version: Version) {
         guard state == .known else { return }
-        (state, version) = (.deleted, base)
+        (state, self.version) = (.deleted, max(0, min(base, version - 1)))
     }
 
     /// Edits keep the base they were made on, whatever row comes under them.
@@ -137,15 +138,23 @@ extension Shadow {
 }
 
 extension Shadow {
-    /// A record that was made here, and is not in a state that is whole as of later, was deleted elsewhere meanwhile.
-    /// What was edited since is an edit of it, and never an insert that would bring it back.
+    /// A record that was edited here was deleted elsewhere meanwhile: an answer says so, or, of one that was made here,
+    /// a state that is whole as of later, and lacks it. What was edited since is an edit of it, and never an insert
+    /// that would bring it back.
+    ///
+    /// - Parameter base: the version that the operation's edit was made on.
     fileprivate mutating func noteDeleted(
-        _ verdict: Verdict, _ operation: Operation, _ shape: TableShape, complete: Version?
+        _ verdict: Verdict, _ operation: Operation, _ shape: TableShape, base: Version, complete: Version?
     ) {
-        guard state == .absent, verdict.isAlone, let version = verdict.version, version <= complete ?? -1,
-            !shape.isScopedByColumn, let cells = overlaid(with: operation, shape: shape)
-        else { return }
-        (state, self.cells, self.version) = (.deleted, cells, version)
+        guard operation.setsFields, let cells = overlaid(with: operation, shape: shape) else { return }
+        if let record = verdict.record {
+            guard record.data == nil else { return }
+            (state, self.cells, version) = (.deleted, cells, base)
+        } else if state == .absent, verdict.isAlone, let version = verdict.version, version <= complete ?? -1,
+            !shape.isScopedByColumn
+        {
+            (state, self.cells, self.version) = (.deleted, cells, version)
+        }
     }
 }
 
@@ -214,8 +223,8 @@ extension Applier {
         switch verdict.status {
         case .applied, .merged,
             .settled where verdict.isShort:
-            let complete = isParked ? nil : record.complete(of: entry.entity)
-            truth.noteDeleted(verdict, operation, shape, complete: complete)
+            truth.noteDeleted(
+                verdict, operation, shape, base: base, complete: record.complete(of: entry.entity))
             if let version = verdict.version, version > known || verdict.confirms(entry, at: known) {
                 truth.noteBases(remaining, shape: shape, base: verdict.isAlone ? version : base, except: operation)
                 truth.noteTaken(operation, under: remaining, shape: shape)
@@ -244,12 +253,13 @@ extension Applier {
     }
 
     /// What became of a record that was made here nobody remembers: another copy of this file was told. Until the
-    /// server has said how the record stands, it stays as it was sent, and what was edited since was made on that.
+    /// server has said how the record stands, it stays as it was sent, and what was edited since was made on that: it
+    /// is older than all that others may have done.
     private func takeOnTrust(_ operation: Operation, _ truth: inout Shadow, _ shape: TableShape) {
         guard truth.state == .absent, operation.original == nil,
             let cells = truth.overlaid(with: operation, shape: shape)
         else { return }
-        (truth.state, truth.cells) = (.known, cells)
+        (truth.state, truth.cells, truth.version) = (.known, cells, operation.baseVersion ?? 0)
     }
 
     private func want(_ entry: OutboxEntry) throws {
@@ -332,7 +342,7 @@ extension Applier {
         } else {
             isDeleted = true
         }
-        if isDeleted { (truth.state, truth.version) = (.absent, version) }
+        if isDeleted, !operation.setsFields { (truth.state, truth.version) = (.absent, version) }
         if version > rememberVerdictsAbove {
             try Ahead.note(db, scope, table.shape.name, id.text, version, deleted: isDeleted)
         }
@@ -350,7 +360,7 @@ extension Applier {
                 truth.take(cells, version: record.version, shape: table.shape, current: current)
             } else {
                 try keepDeleted(table, id)
-                truth.delete(base: base)
+                truth.delete(base: base, at: record.version)
             }
             if record.version > rememberVerdictsAbove {
                 try Ahead.note(db, scope, table.shape.name, id.text, record.version, deleted: record.data == nil)
@@ -359,7 +369,7 @@ extension Applier {
             truth.version ?? 0 <= operation.baseVersion ?? 0
         {
             try keepDeleted(table, id)
-            truth.delete(base: base)
+            truth.delete(base: base, at: .max)
         }
     }
 

@@ -61,7 +61,10 @@ struct ApplyTransaction: Sendable {
             try ScopeRecord.granted(db, scope)
         }
         try Quarantine(db: db, layout: layout).release()
-        try Outbox.acknowledged(db, acknowledged, scope: scope, currentLane: lane)
+        // Until the checkpoint tells of every verdict, each request does: a server that goes back to before it notices.
+        if try Ahead.isEmpty(db, scope) {
+            try Outbox.acknowledged(db, acknowledged, scope: scope, currentLane: lane)
+        }
         return outcome
     }
 

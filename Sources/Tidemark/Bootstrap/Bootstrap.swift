@@ -21,6 +21,8 @@ struct Bootstrap: Hashable, Sendable {
     /// The server is asked first whether it still has this device's operations: the name of the history that they were
     /// answered in, empty where it is not known.
     var asking: String?
+    /// The server has lost history: what a snapshot lacks may still be on its way back from another device.
+    var hasLost = false
 
     /// Whether an entity's clean rows stand as of `version`.
     func covers(_ entity: String) -> Bool { token != nil && (isDirect || swapped.contains(entity)) }
@@ -29,14 +31,15 @@ struct Bootstrap: Hashable, Sendable {
         try Query(
             db,
             """
-            SELECT token, cursor, version, direct, swapped, entity, rows, asking
+            SELECT token, cursor, version, direct, swapped, entity, rows, asking, lost
             FROM tidemark_bootstrap WHERE scope = ?1
             """
         ).first(db, [.text(scope.name)]) { row in
             Bootstrap(
                 scope: scope, token: row.optionalText(0), cursor: row.optionalText(1), version: row.integer(2),
                 isDirect: row.integer(3) != 0, swapped: row.text(4).split(separator: " ").map(String.init),
-                entity: row.optionalText(5), rows: row.integer(6), asking: row.optionalText(7))
+                entity: row.optionalText(5), rows: row.integer(6), asking: row.optionalText(7),
+                hasLost: row.integer(8) != 0)
         }
     }
 
@@ -44,22 +47,25 @@ struct Bootstrap: Hashable, Sendable {
         try Query(
             db,
             """
-            INSERT INTO tidemark_bootstrap(scope, token, cursor, version, direct, swapped, entity, rows, asking)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            INSERT INTO tidemark_bootstrap(scope, token, cursor, version, direct, swapped, entity, rows, asking, lost)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
             ON CONFLICT(scope) DO UPDATE SET token = excluded.token, cursor = excluded.cursor,
               version = excluded.version, direct = excluded.direct, swapped = excluded.swapped,
-              entity = excluded.entity, rows = excluded.rows, asking = excluded.asking
+              entity = excluded.entity, rows = excluded.rows, asking = excluded.asking,
+              lost = excluded.lost
             """
         ).execute([
             .text(scope.name), .optional(token), .optional(cursor), .integer(version), .integer(isDirect ? 1 : 0),
             .text(swapped.joined(separator: " ")), .optional(entity), .integer(rows), .optional(asking),
+            .integer(hasLost ? 1 : 0),
         ])
     }
 
     /// Begins the snapshot, or begins it anew: what is shown stays, what was staged goes.
-    static func begin(_ db: Database, _ scope: Scope, asking: String?) throws {
+    static func begin(_ db: Database, _ scope: Scope, asking: String?, hasLost: Bool = false) throws {
         try dropStaged(db, scope)
-        try Bootstrap(scope: scope, asking: asking).write(db)
+        let hadLost = try read(db, scope)?.hasLost ?? false
+        try Bootstrap(scope: scope, asking: asking, hasLost: hasLost || hadLost).write(db)
     }
 
     static func end(_ db: Database, _ scope: Scope) throws {

@@ -44,6 +44,7 @@ struct Recovery: Sendable {
                     lane: lane)
             }
             bootstrap.asking = nil
+            bootstrap.hasLost = bootstrap.hasLost || problem != nil
             try bootstrap.write(db)
         }
     }
@@ -59,7 +60,7 @@ struct Recovery: Sendable {
             try healing.bringBack(scope, above: lanes, survived: survived, lostEpoch: lost.nonEmpty, lane: lane)
         }
         let hasToAsk = try lanes == nil && Inquiry.hasSomethingToLose(db, scope)
-        try Bootstrap.begin(db, scope, asking: hasToAsk ? lost : nil)
+        try Bootstrap.begin(db, scope, asking: hasToAsk ? lost : nil, hasLost: true)
     }
 
     private func healing(_ db: Database) -> Healing {

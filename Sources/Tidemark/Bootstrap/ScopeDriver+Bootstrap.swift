@@ -45,11 +45,7 @@ extension ScopeDriver {
 
     private func send(_ request: SnapshotRequest) async throws -> SyncMachine.Event? {
         let response = try await page(request.request)
-        if response.status == 400, Failure(response, scope: scope).problem?.code == .limitOutOfRange,
-            snapshotSizing.refused()
-        {
-            return try await bootstrap()
-        }
+        if isAskedForLess(response) { return try await bootstrap() }
         let answer = try request.answer(response)
         return await received(answer, response) { db, now in try request.transaction(answer, now: now).run(db) }
     }
@@ -61,6 +57,12 @@ extension ScopeDriver {
             snapshotSizing.failed()
             throw error
         }
+    }
+
+    /// Whether the page was larger than the server gives, and a smaller one is asked for without a wait.
+    func isAskedForLess(_ response: TransportResponse) -> Bool {
+        response.status == 400 && Failure(response, scope: scope).problem?.code == .limitOutOfRange
+            && snapshotSizing.refused()
     }
 
     func received(

@@ -122,9 +122,17 @@ extension Applier {
         if try keepAside(table, id, key, version: version, incoming: nil) { return }
         if let shadow = try table.records.shadow(db, key) {
             guard shadow.state == .known, shadow.version ?? -1 <= version else { return }
+            try noteGone(table, id, key)
             try rebase(table, id, key, shadow, version: version, ahead: ahead, incoming: nil)
         } else {
+            try noteGone(table, id, key)
             try take(table, id, key, version: version, incoming: nil)
         }
+    }
+    /// Its children are looked at as after any deletion. A record that moved to another scope is not gone, nor one that
+    /// is on its way back after a loss.
+    private func noteGone(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
+        guard !table.shape.isScopedByColumn, record.bootstrap?.hasLost != true else { return }
+        try noteTombstone(table, id, key)
     }
 }

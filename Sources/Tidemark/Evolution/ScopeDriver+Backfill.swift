@@ -10,6 +10,7 @@ extension ScopeDriver {
         let request = BackfillRequest(
             backfill, since: since, layout: layout, declarations: declarations, pageLimit: snapshotSizing.limit)
         let response = try await page(request.request)
+        if isAskedForLess(response) { return try await bootstrap() }
         if response.status != 200 { try await beginAnew(backfill, after: Failure(response, scope: scope)) }
         let answer = try request.answer(response)
         return await received(answer, response) { db, now in try request.transaction(answer, now: now).run(db) }
@@ -17,9 +18,6 @@ extension ScopeDriver {
 
     /// A walk that the server cannot go on with says nothing about the scope, which stands where it stood.
     private func beginAnew(_ backfill: Backfill, after failure: Failure) async throws {
-        if failure.problem?.code == .limitOutOfRange, snapshotSizing.refused() {
-            throw SyncError(.answerUnusable, "The page was too large.", hint: "Smaller ones are asked for.")
-        }
         let isOver = [.snapshotExpired, .invalidCheckpoint, .checkpointExpired].contains(failure.problem?.code)
         guard isOver, backfill.token != nil else { return }
         try await database {

@@ -45,11 +45,11 @@ enum LibrarySchema {
         -- token, cursor: the snapshot and its next page, once it has begun. version: what it is fixed at. direct: there
         -- were no rows here, so pages go straight into the tables. swapped: entities that stand as of version. entity:
         -- the one whose pages are staged. asking: the server is asked first whether it still has this
-        -- device's operations; the name of the history that they were answered in.
+        -- device's operations; the name of the history that they were answered in. lost: the server has lost history.
         CREATE TABLE tidemark_bootstrap(
             scope TEXT NOT NULL PRIMARY KEY, token TEXT, cursor TEXT, version INTEGER NOT NULL,
             direct INTEGER NOT NULL, swapped TEXT NOT NULL, entity TEXT, rows INTEGER NOT NULL,
-            asking TEXT) WITHOUT ROWID;
+            asking TEXT, lost INTEGER NOT NULL) WITHOUT ROWID;
 
         -- Pages of the snapshot whose entity is not whole yet: the arrays of changes, as they came.
         CREATE TABLE tidemark_staged(id INTEGER PRIMARY KEY, scope TEXT NOT NULL, changes BLOB NOT NULL);

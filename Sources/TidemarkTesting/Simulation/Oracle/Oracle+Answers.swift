@@ -24,7 +24,7 @@ extension Oracle {
                     "I3", "\(place): \(column) is \(found.bare) at \(version), the log has \(expected.bare)")
             }
         }
-        for (field, theirs) in verdict.overwritten {
+        for (field, theirs, _) in verdict.overwritten {
             guard let theirs, let index = table.data.firstIndex(of: field) else { continue }
             let stood = history.row(verdict.key, above: 0) { cells in
                 cells.map { $0[index].map { theirs.isAlmost($0) } ?? true } ?? false

@@ -41,6 +41,8 @@ extension Oracle {
         guard let table = tables[key.entity] else { return }
         guard let after = lost.newest(key) else {
             guard current.row(key, above: begin, where: { $0 == nil }) == nil else { return }
+            // Where edits win, one that came before the deletion was back has won over it.
+            if table.isRevivedByEdits, current.row(key, above: begin, where: { $0 != nil }) != nil { return }
             throw Violation("I11", "\(key) was deleted before the restore, and nobody deleted it again")
         }
         for (index, column) in table.data.enumerated() where before.map({ $0[index] != after[index] }) ?? true {
@@ -50,10 +52,20 @@ extension Oracle {
                 return cell == after[index]
                     || cell != before?[index] && allowed[OracleCell(key: key, column: column, value: cell)] != nil
             }
-            guard came == nil, try !isAsked(key, column, after[index]) else { continue }
+            guard came == nil, !isLetGo(after, index, table), try !isAsked(key, column, after[index]) else { continue }
             throw Violation(
                 "I11",
                 "\(key).\(column) was \(after[index]?.bare ?? "") before the restore, and nobody brought it back")
+        }
+    }
+
+    /// Whether a row lets go of its parent there, which somebody has deleted.
+    private func isLetGo(_ cells: [Value?], _ index: Int, _ table: OracleTable) -> Bool {
+        table.parents.contains { parent in
+            guard !parent.isCascade, parent.index == index, let place = parent.key(cells.map { $0 ?? .null }) else {
+                return false
+            }
+            return scopes.values.contains { $0.hasTombstone(of: place) }
         }
     }
 

@@ -97,8 +97,9 @@ extension Oracle {
         let complete =
             isPresent
             ? standing.complete ?? 0 : histories.clip(standing.complete ?? 0, of: 0, to: histories.newest)
-        let first = isPresent || floor > 0 ? histories.newest : known.history
-        for history in first...histories.newest {
+        let first = isPresent ? histories.newest : known.history
+        for history in first...histories.newest
+        where histories.clip(floor, of: history, to: histories.newest) == floor {
             let lower = max(histories.clip(known.version, of: known.history, to: history), complete, floor)
             let version = histories.histories[history].first(key, from: lower) { $0.fits(base) }
             if let version { return OracleDevice.Bound(history: history, version: max(lower, version)) }

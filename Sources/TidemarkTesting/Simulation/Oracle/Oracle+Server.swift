@@ -71,6 +71,7 @@ extension Oracle {
 
     /// The store was opened anew, from what it was or from a backup: whatever is above its head is lost.
     func serverOpened() {
+        noteLogged()
         check {
             for scope in world.app.scopes {
                 let head = try world.server.store.state(of: scope).head
@@ -88,6 +89,7 @@ extension Oracle {
 
     /// A copy of the server goes on in its place: what was written here since is lost, until it comes back.
     func serverExchanged() {
+        noteLogged()
         for scope in world.app.scopes {
             if let fork = scopes[scope]?.exchange() { lostHistory(of: scope, above: fork) }
         }

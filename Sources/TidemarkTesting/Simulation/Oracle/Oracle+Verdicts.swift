@@ -79,7 +79,7 @@ extension Oracle {
             self.verdicts.authors[verdict.scope]?[version] == nil
         else { return }
         self.verdicts.authors[verdict.scope, default: [:]][version] = OracleVerdicts.Author(
-            device: verdict.device, lane: verdict.lane, time: world.time)
+            device: verdict.device, lane: verdict.lane, time: world.time, fields: Set(verdict.fields.keys))
     }
 
     private func checkFields(
@@ -105,7 +105,7 @@ extension Oracle {
             {
                 throw Violation("I1", "\(place), is taken over what was written at \(written), and nobody is told")
             }
-            if last <= verdict.base(of: column), verdict.tells(of: column) {
+            if last <= verdict.base(of: column), verdict.tells(of: column), !isSetAgain(column, verdict, history) {
                 throw Violation("T1", "\(place), is told to have met another edit; the last one was at \(last)")
             }
             if verdict.lost.contains(where: { $0.field == column && $0.rule == "lastEditWins" }) {
@@ -115,6 +115,15 @@ extension Oracle {
         }
         guard verdict.status != "conflict" || hasMet else {
             throw Violation("T1", "\(verdict.key) of device \(verdict.device) is a conflict, and met nothing")
+        }
+    }
+
+    /// Whether somebody set a field to what it was since the edit was made on it: where the later edit wins, that one
+    /// may be the later one.
+    private func isSetAgain(_ column: String, _ verdict: OracleVerdict, _ history: OracleHistory) -> Bool {
+        guard verdict.isByTime(column), let authors = verdicts.authors[verdict.scope] else { return false }
+        return (history.versions[verdict.key] ?? []).contains { version in
+            version > verdict.base(of: column) && authors[version]?.fields.contains(column) == true
         }
     }
 
@@ -180,7 +189,7 @@ extension Oracle {
     /// Whether what was overwritten is what this device had set itself, of which the server remembers no more whose it
     /// was: the edit was made on it, and met nobody.
     private func isOwn(
-        _ overwritten: (field: String, theirs: Value?), _ column: String, _ verdict: OracleVerdict
+        _ overwritten: (field: String, theirs: Value?, rule: String), _ column: String, _ verdict: OracleVerdict
     ) -> Bool {
         guard overwritten.field == column, let theirs = overwritten.theirs else { return false }
         return devices[verdict.device].written.contains { cell in

@@ -83,14 +83,7 @@ extension Oracle {
             for (column, write) in writes {
                 let index = table.data.firstIndex(of: column)
                 var write = write
-                let places = table.scopes(of: devices[device].sight.base(key))
-                // A row that went to another scope is held against that one's log.
-                if write.logged.map({ !places.contains($0.scope) }) ?? true {
-                    // First in the scope that it was made in: who moved the record on took the edit along to another.
-                    let own = Set(table.scopes(of: write.row))
-                    let inTurn = places.filter(own.contains) + places.filter { !own.contains($0) }
-                    write.logged = logged(write, key, index, inTurn) ?? write.logged
-                }
+                write.logged = logged(write, key, index, table, device)
                 let isDone =
                     try isSettled(write, key, index, table, device, former)
                     || isDone(write, key, index, table, device, db)
@@ -100,16 +93,34 @@ extension Oracle {
         }
     }
 
+    /// Where the log has an edit. A row that went to another scope is held against that one's log.
     private func logged(
-        _ write: OracleDevice.Write, _ key: OracleKey, _ index: Int?, _ places: [Scope]
+        _ write: OracleDevice.Write, _ key: OracleKey, _ index: Int?, _ table: OracleTable, _ device: Int
     ) -> (scope: Scope, version: Version)? {
-        for scope in places {
+        let places = table.scopes(of: devices[device].sight.base(key))
+        guard write.logged.map({ !places.contains($0.scope) }) ?? true else { return write.logged }
+        // First in the scope that it was made in: who moved the record on took the edit along to another.
+        let own = Set(table.scopes(of: write.row))
+        for scope in places.filter(own.contains) + places.filter({ !own.contains($0) }) {
             let version = scopes[scope]?.current.row(key, above: write.after[scope, default: 0]) { cells in
                 index.map { index in (cells?[index] ?? nil) == write.value } ?? (cells == nil)
             }
             if let version { return (scope, version) }
         }
-        return nil
+        return write.logged
+    }
+
+    /// Before a history is lost: what it has of edits whose devices were not looked at since.
+    func noteLogged() {
+        for device in devices.indices {
+            for (key, writes) in devices[device].writes {
+                guard let table = tables[key.entity] else { continue }
+                for (column, write) in writes {
+                    let logged = logged(write, key, table.data.firstIndex(of: column), table, device)
+                    devices[device].writes[key]?[column]?.logged = logged
+                }
+            }
+        }
     }
 
     /// Whether the app's own schema has undone an edit: the row's parent is gone.
@@ -184,7 +195,7 @@ extension Oracle {
         while let row = try cursor.next() {
             devices[device].lastRefusal = row[0]
             let key = names[OracleKey(entity: row[1], record: row[2])]
-            verdicts.refused.insert(key)
+            let wasRefused = !verdicts.refused.insert(key).inserted
             let (code, members): (String, Data) = (row[3], row[4])
             if ruled.contains(key.entity), RejectionCode.isOperators(code) { continue }
             if code == RejectionCode.groupFailed, try hasCulprit(row[5], db) { continue }
@@ -193,6 +204,8 @@ extension Oracle {
                 continue
             }
             guard !isExplained(code, key, members) else { continue }
+            // Another copy of this file was told that the record was refused, and the server never had it.
+            if code == RejectionCode.recordDeleted, wasRefused, !wasLogged(key) { continue }
             throw Violation(
                 "I10",
                 "device \(device): \(key) is refused (\(row[3] as String)): \(String(decoding: members, as: UTF8.self))"
@@ -214,6 +227,10 @@ extension Oracle {
     private func isLargeGroup(_ group: String?, _ db: Database) throws -> Bool {
         let statement = try db.cachedStatement(sql: "SELECT count(*) FROM tidemark_operation WHERE in_group = ?")
         return try Int.fetchOne(statement, arguments: [group]) ?? 0 > SimulatedServer.fewestOperations
+    }
+
+    private func wasLogged(_ key: OracleKey) -> Bool {
+        scopes.values.contains { scope in scope.histories.contains { $0.versions[key] != nil } }
     }
 
     private func isExplained(_ code: String, _ key: OracleKey, _ members: Data) -> Bool {

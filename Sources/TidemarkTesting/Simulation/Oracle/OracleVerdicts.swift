@@ -8,6 +8,8 @@ struct OracleVerdicts {
         var device: Int
         var lane: String
         var time: Int64
+        /// What the edit set, to another value or to the same.
+        var fields: Set<String>
     }
 
     /// That an edit met somebody else's: to which operation it was said, and when.
@@ -51,7 +53,7 @@ struct OracleVerdict {
     let record: (version: Version, data: [String: Any]?)?
     private let patched: Set<String>
     private let bases: [String: Any]
-    let overwritten: [(field: String, theirs: Value?)]
+    let overwritten: [(field: String, theirs: Value?, rule: String)]
     let lost: [(field: String, rule: String)]
 
     init?(_ operation: [String: Any], _ result: [String: Any], device: Int, scope: Scope) {
@@ -75,7 +77,7 @@ struct OracleVerdict {
         patched = Set((operation["patch"] as? [[String: Any]] ?? []).compactMap { $0["field"] as? String })
         bases = operation["bases"] as? [String: Any] ?? [:]
         overwritten = (result["overwrote"] as? [[String: Any]] ?? []).map {
-            ($0["field"] as? String ?? "", $0["theirs"].flatMap(Value.init(json:)))
+            ($0["field"] as? String ?? "", $0["theirs"].flatMap(Value.init(json:)), $0["rule"] as? String ?? "")
         }
         lost = (result["lost"] as? [[String: Any]] ?? []).map {
             ($0["field"] as? String ?? "", $0["rule"] as? String ?? "")
@@ -88,6 +90,12 @@ struct OracleVerdict {
     func names(_ field: String) -> Bool { fields[field] != nil || patched.contains(field) }
 
     var took: Bool { status == "applied" || status == "merged" }
+
+    /// Whether the times of two edits have decided about a field.
+    func isByTime(_ field: String) -> Bool {
+        overwritten.contains { $0.field == field && $0.rule == "lastEditWins" }
+            || lost.contains { $0.field == field && $0.rule == "lastEditWins" }
+    }
 
     func tells(of field: String) -> Bool {
         overwritten.contains { $0.field == field } || lost.contains { $0.field == field }
