@@ -315,8 +315,8 @@ actor ScopeDriver {
             }
             count(outcome)
             event = .applied(hasMore: !outcome.isFilled, wait: wait)
-        case .inquiry(let problem):
-            try await recovering(at: .inquiry) { db, recovery in try recovery.answered(db, problem) }
+        case .inquiry(let outcome):
+            try await recovering(at: .inquiry) { db, recovery in try recovery.answered(db, outcome) }
             event = .applied(hasMore: true, wait: wait)
         }
         lastError = refusal ?? fetchError

@@ -36,6 +36,18 @@ package struct Epoch: Hashable, Sendable {
     }
 
     package var isBeforeAll: Bool { id == 0 }
+
+    /// Whether a version that was heard of while the history had another name is in the history of this one. Beyond the
+    /// openings that the name lists nothing is known, and the answer is no.
+    package func holds(_ version: Version, of other: Epoch) -> Bool {
+        if id == other.id { return true }
+        var end = start
+        for ancestor in ancestors {
+            if ancestor.tag == ScopeHistory.Incarnation(id: other.id, start: other.start).tag { return version <= end }
+            end = ancestor.start
+        }
+        return false
+    }
 }
 
 // MARK: - As a text

@@ -36,6 +36,23 @@ struct EpochTests {
         #expect(history.shared(with: Epoch(id: 0, start: 0)) == 25)
     }
 
+    @Test("A name tells whether it holds a version that was heard of under a former one (I11)")
+    func holds() {
+        let history = history(head: 25, [(1, 0), (2, 10), (3, 20)])
+        let now = history.epoch(of: 25)
+        for (id, last) in [(1, 10), (2, 20)] as [(Int64, Version)] {
+            #expect(now.holds(last, of: Epoch(id: id, start: 0)))
+            #expect(!now.holds(last + 1, of: Epoch(id: id, start: 0)))
+        }
+        #expect(now.holds(99, of: now))
+        #expect(!now.holds(1, of: Epoch(id: 9, start: 0)))
+        #expect(!Epoch(id: 0, start: 0).holds(1, of: now))
+        // Beyond the openings that are named nobody knows.
+        let late = self.history(head: 100, many).epoch(of: 100)
+        #expect(late.holds(50, of: Epoch(id: many[4].0, start: 40)))
+        #expect(!late.holds(10, of: Epoch(id: many[0].0, start: 0)))
+    }
+
     @Test("Openings that were lost are placed by those before them, up to four of them back", arguments: 1...4)
     func lost(openings: Int) {
         // The copy was made at 10 of the first opening; it and others wrote on; then the copy came back.

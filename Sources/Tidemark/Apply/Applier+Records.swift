@@ -202,6 +202,7 @@ extension Applier {
         let shape = table.shape
         if try applyAside(verdict, entry, table, id, recordKey) { return }
         if try applyOrphan(verdict, entry, table, recordKey) { return }
+        try layOver(table, id, recordKey)
         let found = try table.records.shadow(db, recordKey)
         let (current, isParked) = try visible(table, id, recordKey, found)
         let shadow =

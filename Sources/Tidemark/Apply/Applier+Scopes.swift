@@ -56,6 +56,22 @@ extension Applier {
             reason: "Its column names another scope than the one that it came in.", contends: false, fresh: false)
     }
 
+    /// What is brought back lies over nothing while another scope has the record's place. Once that is free it lies over
+    /// the record, as any edit does.
+    func layOver(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
+        let shape = table.shape
+        guard shape.isScopedByColumn, try isBringingBack.get(), try table.records.holder(db, key) == nil,
+            let operation = try Outbox.overlay(db, entity: shape.name, record: id.text, scope: scope.name)
+        else { return }
+        var truth = Shadow(state: .absent, cells: shape.data.map(\.defaultCell))
+        if let parked = try Parked.entry(db, shape, id, scope.name) {
+            guard parked.leaving == .no else { return }
+            truth = Shadow(state: .known, cells: parked.cells, version: parked.version)
+            try Parked.remove(db, shape.name, id.text, scope.name)
+        }
+        try redraw(table, id, key, truth, operation, .none, current: nil, isParked: false)
+    }
+
     /// A shadow with what its marks need to be found by the scope that has to send them.
     func placed(_ shadow: Shadow, _ shape: TableShape, _ key: [Cell], _ row: [Cell]?, isSent: Bool) throws -> Shadow {
         guard shape.isScopedByColumn else { return shadow }

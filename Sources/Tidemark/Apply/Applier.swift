@@ -81,9 +81,10 @@ final class Applier {
     }
 
     func apply(_ answer: Answer, since: String?) throws {
+        let next = answer.page.flatMap { record.checkpoint == since ? $0 : nil }
+        if let epoch = answer.epoch ?? next?.epoch { try goOn(in: epoch) }
         // A scope that is being filled takes no other page: its checkpoint waits for the snapshot's end.
-        let page = answer.page.flatMap { record.checkpoint == since && record.bootstrap == nil ? $0 : nil }
-        if page == nil, let epoch = answer.epoch { try goOn(in: epoch) }
+        let page = record.bootstrap == nil ? next : nil
         let isFirst = page != nil && record.complete == nil && record.checkpoint == nil
         if isFirst { record.origin = page?.head }
         if let page {
@@ -106,18 +107,32 @@ final class Applier {
         try record.write(db)
     }
 
-    /// An answer without a page names its history. Before the first page of a filling nothing but that name tells that
-    /// it is another one: versions of the former say nothing of its own, and whether it has what the former had is to
-    /// be asked.
-    private func goOn(in epoch: String) throws {
+    /// An answer names its history. Where that is not the one of what is remembered beyond the checkpoint, which the
+    /// server hears nothing of, the scope is filled anew, and whether the server has what it once took is asked.
+    func goOn(in epoch: String) throws {
         // Before all nothing has a version, and the first write gives every history its name.
-        if !record.isFilled, record.bootstrap?.token == nil, let known = record.epoch, known != epoch,
-            Epoch(text: known)?.isBeforeAll != true
-        {
-            try Healing(db: db, layout: layout, declarations: declarations, now: now).forget(&record, after: 0)
-            try Bootstrap.begin(db, scope, asking: record.bootstrap?.asking ?? known)
+        if let known = record.epoch, known != epoch, Epoch(text: known)?.isBeforeAll != true {
+            let healing = Healing(db: db, layout: layout, declarations: declarations, now: now)
+            if record.isFilled {
+                if try !isKept(of: known, in: epoch) {
+                    try healing.forget(&record, after: record.complete ?? 0)
+                    try Bootstrap.begin(db, scope, asking: known, hasLost: true)
+                    record.bootstrap = try Bootstrap.read(db, scope)
+                }
+            } else if record.bootstrap?.token == nil {
+                // Before the first page of a filling nothing but the name tells.
+                try healing.forget(&record, after: 0)
+                try Bootstrap.begin(db, scope, asking: record.bootstrap?.asking ?? known)
+            }
         }
         record.epoch = epoch
+    }
+
+    /// Whether what is remembered one by one of a history is in another one too.
+    private func isKept(of known: String, in epoch: String) throws -> Bool {
+        guard let newest = try Ahead.newest(db, scope) else { return true }
+        guard let known = Epoch(text: known), let epoch = Epoch(text: epoch) else { return false }
+        return epoch.holds(newest, of: known)
     }
 
     /// What is edited from here on is later than all that this answer could tell.
@@ -138,7 +153,6 @@ final class Applier {
         try body.withUnsafeBytes { try apply(changes: UnsafeRawBufferPointer(rebasing: $0[page.changes])) }
         try settleContests()
         record.checkpoint = page.nextSince
-        record.epoch = page.epoch ?? record.epoch
         record.head = max(page.head, record.head ?? 0)
         record.isWalking = page.hasMore
         if !page.hasMore { try endWalk(at: page.head) }
@@ -228,6 +242,7 @@ final class Applier {
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], version: Version, ahead known: Version,
         incoming: [Int: Cell]?, isMove: Bool
     ) throws {
+        try layOver(table, id, key)
         if try keepAside(table, id, key, version: version, incoming: incoming) {
             outcome.applied += 1
             return

@@ -6,6 +6,8 @@ struct FetchedRecords: Hashable, Sendable {
     var body: [UInt8]
     var scope = ""
     var since: String?
+    /// The name of the server's history.
+    var epoch: String?
     /// Where the array of changes stands in the body.
     var changes = 0..<0
     /// Whether the answer was full before all records were in it.
@@ -29,6 +31,7 @@ struct FetchedRecords: Hashable, Sendable {
             switch reader.string(name) {
             case "scope": scope = try reader.readString()
             case "since": since = try reader.readOptionalString()
+            case "epoch": epoch = try reader.readOptionalString()
             case "changes":
                 guard reader.peek() == UInt8(ascii: "[") else { throw JSONError(.wrongType, at: reader.index) }
                 changes = try reader.skip()
@@ -97,6 +100,9 @@ extension Applier {
         guard fetched.scope == scope.name, fetched.since == record.checkpoint, record.bootstrap == nil,
             fetched.head >= record.base
         else { return }
+        if let epoch = fetched.epoch { try goOn(in: epoch) }
+        try record.write(db)
+        guard record.bootstrap == nil else { return }
         try fetched.visitAll { change, reader in
             outcome.received += 1
             let entity = reader.string(change.entity)

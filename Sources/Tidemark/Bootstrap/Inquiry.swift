@@ -6,6 +6,13 @@ import TidemarkWire
 ///
 /// It sends nothing and asks for a page, of which nothing is taken, since a token that only reads may do just that.
 struct Inquiry: Sendable {
+    /// What the answer says.
+    enum Outcome: Sendable {
+        /// Nothing of this device's is lost, and the history has this name now.
+        case kept(epoch: String?)
+        case lost(Problem)
+    }
+
     /// Lanes that are named: the newest.
     private static let laneLimit = 1000
 
@@ -36,8 +43,7 @@ struct Inquiry: Sendable {
             body: writer.bytes)
     }
 
-    /// Reads the answer: a problem, where the server has lost something.
-    func answer(_ response: TransportResponse) throws -> Problem? {
+    func answer(_ response: TransportResponse) throws -> Outcome {
         if response.status == 200 {
             try Exchange.checkType(of: response, scope: scope)
             let answer = try Answer(body: response.body)
@@ -46,11 +52,11 @@ struct Inquiry: Sendable {
                     .answerUnusable, "The answer belongs to another request.", hint: "It is asked for again.",
                     scope: scope)
             }
-            return nil
+            return .kept(epoch: page.epoch)
         }
         let failure = Failure(response, scope: scope)
-        guard failure.problem?.code == .checkpointExpired else { throw failure }
-        return failure.problem
+        guard let problem = failure.problem, problem.code == .checkpointExpired else { throw failure }
+        return .lost(problem)
     }
 
     /// Numbers up to which all of a lane was answered, by the server and not by this device itself.

@@ -26,25 +26,30 @@ struct Recovery: Sendable {
         }
     }
 
-    /// Takes in the answer to an ``Inquiry``: a problem, where the server has lost what it once answered.
-    func answered(_ db: Database, _ problem: Problem?) throws {
+    /// Takes in the answer to an ``Inquiry``.
+    func answered(_ db: Database, _ outcome: Inquiry.Outcome) throws {
         try inTransaction(db) {
-            guard var bootstrap = try Bootstrap.read(db, scope), let epoch = bootstrap.asking else { return }
+            guard var bootstrap = try Bootstrap.read(db, scope), let asked = bootstrap.asking else { return }
             var record = try ScopeRecord.read(db, scope)
-            // Where nothing is lost, the snapshot says what the history is called by now, if no answer has.
-            record.epoch = problem?.epoch ?? (record.epoch == epoch ? nil : record.epoch)
             let healing = healing(db)
             // That no lane's end is missing says nothing of versions: what a restored server had not yet taken may have
             // come to it a second time.
-            try healing.forget(&record, after: problem?.survived ?? record.complete ?? 0)
-            try record.write(db)
-            if let problem {
+            switch outcome {
+            case .kept(let epoch):
+                // A snapshot that names another history than this one is asked about again.
+                record.epoch = epoch
+                try healing.forget(&record, after: record.complete ?? 0)
+                try record.write(db)
+            case .lost(let problem):
+                record.epoch = problem.epoch
+                try healing.forget(&record, after: problem.survived ?? 0)
+                try record.write(db)
                 try healing.bringBack(
-                    scope, above: problem.lanes ?? [:], survived: problem.survived ?? 0, lostEpoch: epoch.nonEmpty,
+                    scope, above: problem.lanes ?? [:], survived: problem.survived ?? 0, lostEpoch: asked.nonEmpty,
                     lane: lane)
+                bootstrap.hasLost = true
             }
             bootstrap.asking = nil
-            bootstrap.hasLost = bootstrap.hasLost || problem != nil
             try bootstrap.write(db)
         }
     }

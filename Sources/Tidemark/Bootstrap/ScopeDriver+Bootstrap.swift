@@ -8,7 +8,7 @@ extension ScopeDriver {
         case exchange(Exchange, Answer)
         /// A page of a walk in key order: takes it in, at a time in milliseconds since 1970.
         case page(@Sendable (Database, Int64) throws -> Applier.Outcome)
-        case inquiry(Problem?)
+        case inquiry(Inquiry.Outcome)
     }
 
     /// One request of a scope that is being filled: what is pending goes first, so that a large snapshot never holds

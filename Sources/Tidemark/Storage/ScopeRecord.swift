@@ -107,6 +107,11 @@ enum Ahead {
         ])
     }
 
+    static func newest(_ db: Database, _ scope: Scope) throws -> Version? {
+        try Query(db, "SELECT max(version) FROM tidemark_ahead WHERE scope = ?1")
+            .first(db, [.text(scope.name)]) { $0.optionalInteger(0) } ?? nil
+    }
+
     static func isEmpty(_ db: Database, _ scope: Scope) throws -> Bool {
         try Query(db, "SELECT 1 FROM tidemark_ahead WHERE scope = ?1 LIMIT 1")
             .first(db, [.text(scope.name)]) { _ in true } == nil

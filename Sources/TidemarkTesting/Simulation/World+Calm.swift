@@ -82,6 +82,8 @@ extension World {
                     ("scopes never in sync", "tidemark_scope WHERE last_sync IS NULL"),
                     ("bootstraps", "tidemark_bootstrap"), ("walks", "tidemark_scope WHERE walking"),
                     ("waiting", "tidemark_waiting"), ("backfills", "tidemark_backfill"),
+                    // Until the checkpoint tells of a verdict, only the next request would hear that it was lost.
+                    ("verdicts ahead", "tidemark_ahead"),
                 ]
                 for table in app.tables {
                     counts.append(("marks", "\"tidemark_shadow_\(table.name)\" WHERE tidemark_mark IS NOT NULL"))

@@ -43,6 +43,8 @@ extension Oracle {
                 else { continue }
                 let base = sight.base(key)
                 guard table.scopes(of: base).contains(scope) else { continue }
+                // Made here: the row that came from one of several scopes made way for it.
+                if table.place != nil, sight.rows[key] != nil, sight.shadows[key] == .some(nil) { continue }
                 try checkRow(device, key, base, scope, histories, standing)
             }
         }

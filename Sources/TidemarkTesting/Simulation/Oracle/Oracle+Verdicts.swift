@@ -42,7 +42,7 @@ extension Oracle {
         else { return }
         let isWritten =
             verdict.version.map { version in
-                version > 0 && version <= history.head && history[version].key == verdict.key
+                version > 0 && version <= history.head && history[version].key == verdict.key && !verdict.isAllLost
                     && self.verdicts.authors[verdict.scope]?[version] == nil
             } ?? false
         defer { if isWritten { noteAuthor(verdict) } }

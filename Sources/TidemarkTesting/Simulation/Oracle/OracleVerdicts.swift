@@ -97,6 +97,11 @@ struct OracleVerdict {
             || lost.contains { $0.field == field && $0.rule == "lastEditWins" }
     }
 
+    /// Whether all that it sets gave way to other edits: then it has written nothing.
+    var isAllLost: Bool {
+        patched.isEmpty && !fields.isEmpty && fields.keys.allSatisfy { name in lost.contains { $0.field == name } }
+    }
+
     func tells(of field: String) -> Bool {
         overwritten.contains { $0.field == field } || lost.contains { $0.field == field }
     }

@@ -1,0 +1,173 @@
+extension CorpusCase {
+    /// Worlds of eighty steps in which a server is lost more than once, or where rows lie in several scopes.
+    static let losses = [
+        CorpusCase(
+            name: "what is on its way back to a scope lies over the row that comes up there (I4)",
+            app: "shelf",
+            script: """
+                world seed 1 devices 3 users 1 page 50 hurried
+                flow
+                2 edit addBox 12315134
+                server clone
+                2 edit moveBox 15830484
+                flow
+                0 edit addBox 12932016
+                0 clone 1
+                flow
+                server exchange
+                server clone
+                wait 31000
+                pass 2 replaced
+                2 edit deleteBox 13952231
+                flow
+                server exchange
+                """),
+        CorpusCase(
+            name: "so, too, over one that a snapshot brings",
+            app: "shelf",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit addBox 12092754
+                flow
+                0 edit addBox 1754343
+                0 edit deleteBox 0
+                pass 0
+                pass 0
+                pass 0
+                1 edit labelBox 14974147
+                server clone
+                0 edit moveBox 1332938
+                pass 1
+                pass 0
+                server exchange
+                pass 0
+                pass 0
+                pass 1
+                1 edit addBox 1
+                server kill 15
+                pass 0
+                pass 0
+                0 edit deleteBox 12092754
+                pass 1
+                pass 2
+                pass 0
+                pass 0
+                pass 0
+                pass 0
+                server exchange
+                """),
+        CorpusCase(
+            name: "records fetched by name, of a history that is lost, do not keep the present ones out (I4)",
+            app: "order",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 clone 1
+                pass 0
+                pass 1
+                1 edit shareAtOnce 0
+                pass 2
+                pass 0
+                pass 1
+                pass 2
+                pass 0
+                pass 0
+                pass 0
+                server restore
+                pass 0
+                0 edit shareAtOnce 0
+                pass 1
+                pass 0
+                pass 0
+                pass 0
+                server restart
+                pass 1
+                pass 1
+                pass 1
+                pass 0
+                server restore
+                pass 0
+                pass 0
+                0 edit shareAtOnce 0
+                pass 0
+                pass 1
+                pass 0
+                pass 0
+                pass 0
+                pass 0
+                server restore
+                """),
+        CorpusCase(
+            name: "a device whose verdict is beyond its checkpoint is not in sync yet",
+            app: "order",
+            script: """
+                world seed 1 devices 1 users 1 page 2
+                flow
+                2 edit orderTogether 0
+                pass 0
+                pass 0 old
+                server clone
+                2 edit renameCustomer 5502076
+                flow
+                server exchange
+                """),
+        CorpusCase(
+            name: "an edit that gives way to one of which nobody was told has written nothing",
+            app: "notebook",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit moodAdd 0
+                1 edit decisionAdd 0
+                flow
+                server kill 5
+                1 edit decisionAdd 0
+                1 edit moodSecond 0
+                flow
+                0 edit moodSecond 0
+                """),
+        CorpusCase(
+            name: "a row made here has no other scope's row below it",
+            app: "shelf",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                1 edit addBox 1
+                flow
+                1 edit moveBox 11508160
+                0 edit deleteBox 1
+                0 edit addBox 13180264
+                """),
+        CorpusCase(
+            name: "a history that goes away between a device's question and its snapshot is noticed (I11)",
+            app: "notebook",
+            script: """
+                world seed 1 devices 3 users 1 page 50
+                flow
+                0 kill 0
+                wait 31000
+                pass 0
+                pass 0
+                pass 0
+                1 edit moodAdd 0
+                pass 0
+                pass 0
+                0 start
+                pass 0
+                0 edit addNote 0
+                pass 0
+                pass 0
+                pass 0
+                server restore
+                pass 0
+                pass 0
+                pass 0
+                pass 0
+                pass 0
+                pass 0
+                pass 0 old
+                pass 0
+                pass 0
+                pass 0 replaced
+                1 edit moodDelete 0
+                server restore
+                """),
+    ]
+}
