@@ -19,9 +19,16 @@ extension Push {
         if let known = try knownID(of: operation) { return known }
         guard let temporary = operation.tempID, let record = operation.id else { return nil }
         let name = temporaryName(operation.entity, temporary)
-        guard try writer.wasAssigned(record, to: name) else { return nil }
+        guard try writer.wasAssigned(record, to: name) || isForgotten(record, of: operation.entity) else { return nil }
         try writer.store(record, for: name, at: moment)
         return record
+    }
+
+    /// Whether a record is here of which nobody remembers under what name it was made, after a year of this store's
+    /// clock: then its device's word is taken, which could as well name the record by its id.
+    private func isForgotten(_ record: RecordID, of entity: String) throws -> Bool {
+        try writer.assignment(of: record, entity: entity) == nil
+            && writer.newest(entity: entity, record: record) != nil
     }
 
     /// Puts canonical ids in the place of temporary ones, the operation's own among them, and writes it. One that names

@@ -169,5 +169,51 @@ extension CorpusCase {
                 1 edit moodDelete 0
                 server restore
                 """),
+        CorpusCase(
+            name: "a record whose name a store has forgotten is deleted by its device's word (I1)",
+            app: "order",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit deleteCustomer 0
+                2 edit orderAtOnce 0
+                flow
+                0 edit order 0
+                1 edit addCustomer 0
+                server clock -31536000000
+                flow
+                2 edit deleteCustomer 0
+                2 edit order 0
+                0 edit shareOrder 0
+                server clock 60000
+                wait 691200000
+                1 edit order 0
+                pass 0
+                1 edit shareAtOnce 0
+                1 edit addCustomer 0
+                server compact 7200000
+                server fail 1
+                1 edit deleteCustomer 0
+                flow
+                """),
+        CorpusCase(
+            name: "a temporary id is not forgotten while its record is on its way (I4)",
+            app: "order",
+            script: """
+                world seed 1 devices 3 users 1 page 50
+                server clone
+                2 edit shareAtOnce 0
+                pass 0
+                pass 0
+                pass 0
+                3 edit orderTogether 0
+                pass 0
+                pass 2
+                server exchange
+                user 0 scope 0 read
+                flow
+                3 clock 31536000000
+                wait 31000
+                flow
+                """),
     ]
 }

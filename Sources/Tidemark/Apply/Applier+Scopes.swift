@@ -56,8 +56,8 @@ extension Applier {
             reason: "Its column names another scope than the one that it came in.", contends: false, fresh: false)
     }
 
-    /// What is brought back lies over nothing while another scope has the record's place. Once that is free it lies over
-    /// the record, as any edit does.
+    /// What is brought back lies over nothing while another scope has the record's place. Once that is free it lies
+    /// over the record, as any edit does.
     func layOver(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
         let shape = table.shape
         guard shape.isScopedByColumn, try isBringingBack.get(), try table.records.holder(db, key) == nil,

@@ -127,7 +127,15 @@ struct Alias: Hashable {
     /// A screen or a link may hold a temporary id for long.
     static let retention: Int64 = 365 * 24 * 3600 * 1000
 
+    /// A record that is on its way may come under another id yet, whatever the clock says.
     static func prune(_ db: Database, now: Int64) throws {
-        try Query(db, "DELETE FROM tidemark_alias WHERE made_at < ?1").execute([.integer(now - retention)])
+        try Query(
+            db,
+            """
+            DELETE FROM tidemark_alias AS old WHERE made_at < ?1 AND NOT EXISTS (
+              SELECT 1 FROM tidemark_operation
+              WHERE entity = old.entity AND record = old.record AND finished_at IS NULL)
+            """
+        ).execute([.integer(now - retention)])
     }
 }
