@@ -215,5 +215,48 @@ extension CorpusCase {
                 wait 31000
                 flow
                 """),
+        CorpusCase(
+            name: "an edit that says what is there already is not the one that said it first",
+            app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                flow
+                1 edit replaceProject 1
+                server kill 10
+                0 edit addProject 6540924
+                flow
+                1 edit moveSlug 14054679
+                """),
+        CorpusCase(
+            name: "an app that decides about a deleted record makes it as it was when they met",
+            app: "notebook",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                flow
+                0 edit decisionAdd 5415480
+                1 edit decisionAdd 3686336
+                flow
+                0 edit decisionSecond 3686336
+                pass 0
+                1 edit decisionDelete 7211635
+                pass 0 old
+                """),
+        CorpusCase(
+            name: "an edit back to what a deleted record was has nothing to tell",
+            app: "ledger",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                2 edit transfer 0
+                0 edit correct 0
+                2 edit transfer 0
+                0 edit transfer 3433289
+                2 edit cancel 1
+                0 edit cancel 1
+                2 edit transfer 0
+                flow
+                1 edit cancel 0
+                0 edit correct 3260188
+                0 edit correct 3408358
+                """),
     ]
 }

@@ -47,7 +47,7 @@ extension Oracle {
         }
         if entry.kind == .delete { try checkAsked(key, in: scope, at: entry.version) }
         guard let table = tables[entry.entity], let cells = row.cells, !ruled.contains(entry.entity),
-            !isUnnamed(table)
+            !isUnnamed(table), !table.isDecidedByApp || former != nil || live == nil
         else { return }
         for (index, column) in table.data.enumerated() {
             guard let value = cells[index], value != .null, value != table.defaults[index],
@@ -75,7 +75,11 @@ extension Oracle {
         check {
             for scope in world.app.scopes {
                 let head = try world.server.store.state(of: scope).head
-                guard let lost = scopes[scope]?.current, head < lost.head else { continue }
+                guard let lost = scopes[scope]?.current, head < lost.head else {
+                    // Written by a request that the last opening did not live to answer.
+                    try readLog(of: scope)
+                    continue
+                }
                 scopes[scope]?.goBack(to: head)
                 lostHistory(of: scope, above: head)
             }
@@ -148,6 +152,7 @@ extension Oracle {
 
     /// The server has answered a request.
     func answered(_ message: Message, _ response: TransportResponse) {
+        verdicts.heads = scopes.mapValues(\.current.head)
         readLog()
         check {
             guard response.status != 500 else { throw Violation("server", "it answers with an error of its own") }

@@ -42,8 +42,8 @@ extension Oracle {
         else { return }
         let isWritten =
             verdict.version.map { version in
-                version > 0 && version <= history.head && history[version].key == verdict.key && !verdict.isAllLost
-                    && self.verdicts.authors[verdict.scope]?[version] == nil
+                version > self.verdicts.heads[verdict.scope, default: 0] && version <= history.head
+                    && history[version].key == verdict.key && self.verdicts.authors[verdict.scope]?[version] == nil
             } ?? false
         defer { if isWritten { noteAuthor(verdict) } }
         // Of an operation that wrote nothing it can be told what it met only if no other of the request touched it.
@@ -76,6 +76,7 @@ extension Oracle {
 
     private func noteAuthor(_ verdict: OracleVerdict) {
         guard let version = verdict.version, !verdict.isReplayed,
+            version > self.verdicts.heads[verdict.scope, default: 0],
             self.verdicts.authors[verdict.scope]?[version] == nil
         else { return }
         self.verdicts.authors[verdict.scope, default: [:]][version] = OracleVerdicts.Author(

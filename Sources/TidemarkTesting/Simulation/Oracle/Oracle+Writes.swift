@@ -169,6 +169,8 @@ extension Oracle {
         if listing.isListed { return true }
         if listing.isKept { return false }
         if write.isCopied, !listing.isOpen { return true }
+        // Edited back to what the server had before somebody deleted it: nothing is left to tell.
+        if let index, base == nil, isLast(write.value, key, index) { return true }
         let edit = index == nil ? "the delete of \(key)" : "\(key).\(column) = \(write.value?.bare ?? "")"
         let found = text(sight.rows[key])
         if let logged = write.logged {
@@ -179,6 +181,14 @@ extension Oracle {
         throw Violation(
             listing.isOpen || !isClean ? "I5" : "I1",
             "device \(device): \(edit) of act \(write.serial) is neither sent nor listed, here is \(found)")
+    }
+
+    /// Whether a deleted record had a value when it was deleted.
+    private func isLast(_ value: Value?, _ key: OracleKey, _ index: Int) -> Bool {
+        scopes.values.contains { histories in
+            let history = histories.current
+            return history.newest(key) == nil && history.newestLive(key).map { $0[index] == value } ?? false
+        }
     }
 
     // MARK: Refusals

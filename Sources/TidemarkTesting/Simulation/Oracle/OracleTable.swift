@@ -32,6 +32,8 @@ struct OracleTable {
     let hasServerIDs: Bool
     /// Whether an edit brings a deleted record back.
     let isRevivedByEdits: Bool
+    /// Whether the app decides about conflicts, and so may make a deleted record anew, as it was when they met.
+    let isDecidedByApp: Bool
     /// What the schema does with rows whose parent is deleted.
     let parents: [OracleParent]
     let rowsSQL: String
@@ -63,6 +65,7 @@ struct OracleTable {
         patched = Set(declared?.patch ?? [])
         hasServerIDs = declared?.ids == .server
         isRevivedByEdits = declared?.deletes == .lose
+        isDecidedByApp = declared?.conflict == .manual
         parents = try Row.fetchAll(db, sql: "PRAGMA foreign_key_list('\(table.name)')").compactMap { row in
             guard let index = data.firstIndex(of: row["from"]) else { return nil }
             return OracleParent(index: index, table: row["table"], isCascade: row["on_delete"] == "CASCADE")

@@ -21,6 +21,8 @@ struct OracleVerdicts {
     }
 
     var authors: [Scope: [Version: Author]] = [:]
+    /// Where the logs ended before the last request was answered: what is below was written by others.
+    var heads: [Scope: Version] = [:]
     /// Per device, what it was told of edits that met somebody else's.
     var told: [Int: Set<Telling>] = [:]
     /// Records of which an edit was refused: what refers to one that never came to be goes with it.
@@ -95,11 +97,6 @@ struct OracleVerdict {
     func isByTime(_ field: String) -> Bool {
         overwritten.contains { $0.field == field && $0.rule == "lastEditWins" }
             || lost.contains { $0.field == field && $0.rule == "lastEditWins" }
-    }
-
-    /// Whether all that it sets gave way to other edits: then it has written nothing.
-    var isAllLost: Bool {
-        patched.isEmpty && !fields.isEmpty && fields.keys.allSatisfy { name in lost.contains { $0.field == name } }
     }
 
     func tells(of field: String) -> Bool {
