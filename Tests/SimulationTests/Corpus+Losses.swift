@@ -258,5 +258,18 @@ extension CorpusCase {
                 0 edit correct 3260188
                 0 edit correct 3408358
                 """),
+        CorpusCase(
+            name: "what became of an edit may be told to the copy of the file that it was made in",
+            app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                3 edit replaceProject 0
+                flow
+                2 edit renameProject 0
+                1 edit replaceProject 2977280
+                pass 0 lost
+                2 edit writeTask 1
+                2 clone 1
+                """),
     ]
 }

@@ -140,6 +140,7 @@ final class Oracle {
         // The server knows an operation by its user too: of another one it is another operation.
         if world.user(of: device) != world.user(of: other) { allowed = allowed.mapValues { $0 + 1 } }
         replace(other, with: devices[device])
+        noteCopied(device)
     }
 
     /// Whether acts on a device that lost something had a part in a record.
@@ -157,13 +158,9 @@ final class Oracle {
         devices[device] = known
         changeCounts[device] = -1
         touched.insert(device)
-        let sealed = SealedEdit.all(in: world.devices[device], names)
+        noteCopied(device)
         for (key, writes) in known.writes {
             for (column, write) in writes {
-                // Of what was not sealed yet, nobody but this file will ever hear.
-                if sealed[key]?.contains(where: { $0.touches(column) }) ?? false {
-                    devices[device].writes[key]?[column]?.isCopied = true
-                }
                 allowed[OracleCell(key: key, column: column, value: write.value), default: 0] += 1
             }
         }
@@ -175,6 +172,16 @@ final class Oracle {
             }
         }
         for value in values { copied[value, default: 0] += 1 }
+    }
+
+    /// What became of a sealed edit only one of the files that hold it hears; of one that was not sealed yet, each.
+    private func noteCopied(_ device: Int) {
+        let sealed = SealedEdit.all(in: world.devices[device], names)
+        for (key, writes) in devices[device].writes {
+            for column in writes.keys where sealed[key]?.contains(where: { $0.touches(column) }) ?? false {
+                devices[device].writes[key]?[column]?.isCopied = true
+            }
+        }
     }
 }
 

@@ -12,8 +12,8 @@ struct OracleDevice {
         var value: Value?
         /// The row as the act left it, or, where it deleted it, as it was.
         var row: [Value]
-        /// Whether it came here, sealed, with another device's file, or an older one: what became of it may have been
-        /// told there.
+        /// Whether it was sealed when the file was copied, or put back: what became of it may have been told to the
+        /// other copy.
         var isCopied = false
         /// Each scope's head when it was written.
         var after: [Scope: Version]
