@@ -271,5 +271,21 @@ extension CorpusCase {
                 2 edit writeTask 1
                 2 clone 1
                 """),
+        CorpusCase(
+            name: "an edit on top of what was refused, and forgotten before anybody heard, is refused",
+            app: "ledger",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                1 edit transfer 0
+                pass 0 cut 766
+                pass 0
+                wait 2000
+                pass 0
+                pass 1
+                wait 691200000
+                pass 1 replaced
+                server compact 7200000
+                1 edit correct 4759415
+                """),
     ]
 }

@@ -27,6 +27,7 @@ extension Oracle {
         noteGroups(verdicts, scope)
         for verdict in verdicts where names[verdict.key] == verdict.key {
             noteForgotten(verdict)
+            noteRefused(verdict)
             try checkRecord(verdict)
             guard !verdict.isAgain, !ruled.contains(verdict.key.entity) else {
                 noteAuthor(verdict)
@@ -185,6 +186,12 @@ extension Oracle {
             telling.lane != verdict.lane || telling.number != verdict.number
                 || !world.hasWrongServerClock && world.time - telling.time < SimulatedServer.deviceRetention
         }
+    }
+
+    /// A record that was refused is not there for later edits, also where the refusal has not been heard.
+    private func noteRefused(_ verdict: OracleVerdict) {
+        guard let refusal = verdict.refusal, refusal != RejectionCode.recordDeleted else { return }
+        verdicts.refused.insert(verdict.key)
     }
 
     /// Whether what was overwritten is what this device had set itself, of which the server remembers no more whose it

@@ -214,7 +214,7 @@ extension Oracle {
                 continue
             }
             guard !isExplained(code, key, members) else { continue }
-            // Another copy of this file was told that the record was refused, and the server never had it.
+            // The record was refused, of which another copy of this file was told, or nobody; the server never had it.
             if code == RejectionCode.recordDeleted, wasRefused, !wasLogged(key) { continue }
             throw Violation(
                 "I10",

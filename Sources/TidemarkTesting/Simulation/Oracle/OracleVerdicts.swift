@@ -45,6 +45,8 @@ struct OracleVerdict {
     let group: String?
     let status: String
     let base: Version?
+    /// The reason of a refusal.
+    let refusal: String?
     let isReplayed: Bool
     let isUpsert: Bool
     /// Whether it brings back what a lost history had.
@@ -68,6 +70,7 @@ struct OracleVerdict {
         key = OracleKey(entity: entity, record: id)
         group = operation["group"] as? String
         base = (operation["baseVersion"] as? Int).map(Version.init)
+        refusal = (result["error"] as? [String: Any])?["code"] as? String
         isReplayed = result["replayed"] as? Bool ?? false
         isUpsert = operation["type"] as? String == "upsert"
         isAgain = operation["original"] != nil
