@@ -287,5 +287,17 @@ extension CorpusCase {
                 server compact 7200000
                 1 edit correct 4759415
                 """),
+        CorpusCase(
+            name: "an edit back, on top of what another copy of the file was told, is one (I1)",
+            app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                2 edit addProject 1
+                flow
+                1 edit replaceProject 4297939
+                1 sync
+                1 clone 0
+                0 edit moveSlug 0
+                """),
     ]
 }

@@ -253,14 +253,15 @@ extension Applier {
         if verdict.status == .deferred { try regroup(table, recordKey, operation.group) }
     }
 
-    /// What became of a record that was made here nobody remembers: another copy of this file was told. Until the
-    /// server has said how the record stands, it stays as it was sent, and what was edited since was made on that: it
-    /// is older than all that others may have done.
+    /// What became of an edit nobody remembers: another copy of this file was told. Until the server has said how the
+    /// record stands, it stays as it was sent, and what was edited since was made on that. Of a record that was made
+    /// here that is older than all that others may have done.
     private func takeOnTrust(_ operation: Operation, _ truth: inout Shadow, _ shape: TableShape) {
-        guard truth.state == .absent, operation.original == nil,
+        guard truth.state != .deleted, operation.original == nil,
             let cells = truth.overlaid(with: operation, shape: shape)
         else { return }
-        (truth.state, truth.cells, truth.version) = (.known, cells, operation.baseVersion ?? 0)
+        if truth.state == .absent { truth.version = operation.baseVersion ?? 0 }
+        (truth.state, truth.cells) = (.known, cells)
     }
 
     private func want(_ entry: OutboxEntry) throws {
