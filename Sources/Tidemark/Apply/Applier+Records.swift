@@ -240,7 +240,7 @@ extension Applier {
             // One that is only to be sent in another form goes on at once.
             if verdict.refusal == nil { outcome.deferred += 1 }
             try reopen(operation, &truth, shape)
-        case .settled: takeOnTrust(operation, &truth, shape)
+        case .settled: takeOnTrust(operation, &truth, under: remaining, shape)
         }
         // What became of one that is settled, the record itself tells. So it does where the server knew it from before
         // this device's state was whole, and it is not here: made anew while its namesake was parked.
@@ -254,10 +254,12 @@ extension Applier {
     }
 
     /// What became of an edit nobody remembers: another copy of this file was told. Until the server has said how the
-    /// record stands, it stays as it was sent, and what was edited since was made on that. Of a record that was made
-    /// here that is older than all that others may have done.
-    private func takeOnTrust(_ operation: Operation, _ truth: inout Shadow, _ shape: TableShape) {
-        guard truth.state != .deleted, operation.original == nil,
+    /// record stands, what was edited since was made on what was sent. Of a record that was made here, which stays,
+    /// that is older than all that others may have done.
+    private func takeOnTrust(
+        _ operation: Operation, _ truth: inout Shadow, under remaining: Edits, _ shape: TableShape
+    ) {
+        guard truth.state == .absent || truth.state == .known && !remaining.isEmpty, operation.original == nil,
             let cells = truth.overlaid(with: operation, shape: shape)
         else { return }
         if truth.state == .absent { truth.version = operation.baseVersion ?? 0 }
