@@ -269,8 +269,9 @@ actor ScopeDriver {
     /// request goes without a wait: each is half as large, so there are few of them.
     private func isMadeSmaller(_ exchange: Exchange, _ failure: Failure, status: Int) -> Bool {
         if failure.problem?.code == .limitOutOfRange { return sizing.refused() }
-        let limit = max(1, exchange.keys.count / 2)
-        guard status == 413, exchange.onlyKeys.isEmpty, limit < operationLimit else { return false }
+        let limit = exchange.keys.count / 2
+        guard status == 413, exchange.onlyKeys.isEmpty, limit > 0, limit < operationLimit
+        else { return false }
         operationLimit = limit
         return true
     }

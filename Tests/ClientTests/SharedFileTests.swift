@@ -69,6 +69,22 @@ struct SharedFileTests {
         #expect(try await device.count("tidemark_shadow_note") == 0)
     }
 
+    @Test("a question that is too large for some proxy makes no request of edits smaller")
+    func tooLargeQuestion() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        let engine = try device.engine()
+        try await engine.syncNow()
+        await device.wire.next { _, _ in
+            TransportResponse(status: 413, headers: [:], body: [], bytesSent: 0, bytesReceived: 0)
+        }
+        await #expect(throws: SyncError.self) { try await engine.syncNow() }
+        for index in 0..<5 { try await device.sql("INSERT INTO note(id, title) VALUES ('n\(index)', 'a')") }
+        try await engine.syncNow()
+        let counts = await device.wire.bodies.map { $0.matches(of: /"number":/).count }
+        #expect(counts.filter { $0 > 0 } == [5])
+        #expect(try await device.sealed() == [])
+    }
+
     @Test("where a token only reads, edits wait with an error and pulls go on")
     func readOnly() async throws {
         let directory = try TestDirectory()
