@@ -63,10 +63,8 @@ struct Contest {
         let holder = try table.holder(db, key)
         if holder == contender.scope { return row == nil ? .due : .outdated }
         // What is on its way to a scope lies over its row, which comes with the verdict (`Applier.layOver`).
-        let isOnItsWay =
-            try Outbox.overlay(
-                db, entity: shape.name, record: contender.record, scope: contender.scope) != nil
-        if isOnItsWay { return .none }
+        let onItsWay = try Outbox.open(db, entity: shape.name, record: contender.record, scope: contender.scope)
+        guard onItsWay.isEmpty else { return .none }
         guard let holder else {
             return shape.scope(ofKey: key, cells)?.name == contender.scope ? .due : .none
         }

@@ -129,6 +129,7 @@ extension Applier {
             try take(table, id, key, version: version, incoming: nil)
         }
     }
+
     /// Its children are looked at as after any deletion. A record that moved to another scope is not gone, nor one that
     /// is on its way back after a loss.
     private func noteGone(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
