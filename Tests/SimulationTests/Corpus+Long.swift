@@ -17,21 +17,6 @@ extension CorpusCase {
                 1 edit deleteProject 1306147
                 """),
         CorpusCase(
-            name: "so, too, where the app replaces the row",
-            app: "task",
-            script: """
-                world seed 1 devices 2 users 1 page 50
-                0 edit addProject 13829076
-                flow
-                server clone
-                0 edit renameProject 6065745
-                flow
-                0 edit addProject 1
-                server exchange
-                0 edit replaceProject 6065745
-                1 edit deleteProject 1306147
-                """),
-        CorpusCase(
             name: "an edit of a row that waits for its place is one of the deleted record, too (I8)",
             app: "task",
             script: """
