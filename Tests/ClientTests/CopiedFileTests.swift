@@ -160,4 +160,24 @@ struct CopiedFileTests {
         #expect(try await second.rows("SELECT title, body FROM note") == ["\"b\"|\"theirs\""])
         try await expectSame([first, second])
     }
+
+    @Test("what a clone made anew, on top of a delete whose answer the other copy got, is a new record")
+    func settledDelete() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let first = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "first")
+        try await first.sql("INSERT INTO note(id, title, body) VALUES ('n1', 'a', 'b')")
+        try await first.sync()
+        try await first.sql("DELETE FROM note")
+        await first.wire.loseRequest()
+        await #expect(throws: SyncError.self) { try await first.sync() }
+        let second = try await copy(of: first, as: "second", server: server)
+        try await second.sql("INSERT INTO note(id, title, body) VALUES ('n1', 'anew', 'b')")
+        for _ in 0..<3 { try await first.sync() }
+        for _ in 0..<2 { try await second.sync() }
+        #expect(try await second.count("tidemark_operation WHERE status = 'settled'") == 1)
+        #expect(try await second.engine().rejectedOperations().isEmpty)
+        try await expectSame([first, second])
+        #expect(try await first.rows("SELECT title, body FROM note") == ["\"anew\"|\"b\""])
+    }
 }

@@ -299,5 +299,17 @@ extension CorpusCase {
                 1 clone 0
                 0 edit moveSlug 0
                 """),
+        CorpusCase(
+            name: "what was made anew, on top of a delete whose answer another copy of the file got, is whole (I5)",
+            app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit addProject 15805701
+                flow
+                0 edit deleteProject 0
+                0 clone 1
+                0 edit addProject 0
+                1 edit replaceProject 1164566
+                """),
     ]
 }

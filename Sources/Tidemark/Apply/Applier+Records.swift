@@ -255,13 +255,13 @@ extension Applier {
 
     /// What became of an edit nobody remembers: another copy of this file was told. Until the server has said how the
     /// record stands, what was edited since was made on what was sent. Of a record that was made here, which stays,
-    /// that is older than all that others may have done.
+    /// that is older than all that others may have done; one that was deleted here was made anew.
     private func takeOnTrust(
         _ operation: Operation, _ truth: inout Shadow, under remaining: Edits, _ shape: TableShape
     ) {
-        guard truth.state == .absent || truth.state == .known && !remaining.isEmpty, operation.original == nil,
-            let cells = truth.overlaid(with: operation, shape: shape)
+        guard truth.state == .absent || truth.state == .known && !remaining.isEmpty, operation.original == nil
         else { return }
+        guard let cells = truth.overlaid(with: operation, shape: shape) else { return truth.state = .absent }
         if truth.state == .absent { truth.version = operation.baseVersion ?? 0 }
         (truth.state, truth.cells) = (.known, cells)
     }
