@@ -7,8 +7,8 @@ package enum SampleApps {
         ("notebook", NotebookApp.app),
     ]
 
-    /// One that is too small for worlds of many steps, and small enough for all worlds of a few.
-    package static let small: [(name: String, app: SimulatedApp)] = [("card", CardApp.app)]
+    /// Those that are too small for worlds of many steps, and small enough for all worlds of a few.
+    package static let small: [(name: String, app: SimulatedApp)] = [("card", CardApp.app), ("folder", FolderApp.app)]
 
     package static subscript(_ name: String) -> SimulatedApp? {
         (all + small).first { $0.name == name }?.app

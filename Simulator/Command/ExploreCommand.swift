@@ -2,13 +2,13 @@ import Foundation
 import SampleApps
 import TidemarkTesting
 
-/// `explore`: all worlds of a few steps of the smallest app.
+/// `explore`: all worlds of a few steps of the smallest apps.
 struct ExploreCommand {
     static let usage = """
-        TidemarkSimulator explore [--states N] [--depth D] [--threads N] [--app NAME] [--begin FILE] [--KIND N]
+        TidemarkSimulator explore [--states N] [--depth D] [--threads N] [--app card|folder] [--begin FILE] [--KIND N]
 
           --states N      ends after about so many worlds that differ (100000)
-          --depth D       goes no further than so many steps
+          --depth D       goes breadth first, and no further than so many ways from the beginning
           --begin FILE    a script at the end of which every world begins; empty: before anything has happened
           --KIND N        how often a kind of thing may happen: edits, losses, crashes, upheavals, syncs, waits
         """
@@ -28,7 +28,7 @@ struct ExploreCommand {
         }
     }
 
-    /// One card, which both devices have.
+    /// What the app has at most, which both devices have.
     private static let beginning = """
         world seed 1 devices 2 users 1 page 1 windowless keyless
         0 edit insert 0
@@ -71,8 +71,9 @@ struct ExploreCommand {
 
     private static func line(_ report: Exploration.Report) -> String {
         let seconds = report.duration / .seconds(1)
+        let depth = report.depth > 0 ? "all of fewer than \(report.depth) ways: " : ""
         return """
-            \(report.states) worlds that differ, \(report.transitions) ways between them, in \(report.walks) walks \
+            \(depth)\(report.states) worlds that differ, \(report.transitions) ways between them, in \(report.walks) walks \
             of at most \(report.longestWalk) steps; \(report.calms) times calm, at most for \(report.longestCalm); \
             \(Int(seconds)) s, \(Int(Double(report.states) / seconds)) worlds and \
             \(Int(Double(report.transitions) / seconds)) ways a second

@@ -105,7 +105,9 @@ actor ScopeDriver {
 
     /// What it remembers beside the file, moments left out.
     var memory: String {
-        let flags = [takesPatches, asksAgain, hasPushed, refusal != nil, fetchError != nil, current != nil]
+        let flags = [
+            takesPatches, asksAgain, hasPushed, refusal != nil, fetchError != nil, current != nil, signal.isRaised,
+        ]
         return "\(machine.outline) \(lane) \(flags) \(problem?.code.rawValue ?? "") \(tooLarge.map(\.number))"
     }
 

@@ -7,6 +7,9 @@ final class WakeSignal: Sendable {
 
     private let state = Locked(State())
 
+    /// Whether somebody called since the last sleep.
+    var isRaised: Bool { state.withLock(\.isRaised) }
+
     /// Wakes the sleeper, or makes its next sleep end at once.
     func raise() { wakeSleeper { $0.isRaised = true } }
 

@@ -9,7 +9,6 @@ struct ExplorationTests {
     @Test("no guarantee is broken in any of them")
     func small() async throws {
         var exploration = try exploration(of: CardApp.app)
-        exploration.depthLimit = 12
         exploration.stateLimit = 300
         let report = try await exploration.run()
         #expect(report.states >= 300)
@@ -29,6 +28,32 @@ struct ExplorationTests {
         first.duration = second.duration
         #expect(first == second)
         #expect(first.states >= 30)
+    }
+
+    @Test("breadth first, those of one depth come before those of the next, and they are the same in the end")
+    func breadth() async throws {
+        var exploration = try exploration(of: CardApp.app)
+        exploration.budget = .none
+        exploration.budget.edits = 1
+        exploration.budget.waits = 1
+        let whole = try await exploration.run()
+        var sizes: [Int] = []
+        for depth in [0, 1, 2, 1_000] {
+            exploration.depthLimit = depth
+            let report = try await exploration.run()
+            #expect(report.depth == depth || depth == 1_000 && report.depth > 2)
+            sizes.append(report.states)
+        }
+        #expect(sizes == sizes.sorted() && Set(sizes).count == sizes.count)
+        #expect(sizes.first == 1 && sizes.last == whole.states)
+    }
+
+    @Test("of two records that refer to one another, too", arguments: ["", " keyless"])
+    func two(_ keys: String) async throws {
+        var exploration = try exploration(of: FolderApp.app, keys: keys)
+        exploration.stateLimit = 150
+        let report = try await exploration.run()
+        #expect(report.states >= 150)
     }
 
     /// Each device looks before it writes, but at its own rows: two that write at the same time do not see each other.
@@ -61,10 +86,10 @@ struct ExplorationTests {
     }
 
     private func exploration(
-        of app: SimulatedApp, beginning: String = "0 edit insert 0"
+        of app: SimulatedApp, keys: String = " keyless", beginning: String = "0 edit insert 0"
     ) throws -> Exploration {
         var exploration = Exploration(of: app)
-        let text = "world seed 1 devices 2 users 1 page 1 windowless keyless\n\(beginning)\nflow\nserver backup"
+        let text = "world seed 1 devices 2 users 1 page 1 windowless\(keys)\n\(beginning)\nflow\nserver backup"
         exploration.begin(with: try #require(Simulation.Script(text)))
         return exploration
     }

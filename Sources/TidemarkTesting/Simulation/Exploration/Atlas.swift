@@ -16,6 +16,9 @@ final class Atlas: Sendable {
         /// Those of them that lead to more ways not taken, or that somebody is on.
         var openWays = 0
         var origins: [Int] = []
+        /// The way by which it was reached first.
+        var first: (origin: Int, steps: [Step])?
+        var depth = 0
 
         var isDone: Bool { !hasMore && openWays == 0 }
     }
@@ -27,6 +30,8 @@ final class Atlas: Sendable {
         var report = Exploration.Report()
         var failure: Simulation.Failure?
         var isFull = false
+        /// The first node that may have ways which nobody has taken, where they are taken in that order.
+        var nearest = 0
         var generator = SplitMix64(seed: 1)
         let start = ContinuousClock().now
         var told = ContinuousClock().now
@@ -43,7 +48,11 @@ final class Atlas: Sendable {
     private let deviceCount: Int
     private let limit: Int
 
-    init(deviceCount: Int, limit: Int) { (self.deviceCount, self.limit) = (deviceCount, limit) }
+    private let isBreadthFirst: Bool
+
+    init(deviceCount: Int, limit: Int, isBreadthFirst: Bool) {
+        (self.deviceCount, self.limit, self.isBreadthFirst) = (deviceCount, limit, isBreadthFirst)
+    }
 
     var failure: Simulation.Failure? { state.withLock(\.failure) }
     var report: Exploration.Report { state.withLock(\.present) }
@@ -93,6 +102,26 @@ final class Atlas: Sendable {
         }
     }
 
+    /// The next way out of the world that was reached first of those that have one, with the steps to there.
+    ///
+    /// - Returns: `nil` where there is none as long as nobody comes back from another.
+    func nearest(within depth: Int) -> (place: Int, way: [Step], move: Move, victim: Int?)? {
+        state.withLock { state in
+            guard state.failure == nil, !state.isFull else { return nil }
+            while state.nearest < state.nodes.count {
+                let place = state.nearest
+                if state.nodes[place].depth < depth, let (move, victim) = state.nodes[place].take(deviceCount) {
+                    state.nodes[place].openWays += 1
+                    return (place, state.way(to: place), move, victim)
+                }
+                state.nodes[place].hasMore = false
+                state.settle(place)
+                state.nearest += 1
+            }
+            return nil
+        }
+    }
+
     /// A way that was taken has led to a world.
     ///
     /// - Parameter origin: `nil` for the beginning of all ways.
@@ -109,9 +138,13 @@ final class Atlas: Sendable {
             } else {
                 place = state.nodes.count
                 state.nodes.append(Node(outlook: outlook, budget: budget))
+                if let origin {
+                    state.nodes[place].first = (origin, steps)
+                    state.nodes[place].depth = state.nodes[origin].depth + 1
+                }
                 state.known[hash, default: []].append(place)
-                // What was still to be looked at with less left is looked at here.
-                for other in places where budget.covers(state.nodes[other].budget) {
+                // What was still to be looked at with less left is looked at here, which is not as near.
+                for other in places where !isBreadthFirst && budget.covers(state.nodes[other].budget) {
                     state.nodes[other].hasMore = false
                     state.settle(other)
                 }
@@ -124,9 +157,9 @@ final class Atlas: Sendable {
     }
 
     /// Nobody died on the way: it is the same as the one without a death, and so are those with a later one.
-    func survived(at place: Int, _ move: Move) -> Int? {
+    func survived(at place: Int, _ move: Move, _ victim: Int) -> Int? {
         state.withLock { state in
-            state.nodes[place].skipVictim()
+            state.nodes[place].skip(victim, in: move, deviceCount)
             state.nodes[place].openWays -= 1
             let end = state.nodes[place].ways.first { $0.steps == Array(move.steps.dropFirst()) }?.end
             state.settle(place)
@@ -139,8 +172,19 @@ final class Atlas: Sendable {
 extension Atlas.State {
     fileprivate var present: Exploration.Report {
         var report = report
+        report.depth = nearest < nodes.count ? nodes[nearest].depth : nodes.last?.depth ?? 0
         report.duration = ContinuousClock().now - start
         return report
+    }
+
+    fileprivate func way(to place: Int) -> [Step] {
+        var ways: [[Step]] = []
+        var place = place
+        while let first = nodes[place].first {
+            ways.append(first.steps)
+            place = first.origin
+        }
+        return ways.reversed().flatMap(\.self)
     }
 
     fileprivate mutating func link(_ origin: Int, _ place: Int, _ steps: [Step]) {
@@ -191,5 +235,12 @@ extension Atlas.Node {
         return nil
     }
 
-    fileprivate mutating func skipVictim() { (victim, death) = (victim + 1, 1) }
+    /// Several may have killed the same one in vain at once.
+    fileprivate mutating func skip(_ device: Int, in killing: Move, _ deviceCount: Int) {
+        let moves = outlook.moves(budget, devices: deviceCount)
+        guard place < moves.count, moves[place].steps.elementsEqual(killing.steps.dropFirst()),
+            victim < moves[place].active.count, moves[place].active[victim] == device
+        else { return }
+        (victim, death) = (victim + 1, 1)
+    }
 }

@@ -11,10 +11,11 @@ import Foundation
 /// run after every step; where a new world is reached in which nothing is under way, the faults end, and all devices
 /// have to come to be in sync. Every other world leads to such a one by arrivals alone.
 ///
-/// What is not sure: two worlds count as the same although their clocks, and how long each wait still takes, differ
-/// (the order of the waits does not); although rows that the server will sweep are of different age; although what the
-/// oracle has seen differs, apart from the edits that it expects to see again; and where they are the same but for the
-/// devices' numbers. So a bug that needs such a difference may be passed over, and no other.
+/// What is not sure: two worlds count as the same although their clocks differ (how long each wait still takes does
+/// not); although of two waits that end at once the other one may be over first; although rows that the server will
+/// sweep are of different age; although what the oracle has seen differs, apart from the edits that it expects to see
+/// again; and where they are the same but for the devices' numbers. So a bug that needs such a difference may be passed
+/// over, and no other.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 package struct Exploration: Sendable {
     private(set) var simulation: Simulation
@@ -24,8 +25,8 @@ package struct Exploration: Sendable {
     private(set) var prelude: [Step] = []
     private(set) var plan = WorldPlan(
         seed: 1, page: 1, shufflesTasks: false, hasWindow: false, hasForeignKeys: false)
-    /// Worlds are not gone on from after so many steps; what was reached by them alone is not looked at then.
-    package var depthLimit = Int.max
+    /// Goes through the worlds breadth first, up to so many ways from the beginning. `nil`: in walks, to the end.
+    package var depthLimit: Int?
     /// It ends with so many worlds.
     package var stateLimit = Int.max
     /// Hears now and then how far it has come.
@@ -58,6 +59,9 @@ package struct Exploration: Sendable {
         package var states = 0
         /// Ways from one of them to another.
         package var transitions = 0
+        /// All worlds that are fewer ways than this from the beginning were gone on from, where they are taken in that
+        /// order.
+        package var depth = 0
         /// Worlds that were played, each from the beginning through many of those.
         package var walks = 0
         /// The most steps of one of them.
@@ -73,7 +77,7 @@ package struct Exploration: Sendable {
     /// - Throws: the ``Simulation/Failure`` of a world in which something does not hold, shortened.
     @discardableResult
     package func run() async throws -> Report {
-        let atlas = Atlas(deviceCount: plan.deviceCount, limit: stateLimit)
+        let atlas = Atlas(deviceCount: plan.deviceCount, limit: stateLimit, isBreadthFirst: depthLimit != nil)
         let explorers = try await withThrowingTaskGroup(of: Explorer.self, returning: [Explorer].self) { group in
             for _ in 0..<max(1, workerCount) {
                 group.addTask { [self] in

@@ -1,3 +1,4 @@
+import Foundation
 import TidemarkCore
 
 /// Walks through the worlds of an exploration, on one thread.
@@ -9,50 +10,81 @@ struct Explorer: Sendable {
     /// Plays one world after the other, until there is no way that was not taken.
     func explore(_ atlas: Atlas) {
         while !atlas.isOver {
-            walk(atlas)
+            if let depth = exploration.depthLimit { visit(atlas, within: depth) } else { walk(atlas) }
             if let report = atlas.news { exploration.progress(report) }
         }
     }
 
     /// Plays a world from the beginning to where nothing new can come of it.
     private func walk(_ atlas: Atlas) {
-        var steps = exploration.prelude
-        var quiet: Int64?
-        do {
-            let world = try World(in: laboratory, plan: exploration.plan)
-            defer { world.end() }
-            for step in steps { try world.perform(step) }
-            var place = 0
-            if atlas.isEmpty { place = try arrive(world, atlas, exploration.budget, from: nil, by: []).place }
-            walk: while steps.count - exploration.prelude.count < exploration.depthLimit {
+        play(exploration.prelude, atlas) { world, steps in
+            var place = try atlas.isEmpty ? begin(world, atlas) : 0
+            while true {
                 switch atlas.next(at: place) {
-                case .end: break walk
+                case .end: return nil
                 case .known(let way, let end):
                     steps += way
                     for step in way { try world.perform(step) }
                     place = end
                 case .new(let move, let victim):
-                    steps += move.steps
-                    for step in move.steps { try world.perform(step) }
-                    if let victim, let process = world.devices[victim].process, process.isAlive {
-                        process.remaining = nil
-                        steps.remove(at: steps.count - move.steps.count)
-                        guard let end = atlas.survived(at: place, move) else { break walk }
-                        place = end
-                        continue
-                    }
-                    let (end, isNew) = try arrive(world, atlas, move.budget, from: place, by: move.steps)
+                    let (end, quiet) = try take(move, victim, from: place, in: world, atlas, &steps)
+                    guard let end, quiet == nil else { return quiet }
                     place = end
-                    if isNew, world.messages.isEmpty {
-                        quiet = try world.calm(limit: exploration.simulation.calmLimit.milliseconds)
-                        break walk
-                    }
                 }
             }
+        }
+    }
+
+    /// Plays the steps to the world that was reached first of those with a way that nobody has taken, and takes it.
+    private func visit(_ atlas: Atlas, within depth: Int) {
+        if let errand = atlas.nearest(within: depth) {
+            play(exploration.prelude + errand.way, atlas) { world, steps in
+                try take(errand.move, errand.victim, from: errand.place, in: world, atlas, &steps).quiet
+            }
+        } else if atlas.isEmpty {
+            play(exploration.prelude, atlas) { world, _ in
+                _ = try begin(world, atlas)
+                return nil
+            }
+        } else {
+            // Others are on the last ways of this depth.
+            Thread.sleep(forTimeInterval: 0.001)
+        }
+    }
+
+    /// - Parameter body: what else is played; gives the time that it took to be in sync, where it came to that.
+    private func play(_ way: [Step], _ atlas: Atlas, _ body: (World, inout [Step]) throws -> Int64?) {
+        var steps = way
+        var quiet: Int64?
+        do {
+            let world = try World(in: laboratory, plan: exploration.plan)
+            defer { world.end() }
+            for step in way { try world.perform(step) }
+            quiet = try body(world, &steps)
         } catch {
             atlas.fail(Simulation.Failure(error, in: Simulation.Script(plan: exploration.plan, steps: steps)))
         }
         atlas.walked(steps.count, quiet: quiet)
+    }
+
+    /// - Returns: where it led, `nil` if nowhere; and the time that it took to be in sync, where nothing was under way.
+    private func take(
+        _ move: Move, _ victim: Int?, from place: Int, in world: World, _ atlas: Atlas, _ steps: inout [Step]
+    ) throws -> (place: Int?, quiet: Int64?) {
+        steps += move.steps
+        for step in move.steps { try world.perform(step) }
+        if let victim, let process = world.devices[victim].process, process.isAlive {
+            process.remaining = nil
+            steps.remove(at: steps.count - move.steps.count)
+            return (atlas.survived(at: place, move, victim), nil)
+        }
+        let (end, isNew) = try arrive(world, atlas, move.budget, from: place, by: move.steps)
+        guard isNew, world.messages.isEmpty else { return (end, nil) }
+        return (end, try world.calm(limit: exploration.simulation.calmLimit.milliseconds))
+    }
+
+    private func begin(_ world: World, _ atlas: Atlas) throws -> Int {
+        try arrive(world, atlas, exploration.budget, from: nil, by: []).place
     }
 
     private func arrive(

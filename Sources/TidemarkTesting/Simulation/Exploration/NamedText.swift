@@ -78,10 +78,12 @@ struct NamedText {
         return word.count == 32 && word.allSatisfy(isHexDigit)
     }
 
-    /// An edit's stamp, or the date of a timestamp.
+    /// An edit's stamp, milliseconds since 1970, or the date of a timestamp.
     private static func isMoment(_ word: ArraySlice<UInt8>) -> Bool {
         if word.count == 16, word.allSatisfy(isHexDigit) { return true }
-        guard word.count == 13, word.starts(with: "20".utf8) else { return false }
+        guard word.count == 13 else { return false }
+        if word.allSatisfy({ 0x30...0x39 ~= $0 }) { return true }
+        guard word.starts(with: "20".utf8) else { return false }
         let word = Array(word)
         return word[4] == UInt8(ascii: "-") && word[7] == UInt8(ascii: "-") && word[10] == UInt8(ascii: "T")
     }
@@ -101,6 +103,7 @@ struct NamingHasher {
 
     mutating func add(_ bytes: ArraySlice<UInt8>) { hash.update(bytes) }
     mutating func add(byte: UInt8) { hash.update(byte: byte) }
+    mutating func add(_ number: Int64) { add(Array("\(number)".utf8)[...]) }
 
     mutating func add(name: Int) {
         if order[name] == 0 {

@@ -44,11 +44,9 @@ struct WorldOutline {
             var hasher = NamingHasher(count: words.count)
             for device in order { sections[device].hash(into: &hasher) }
             server.hash(into: &hasher)
-            var last: Int64?
             for (device, due) in world.timers.inOrder {
-                hasher.add(byte: due == last ? 1 : 0)
                 hasher.add(byte: UInt8(truncatingIfNeeded: order.firstIndex(of: device) ?? 0))
-                last = due
+                hasher.add(due - world.time)
             }
             hash = min(hash, hasher.finish())
         }
