@@ -261,7 +261,10 @@ extension Applier {
     ) {
         guard truth.state == .absent || truth.state == .known && !remaining.isEmpty, operation.original == nil
         else { return }
-        guard let cells = truth.overlaid(with: operation, shape: shape) else { return truth.state = .absent }
+        guard let cells = truth.overlaid(with: operation, shape: shape) else {
+            truth.state = .absent
+            return
+        }
         if truth.state == .absent { truth.version = operation.baseVersion ?? 0 }
         (truth.state, truth.cells) = (.known, cells)
     }
