@@ -62,7 +62,9 @@ extension World {
             oracle?.serverExchanged()
         case .sweep: work { engine in try await engine.sweep() }
         case .compact(let milliseconds):
-            work { engine in try await engine.compact(elapsed: .milliseconds(milliseconds), trustingClock: true) }
+            // Who takes the clock at its word has looked at it.
+            let isRight = !hasWrongServerClock
+            work { engine in try await engine.compact(elapsed: .milliseconds(milliseconds), trustingClock: isRight) }
         case .fail(let count): server.fail(count)
         case .change(let node, let settings): server.change(node, to: settings, in: self)
         case .setClock(let offset):
