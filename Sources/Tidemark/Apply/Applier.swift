@@ -119,7 +119,7 @@ final class Applier {
                     try Bootstrap.begin(db, scope, asking: known, hasLost: true)
                     record.bootstrap = try Bootstrap.read(db, scope)
                 }
-            } else if record.bootstrap?.token == nil {
+            } else if record.bootstrap?.token == nil, try !record.isNew || !isKept(of: known, in: epoch) {
                 // Before the first page of a filling nothing but the name tells.
                 try healing.forget(&record, after: 0)
                 try Bootstrap.begin(db, scope, asking: record.bootstrap?.asking ?? known)

@@ -25,6 +25,9 @@ struct ScopeRecord: Hashable, Sendable {
     /// Whether deltas can bring the scope up to date.
     var isFilled: Bool { checkpoint != nil && bootstrap == nil }
 
+    /// Whether nothing ever came of the scope but verdicts.
+    var isNew: Bool { checkpoint == nil && complete == nil && origin == nil && head == nil && bootstrap?.asking == nil }
+
     /// The last version at which the rows of one entity were whole.
     func complete(of entity: String) -> Version? {
         guard let bootstrap, bootstrap.covers(entity) else { return complete }
