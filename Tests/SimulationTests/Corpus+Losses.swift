@@ -311,5 +311,47 @@ extension CorpusCase {
                 0 edit addProject 0
                 1 edit replaceProject 1164566
                 """),
+        CorpusCase(
+            name: "what a store that was only opened anew has taken is not brought back to it (I8)",
+            app: "order",
+            script: """
+                world seed 1 devices 2 users 2 page 50
+                server kill 4
+                pass 1
+                1 edit orderAtOnce 0
+                pass 1
+                pass 1
+                1 edit orderAtOnce 0
+                flow
+                1 sync
+                pass 0
+                pass 0
+                1 clone 0
+                """),
+        CorpusCase(
+            name: "of two edits that were set aside one after the other the later one stands (I1)",
+            app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                pass 0
+                pass 0
+                pass 0
+                pass 0
+                1 sync
+                pass 0
+                pass 0
+                pass 0
+                1 edit replaceProject 1
+                pass 0
+                user 0 scope 0 none
+                pass 0
+                pass 0
+                pass 0
+                pass 0
+                pass 0
+                1 edit addProject 1
+                pass 0 old
+                flow
+                """),
     ]
 }

@@ -6,6 +6,11 @@ struct GivingBack {
     let db: Database
     let layout: Layout
     let scope: Scope
+    /// What was done to records since they were set aside, as it was before any of that was made anew: an edit that was
+    /// set aside later than another one of its record comes on top of that.
+    private var since: [Wanted.Record: Edits] = [:]
+
+    init(db: Database, layout: Layout, scope: Scope) { (self.db, self.layout, self.scope) = (db, layout, scope) }
 
     private struct Edit {
         var entry: SetAside.Entry
@@ -15,7 +20,7 @@ struct GivingBack {
     }
 
     /// One edit, or those of a group: all of them are made, or none. Returns how many.
-    func make(_ entries: [SetAside.Entry]) throws -> Int {
+    mutating func make(_ entries: [SetAside.Entry]) throws -> Int {
         let edits = entries.compactMap(edit)
         // One of a table that this engine does not name keeps its whole group.
         guard edits.count == entries.count else { return 0 }
@@ -64,7 +69,7 @@ struct GivingBack {
     }
 
     /// Returns why it cannot be done; `nil` where it is.
-    private func redo(_ edit: Edit) throws -> String? {
+    private mutating func redo(_ edit: Edit) throws -> String? {
         let (table, key, shape) = (edit.table, edit.key, edit.table.shape)
         let row = try table.row(db, key)
         let isHere = row.map { shape.scope(ofKey: key, $0) == scope } ?? false
@@ -93,10 +98,15 @@ struct GivingBack {
     }
 
     /// What was done to the record since the edit was set aside: it is newer, and stands.
-    private func editedSince(_ edit: Edit, _ row: [Cell]?) throws -> Edits {
-        guard let shadow = try edit.table.shadow(db, edit.key), shadow.scope == nil || shadow.scope == scope.name
-        else { return .none }
-        return Edits(shape: edit.table.shape, shadow: shadow, operation: nil, current: row, reserved: [])
+    private mutating func editedSince(_ edit: Edit, _ row: [Cell]?) throws -> Edits {
+        let record = Wanted.Record(entity: edit.table.shape.name, id: edit.id)
+        if let known = since[record] { return known }
+        var edits = Edits.none
+        if let shadow = try edit.table.shadow(db, edit.key), shadow.scope == nil || shadow.scope == scope.name {
+            edits = Edits(shape: edit.table.shape, shadow: shadow, operation: nil, current: row, reserved: [])
+        }
+        since[record] = edits
+        return edits
     }
 
     /// Deletes this scope's row of a record where it is not on screen: another scope's row or another record has its

@@ -136,7 +136,7 @@ enum SetAside {
         let entries = try entries(db, "WHERE scope = ?1", [.text(scope.name)])
             .map { entry in try identity.map { try entry.named($0, db, layout) } ?? entry }
         guard !entries.isEmpty else { return 0 }
-        let giving = GivingBack(db: db, layout: layout, scope: scope)
+        var giving = GivingBack(db: db, layout: layout, scope: scope)
         var groups: Set<String> = []
         var made = 0
         for entry in entries {
