@@ -28,7 +28,7 @@ struct ExploreCommand {
         }
     }
 
-    /// What the app has at most, which both devices have.
+    /// All that the app can hold, on both devices.
     private static let beginning = """
         world seed 1 devices 2 users 1 page 1 windowless keyless
         0 edit insert 0

@@ -272,8 +272,7 @@ actor ScopeDriver {
     private func isMadeSmaller(_ exchange: Exchange, _ failure: Failure, status: Int) -> Bool {
         if failure.problem?.code == .limitOutOfRange { return sizing.refused() }
         let limit = exchange.keys.count / 2
-        guard status == 413, exchange.onlyKeys.isEmpty, limit > 0, limit < operationLimit
-        else { return false }
+        guard status == 413, exchange.onlyKeys.isEmpty, limit > 0, limit < operationLimit else { return false }
         operationLimit = limit
         return true
     }

@@ -20,6 +20,21 @@ struct CopiedFileTests {
             "SELECT 1", tables: device.tables.map(\.name), server: server, in: device.directory, name: name)
     }
 
+    /// Two devices with one file, in which an edit is sealed that the server does not have yet.
+    private func clones(
+        of rows: String, sending edit: String
+    ) async throws -> (server: SyncServer, first: Device, second: Device) {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let first = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "first")
+        try await first.sql(rows)
+        try await first.sync()
+        try await first.sql(edit)
+        await first.wire.loseRequest()
+        await #expect(throws: SyncError.self) { try await first.sync() }
+        return (server, first, try await copy(of: first, as: "second", server: server))
+    }
+
     private func versions(_ server: SyncServer) async throws -> Int64 {
         let bytes = try await server.changes(in: "w:1", since: nil, limit: 1, access: .read(as: "ada"))
         let answer = try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
@@ -69,15 +84,9 @@ struct CopiedFileTests {
 
     @Test("a file that runs on two devices: what both hold is done once, and each one's own edits arrive")
     func cloned() async throws {
-        let directory = try TestDirectory()
-        let server = try Device.server(in: directory)
-        let first = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "first")
-        try await first.sql("INSERT INTO note(id, title) VALUES ('n1', 'a'), ('n2', 'a')")
-        try await first.sync()
-        try await first.sql("UPDATE note SET title = 'both' WHERE id = 'n1'; INSERT INTO note(id) VALUES ('n4')")
-        await first.wire.loseRequest()
-        await #expect(throws: SyncError.self) { try await first.sync() }
-        let second = try await copy(of: first, as: "second", server: server)
+        let (server, first, second) = try await clones(
+            of: "INSERT INTO note(id, title) VALUES ('n1', 'a'), ('n2', 'a')",
+            sending: "UPDATE note SET title = 'both' WHERE id = 'n1'; INSERT INTO note(id) VALUES ('n4')")
         let head = try await versions(server)
         try await first.sql("UPDATE note SET body = 'first' WHERE id = 'n1'; INSERT INTO note(id) VALUES ('f')")
         try await second.sql("UPDATE note SET body = 'second' WHERE id = 'n2'; INSERT INTO note(id) VALUES ('s')")
@@ -144,15 +153,9 @@ struct CopiedFileTests {
 
     @Test("a clone that is behind hears of what the other has acknowledged by fetching it")
     func settled() async throws {
-        let directory = try TestDirectory()
-        let server = try Device.server(in: directory)
-        let first = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "first")
-        try await first.sql("INSERT INTO note(id, title) VALUES ('n1', 'a')")
-        try await first.sync()
-        try await first.sql("UPDATE note SET title = 'b'")
-        await first.wire.loseRequest()
-        await #expect(throws: SyncError.self) { try await first.sync() }
-        let second = try await copy(of: first, as: "second", server: server)
+        let (server, first, second) = try await clones(
+            of: "INSERT INTO note(id, title) VALUES ('n1', 'a')",
+            sending: "UPDATE note SET title = 'b'")
         for _ in 0..<3 { try await first.sync() }
         try await server.commit(to: "w:1") { $0.upsert("note", id: "n1", ["body": "theirs"]) }
         try await second.sync()
@@ -163,15 +166,9 @@ struct CopiedFileTests {
 
     @Test("what a clone made anew, on top of a delete whose answer the other copy got, is a new record")
     func settledDelete() async throws {
-        let directory = try TestDirectory()
-        let server = try Device.server(in: directory)
-        let first = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "first")
-        try await first.sql("INSERT INTO note(id, title, body) VALUES ('n1', 'a', 'b')")
-        try await first.sync()
-        try await first.sql("DELETE FROM note")
-        await first.wire.loseRequest()
-        await #expect(throws: SyncError.self) { try await first.sync() }
-        let second = try await copy(of: first, as: "second", server: server)
+        let (_, first, second) = try await clones(
+            of: "INSERT INTO note(id, title, body) VALUES ('n1', 'a', 'b')",
+            sending: "DELETE FROM note")
         try await second.sql("INSERT INTO note(id, title, body) VALUES ('n1', 'anew', 'b')")
         for _ in 0..<3 { try await first.sync() }
         for _ in 0..<2 { try await second.sync() }

@@ -18,10 +18,7 @@ struct ExplorationTests {
 
     @Test("an exploration that is not limited comes to an end, and finds the same again")
     func whole() async throws {
-        var exploration = try exploration(of: CardApp.app)
-        exploration.budget = .none
-        exploration.budget.edits = 1
-        exploration.budget.waits = 1
+        var exploration = try exploration(of: CardApp.app, edits: 1)
         exploration.workerCount = 1
         var first = try await exploration.run()
         let second = try await exploration.run()
@@ -32,10 +29,7 @@ struct ExplorationTests {
 
     @Test("breadth first, those of one depth come before those of the next, and they are the same in the end")
     func breadth() async throws {
-        var exploration = try exploration(of: CardApp.app)
-        exploration.budget = .none
-        exploration.budget.edits = 1
-        exploration.budget.waits = 1
+        var exploration = try exploration(of: CardApp.app, edits: 1)
         let whole = try await exploration.run()
         var sizes: [Int] = []
         for depth in [0, 1, 2, 1_000] {
@@ -74,10 +68,7 @@ struct ExplorationTests {
                 try Int.fetchOne(db, sql: "SELECT count(*) FROM card WHERE front IS NOT NULL AND back IS NOT NULL") == 0
             }
         ]
-        var exploration = try exploration(of: app, beginning: "0 edit make 0")
-        exploration.budget = .none
-        exploration.budget.edits = 2
-        exploration.budget.waits = 1
+        let exploration = try exploration(of: app, edits: 2, beginning: "0 edit make 0")
         let failure = await #expect(throws: Simulation.Failure.self) { try await exploration.run() }
         let found = try #require(failure)
         #expect(found.reason.contains("A card is written on one side"))
@@ -85,10 +76,15 @@ struct ExplorationTests {
         await #expect(throws: Simulation.Failure.self) { try await Simulation(of: app).play(found.script) }
     }
 
+    /// - Parameter edits: that many and a wait are all that may happen; `nil`: what usually may.
     private func exploration(
-        of app: SimulatedApp, keys: String = " keyless", beginning: String = "0 edit insert 0"
+        of app: SimulatedApp, edits: UInt8? = nil, keys: String = " keyless", beginning: String = "0 edit insert 0"
     ) throws -> Exploration {
         var exploration = Exploration(of: app)
+        if let edits {
+            exploration.budget = .none
+            (exploration.budget.edits, exploration.budget.waits) = (edits, 1)
+        }
         let text = "world seed 1 devices 2 users 1 page 1 windowless\(keys)\n\(beginning)\nflow\nserver backup"
         exploration.begin(with: try #require(Simulation.Script(text)))
         return exploration

@@ -53,7 +53,8 @@ public struct SimulatedApp: Sendable {
     public var acts: [Act]
     /// What must hold on every device at any moment.
     public var invariants: [Invariant] = []
-    /// What must hold on every device once all of them are in sync.
+    /// What must hold on every device once all of them are in sync. It is not asked where the server has lost its
+    /// history twice: of what was written together and lost in two histories, a part may come back.
     public var finalInvariants: [Invariant] = []
     /// Decides conflicts of entities whose policy is `manual`.
     public var onConflict: ConflictHandler?
