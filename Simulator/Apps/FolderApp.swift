@@ -17,7 +17,9 @@ package enum FolderApp {
                 .init("delete") { db, _ in try db.act("DELETE FROM folder WHERE id = 1", []) },
                 .init("insert") { db, choices in
                     try db.act("INSERT OR IGNORE INTO folder VALUES (1, ?)", ["~\(choices.serial)"])
-                    try db.act("INSERT OR IGNORE INTO note VALUES (1, 1, ?)", ["~\(choices.serial)"])
+                },
+                .init("put") { db, choices in
+                    try db.act("INSERT OR IGNORE INTO note SELECT 1, id, ? FROM folder", ["~\(choices.serial)"])
                 },
             ]
         ) { db in

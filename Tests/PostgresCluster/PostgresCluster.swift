@@ -93,7 +93,8 @@ package final class PostgresCluster: Sendable {
     // MARK: The keeper
 
     /// Keeps the server as long as its input is open, so that nothing is left of it when a test process crashes. It
-    /// answers each command by a file.
+    /// answers each command by a file. As many connections as all tests together could have: those that begin at the
+    /// same time have 350 on two cores.
     private static let script = #"""
         bin="$1"; folder="$2"; options="$3"; tls="$4"
         cd "$folder" || exit 1
@@ -111,7 +112,7 @@ package final class PostgresCluster: Sendable {
         trap '' INT TERM HUP
         {
             "$bin/initdb" -D data -U tidemark -A trust -E UTF8 --locale=C --no-sync &&
-            echo "max_connections = 400
+            echo "max_connections = 2000
             shared_buffers = 64MB
             max_wal_size = 2GB
             deadlock_timeout = 200ms" >> data/postgresql.conf && { [ -z "$tls" ] || certify; } && start

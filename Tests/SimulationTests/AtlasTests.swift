@@ -23,4 +23,20 @@ struct AtlasTests {
         }
         #expect(victims == [0, 1])
     }
+
+    @Test("moments in a text tell no worlds apart, and nor do names")
+    func texts() {
+        func hash(_ text: String) -> UInt64 {
+            var words = NamedWords()
+            let named = NamedText(Array(text.utf8), &words)
+            var hasher = NamingHasher(count: words.count)
+            named.hash(into: &hasher)
+            return hasher.finish()
+        }
+        let text = #"{"syncedAt":1800000000000,"at":"2027-01-15T08:00:00.001Z","front":"~3","version":2}"#
+        #expect(hash(text) == hash(text.replacing("1800000000000", with: "1800000010000")))
+        #expect(hash(text) == hash(text.replacing("08:00:00.001", with: "08:00:10.002")))
+        #expect(hash(text) == hash(text.replacing("~3", with: "~4")))
+        #expect(hash(text) != hash(text.replacing(":2}", with: ":3}")))
+    }
 }
