@@ -77,6 +77,8 @@ actor ScopeDriver {
         counts = SyncReport.Counts()
         refusal = nil
         await carryOut(machine.handle(.reset, now: now, jitter: Surroundings.current.random()))
+        // What runs beside this sleeps until a time that counts no more.
+        if machine.state != .idle { signal.raise() }
         return (counts, lastError)
     }
 
@@ -91,8 +93,10 @@ actor ScopeDriver {
 
     /// There is something to send, or a nudge came.
     func wake() async {
-        _ = machine.isBusy ? machine.handle(.wake, now: now, jitter: 0) : []
-        signal.raise()
+        guard machine.isBusy else { return signal.raise() }
+        // Whoever works on the scope goes on with it; a signal besides would be heard after that, for nothing.
+        refusal = nil
+        _ = machine.handle(.wake, now: now, jitter: 0)
     }
 
     /// What to show: the state, and for waits how many milliseconds are left.

@@ -207,6 +207,29 @@ struct AccessTests {
         running.cancel()
     }
 
+    @Test("what wakes a scope while a request is out has refused edits sent again by the next one")
+    func wokenWhileRefused() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let device = try await Device(noteSchema, tables: ["note"], server: server, in: directory)
+        let pen = Withdrawn()
+        await pen.insert(Device.scope)
+        await device.wire.connect(
+            to: InProcessTransport(to: server) { scope in
+                (try? await pen.access(to: scope)) ?? .read(as: "ada")
+            })
+        try await device.sql("INSERT INTO note (id, title) VALUES ('n', 'x')")
+        let engine = try device.engine()
+        await device.wire.next { request, inner in try await inner.send(request) }
+        await device.wire.next { request, inner in
+            await pen.remove(Device.scope)
+            await engine.wake()
+            return try await inner.send(request)
+        }
+        try await engine.syncNow()
+        #expect(await device.wire.bodies.map { $0.contains("\"number\":") } == [true, false, true])
+    }
+
     @Test("a table whose scope is constant goes as a whole, and comes back")
     func constant() async throws {
         let directory = try TestDirectory()

@@ -218,6 +218,38 @@ struct EngineTests {
         #expect(try await device.count("tidemark_operation WHERE status = 'applied'") == 2)
     }
 
+    @Test("what wakes a scope while its request is out costs one request more, however often", .timeLimit(.minutes(1)))
+    func wokenTwice() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        let engine = try device.engine()
+        await device.wire.next { request, inner in
+            for _ in 0..<3 { await engine.wake() }
+            return try await inner.send(request)
+        }
+        let running = Task { try await engine.run() }
+        while await device.wire.answers.count < 2 { try await Task.sleep(for: .milliseconds(10)) }
+        // Nobody can wait for a request that does not come.
+        try await Task.sleep(for: .milliseconds(300))
+        running.cancel()
+        #expect(await device.wire.bodies.count == 2)
+    }
+
+    @Test("where a sync by hand fails, the running engine comes again after the wait for that", .timeLimit(.minutes(1)))
+    func failedBesides() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        var configuration = SyncConfiguration()
+        configuration.tick = .seconds(600)
+        let engine = try device.engine(configuration)
+        let running = Task { try await engine.run() }
+        while await device.wire.answers.isEmpty { try await Task.sleep(for: .milliseconds(10)) }
+        for await status in engine.statusUpdates where status.activity == .idle { break }
+        await device.wire.loseRequest()
+        await #expect(throws: SyncError.self) { try await engine.syncNow() }
+        while await device.wire.answers.count < 2 { try await Task.sleep(for: .milliseconds(10)) }
+        running.cancel()
+        try await running.value
+    }
+
     @Test("a file that another process holds when the engine starts delays it, no more", .timeLimit(.minutes(1)))
     func busyStart() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
