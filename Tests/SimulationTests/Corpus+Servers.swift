@@ -148,5 +148,62 @@ extension CorpusCase {
                 flow
                 server exchange
                 """),
+        CorpusCase(
+            name: "a snapshot of a server that has less is not told as a lag behind the former one (I12)",
+            app: "order",
+            script: """
+                world seed 1 devices 4 users 1 page 50
+                flow
+                server clone
+                2 edit addCustomer 0
+                wait 31000
+                2 edit deleteCustomer 15466294
+                flow
+                server exchange
+                3 kill 0
+                server exchange
+                wait 691200000
+                server compact 7200000
+                pass 0
+                pass 1
+                server exchange
+                """),
+        CorpusCase(
+            name: "a delete may be made of a row of a history that is lost, and be the first of the next one",
+            app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                1 edit writeTask 3607059
+                1 backup
+                flow
+                server restore
+                0 edit deleteTask 3607059
+                wait 31000
+                pass 0
+                pass 0
+                pass 0
+                pass 0
+                pass 0
+                pass 0
+                pass 0 lost
+                1 restore
+                """),
+        CorpusCase(
+            name: "of a record that stands twice one row may be deleted, and its shadow stay",
+            app: "order",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 sync
+                server kill 2
+                0 edit orderAtOnce 0
+                pass 0
+                pass 1
+                pass 1
+                pass 0
+                pass 0
+                pass 0
+                pass 0
+                0 edit deleteCustomer 12778926
+                """),
     ]
 }

@@ -63,7 +63,7 @@ struct SnapshotTransaction: Sendable {
         bootstrap.isDirect = try isEmpty(db)
         if bootstrap.isDirect, record.complete == nil { record.origin = answer.version }
         record.epoch = answer.epoch ?? record.epoch
-        record.head = max(answer.version, record.head ?? 0)
+        record.head = answer.version
     }
 
     /// Whether there is nothing that a snapshot could contradict.

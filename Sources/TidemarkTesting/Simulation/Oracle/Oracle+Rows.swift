@@ -91,15 +91,8 @@ extension Oracle {
         _ standing: OracleDevice.Standing, floor: Version = 0
     ) -> OracleDevice.Bound? {
         let known = devices[device].bounds[scope]?[key] ?? OracleDevice.Bound()
-        // After a loss a device has rows of both histories until it is filled anew.
-        let opening = standing.epoch.flatMap(Epoch.init(text:))?.id
-        let isPresent =
-            histories.newest == 0
-            || !standing.isBootstrapping && (opening.map(histories.isOfPresent) ?? false)
-        let complete =
-            isPresent
-            ? standing.complete ?? 0 : histories.clip(standing.complete ?? 0, of: 0, to: histories.newest)
-        let first = isPresent ? histories.newest : known.history
+        let complete = complete(standing, in: histories)
+        let first = isPresent(standing, in: histories) ? histories.newest : known.history
         for history in first...histories.newest
         where histories.clip(floor, of: history, to: histories.newest) == floor {
             let lower = max(histories.clip(known.version, of: known.history, to: history), complete, floor)
@@ -107,6 +100,26 @@ extension Oracle {
             if let version { return OracleDevice.Bound(history: history, version: max(lower, version)) }
         }
         return nil
+    }
+
+    /// Up to where a device knows the present history of each scope.
+    func completes(of sight: OracleDevice.Sight) -> [Scope: Version] {
+        var completes: [Scope: Version] = [:]
+        for (scope, standing) in sight.scopes {
+            completes[scope] = scopes[scope].map { complete(standing, in: $0) }
+        }
+        return completes
+    }
+
+    private func complete(_ standing: OracleDevice.Standing, in histories: OracleScope) -> Version {
+        let complete = standing.complete ?? 0
+        return isPresent(standing, in: histories) ? complete : histories.clip(complete, of: 0, to: histories.newest)
+    }
+
+    /// After a loss a device has rows of both histories until it is filled anew.
+    private func isPresent(_ standing: OracleDevice.Standing, in histories: OracleScope) -> Bool {
+        let opening = standing.epoch.flatMap(Epoch.init(text:))?.id
+        return histories.newest == 0 || !standing.isBootstrapping && (opening.map(histories.isOfPresent) ?? false)
     }
 
     func text(_ cells: [Value?]?) -> String {

@@ -18,8 +18,10 @@ extension Oracle {
                 allowed[OracleCell(key: key, column: column, value: value), default: 0] += 1
             }
         }
-        // Of a record that stands twice either row may be deleted.
-        for key in former.doubled.keys where sight.doubled[key] == nil { allowed[.delete(key), default: 0] += 1 }
+        // Of a record that stands twice either row may be deleted; a shadow may be left of it.
+        for (key, cells) in former.doubled where !cells.isEmpty && sight.doubled[key]?.isEmpty ?? true {
+            allowed[.delete(key), default: 0] += 1
+        }
         verdicts.times[world.serial] = world.time
         for key in Set(former.rows.keys).union(sight.rows.keys).sorted() {
             guard let table = tables[key.entity], former.rows[key] != sight.rows[key] else { continue }
@@ -41,7 +43,7 @@ extension Oracle {
                 let row = former.rows[key] ?? []
                 // Somebody else's delete of a row that stood here may be in the log already: then this one is done. It
                 // says nothing of a row that was made here and that the server was not known to have.
-                let seen = former.base(key) == nil ? heads : former.scopes.mapValues { $0.complete ?? 0 }
+                let seen = former.base(key) == nil ? heads : completes(of: former)
                 let write = OracleDevice.Write(serial: world.serial, value: nil, row: row, after: seen)
                 devices[device].writes[key] = ["": write]
                 continue
