@@ -205,5 +205,21 @@ extension CorpusCase {
                 pass 0
                 0 edit deleteCustomer 12778926
                 """),
+        CorpusCase(
+            name: "what two devices wrote alike is in the log once, and may be overwritten before both heard",
+            app: "task",
+            script: """
+                world seed 1 devices 3 users 1 page 50
+                flow
+                0 edit replaceProject 0
+                pass 0 cut 60
+                server kill 16
+                2 edit addProject 3887773
+                1 edit replaceProject 0
+                pass 1
+                flow
+                1 edit moveSlug 1436834
+                flow
+                """),
     ]
 }

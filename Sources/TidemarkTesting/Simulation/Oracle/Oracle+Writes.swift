@@ -63,13 +63,26 @@ extension Oracle {
                     allowed[OracleCell(key: key, column: column, value: under), default: 0] += 1
                 }
                 guard isWritten else { continue }
-                // What is on its way already may be in the log, unheard.
+                // What is on its way already may be in the log, unheard. So may what somebody else wrote alike: the
+                // server takes it no second time.
                 let isSent = try names.all(of: key).contains { record in
                     try OracleListing.isSent(db, key.entity, record, column, cells[index])
                 }
                 devices[device].writes[key, default: [:]][column] = OracleDevice.Write(
-                    serial: world.serial, value: cells[index], row: cells, after: isSent ? [:] : heads)
+                    serial: world.serial, value: cells[index], row: cells,
+                    after: isSent ? [:] : after(key, index, cells[index]))
             }
+        }
+    }
+
+    /// Above which versions a write is looked for: not above the row that holds just that already.
+    private func after(_ key: OracleKey, _ index: Int, _ value: Value) -> [Scope: Version] {
+        scopes.mapValues { histories in
+            let current = histories.current
+            guard let last = current.versions[key]?.last, current[last].cells?[index] == value else {
+                return current.head
+            }
+            return last - 1
         }
     }
 
