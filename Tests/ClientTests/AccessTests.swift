@@ -249,7 +249,7 @@ struct AccessTests {
 
     @Test(
         "a scope that was never granted keeps what was made for it, and is asked for again by itself",
-        .timeLimit(.minutes(1)))
+        .timeLimit(.minutes(5)))
     func neverHeld() async throws {
         let world = try Spread()
         let device = try await world.device("d", scopes: ["w:a"])

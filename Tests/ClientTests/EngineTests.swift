@@ -200,7 +200,7 @@ struct EngineTests {
         }
     }
 
-    @Test("a running engine sends what any connection writes, without being asked", .timeLimit(.minutes(1)))
+    @Test("a running engine sends what any connection writes, without being asked", .timeLimit(.minutes(5)))
     func running() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         var configuration = SyncConfiguration()
@@ -218,7 +218,7 @@ struct EngineTests {
         #expect(try await device.count("tidemark_operation WHERE status = 'applied'") == 2)
     }
 
-    @Test("what wakes a scope while its request is out costs one request more, however often", .timeLimit(.minutes(1)))
+    @Test("what wakes a scope while its request is out costs one request more, however often", .timeLimit(.minutes(5)))
     func wokenTwice() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         let engine = try device.engine()
@@ -234,7 +234,7 @@ struct EngineTests {
         #expect(await device.wire.bodies.count == 2)
     }
 
-    @Test("where a sync by hand fails, the running engine comes again after the wait for that", .timeLimit(.minutes(1)))
+    @Test("where a sync by hand fails, the running engine comes again after the wait for that", .timeLimit(.minutes(5)))
     func failedBesides() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         var configuration = SyncConfiguration()
@@ -250,7 +250,7 @@ struct EngineTests {
         try await running.value
     }
 
-    @Test("a file that another process holds when the engine starts delays it, no more", .timeLimit(.minutes(1)))
+    @Test("a file that another process holds when the engine starts delays it, no more", .timeLimit(.minutes(5)))
     func busyStart() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         var configuration = SyncConfiguration()
@@ -270,7 +270,7 @@ struct EngineTests {
         try await running.value
     }
 
-    @Test("a running engine comes back by itself once the network does", .timeLimit(.minutes(1)))
+    @Test("a running engine comes back by itself once the network does", .timeLimit(.minutes(5)))
     func recovering() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         var configuration = SyncConfiguration()

@@ -56,7 +56,7 @@
             #expect(try await app(server, token).pushed == 4)
         }
 
-        @Test(.timeLimit(.minutes(1))) func otherScopesAreLeftAlone() async throws {
+        @Test(.timeLimit(.minutes(5))) func otherScopesAreLeftAlone() async throws {
             let token = try await bench.token()
             let server = try await bench.server()
             try await start(server, token)
@@ -114,7 +114,7 @@
             #expect(await server.stop() == 0)
         }
 
-        @Test(.timeLimit(.minutes(1))) func aMistypedScope() async throws {
+        @Test(.timeLimit(.minutes(5))) func aMistypedScope() async throws {
             try bench.sql("a", Self.schema)
             try bench.sql("a", "INSERT INTO item VALUES ('i1', '1', 'x')")
             let token = try await bench.token()
@@ -137,7 +137,7 @@
         }
 
         /// What an app declared stays, also before it has reached a server for the first time.
-        @Test(.timeLimit(.minutes(1))) func anAppThatWasNeverOnline() async throws {
+        @Test(.timeLimit(.minutes(5))) func anAppThatWasNeverOnline() async throws {
             try bench.sql("a", Self.schema)
             let database = try bench.folder.database("a")
             let nowhere = try #require(URL(string: "http://127.0.0.1:9/"))
@@ -158,7 +158,7 @@
         }
 
         /// Access is lost and had again over real HTTP (I7).
-        @Test(.timeLimit(.minutes(1))) func lostAndRegained() async throws {
+        @Test(.timeLimit(.minutes(5))) func lostAndRegained() async throws {
             let whole = try await bench.token("ada", ["w:1", "w:2"])
             let less = try await bench.token("ada", ["w:2"])
             let server = try await bench.server()

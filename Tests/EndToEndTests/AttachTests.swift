@@ -100,7 +100,7 @@
             #expect(await second.stop() == 0)
         }
 
-        @Test(.timeLimit(.minutes(1))) func aFillThatWasKilledGoesOn() async throws {
+        @Test(.timeLimit(.minutes(5))) func aFillThatWasKilledGoesOn() async throws {
             try await psql(
                 """
                 CREATE TABLE todo (id int PRIMARY KEY, title text);
@@ -157,7 +157,7 @@
             #expect(await last.stop() == 0)
         }
 
-        @Test(.timeLimit(.minutes(1))) func whatIsForgottenIsTold() async throws {
+        @Test(.timeLimit(.minutes(5))) func whatIsForgottenIsTold() async throws {
             try await psql("CREATE TABLE todo (id int PRIMARY KEY, title text)")
             #expect(try await tidemark(["attach", "--table", "todo", "--scope", "s"]).status == 0)
             try await psql("INSERT INTO todo VALUES (1, 'a'), (2, 'b'); ALTER TABLE todo RENAME TO other")

@@ -11,7 +11,7 @@
             try bench.sql(name, "SELECT id || ' ' || title || ' ' || n FROM task ORDER BY id")
         }
 
-        @Test(.timeLimit(.minutes(1))) func copiedAndPutBack() async throws {
+        @Test(.timeLimit(.minutes(5))) func copiedAndPutBack() async throws {
             let token = try await bench.token()
             let server = try await bench.server()
             try bench.sql("a", "CREATE TABLE task (id TEXT PRIMARY KEY NOT NULL, title TEXT, n INTEGER DEFAULT 0)")

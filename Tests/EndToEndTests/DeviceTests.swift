@@ -39,7 +39,7 @@
 
         private func token() async throws -> String { try await bench.token() }
 
-        @Test(.timeLimit(.minutes(1))) func twoFilesThroughTheCommandLine() async throws {
+        @Test(.timeLimit(.minutes(5))) func twoFilesThroughTheCommandLine() async throws {
             try makeDevice("a")
             try makeDevice("b")
             try sql("a", "INSERT INTO project VALUES ('p', 'Home'); INSERT INTO task VALUES ('t', 'p', 'Milk', 0)")
@@ -93,7 +93,7 @@
             #expect(await server.stop() == 0)
         }
 
-        @Test(.timeLimit(.minutes(1))) func verifyThroughTheCommandLine() async throws {
+        @Test(.timeLimit(.minutes(5))) func verifyThroughTheCommandLine() async throws {
             try makeDevice("a")
             try sql(
                 "a",
@@ -158,7 +158,7 @@
         }
 
         /// `--watch` carries edits of other programs both ways, until it is told to end.
-        @Test(.timeLimit(.minutes(1))) func watching() async throws {
+        @Test(.timeLimit(.minutes(5))) func watching() async throws {
             try makeDevice("a")
             try makeDevice("b")
             let token = try await token()

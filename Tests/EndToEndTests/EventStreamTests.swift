@@ -14,7 +14,7 @@
 
     @Suite("Streams of nudges over HTTP", .serialized)
     struct EventStreamTests {
-        @Test("What changes in the scopes that were asked for is told, and nothing else", .timeLimit(.minutes(1)))
+        @Test("What changes in the scopes that were asked for is told, and nothing else", .timeLimit(.minutes(5)))
         func nudged() async throws {
             try await LiveServer.run(in: TemporaryFolder()) { live in
                 let token = try await LiveServer.token()
@@ -34,7 +34,7 @@
             }
         }
 
-        @Test("A refusal comes before anything is streamed", .timeLimit(.minutes(1)))
+        @Test("A refusal comes before anything is streamed", .timeLimit(.minutes(5)))
         func refused() async throws {
             var limits = Limits()
             (limits.streamsPerPrincipal, limits.streamScopes) = (2, 3)
@@ -63,7 +63,7 @@
             }
         }
 
-        @Test("Streams of all callers together are counted", .timeLimit(.minutes(1)))
+        @Test("Streams of all callers together are counted", .timeLimit(.minutes(5)))
         func crowded() async throws {
             var limits = Limits()
             limits.streams = 1
@@ -84,7 +84,7 @@
             }
         }
 
-        @Test("A comment comes so long after what was said last, whenever that was", .timeLimit(.minutes(1)))
+        @Test("A comment comes so long after what was said last, whenever that was", .timeLimit(.minutes(5)))
         func silence() async throws {
             var configuration = SyncServer.Configuration()
             configuration.streamComment = .seconds(3)
@@ -103,7 +103,7 @@
 
         @Test(
             "A stream without news says that it is there, for longer than an idle connection may",
-            .timeLimit(.minutes(1)))
+            .timeLimit(.minutes(5)))
         func comments() async throws {
             var configuration = SyncServer.Configuration()
             configuration.streamComment = .milliseconds(200)
@@ -121,7 +121,7 @@
             }
         }
 
-        @Test("A stream ends with its token", .timeLimit(.minutes(1)))
+        @Test("A stream ends with its token", .timeLimit(.minutes(5)))
         func expired() async throws {
             try await LiveServer.run(in: TemporaryFolder()) { live in
                 let start = ContinuousClock.now
@@ -132,7 +132,7 @@
             }
         }
 
-        @Test("A stream ends where its scope is not granted any more, and tells nothing of it", .timeLimit(.minutes(1)))
+        @Test("A stream ends where its scope is not granted any more, and tells nothing of it", .timeLimit(.minutes(5)))
         func lost() async throws {
             let folder = try TemporaryFolder()
             let store = try SQLiteStore(path: folder.path("sync.sqlite"))
@@ -156,7 +156,7 @@
             }
         }
 
-        @Test("A server that stops does not wait for its streams", .timeLimit(.minutes(1)))
+        @Test("A server that stops does not wait for its streams", .timeLimit(.minutes(5)))
         func shutdown() async throws {
             let clock = ContinuousClock()
             let (events, stopped) = try await LiveServer.run(in: TemporaryFolder()) { live in
@@ -168,7 +168,7 @@
             try await events.waitForEnd()
         }
 
-        @Test("What is pushed to one of three nodes is told by all of them", .timeLimit(.minutes(1)))
+        @Test("What is pushed to one of three nodes is told by all of them", .timeLimit(.minutes(5)))
         func threeNodes() async throws {
             let cluster = try PostgresCluster.shared.get()
             var configuration = PostgresStore.Configuration()

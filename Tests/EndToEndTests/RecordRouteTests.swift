@@ -75,7 +75,7 @@
         }
 
         /// A row that was changed behind the triggers, with an id that URLs are not made for.
-        @Test(.timeLimit(.minutes(1))) func aDeviceAsksByName() async throws {
+        @Test(.timeLimit(.minutes(5))) func aDeviceAsksByName() async throws {
             let token = try await LiveServer.token()
             try await LiveServer.run(in: folder) { server in
                 let pool = try DatabasePool(path: folder.path("device"))

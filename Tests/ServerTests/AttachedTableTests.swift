@@ -31,7 +31,7 @@ struct AttachedTableTests {
             """)
     }
 
-    @Test("Detaching leaves nothing behind, and the table and the log as they were", .timeLimit(.minutes(1)))
+    @Test("Detaching leaves nothing behind, and the table and the log as they were", .timeLimit(.minutes(5)))
     func detached() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -56,7 +56,7 @@ struct AttachedTableTests {
         #expect(try await bench.exchange([upsert(1, "4", #"{"any":1}"#)], scope: "list:1").statuses == ["applied"])
     }
 
-    @Test("A scope's column that was made goes again only where that is asked for", .timeLimit(.minutes(1)))
+    @Test("A scope's column that was made goes again only where that is asked for", .timeLimit(.minutes(5)))
     func scopeColumn() async throws {
         let bench = try await TableBench()
         try await bench.sql("CREATE TABLE ~.todo (id int PRIMARY KEY, title text); INSERT INTO ~.todo VALUES (1, 'A')")
@@ -80,7 +80,7 @@ struct AttachedTableTests {
         #expect(try await bench.sql(columns) == "id title" && !before.isEmpty)
     }
 
-    @Test("Attached again, the table has the say over what happened meanwhile", .timeLimit(.minutes(1)))
+    @Test("Attached again, the table has the say over what happened meanwhile", .timeLimit(.minutes(5)))
     func again() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -109,7 +109,7 @@ struct AttachedTableTests {
         } catch { Issue.record(error, sourceLocation: sourceLocation) }
     }
 
-    @Test("What cannot be attached is refused with a reason, and left alone", .timeLimit(.minutes(1)))
+    @Test("What cannot be attached is refused with a reason, and left alone", .timeLimit(.minutes(5)))
     func refused() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -150,7 +150,7 @@ struct AttachedTableTests {
         await expectError(.notAttached) { try await bench.store.detach("other") }
     }
 
-    @Test("Who does not own a table cannot attach it", .timeLimit(.minutes(1)))
+    @Test("Who does not own a table cannot attach it", .timeLimit(.minutes(5)))
     func foreign() async throws {
         let bench = try await TableBench()
         let role = bench.postgres.schema
@@ -166,7 +166,7 @@ struct AttachedTableTests {
         await expectError(.notOwner) { _ = try await store.attach(bench.plan("todo", "task", .scope("s"))) }
     }
 
-    @Test("A program whose role has no rights in the log's schema is captured like any other", .timeLimit(.minutes(1)))
+    @Test("A program whose role has no rights in the log's schema is captured like any other", .timeLimit(.minutes(5)))
     func otherRoles() async throws {
         let bench = try await TableBench()
         let role = bench.postgres.schema + "_app"
@@ -184,7 +184,7 @@ struct AttachedTableTests {
         #expect(try await bench.records().count == 2)
     }
 
-    @Test("A table that its owner has dropped or altered holds up nobody else", .timeLimit(.minutes(1)))
+    @Test("A table that its owner has dropped or altered holds up nobody else", .timeLimit(.minutes(5)))
     func broken() async throws {
         let bench = try await TableBench()
         try await bench.sql(

@@ -8,7 +8,7 @@ import TidemarkWire
 
 @Suite("What other programs write to attached tables", .serialized)
 struct CapturedTableTests {
-    @Test("Rows that are there become the first snapshot, and later ones the delta", .timeLimit(.minutes(1)))
+    @Test("Rows that are there become the first snapshot, and later ones the delta", .timeLimit(.minutes(5)))
     func captured() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -39,7 +39,7 @@ struct CapturedTableTests {
         #expect(try Answer(after).head == Answer(head).head + 5)
     }
 
-    @Test("A row whose scope changes leaves the one and comes into the other", .timeLimit(.minutes(1)))
+    @Test("A row whose scope changes leaves the one and comes into the other", .timeLimit(.minutes(5)))
     func moved() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -66,7 +66,7 @@ struct CapturedTableTests {
         #expect(moved?.payload == nil && moved != nil)
     }
 
-    @Test("TRUNCATE deletes what the log has", .timeLimit(.minutes(1)))
+    @Test("TRUNCATE deletes what the log has", .timeLimit(.minutes(5)))
     func truncated() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -81,7 +81,7 @@ struct CapturedTableTests {
         #expect(try await bench.records().values.map { $0["title"] as? String } == ["first of many"])
     }
 
-    @Test("What a program undoes is never seen, and what it writes in parts comes once", .timeLimit(.minutes(1)))
+    @Test("What a program undoes is never seen, and what it writes in parts comes once", .timeLimit(.minutes(5)))
     func undone() async throws {
         let bench = try await TableBench()
         try await bench.sql("CREATE TABLE ~.todo (id int PRIMARY KEY, title text)")
@@ -94,7 +94,7 @@ struct CapturedTableTests {
         #expect(rows.count == 1)
     }
 
-    @Test("Every type's values travel, and come back as they went", .timeLimit(.minutes(1)))
+    @Test("Every type's values travel, and come back as they went", .timeLimit(.minutes(5)))
     func values() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -140,7 +140,7 @@ struct CapturedTableTests {
         #expect(try await bench.fields("1") == first)
     }
 
-    @Test("Rows that cannot travel are on the operator's list, and hold up nothing", .timeLimit(.minutes(1)))
+    @Test("Rows that cannot travel are on the operator's list, and hold up nothing", .timeLimit(.minutes(5)))
     func untravelled() async throws {
         let bench = try await TableBench()
         try await bench.sql("CREATE TABLE ~.todo (id text PRIMARY KEY, title text)")
@@ -159,7 +159,7 @@ struct CapturedTableTests {
         #expect(try await bench.fields("big") == ["title": "small"])
     }
 
-    @Test("Names may hold anything", .timeLimit(.minutes(1)))
+    @Test("Names may hold anything", .timeLimit(.minutes(5)))
     func names() async throws {
         let bench = try await TableBench()
         let table = #"To"do'; DROP TABLE x; --$$ %s"#

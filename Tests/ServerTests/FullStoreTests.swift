@@ -7,7 +7,7 @@ import TidemarkServer
 
 @Suite("A store without room says so, and keeps what it has")
 struct FullStoreTests {
-    @Test("Writes are unavailable, reads go on, and what was acknowledged is there, as it was", .timeLimit(.minutes(1)))
+    @Test("Writes are unavailable, reads go on, and what was acknowledged is there, as it was", .timeLimit(.minutes(5)))
     func full() async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)

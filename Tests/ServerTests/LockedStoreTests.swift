@@ -7,7 +7,7 @@ import TidemarkServer
 
 @Suite("A store that somebody else has locked says so")
 struct LockedStoreTests {
-    @Test("Everything that writes is unavailable, and goes on when the lock is gone", .timeLimit(.minutes(1)))
+    @Test("Everything that writes is unavailable, and goes on when the lock is gone", .timeLimit(.minutes(5)))
     func locked() async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)

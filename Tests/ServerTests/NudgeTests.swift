@@ -66,7 +66,7 @@ struct NudgeTests {
         #expect(problem.detail.contains("no streams"))
     }
 
-    @Test("One stream too many of a caller takes the place of its oldest, which ends", .timeLimit(.minutes(1)))
+    @Test("One stream too many of a caller takes the place of its oldest, which ends", .timeLimit(.minutes(5)))
     func displaced() async throws {
         let nudges = Nudges()
         var limits = Limits()
@@ -89,7 +89,7 @@ struct NudgeTests {
         withExtendedLifetime(third) {}
     }
 
-    @Test("The end of a server ends all that wait, and lets nobody begin", .timeLimit(.minutes(1)))
+    @Test("The end of a server ends all that wait, and lets nobody begin", .timeLimit(.minutes(5)))
     func closed() async throws {
         let nudges = Nudges()
         let waiter = try nudges.wait(for: ["a"], as: "ada", Limits())

@@ -54,7 +54,7 @@ struct PostgresNodesTests {
         #expect(Set(nodes.map(\.tokenKey)).count == 1)
     }
 
-    @Test("Of several that write to a new scope first, one makes it", .timeLimit(.minutes(1)))
+    @Test("Of several that write to a new scope first, one makes it", .timeLimit(.minutes(5)))
     func newScopes() async throws {
         let bench = try PostgresBench()
         let nodes = [try bench.node(), try bench.node()]
@@ -74,7 +74,7 @@ struct PostgresNodesTests {
         }
     }
 
-    @Test("No number and no temporary id is given twice, in whatever scope", .timeLimit(.minutes(1)))
+    @Test("No number and no temporary id is given twice, in whatever scope", .timeLimit(.minutes(5)))
     func numbers() async throws {
         let bench = try PostgresBench()
         let nodes = [try bench.node(), try bench.node()]
@@ -116,7 +116,7 @@ struct PostgresNodesTests {
         #expect(Set(ids).count == 1)
     }
 
-    @Test("Transactions that wait for each other are all done in the end", .timeLimit(.minutes(1)))
+    @Test("Transactions that wait for each other are all done in the end", .timeLimit(.minutes(5)))
     func deadlocks() async throws {
         let bench = try PostgresBench()
         let nodes = [try bench.node(), try bench.node()]
@@ -140,7 +140,7 @@ struct PostgresNodesTests {
         #expect(last == [6, 6])
     }
 
-    @Test("A node that stops in a transaction does not hold up the others for long", .timeLimit(.minutes(1)))
+    @Test("A node that stops in a transaction does not hold up the others for long", .timeLimit(.minutes(5)))
     func stalled() async throws {
         let bench = try PostgresBench()
         let (slow, quick) = (try bench.node { $0.idleTimeout = .milliseconds(300) }, try bench.node())
@@ -164,7 +164,7 @@ struct PostgresNodesTests {
         #expect(try await bench.gapless("s", in: quick).map(\.record) == ["quick", "slow"])
     }
 
-    @Test("Of services that share a database, none waits for another's new scope", .timeLimit(.minutes(1)))
+    @Test("Of services that share a database, none waits for another's new scope", .timeLimit(.minutes(5)))
     func neighbours() async throws {
         let slow = try PostgresBench().node()
         let quick = try PostgresBench().node { $0.lockTimeout = .milliseconds(300) }
@@ -183,7 +183,7 @@ struct PostgresNodesTests {
         #expect(try await stalled.value == 1)
     }
 
-    @Test("With fewer connections than workers everything is done", .timeLimit(.minutes(1)))
+    @Test("With fewer connections than workers everything is done", .timeLimit(.minutes(5)))
     func fewConnections() async throws {
         let bench = try PostgresBench()
         try bench.cluster.psql("CREATE ROLE \(bench.schema) LOGIN CONNECTION LIMIT 2")

@@ -9,7 +9,7 @@ import TidemarkWire
 
 @Suite("Nudges between nodes that share PostgreSQL", .serialized)
 struct PostgresNudgeTests {
-    @Test("A commit on one node is heard of on the others, long before they would look", .timeLimit(.minutes(1)))
+    @Test("A commit on one node is heard of on the others, long before they would look", .timeLimit(.minutes(5)))
     func hinted() async throws {
         try await run(PostgresBench().nodes(lookInterval: .seconds(600))) { servers in
             // The first look of a listener that has just begun.
@@ -18,7 +18,7 @@ struct PostgresNudgeTests {
         }
     }
 
-    @Test("Without any listener everything still arrives, at the next look", .timeLimit(.minutes(1)))
+    @Test("Without any listener everything still arrives, at the next look", .timeLimit(.minutes(5)))
     func unheard() async throws {
         let bench = try PostgresBench()
         let (cluster, role) = (bench.cluster, bench.schema)
@@ -42,7 +42,7 @@ struct PostgresNudgeTests {
         }
     }
 
-    @Test("Listeners that are killed come back, and look at once", .timeLimit(.minutes(1)))
+    @Test("Listeners that are killed come back, and look at once", .timeLimit(.minutes(5)))
     func killed() async throws {
         let bench = try PostgresBench()
         let (cluster, channel) = (bench.cluster, bench.schema)
@@ -71,7 +71,7 @@ struct PostgresNudgeTests {
         }
     }
 
-    @Test("Many commits are told in few messages, which name every scope", .timeLimit(.minutes(1)))
+    @Test("Many commits are told in few messages, which name every scope", .timeLimit(.minutes(5)))
     func gathered() async throws {
         let bench = try PostgresBench()
         let node = try bench.node { $0.hintPause = .seconds(1) }
@@ -95,7 +95,7 @@ struct PostgresNudgeTests {
         #expect(messages < scopes.count / 10)
     }
 
-    @Test("What anybody else tells on the channel is no more than a reason to look", .timeLimit(.minutes(1)))
+    @Test("What anybody else tells on the channel is no more than a reason to look", .timeLimit(.minutes(5)))
     func forged() async throws {
         let bench = try PostgresBench()
         let (cluster, channel) = (bench.cluster, bench.schema)

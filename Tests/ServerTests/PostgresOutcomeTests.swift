@@ -10,7 +10,7 @@ import TidemarkWire
 struct PostgresOutcomeTests {
     @Test(
         "A crash that lost a transaction and gave its number to another does not make it a commit",
-        .timeLimit(.minutes(1)))
+        .timeLimit(.minutes(5)))
     func numberGivenAgain() async throws {
         let cluster = try await offPool { try PostgresCluster(isDurable: true) }
         let bench = try PostgresBench(cluster)
@@ -31,7 +31,7 @@ struct PostgresOutcomeTests {
         #expect(try await bench.gapless("s", in: node).map(\.record) == ["first", "second"])
     }
 
-    @Test("A commit whose trace is gone is called unknown, and neither made nor undone", .timeLimit(.minutes(1)))
+    @Test("A commit whose trace is gone is called unknown, and neither made nor undone", .timeLimit(.minutes(5)))
     func traceGone() async throws {
         let bench = try PostgresBench()
         let node = try bench.node { $0.writers = 1 }
@@ -56,7 +56,7 @@ struct PostgresOutcomeTests {
         #expect(runs.count == 1)
     }
 
-    @Test("A statement that takes too long is ended, and holds up nothing behind it", .timeLimit(.minutes(1)))
+    @Test("A statement that takes too long is ended, and holds up nothing behind it", .timeLimit(.minutes(5)))
     func tooLong() async throws {
         let bench = try PostgresBench()
         let node = try bench.node { ($0.writers, $0.statementTimeout) = (1, .milliseconds(300)) }
@@ -71,7 +71,7 @@ struct PostgresOutcomeTests {
     }
 
     @Test(
-        "A transaction that others stood in the way of is made again, once", .timeLimit(.minutes(1)),
+        "A transaction that others stood in the way of is made again, once", .timeLimit(.minutes(5)),
         arguments: ["40001", "40P01"])
     func conflict(state: String) async throws {
         let bench = try PostgresBench()

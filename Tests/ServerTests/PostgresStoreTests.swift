@@ -147,7 +147,7 @@ struct PostgresStoreTests {
         #expect(try await bench.gapless("s", in: node).count == 2)
     }
 
-    @Test("Walks of any length and weight come whole and in order", .timeLimit(.minutes(1)))
+    @Test("Walks of any length and weight come whole and in order", .timeLimit(.minutes(5)))
     func longWalks() async throws {
         let node = try PostgresBench().node()
         let heavy = [UInt8](repeating: 0x78, count: 300_000)

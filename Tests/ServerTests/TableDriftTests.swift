@@ -15,7 +15,7 @@ struct TableDriftTests {
         """
     }
 
-    @Test("A trigger that puts a column back", .timeLimit(.minutes(1)))
+    @Test("A trigger that puts a column back", .timeLimit(.minutes(5)))
     func putBack() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -30,7 +30,7 @@ struct TableDriftTests {
         #expect(try await bench.sql("SELECT count(*) FROM \(bench.postgres.schema).capture") == "0")
     }
 
-    @Test("Values that PostgreSQL spells in another way, and those that it computes", .timeLimit(.minutes(1)))
+    @Test("Values that PostgreSQL spells in another way, and those that it computes", .timeLimit(.minutes(5)))
     func respelled() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -51,7 +51,7 @@ struct TableDriftTests {
         }
     }
 
-    @Test("A trigger that puts a new row into another scope", .timeLimit(.minutes(1)))
+    @Test("A trigger that puts a new row into another scope", .timeLimit(.minutes(5)))
     func movedAway() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -64,7 +64,7 @@ struct TableDriftTests {
         #expect(try await bench.records("list:2") == ["task/1": ["list_id": 2, "title": "A"]])
     }
 
-    @Test("A row whose key becomes another one", .timeLimit(.minutes(1)))
+    @Test("A row whose key becomes another one", .timeLimit(.minutes(5)))
     func otherKey() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -77,7 +77,7 @@ struct TableDriftTests {
         #expect(try await bench.records() == ["task/abcd": ["title": "B"], "task/y": ["title": "X"]])
     }
 
-    @Test("A trigger that keeps a row from being deleted", .timeLimit(.minutes(1)))
+    @Test("A trigger that keeps a row from being deleted", .timeLimit(.minutes(5)))
     func keptRow() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -90,7 +90,7 @@ struct TableDriftTests {
         #expect(try await bench.fields("1") == ["title": "kept"])
     }
 
-    @Test("As many edits as a request may hold are looked at in its own transaction", .timeLimit(.minutes(1)))
+    @Test("As many edits as a request may hold are looked at in its own transaction", .timeLimit(.minutes(5)))
     func full() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -103,7 +103,7 @@ struct TableDriftTests {
         #expect(Set(try await bench.records().values) == [["title": "A"]])
     }
 
-    @Test("An operator that another role has made is not asked whether keys are equal", .timeLimit(.minutes(1)))
+    @Test("An operator that another role has made is not asked whether keys are equal", .timeLimit(.minutes(5)))
     func foreignOperator() async throws {
         let bench = try await TableBench()
         let role = bench.postgres.schema + "_srv"

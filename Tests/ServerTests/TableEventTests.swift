@@ -20,7 +20,7 @@ struct TableEventTests {
         try await bench.store.write("s") { try $0.expire(through: $0.state.head) }
     }
 
-    @Test("An event that is not kept any more does not come again", .timeLimit(.minutes(1)))
+    @Test("An event that is not kept any more does not come again", .timeLimit(.minutes(5)))
     func expired() async throws {
         let bench = try await bench()
         try await bench.sql("INSERT INTO ~.visit VALUES (1, 'home')")
@@ -36,7 +36,7 @@ struct TableEventTests {
         #expect(try await bench.records() == ["task/2": ["page": "cart"]])
     }
 
-    @Test("An event that is too large is on the operator's list", .timeLimit(.minutes(1)))
+    @Test("An event that is too large is on the operator's list", .timeLimit(.minutes(5)))
     func tooLarge() async throws {
         let bench = try await bench()
         try await bench.sql("INSERT INTO ~.visit VALUES (1, repeat('x', 2000000)), (2, 'home')")
@@ -45,7 +45,7 @@ struct TableEventTests {
         #expect(try await bench.server.rejections().map(\.code) == ["record_too_large"])
     }
 
-    @Test("A device's event does not overwrite a row", .timeLimit(.minutes(1)))
+    @Test("A device's event does not overwrite a row", .timeLimit(.minutes(5)))
     func taken() async throws {
         let bench = try await bench()
         try await bench.sql("INSERT INTO ~.visit VALUES (1, 'home')")

@@ -12,7 +12,7 @@ struct TablePushTests {
         upsert(number, id, fields, entity: entity)
     }
 
-    @Test("Inserts, edits of single columns and deletes", .timeLimit(.minutes(1)))
+    @Test("Inserts, edits of single columns and deletes", .timeLimit(.minutes(5)))
     func landed() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -45,7 +45,7 @@ struct TablePushTests {
         #expect(try await bench.sql("SELECT count(*) FROM \(bench.postgres.schema).capture") == "0")
     }
 
-    @Test("A constraint refuses its row and no other", .timeLimit(.minutes(1)))
+    @Test("A constraint refuses its row and no other", .timeLimit(.minutes(5)))
     func refused() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -81,7 +81,7 @@ struct TablePushTests {
         #expect(spelled.errorCode(0) == "value_refused")
     }
 
-    @Test("A group is taken whole or not at all, in the table too", .timeLimit(.minutes(1)))
+    @Test("A group is taken whole or not at all, in the table too", .timeLimit(.minutes(5)))
     func group() async throws {
         let bench = try await TableBench()
         try await bench.sql("CREATE TABLE ~.todo (id int PRIMARY KEY, n int CHECK (n > 0))")
@@ -96,7 +96,7 @@ struct TablePushTests {
         #expect(try await bench.sql("SELECT id FROM ~.todo") == "3")
     }
 
-    @Test("Nobody reaches a row of another scope by its id", .timeLimit(.minutes(1)))
+    @Test("Nobody reaches a row of another scope by its id", .timeLimit(.minutes(5)))
     func otherScope() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -120,7 +120,7 @@ struct TablePushTests {
         #expect(try await bench.sql("SELECT * FROM ~.todo ORDER BY 1") == "1|1|secret\n3|2|mine")
     }
 
-    @Test("A table may be scoped by its key", .timeLimit(.minutes(1)))
+    @Test("A table may be scoped by its key", .timeLimit(.minutes(5)))
     func scopedByKey() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -134,7 +134,7 @@ struct TablePushTests {
         #expect(try await bench.sql("SELECT * FROM ~.profile ORDER BY 1") == "1|Ada\n2|Bob")
     }
 
-    @Test("What a device's delete takes along is in the same answer", .timeLimit(.minutes(1)))
+    @Test("What a device's delete takes along is in the same answer", .timeLimit(.minutes(5)))
     func cascade() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -157,7 +157,7 @@ struct TablePushTests {
     }
 
     @Test(
-        "A push meets what others have written, and devices hear of what triggers make of it", .timeLimit(.minutes(1)))
+        "A push meets what others have written, and devices hear of what triggers make of it", .timeLimit(.minutes(5)))
     func met() async throws {
         let bench = try await TableBench()
         // Triggers that find their tables by the role's own path.

@@ -8,7 +8,7 @@ import TidemarkWire
 
 @Suite("What servers can and cannot read of attached tables", .serialized)
 struct TableReadingTests {
-    @Test("Rows that the servers' role may not see are not gone", .timeLimit(.minutes(1)))
+    @Test("Rows that the servers' role may not see are not gone", .timeLimit(.minutes(5)))
     func hiddenRows() async throws {
         let bench = try await TableBench()
         let (role, home) = (bench.postgres.schema + "_srv", bench.postgres.schema)
@@ -33,7 +33,7 @@ struct TableReadingTests {
         #expect(try await bench.records() == ["task/1": ["title": "A!"], "task/2": ["title": "B!"]])
     }
 
-    @Test("Records of the log that no row of the table can be stop nothing", .timeLimit(.minutes(1)))
+    @Test("Records of the log that no row of the table can be stop nothing", .timeLimit(.minutes(5)))
     func foreignKeys() async throws {
         let bench = try await TableBench()
         let ids = ["first", "99999999999", "007", "1"]
@@ -49,7 +49,7 @@ struct TableReadingTests {
         #expect(try await bench.store.attachedTables().map(\.waiting) == [0])
     }
 
-    @Test("A key that becomes wider while its table is attached goes on being read", .timeLimit(.minutes(1)))
+    @Test("A key that becomes wider while its table is attached goes on being read", .timeLimit(.minutes(5)))
     func widerKey() async throws {
         let bench = try await TableBench()
         try await bench.sql("CREATE TABLE ~.todo (id int PRIMARY KEY, list_id int, title text)")
@@ -71,7 +71,7 @@ struct TableReadingTests {
         #expect(try await bench.sql("SELECT title FROM ~.todo ORDER BY id") == "edited\nnew")
     }
 
-    @Test("Rows that are larger than a record are not read at all", .timeLimit(.minutes(1)))
+    @Test("Rows that are larger than a record are not read at all", .timeLimit(.minutes(5)))
     func largeRows() async throws {
         let bench = try await TableBench()
         try await bench.sql("CREATE TABLE ~.todo (id int PRIMARY KEY, list_id int, doc json, raw bytea)")
@@ -107,7 +107,7 @@ struct TableReadingTests {
         #expect(sizes.parts(of: [], limit: 10).map(\.count) == [0])
     }
 
-    @Test("The list says why a table is not read", .timeLimit(.minutes(1)))
+    @Test("The list says why a table is not read", .timeLimit(.minutes(5)))
     func reasons() async throws {
         let bench = try await TableBench()
         try await bench.sql("CREATE TABLE ~.todo (id int PRIMARY KEY, title text)")

@@ -16,7 +16,7 @@ struct TableRenamedTests {
             """)
     }
 
-    @Test("A table in another's place is neither read nor written, and the other is let go of", .timeLimit(.minutes(1)))
+    @Test("A table in another's place is neither read nor written, and the other is let go of", .timeLimit(.minutes(5)))
     func swapped() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -47,7 +47,7 @@ struct TableRenamedTests {
         try await bench.sql("UPDATE ~.old SET title = 'free'")
     }
 
-    @Test("A column that was made goes with its table's name changed, too", .timeLimit(.minutes(1)))
+    @Test("A column that was made goes with its table's name changed, too", .timeLimit(.minutes(5)))
     func madeColumn() async throws {
         let bench = try await TableBench()
         try await bench.sql("CREATE TABLE ~.todo (id int PRIMARY KEY, title text)")

@@ -31,7 +31,7 @@ struct TableTroubleTests {
         try await program.value
     }
 
-    @Test("A program that takes its time holds up nobody who writes another row", .timeLimit(.minutes(1)))
+    @Test("A program that takes its time holds up nobody who writes another row", .timeLimit(.minutes(5)))
     func slowProgram() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -54,7 +54,7 @@ struct TableTroubleTests {
         #expect(try await bench.fields("2") == ["title": "slow"])
     }
 
-    @Test("An edit of a row that is locked for too long comes again later", .timeLimit(.minutes(1)))
+    @Test("An edit of a row that is locked for too long comes again later", .timeLimit(.minutes(5)))
     func lockedRow() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -80,7 +80,7 @@ struct TableTroubleTests {
         #expect(try await bench.sql("SELECT title FROM ~.todo WHERE id = 1") == "edited")
     }
 
-    @Test("An edit that waits for a program's row does not hold up other scopes", .timeLimit(.minutes(1)))
+    @Test("An edit that waits for a program's row does not hold up other scopes", .timeLimit(.minutes(5)))
     func otherScopes() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -126,7 +126,7 @@ struct TableTroubleTests {
         #expect(try await bench.sql("SELECT count(*) FROM ~.todo WHERE title = 'edited'") == "6")
     }
 
-    @Test("What went past the triggers is noticed by an edit, and looked at again", .timeLimit(.minutes(1)))
+    @Test("What went past the triggers is noticed by an edit, and looked at again", .timeLimit(.minutes(5)))
     func bypassed() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -143,7 +143,7 @@ struct TableTroubleTests {
         #expect(try await bench.records().isEmpty)
     }
 
-    @Test("Ids that a table gives are not the server's to assign", .timeLimit(.minutes(1)))
+    @Test("Ids that a table gives are not the server's to assign", .timeLimit(.minutes(5)))
     func assigned() async throws {
         var declaration = EntityDeclaration("task")
         declaration.ids = .server
@@ -158,7 +158,7 @@ struct TableTroubleTests {
         #expect(try await bench.sql("SELECT count(*) FROM ~.todo") == "0")
     }
 
-    @Test("A trigger that says a feature is not supported refuses its row and no other", .timeLimit(.minutes(1)))
+    @Test("A trigger that says a feature is not supported refuses its row and no other", .timeLimit(.minutes(5)))
     func unsupported() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -174,7 +174,7 @@ struct TableTroubleTests {
         #expect(try await bench.sql("SELECT id FROM ~.todo") == "2")
     }
 
-    @Test("Notes of a table that cannot be read stand in nobody's way", .timeLimit(.minutes(1)))
+    @Test("Notes of a table that cannot be read stand in nobody's way", .timeLimit(.minutes(5)))
     func unreadable() async throws {
         let bench = try await TableBench()
         try await bench.sql(
@@ -197,7 +197,7 @@ struct TableTroubleTests {
         #expect(try await bench.store.attachedTables().map(\.waiting) == [30, 0])
     }
 
-    @Test("Programs and devices go on while a table is detached", .timeLimit(.minutes(1)))
+    @Test("Programs and devices go on while a table is detached", .timeLimit(.minutes(5)))
     func detaching() async throws {
         let bench = try await TableBench(nodes: 2)
         try await bench.sql("CREATE TABLE ~.todo (id int PRIMARY KEY, n int); INSERT INTO ~.todo VALUES (1, 0)")

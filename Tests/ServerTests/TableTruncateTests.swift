@@ -20,7 +20,7 @@ struct TableTruncateTests {
             """)
     }
 
-    @Test("Its records are noted in steps, scope by scope", .timeLimit(.minutes(1)))
+    @Test("Its records are noted in steps, scope by scope", .timeLimit(.minutes(5)))
     func steps() async throws {
         let bench = try await TableBench(nodes: 2)
         let capture = "\(bench.postgres.schema).capture"
@@ -47,7 +47,7 @@ struct TableTruncateTests {
         #expect(all == "a|30000|30000\nc|3|3")
     }
 
-    @Test("One whose records cannot be noted holds up nobody else", .timeLimit(.minutes(1)))
+    @Test("One whose records cannot be noted holds up nobody else", .timeLimit(.minutes(5)))
     func failing() async throws {
         let bench = try await TableBench()
         let home = bench.postgres.schema

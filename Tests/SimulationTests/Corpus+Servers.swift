@@ -221,5 +221,20 @@ extension CorpusCase {
                 1 edit moveSlug 1436834
                 flow
                 """),
+        CorpusCase(
+            name: "what was made and deleted before the server took it is not what a copy made of that name",
+            app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                flow
+                server fail 1
+                1 edit replaceProject 0
+                1 clone 0
+                1 edit writeTask 15422154
+                0 edit writeTask 15422154
+                flow
+                wait 2000
+                1 edit deleteTask 14519078
+                """),
     ]
 }

@@ -43,8 +43,10 @@ extension Oracle {
                 let row = former.rows[key] ?? []
                 // Somebody else's delete of a row that stood here may be in the log already: then this one is done. It
                 // says nothing of a row that was made here and that the server was not known to have.
-                let seen = former.base(key) == nil ? heads : completes(of: former)
-                let write = OracleDevice.Write(serial: world.serial, value: nil, row: row, after: seen)
+                let isBaseless = former.base(key) == nil
+                let write = OracleDevice.Write(
+                    serial: world.serial, value: nil, row: row, isBaseless: isBaseless,
+                    after: isBaseless ? heads : completes(of: former))
                 devices[device].writes[key] = ["": write]
                 continue
             }
@@ -184,6 +186,8 @@ extension Oracle {
         if listing.isListed { return true }
         if listing.isKept { return false }
         if write.isCopied, !listing.isOpen { return true }
+        // Made and deleted here, and taken by nobody: what somebody else made of that name was not meant.
+        if write.isBaseless, !listing.isOpen, !wasTaken(write.row, key) { return true }
         // Edited back to what the server had before somebody deleted it: nothing is left to tell.
         if let index, base == nil, isLast(write.value, key, index) { return true }
         let edit = index == nil ? "the delete of \(key)" : "\(key).\(column) = \(write.value?.bare ?? "")"
@@ -196,6 +200,10 @@ extension Oracle {
         throw Violation(
             listing.isOpen || !isClean ? "I5" : "I1",
             "device \(device): \(edit) of act \(write.serial) is neither sent nor listed, here is \(found)")
+    }
+
+    private func wasTaken(_ row: [Value], _ key: OracleKey) -> Bool {
+        scopes.values.contains { $0.current.row(key, above: 0) { $0.fits(row) } != nil }
     }
 
     /// Whether a deleted record had a value when it was deleted.

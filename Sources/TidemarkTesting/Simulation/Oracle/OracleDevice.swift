@@ -15,6 +15,8 @@ struct OracleDevice {
         /// Whether it was sealed when the file was copied, or put back: what became of it may have been told to the
         /// other copy.
         var isCopied = false
+        /// Whether it deleted a row that the server was not known to have.
+        var isBaseless = false
         /// Each scope's head when it was written.
         var after: [Scope: Version]
         /// Where the server's log has it.
