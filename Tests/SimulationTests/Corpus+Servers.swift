@@ -236,5 +236,20 @@ extension CorpusCase {
                 wait 2000
                 1 edit deleteTask 14519078
                 """),
+        CorpusCase(
+            name: "what contends with a record that came back in part stands where the part cannot",
+            app: "task",
+            script: """
+                world seed 1 devices 2 users 2 page 50
+                1 edit replaceProject 1
+                1 edit replaceProject 7356220
+                0 edit replaceProject 0
+                flow
+                user 1 scope 0 none
+                server restore
+                0 edit moveSlug 5342078
+                wait 31000
+                flow
+                """),
     ]
 }

@@ -55,7 +55,7 @@ extension Oracle {
                 "device \(device), at the end")
             // All devices choose alike among rows that contend for a value.
             let (here, there) = (
-                sight.parked.filter { !isPartial($0) }, devices[0].sight.parked.filter { !isPartial($0) }
+                sight.parked.filter { !isNextToPart($0) }, devices[0].sight.parked.filter { !isNextToPart($0) }
             )
             guard here == there else {
                 throw Violation(
@@ -64,10 +64,15 @@ extension Oracle {
         }
     }
 
-    /// Whether a restored server got back only a part of the record: who has the rest shows it, and no schema takes the
-    /// part alone.
-    private func isPartial(_ key: OracleKey) -> Bool {
-        scopes.values.contains { $0.current.newest(key)?.contains { $0 == nil } ?? false }
+    /// Whether a restored server got back only a part of the record, or of one that may contend with it: who has the
+    /// rest shows it, and no schema takes the part alone.
+    private func isNextToPart(_ key: OracleKey) -> Bool {
+        scopes.values.contains { histories in
+            let current = histories.current
+            return current.versions.keys.contains { other in
+                other.entity == key.entity && current.newest(other)?.contains { $0 == nil } ?? false
+            }
+        }
     }
 
     private static func keys(_ db: Database, _ sql: String) throws -> Set<OracleKey> {
