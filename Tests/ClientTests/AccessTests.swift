@@ -179,10 +179,8 @@ struct AccessTests {
         #expect(try await device.sealed().isEmpty)
     }
 
-    @Test(
-        "an edit that was refused because the token only read is sent by itself once it may be (I10)",
-        .timeLimit(.minutes(2)))
-    func writingGrantedLater() async throws {
+    /// A device whose token only reads until the scope is removed from what is withdrawn.
+    private func reader() async throws -> (Device, pen: Withdrawn) {
         let directory = try TestDirectory()
         let server = try Device.server(in: directory)
         let device = try await Device(noteSchema, tables: ["note"], server: server, in: directory)
@@ -192,6 +190,14 @@ struct AccessTests {
             to: InProcessTransport(to: server) { scope in
                 (try? await pen.access(to: scope)) ?? .read(as: "ada")
             })
+        return (device, pen)
+    }
+
+    @Test(
+        "an edit that was refused because the token only read is sent by itself once it may be (I10)",
+        .timeLimit(.minutes(2)))
+    func writingGrantedLater() async throws {
+        let (device, pen) = try await reader()
         try await device.sql("INSERT INTO note (id, title) VALUES ('n', 'x'), ('m', 'y')")
         var configuration = SyncConfiguration()
         configuration.tick = .milliseconds(50)
@@ -209,15 +215,7 @@ struct AccessTests {
 
     @Test("what wakes a scope while a request is out has refused edits sent again by the next one")
     func wokenWhileRefused() async throws {
-        let directory = try TestDirectory()
-        let server = try Device.server(in: directory)
-        let device = try await Device(noteSchema, tables: ["note"], server: server, in: directory)
-        let pen = Withdrawn()
-        await pen.insert(Device.scope)
-        await device.wire.connect(
-            to: InProcessTransport(to: server) { scope in
-                (try? await pen.access(to: scope)) ?? .read(as: "ada")
-            })
+        let (device, pen) = try await reader()
         try await device.sql("INSERT INTO note (id, title) VALUES ('n', 'x')")
         let engine = try device.engine()
         await device.wire.next { request, inner in try await inner.send(request) }
