@@ -37,7 +37,7 @@
             if waiting > 0 { lines.append("waiting: \(waiting) edits have no verdict yet") }
             if rejectedInAll > 0 { lines.append("refused: \(rejectedInAll); `tidemark status` says why") }
             if parkedInAll > 0 { lines.append("kept aside: \(parkedInAll) rows; `tidemark status` says why") }
-            return lines + warnings.map { "warning: \($0)" }
+            return lines
         }
 
         func json() throws -> String { try JSON.text(self) }

@@ -43,7 +43,7 @@ final class Applier {
     var mayWriteRows = true
     var record: ScopeRecord
     var outcome = Outcome()
-    private(set) var tables: [String: ApplyTable] = [:]
+    private(set) var tables = ByTable<ApplyTable>()
     /// Versions above this are remembered one by one: a row's, and a verdict's.
     var rememberRowsAbove: Version = .max
     private(set) var rememberVerdictsAbove: Version = 0
@@ -61,7 +61,7 @@ final class Applier {
     /// Whether edits were refused before this answer.
     private(set) var hadRefusals = false
     /// Entities whose changes were passed over.
-    var passedOver: Set<String> = []
+    var passedOver: Set<TableName> = []
 
     /// - Parameter entities: the tables to write to; `nil`: all of the scope.
     init(

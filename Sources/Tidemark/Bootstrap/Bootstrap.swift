@@ -37,7 +37,7 @@ struct Bootstrap: Hashable, Sendable {
         ).first(db, [.text(scope.name)]) { row in
             Bootstrap(
                 scope: scope, token: row.optionalText(0), cursor: row.optionalText(1), version: row.integer(2),
-                isDirect: row.integer(3) != 0, swapped: row.text(4).split(separator: " ").map(String.init),
+                isDirect: row.integer(3) != 0, swapped: NameList(row.text(4)).list,
                 entity: row.optionalText(5), rows: row.integer(6), asking: row.optionalText(7),
                 hasLost: row.integer(8) != 0)
         }
@@ -56,7 +56,7 @@ struct Bootstrap: Hashable, Sendable {
             """
         ).execute([
             .text(scope.name), .optional(token), .optional(cursor), .integer(version), .integer(isDirect ? 1 : 0),
-            .text(swapped.joined(separator: " ")), .optional(entity), .integer(rows), .optional(asking),
+            .text(NameList(swapped).text), .optional(entity), .integer(rows), .optional(asking),
             .integer(hasLost ? 1 : 0),
         ])
     }
@@ -95,5 +95,38 @@ struct Bootstrap: Hashable, Sendable {
 
     static func dropStaged(_ db: Database, _ scope: Scope) throws {
         try Query(db, "DELETE FROM tidemark_staged WHERE scope = ?1").execute([.text(scope.name)])
+    }
+}
+
+/// A list of names as one text of the file: a JSON array, since a name may hold any character.
+struct NameList: Hashable {
+    var list: [String]
+
+    init(_ list: [String]) { self.list = list }
+
+    init(_ text: String) {
+        // A file of an older version has them behind each other, with blanks between; no name could hold one.
+        guard text.hasPrefix("[") else {
+            list = text.split(separator: " ").map(String.init)
+            return
+        }
+        let list = try? Array(text.utf8).reading { (reader: inout JSONReader) throws(JSONError) -> [String] in
+            var list: [String] = []
+            try reader.enterArray()
+            while try reader.nextElement() { list.append(try reader.readString()) }
+            return list
+        }
+        self.list = list ?? []
+    }
+
+    var text: String {
+        var writer = JSONWriter(capacity: 64)
+        writer.raw("[")
+        for (index, name) in list.enumerated() {
+            if index > 0 { writer.raw(",") }
+            writer.string(name)
+        }
+        writer.raw("]")
+        return String(decoding: writer.bytes, as: UTF8.self)
     }
 }

@@ -57,7 +57,8 @@ struct CaptureTriggers {
     // MARK: Parts
 
     private func make(_ suffix: String, _ event: String, when: String?, _ body: [String]) -> (String, String) {
-        let name = "\(Self.prefix)\(shape.name)_\(suffix)"
+        // The table's name comes last: 'note' and 'note_evict0' have no trigger of one name.
+        let name = "\(Self.prefix)\(suffix)_\(shape.name)"
         let condition = (when.map { "(\($0)) AND " } ?? "") + "NOT EXISTS (SELECT 1 FROM tidemark_applying)"
         let statements = body.map { "  \($0);\n" }.joined()
         let head = "CREATE TRIGGER \(quoted(name)) \(event) ON \(shape.sql) WHEN \(condition)"

@@ -50,6 +50,8 @@ struct TableShape: Hashable, Sendable {
     var keepsDeleted: Int64?
     /// Things that capture cannot see, to be shown in the status.
     var warnings: [String]
+    /// The same by kind, to be told together with those of other tables.
+    var remarks: [SchemaRemark] = []
     /// Made of the rest, once that is read.
     var statements = RecordStatements()
 
@@ -59,7 +61,7 @@ struct TableShape: Hashable, Sendable {
     var shadowName: String { Self.shadowPrefix + name }
     var shadowSQL: String { quoted(shadowName) }
 
-    func dataIndex(_ name: String) -> Int? { data.firstIndex { $0.name == name } }
+    func dataIndex(_ name: String) -> Int? { data.firstIndex { $0.name.utf8.elementsEqual(name.utf8) } }
 }
 
 /// SQLite's column affinities, by the rules of its manual ("Datatypes", 3.1).
