@@ -6,10 +6,11 @@ actor Preparation {
     let file: AppFile
     let transport: any Transport
     private let tables: [SyncedTable]
-    private let resolved: [(name: String, rule: SyncedTable.ScopeRule)]
     private let scopes: [Scope]
     private(set) var layout: Layout?
     private var declarations: Declarations?
+    /// Tables whose ids the operator has the server assign, as last heard.
+    private var assigned: [String] = []
     /// The fingerprint that belongs to `declarations`, and the one heard last.
     private var known: String?
     private var heard: String?
@@ -20,27 +21,43 @@ actor Preparation {
         self.transport = transport
         self.tables = tables
         self.scopes = scopes
-        resolved = try SyncedTable.resolve(tables, scopes: scopes)
+        _ = try SyncedTable.resolve(tables, scopes: scopes)
     }
 
     /// Installs capture, or looks whether a migration has changed the schema since.
     func install() async throws -> Layout {
-        let (resolved, scopes) = (resolved, scopes)
         if let layout, layout.schemaVersion == (try await file.read { try Installation.schemaVersion($0) }) {
             return layout
         }
         let now = wallClockMilliseconds()
-        let changes = try await file.read { db in try RuleChange.find(db, resolved, scopes, now: now) }
+        let (named, scopes) = (tables, scopes)
+        let tables = try await file.read { db in try SyncedTable.spelled(named, db) }
+        let changes = try await file.read { db in
+            try RuleChange.find(db, SyncedTable.resolve(tables, scopes: scopes), scopes, now: now)
+        }
         for change in changes { try await file.writeWithoutTransaction(at: .rules) { db in try change.run(db) } }
-        let tables = tables
-        let found = try await file.write(at: .install) { db in
+        let (found, assigned) = try await file.write(at: .install) { db in
+            let resolved = try SyncedTable.resolve(tables, scopes: scopes)
             let layout = try Installation.install(db, tables: resolved, scopes: scopes).adding(tables, db)
             try SyncedTable.note(db, tables)
             try SyncedTable.noteInstall(db)
-            return layout
+            return (layout, try AssignedIDs.read(db))
         }
-        layout = found
+        (layout, self.assigned) = (found, assigned)
         return found
+    }
+
+    /// What the app's developer should know of the schema.
+    var warnings: [String] { layout?.warnings(assigned: Set(assigned.map(TableName.init))) ?? [] }
+
+    /// Remembers whose ids the server assigns, for the warnings of those who cannot ask it.
+    private func note(_ declarations: Declarations) async throws {
+        let found = declarations.entities.filter { $0.ids == .server }.map(\.name)
+        // Only where it makes a difference to what is said.
+        let isAsked = layout?.shapes.contains { $0.remarks.contains(.countedIDs(table: $0.name)) } ?? false
+        guard isAsked, found != assigned else { return }
+        try await file.write(at: .rules) { db in try AssignedIDs.note(db, found) }
+        assigned = found
     }
 
     /// Hears the fingerprint that every answer carries.
@@ -74,6 +91,7 @@ actor Preparation {
         }
         for table in tables { try table.check(declarations.entity(table.name)) }
         try layout?.checkIDs(declarations)
+        do { try await note(declarations) } catch { throw Failure.database(error, scope: scope) }
         let fingerprint = response.header(ProtocolVersion.declarationsHeader)
         known = fingerprint
         heard = fingerprint

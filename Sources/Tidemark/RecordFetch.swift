@@ -101,7 +101,7 @@ struct RecordFetch: Sendable {
         result.counts.parked += outcome.parked
         result.unsent += outcome.unsent
         result.unrepaired.merge(outcome.unrepaired) { $1 }
-        return outcome.pageTaken ? try fetched.names() : []
+        return outcome.pageTaken ? try fetched.names(layout) : []
     }
 
     func request(
@@ -112,7 +112,8 @@ struct RecordFetch: Sendable {
         query += records.map { TransportRequest.QueryItem("id", $0.id.text) }
         query += follow.map { TransportRequest.QueryItem("follow", $0) }
         return TransportRequest(
-            path: "/sync/records/\(entity)", query: query, headers: Exchange.headers(clientID: layout.clientID))
+            path: "/sync/records/\(PathName.encoded(entity))", query: query,
+            headers: Exchange.headers(clientID: layout.clientID))
     }
 
     private func database<T: Sendable>(_ work: @Sendable () async throws -> T) async throws -> T {

@@ -1,6 +1,6 @@
 /// How one record stands between this device and the server.
 public enum RecordState: Hashable, Sendable {
-    /// As on the server, as far as is known.
+    /// As on the server, as far as is known; of a deleted record, that nothing of it waits.
     case confirmed
     /// Edited here, not sealed for sending yet.
     case pending

@@ -18,7 +18,7 @@ public struct RejectedOperation: Hashable, Sendable, Identifiable {
     public var scope: Scope
     /// The table's name.
     public var entity: String
-    /// The record's id on the wire.
+    /// The record's id on the wire; of a key that cannot be one, the JSON array of its values.
     public var record: String
     /// Whether the edit made the record. Its row is gone from the table then, unless it never left this device.
     public var isInsert = false
@@ -56,6 +56,7 @@ extension RejectedOperation {
         return try all.map { refused in
             var refused = refused
             let name = RecordName(entity: refused.entity, record: refused.record)
+            refused.record = KeyText.shown(refused.record)
             guard refused.isInsert else { return refused }
             refused.dependants = try Quarantine.dependants(db, of: name)
                 .map { Dependant(entity: $0.entity, record: $0.record) }
@@ -90,10 +91,11 @@ extension RejectedOperation {
         return data?.values ?? [:]
     }
 
-    /// Whether the edit never left this device; `nil` where it is not in the list any more.
-    private func isLocal(_ db: Database) throws -> Bool? {
-        try Query(db, "SELECT lane IS NULL FROM tidemark_operation WHERE id = ?1 AND status = 'rejected'")
-            .first(db, [.integer(id)]) { $0.integer(0) == 1 }
+    /// Whether the edit never left this device, and its record as the file keeps it; `nil` where it is not in the list
+    /// any more.
+    private func stored(_ db: Database) throws -> (isLocal: Bool, record: String)? {
+        try Query(db, "SELECT lane IS NULL, record FROM tidemark_operation WHERE id = ?1 AND status = 'rejected'")
+            .first(db, [.integer(id)]) { ($0.integer(0) == 1, $0.text(1)) }
     }
 
     private func remove(_ db: Database) throws {
@@ -106,10 +108,10 @@ extension RejectedOperation {
 extension RejectedOperation {
     /// Writes the edit again as the app would: it is captured and sent like any other.
     func retry(_ db: Database, _ layout: Layout, changing changes: [String: Value]) throws {
-        guard let isLocal = try isLocal(db), let rewriting = Rewriting(db, layout[entity], record: record) else {
+        guard let stored = try stored(db), let rewriting = Rewriting(db, layout[entity], record: stored.record) else {
             return
         }
-        if isLocal, try RecordTable(rewriting.shape).shadow(db, rewriting.key) != nil {
+        if stored.isLocal, try RecordTable(rewriting.shape).shadow(db, rewriting.key) != nil {
             // The edit is on screen; sealing looks at it again, and forgets the refusal.
             if !changes.isEmpty { try rewriting.put(changes, whole: nil) }
             try RecordTable(rewriting.shape).mark(db, rewriting.key)
@@ -131,7 +133,7 @@ extension RejectedOperation {
     func discard(_ db: Database, _ layout: Layout) throws {
         try discardAlone(db, layout)
         if group != nil {
-            for other in try Self.all(db) where try other.group == group && other.isLocal(db) == true {
+            for other in try Self.all(db) where try other.group == group && other.stored(db)?.isLocal == true {
                 try other.discardAlone(db, layout)
             }
         }
@@ -139,12 +141,12 @@ extension RejectedOperation {
     }
 
     private func discardAlone(_ db: Database, _ layout: Layout) throws {
-        guard let isLocal = try isLocal(db) else { return }
+        guard let stored = try stored(db) else { return }
         try remove(db)
-        try undo(db, layout, isLocal: isLocal)
+        try undo(db, layout, isLocal: stored.isLocal, record: stored.record)
     }
 
-    private func undo(_ db: Database, _ layout: Layout, isLocal: Bool) throws {
+    private func undo(_ db: Database, _ layout: Layout, isLocal: Bool, record: String) throws {
         guard let rewriting = Rewriting(db, layout[entity], record: record) else { return }
         let table = RecordTable(rewriting.shape)
         guard isLocal else {

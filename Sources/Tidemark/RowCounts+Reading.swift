@@ -57,7 +57,7 @@ struct RowCounting {
             """
         ).rows(db, [name]) { $0.text(0) }
         return try records.filter { record in
-            guard let key = shape.key(ofRefused: record), try table.row(db, key) != nil else { return false }
+            guard let key = KeyText.key(of: record, in: shape), try table.row(db, key) != nil else { return false }
             return try table.shadow(db, key).map { $0.mark == nil } ?? false
         }.count
     }
@@ -158,7 +158,4 @@ extension TableShape {
     var unnamedIndex: String? { mayLackKey ? "tidemark_unnamed_" + name : nil }
 
     var isUnnamedSQL: String { key.map { "\($0.sql) IS NULL" }.joined(separator: " OR ") }
-
-    /// The key of a record that this device refused to send, whose name may be no record id.
-    func key(ofRefused record: String) -> [Cell]? { RecordID(record).flatMap { key(of: $0) } }
 }

@@ -21,6 +21,8 @@ actor ScopeDriver {
     /// Nothing else of this engine works on the scope meanwhile.
     private let turn = Turn()
     private let signal = WakeSignal()
+    /// Whether the app called, and not an edit.
+    private var isNudged = false
 
     private(set) var lastError: SyncError?
     var counts = SyncReport.Counts()
@@ -61,7 +63,12 @@ actor ScopeDriver {
         while !Task.isCancelled {
             await drive(event)
             let wait = nextTimer.map { max(0, $0 - now) } ?? configuration.tick.milliseconds
-            event = await signal.sleep(for: .milliseconds(wait)) ? .wake : .timer
+            guard await signal.sleep(for: .milliseconds(wait)) else {
+                event = .timer
+                continue
+            }
+            event = isNudged ? .nudge : .wake
+            isNudged = false
         }
     }
 
@@ -91,12 +98,15 @@ actor ScopeDriver {
         return result
     }
 
-    /// There is something to send, or a nudge came.
-    func wake() async {
-        guard machine.isBusy else { return signal.raise() }
+    /// There is something to send, or, as `isNudge`, the app says that there may be news or a token that grants more.
+    func wake(isNudge: Bool = false) async {
+        guard machine.isBusy else {
+            isNudged = isNudged || isNudge
+            return signal.raise()
+        }
         // Whoever works on the scope goes on with it; a signal besides would be heard after that, for nothing.
         refusal = nil
-        _ = machine.handle(.wake, now: now, jitter: 0)
+        _ = machine.handle(isNudge ? .nudge : .wake, now: now, jitter: 0)
     }
 
     /// What to show: the state, and for waits how many milliseconds are left.
@@ -111,6 +121,7 @@ actor ScopeDriver {
     var memory: String {
         let flags = [
             takesPatches, asksAgain, hasPushed, refusal != nil, fetchError != nil, current != nil, signal.isRaised,
+            isNudged,
         ]
         return "\(machine.outline) \(lane) \(flags) \(problem?.code.rawValue ?? "") \(tooLarge.map(\.number))"
     }

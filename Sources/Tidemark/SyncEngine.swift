@@ -55,8 +55,7 @@ public actor SyncEngine {
     /// Rows that are in the tables when capture is first installed count as made on this device, and are sent.
     /// - Throws: ``SyncError`` where a table cannot be synced as it is declared.
     public func install() async throws {
-        let layout: Layout
-        do { layout = try await preparation.install() } catch let error as DatabaseError {
+        do { _ = try await preparation.install() } catch let error as DatabaseError {
             throw Failure.database(error, scope: scopes[0]).error
         }
         if drivers.isEmpty {
@@ -66,7 +65,6 @@ public actor SyncEngine {
                 ) { [weak self] in await self?.publishStatus() }
             }
         }
-        warnings = layout.warnings
     }
 
     /// Takes the capture triggers off, for a migration that drops a column which they name. Call it inside the
@@ -76,7 +74,6 @@ public actor SyncEngine {
     /// told from the new one.
     public static func removeCapture(_ db: Database) throws { try Installation.removeTriggers(db) }
 
-    private var warnings: [String] = []
     private var restriction: Scope?
 
     /// Works on this scope alone, although the file follows others. To be said before anything else.
@@ -163,9 +160,11 @@ public actor SyncEngine {
         } catch let error as DatabaseError { throw Failure.database(error, scope: self.scopes[0]).error }
     }
 
-    /// Says that there may be news, as a push notification or a nudge does: every scope is pulled soon.
+    /// Says that there may be news, as a push notification does, or a token that grants more, as after a sign-in: every
+    /// scope is pulled at once, also one that stopped because it was not let in. Waits that the network or the server
+    /// asked for are kept.
     public func wake() async {
-        for driver in drivers { await driver.wake() }
+        for driver in drivers { await driver.wake(isNudge: true) }
     }
 
     /// Looks for edits: this connection's are announced, those of other connections and processes are polled for.
@@ -204,7 +203,7 @@ public actor SyncEngine {
         // A migration since is looked at first; where that is not possible, the file is told as it is.
         if await preparation.layout != nil { _ = try? await preparation.install() }
         var status = try await file.asked(to: .read) { db in try SyncStatus(db, scopes: scopes) }
-        status.warnings = warnings
+        status.warnings = await preparation.warnings
         for driver in drivers {
             let (state, remaining) = await driver.activity
             status.note(driver.scope, state, remaining: remaining, error: await driver.lastError)
@@ -230,17 +229,6 @@ public actor SyncEngine {
     }
 
     // MARK: Records
-
-    /// How the record stands between this device and the server. `id` is the id on the wire: a text key as it is, an
-    /// integer key in decimal, any other as the canonical JSON array of its values. A temporary id will do.
-    public func state(of table: String, id: String) async throws -> RecordState {
-        try await install()
-        guard let shape = await preparation.layout?[table] else { return .confirmed }
-        return try await file.asked(to: .read) { db in
-            guard let record = RecordID(try Self.canonicalID(of: id, in: table, db)) else { return .confirmed }
-            return try RecordState(db, shape, record)
-        }
-    }
 
     /// The edits that were refused and are kept, oldest first, each with those that wait for it.
     public func rejectedOperations() async throws -> [RejectedOperation] {

@@ -34,6 +34,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         case groupImpossible = "group_impossible"
         /// The file was written by a newer version of the library.
         case schemaUnsupported = "schema_unsupported"
+        /// A question about a record of which nothing is known on this device.
+        case recordUnknown = "record_unknown"
         /// A decision about a record that is deleted, of which too little is known to make it anew.
         case recordGone = "record_gone"
         /// The database on this device failed.
@@ -71,7 +73,7 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
             .checkpointExpired:
             .wait
         case .unauthenticated, .scopeForbidden, .requestRefused, .declarationMismatch, .tableUnsupported,
-            .configurationInvalid, .schemaUnsupported, .recordGone, .groupImpossible:
+            .configurationInvalid, .schemaUnsupported, .recordUnknown, .recordGone, .groupImpossible:
             .needsApp
         }
     }

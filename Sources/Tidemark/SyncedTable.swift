@@ -10,7 +10,7 @@ public import TidemarkWire
 /// ]
 /// ```
 public struct SyncedTable: Hashable, Sendable {
-    /// The table's name, which is the entity's name on the wire.
+    /// The table's name, in whichever case. As the file spells it, it is the entity's name on the wire.
     public var name: String
     /// Where its rows belong; `nil`: to the engine's only scope.
     public var scope: ScopeRule?
@@ -64,15 +64,14 @@ public struct SyncedTable: Hashable, Sendable {
             throw SyncError(
                 .configurationInvalid, "Nothing to sync.", hint: "Name at least one table and one scope.")
         }
-        guard Set(tables.map { $0.name.lowercased() }).count == tables.count, Set(scopes).count == scopes.count else {
+        let names = tables.map(\.name)
+        // Names that differ in their bytes only are refused too: programs take them for equal.
+        guard Set(names.map(TableName.init)).count == tables.count, Set(names).count == tables.count,
+            Set(scopes).count == scopes.count
+        else {
             throw SyncError(.configurationInvalid, "A table or scope is named twice.", hint: "Name each once.")
         }
         return try tables.map { table in
-            guard Identifier.isEntity(table.name) else {
-                throw SyncError(
-                    .tableUnsupported, "'\(table.name)' is not a table name that can be synced.",
-                    hint: "Use letters, digits and '_', at most 63, not beginning with a digit.")
-            }
             if let rule = table.scope {
                 try rule.check(of: table.name, scopes: scopes)
                 return (table.name, rule)

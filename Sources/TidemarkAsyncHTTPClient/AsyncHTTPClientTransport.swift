@@ -73,9 +73,11 @@
         }
 
         private func url(for request: TransportRequest) throws -> String {
-            guard var parts = URLComponents(url: root, resolvingAgainstBaseURL: false) else { throw URLError(.badURL) }
-            let base = parts.path.hasSuffix("/") ? String(parts.path.dropLast()) : parts.path
-            parts.path = base + request.path
+            guard var parts = URLComponents(url: root, resolvingAgainstBaseURL: false),
+                let path = URLComponents(string: request.path)?.percentEncodedPath
+            else { throw URLError(.badURL) }
+            let base = parts.percentEncodedPath
+            parts.percentEncodedPath = (base.hasSuffix("/") ? String(base.dropLast()) : base) + path
             if !request.query.isEmpty {
                 parts.queryItems = request.query.map { URLQueryItem(name: $0.name, value: $0.value) }
                 // Servers may take a plus for a space, and `URLComponents` leaves it as it is.

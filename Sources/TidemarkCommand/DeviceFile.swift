@@ -3,6 +3,7 @@
     import GRDB
     import Tidemark
     import TidemarkServer
+    import TidemarkWire
 
     /// Any SQLite file with tables of its own, as a device that syncs.
     struct DeviceFile {
@@ -48,13 +49,12 @@
             return try names("SELECT name FROM tidemark_scope").compactMap { Scope($0) }
         }
 
-        /// The tables that there are: what may be synced.
-        func ownTables() throws -> [String] {
-            try names(
-                """
-                SELECT name FROM sqlite_master
-                WHERE type = 'table' AND name NOT GLOB 'sqlite_*' AND name NOT GLOB 'tidemark_*'
-                """)
+        /// The tables that can be synced.
+        func ownTables() throws -> [String] { try database.read { db in try SyncedTable.syncable(in: db) } }
+
+        /// Whether the warnings are others than those that were said last.
+        func noteWarnings(_ warnings: [String]) throws -> Bool {
+            try database.write { db in try SyncedTable.noteWarnings(warnings, in: db) }
         }
 
         /// The tables and scopes of last time, as the file's own app declared them; `nil` where nothing is synced yet.
@@ -89,18 +89,14 @@
                 named += declared.tables.map(\.name).filter { rest[$0] == nil && !named.contains($0) }
                 declared = rest
             }
-            let own = try ownTables()
-            let list = own.isEmpty ? "it has no tables" : "its tables: \(own.joined(separator: ", "))"
-            for name in named where !own.contains(where: { $0.lowercased() == name.lowercased() }) {
-                throw Failure("\(path) has no table \(name)", hint: list)
-            }
-            for name in named where declared[name] == nil {
+            let spelled = try spelled(named)
+            for name in spelled where declared[name] == nil {
                 declared.tables.append(.table(name, scope: .constant(scope)))
             }
             guard !declared.tables.isEmpty else {
-                throw Failure("no table of \(path) is synced yet", hint: "name them with --table; \(list)")
+                throw Failure("no table of \(path) is synced yet", hint: "name them with --table; \(try list())")
             }
-            guard declared.isFit(for: scope, named) else {
+            guard declared.isFit(for: scope, spelled) else {
                 let scopes = declared.scopes.map(\.name).joined(separator: ", ")
                 throw Failure(
                     "the tables of \(path) hold no rows of \(scope)",
@@ -108,6 +104,22 @@
             }
             if !declared.scopes.contains(scope) { declared.scopes.append(scope) }
             return declared
+        }
+
+        /// The names as the file spells them, or one error that says of each table why it cannot be synced.
+        private func spelled(_ named: [String]) throws -> [String] {
+            do { return try database.read { db in try SyncedTable.spelled(named, in: db) } } catch let error
+                as SyncError
+            {
+                let failure = Failure(error)
+                throw Failure(
+                    failure.what, hint: [failure.hint, try list()].compactMap { $0 }.joined(separator: " · "))
+            }
+        }
+
+        private func list() throws -> String {
+            let own = try ownTables()
+            return own.isEmpty ? "it has no tables that can be synced" : "its tables: \(own.joined(separator: ", "))"
         }
 
         /// The scope to sync: the one named, or the one of last time.
@@ -140,7 +152,7 @@
         var scopes: [Scope]
 
         subscript(_ name: String) -> SyncedTable? {
-            tables.first { $0.name.lowercased() == name.lowercased() }
+            tables.first { Identifier.isSameEntity($0.name, name) }
         }
 
         /// Whether rows of the scope may stand in the tables named, or in any at all.

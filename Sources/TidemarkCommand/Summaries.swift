@@ -53,7 +53,7 @@
             lines += missingTables.map { "table \($0) is not in the file any more; its rows on the server stay" }
             lines += inferred.map(\.line)
             if setAside > 0 { lines.append("set aside: \(setAside) edits; `tidemark status` tells") }
-            return lines + warnings.map { "warning: \($0)" }
+            return lines
         }
 
         func json() throws -> String { try JSON.text(self) }

@@ -80,20 +80,28 @@
                 if isOurs { try device.noteCommand() }
                 if confirm { try await engine.confirmInferredEdits() }
                 if takeServers { try await engine.discardInferredEdits() }
-                try await watch ? follow(engine) : once(engine)
+                try await watch ? follow(engine, device) : once(engine, device)
             } catch let error as SyncError { throw Failure(error) }
         }
 
-        private func once(_ engine: SyncEngine) async throws {
+        private func once(_ engine: SyncEngine, _ device: DeviceFile) async throws {
             let report = try await engine.syncNow()
             let status = try await engine.status()
             let summary = SyncSummary(report, status, try await engine.inferredEdits())
             if json { Console.line(try summary.json()) } else { summary.lines.forEach(Console.line) }
+            try warn(status, device)
             if !summary.isInSync { throw ExitCode(TidemarkTool.undecided) }
         }
 
+        /// Says what the schema's author should know, once and again when it is something else.
+        private func warn(_ status: SyncStatus, _ device: DeviceFile) throws {
+            guard !json, try device.noteWarnings(status.warnings) else { return }
+            for warning in status.warnings { Console.line("warning: \(warning)") }
+        }
+
         /// Goes on until a signal comes; each change of the status is a line.
-        private func follow(_ engine: SyncEngine) async throws {
+        private func follow(_ engine: SyncEngine, _ device: DeviceFile) async throws {
+            try warn(try await engine.status(), device)
             let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 tasks.addTask { try await engine.run() }

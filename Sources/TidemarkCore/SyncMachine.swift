@@ -21,12 +21,15 @@ package struct SyncMachine: Hashable, Sendable {
         case open(until: Instant)
         /// The app or the operator must act. Goes to `exchanging` when the user asks, and at the tick, for nobody says
         /// when they have.
+        /// A nudge is enough where a new token may be the remedy.
         case stopped(FailureClass)
     }
 
     package enum Event: Hashable, Sendable {
-        /// There is something to send, or a nudge came.
+        /// There is something to send.
         case wake
+        /// The app says that there may be news, or a token that grants more: whoever stopped for want of one asks anew.
+        case nudge
         /// The time of the last `sleep` has come.
         case timer
         /// The user asked: waits and the breaker are passed over.
@@ -72,6 +75,8 @@ package struct SyncMachine: Hashable, Sendable {
     package var settings: Settings
     /// Woken while busy: once more when this is done.
     private var isWanted = false
+    /// Nudged while busy: a refusal of the token that was sent says nothing of the one that there may be now.
+    private var isNudged = false
     /// How often the scope had to be filled anew since an exchange last went through.
     private var recoveries = 0
     /// More make no wait longer.
@@ -109,7 +114,7 @@ package struct SyncMachine: Hashable, Sendable {
         case .open: circuit = "open"
         case .halfOpen: circuit = "half open"
         }
-        return "\(state), \(circuit)\(isWanted ? ", wanted" : ""), \(recoveries)"
+        return "\(state), \(circuit)\(isWanted ? ", wanted" : "")\(isNudged ? ", nudged" : ""), \(recoveries)"
     }
 
     package mutating func handle(_ event: Event, now: Instant, jitter: UInt64) -> [Effect] {
@@ -121,6 +126,11 @@ package struct SyncMachine: Hashable, Sendable {
         case (.exchanging, .wake), (.applying, .wake), (.exchanging, .reset), (.applying, .reset),
             (.bootstrapping, .wake), (.filling, .wake), (.bootstrapping, .reset), (.filling, .reset):
             isWanted = true
+            return []
+        case (.idle, .nudge), (.stopped(.unauthenticated), .nudge), (.stopped(.forbidden), .nudge):
+            return exchange(attempt: 0, now: now)
+        case (.exchanging, .nudge), (.applying, .nudge), (.bootstrapping, .nudge), (.filling, .nudge):
+            (isWanted, isNudged) = (true, true)
             return []
         case (.exchanging(let attempt), .answered):
             state = .applying(attempt: attempt)
@@ -148,6 +158,7 @@ package struct SyncMachine: Hashable, Sendable {
             return now >= until ? exchange(attempt: 0, now: now) : [.sleep(until: until)]
         case (.stopped, .timer): return exchange(attempt: 0, now: now)
         case (.waiting, .wake), (.open, .wake), (.stopped, .wake): return []
+        case (.waiting, .nudge), (.open, .nudge), (.stopped, .nudge): return []
         // Late or repeated; listed by state, so that a new state must be decided.
         case (.idle, .answered), (.idle, .applied), (.idle, .failed), (.idle, .unfilled),
             (.exchanging, .timer), (.exchanging, .applied),
@@ -167,7 +178,7 @@ package struct SyncMachine: Hashable, Sendable {
             state = .open(until: until)
             return [.sleep(until: until)]
         }
-        isWanted = false
+        (isWanted, isNudged) = (false, false)
         state = .exchanging(attempt: attempt)
         return [.exchange]
     }
@@ -206,6 +217,7 @@ package struct SyncMachine: Hashable, Sendable {
             return [.repair, .exchange]
         // The same conflict straight after the repair: something else is wrong, so no hurry.
         case .resolve: return [.repair] + backOff(failure, attempt: attempt, wait: wait, now: now, jitter: jitter)
+        case .unauthenticated where isNudged, .forbidden where isNudged: return exchange(attempt: 0, now: now)
         case .unauthenticated, .forbidden, .needsApp:
             state = .stopped(failure)
             return [.sleep(until: now + min(settings.tickMilliseconds, settings.longestWaitMilliseconds))]

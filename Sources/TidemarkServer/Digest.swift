@@ -126,7 +126,7 @@ private struct ScopeDigest {
             let former = try reader.row(entity: change.entity, record: change.record, at: version)?.payload
             var id = change.record.text
             let number = id.withUTF8 {
-                CellHash.record(CellHash.prefix(change.entity.utf8), id: UnsafeRawBufferPointer($0))
+                CellHash.record(CellHash.prefix(entity: change.entity), id: UnsafeRawBufferPointer($0))
             }
             try change.payload.withBytes { now in
                 try former.withBytes { then in try digest.replace(number, now, with: then) }

@@ -48,7 +48,7 @@ struct DigestScan {
     let version: Version
 
     func write(to writer: inout JSONWriter) throws {
-        let prefix = CellHash.prefix(range.entity.utf8)
+        let prefix = CellHash.prefix(entity: range.entity)
         var parts: [DigestPart] = []
         var part = EntityDigest()
         var last: String?

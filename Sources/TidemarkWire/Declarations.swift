@@ -111,10 +111,12 @@ package struct Declarations: Hashable, Sendable {
 
     package init(isStrict: Bool = false, entities: [EntityDeclaration] = []) {
         self.isStrict = isStrict
-        self.entities = entities.sorted { $0.name < $1.name }
+        self.entities = entities.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     }
 
-    package subscript(_ entity: String) -> EntityDeclaration? { entities.first { $0.name == entity } }
+    package subscript(_ entity: String) -> EntityDeclaration? {
+        entities.first { Identifier.isSameEntity($0.name, entity) }
+    }
 
     /// What holds for an entity, declared or not.
     package func entity(_ name: String) -> EntityDeclaration { self[name] ?? EntityDeclaration(name) }

@@ -228,7 +228,6 @@ struct CaptureTests {
         arguments: [
             "CREATE TABLE bad (a TEXT)", "CREATE TABLE bad (a TEXT COLLATE NOCASE PRIMARY KEY)",
             "CREATE VIRTUAL TABLE bad USING fts5(a)", "CREATE TABLE bad (a TEXT PRIMARY KEY, tidemark_x)",
-            "CREATE TABLE Bad (a TEXT PRIMARY KEY)",
         ])
     func refused(schema: String) async throws {
         let error = await #expect(throws: SyncError.self) { _ = try await Device(schema, tables: ["bad"]) }

@@ -74,6 +74,33 @@ struct EngineTests {
         #expect(try await engine.status().activity == .idle)
     }
 
+    @Test(
+        "a call after the sign-in is followed by a request at once; edits before it ask nobody", .timeLimit(.minutes(5))
+    )
+    func signedIn() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        await device.wire.next(problem(.unauthenticated))
+        var configuration = SyncConfiguration()
+        configuration.pollInterval = .milliseconds(20)
+        // No tick comes to help.
+        configuration.tick = .seconds(3600)
+        let engine = try device.engine(configuration)
+        let running = Task { try await engine.run() }
+        for await status in engine.statusUpdates {
+            if case .stopped(let error) = status.activity, error.code == .unauthenticated { break }
+        }
+        let asked = await device.wire.bodies.count
+        try await device.sql("INSERT INTO note (id) VALUES ('n1')")
+        try await Task.sleep(for: .milliseconds(300))
+        #expect(await device.wire.bodies.count == asked)
+        await engine.wake()
+        for await status in engine.statusUpdates where status.activity == .idle && status.pending + status.sent == 0 {
+            break
+        }
+        #expect(try await engine.state(of: "note", id: "n1") == .confirmed)
+        running.cancel()
+    }
+
     @Test("after a gap the unseen operations go, unchanged and in order, into a new lane")
     func gap() async throws {
         let device = try await Device(noteSchema, tables: ["note"])

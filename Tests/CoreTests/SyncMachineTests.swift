@@ -139,11 +139,33 @@ struct SyncMachineTests {
         #expect(machine(.wake, .failed(failure, wait: nil)).handle(.reset, now: start, jitter: 0) == [.exchange])
     }
 
+    @Test("a nudge, as after a sign-in, is an occasion to ask where the token stood in the way, and a wait is kept")
+    func nudged() {
+        for failure in FailureClass.allCases {
+            let machine = machine(.wake, .failed(failure, wait: nil))
+            let isMended = [.unauthenticated, .forbidden].contains(failure)
+            guard !machine.machine.isBusy else { continue }
+            #expect(machine.handle(.nudge, now: start, jitter: 0) == (isMended ? [.exchange] : []), "\(failure)")
+        }
+        #expect(machine().handle(.nudge, now: start, jitter: 0) == [.exchange])
+    }
+
+    @Test("a nudge while the old token is being refused has the new one tried at once, and only once")
+    func nudgedWhileBusy() {
+        for failure in [FailureClass.unauthenticated, .forbidden] {
+            let machine = machine(.wake, .nudge)
+            #expect(machine.handle(.failed(failure, wait: nil), now: start, jitter: 0) == [.exchange])
+            let again = machine.handle(.failed(failure, wait: nil), now: start, jitter: 0)
+            #expect(again == [.sleep(until: start + 30_000)])
+            #expect(machine.state == .stopped(failure))
+        }
+    }
+
     @Test("every state that can be reached leads on: to an exchange, by the timer or by the user")
     func everyStateLeadsOn() {
         let events: [SyncMachine.Event] =
             [
-                .wake, .timer, .reset, .unfilled, .answered, .applied(hasMore: true, wait: nil),
+                .wake, .nudge, .timer, .reset, .unfilled, .answered, .applied(hasMore: true, wait: nil),
                 .applied(hasMore: false, wait: 3),
             ]
             + FailureClass.allCases.map { .failed($0, wait: nil) }

@@ -30,7 +30,7 @@
 
         @Test(arguments: [
             ("task", "scope=w", 400, ProblemCode.malformedRequest), ("task", "id=t1", 400, .malformedRequest),
-            ("task", "scope=w&id=", 400, .invalidIdentifier), ("1task", "scope=w&id=t1", 400, .invalidIdentifier),
+            ("task", "scope=w&id=", 400, .invalidIdentifier), ("%20task", "scope=w&id=t1", 400, .invalidIdentifier),
             ("task", "scope=w&id=t1&follow=a", 400, .malformedRequest),
             ("task", "scope=w&scope=w&id=t1", 400, .malformedRequest),
             ("task", "scope=w&id=t1&since=x&since=y", 400, .malformedRequest),
@@ -46,7 +46,7 @@
         }
 
         @Test(arguments: [
-            ("at=x", 400, ProblemCode.invalidCheckpoint), ("entity=a%20b", 400, .invalidIdentifier),
+            ("at=x", 400, ProblemCode.invalidCheckpoint), ("entity=a%20", 400, .invalidIdentifier),
             ("entity=task&every=0", 400, .limitOutOfRange), ("entity=task&every=x", 400, .malformedRequest),
             ("entity=task&entity=task", 400, .malformedRequest), ("entity=task&after=", 400, .invalidIdentifier),
         ])

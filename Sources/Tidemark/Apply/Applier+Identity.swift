@@ -34,7 +34,8 @@ extension Applier {
     /// An idmap that came with a page: this device made the record, and never heard, or no longer knows, what the
     /// server called it. Those of other devices mean nothing here: `false`.
     func adopt(_ change: IncomingChange, _ reader: JSONReader) throws -> Bool {
-        let entity = reader.string(change.entity)
+        let name = reader.string(change.entity)
+        let entity = layout[name]?.name ?? name
         guard let identity, identity.entities.contains(entity),
             let client = change.client, reader.string(client) == layout.clientID,
             let temporary = change.temporary.flatMap({ RecordID(reader.string($0)) }),

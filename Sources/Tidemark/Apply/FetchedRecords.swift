@@ -57,12 +57,13 @@ struct FetchedRecords: Hashable, Sendable {
         }
     }
 
-    /// The records that the answer speaks of.
-    func names() throws -> Set<Wanted.Record> {
+    /// The records that the answer speaks of, their tables spelled as in this file.
+    func names(_ layout: Layout) throws -> Set<Wanted.Record> {
         var names: Set<Wanted.Record> = []
         try visitAll { change, reader in
             guard let id = RecordID(reader.string(change.id)) else { return }
-            names.insert(Wanted.Record(entity: reader.string(change.entity), id: id))
+            let entity = reader.string(change.entity)
+            names.insert(Wanted.Record(entity: layout[entity]?.name ?? entity, id: id))
         }
         return names
     }
@@ -119,7 +120,7 @@ extension Applier {
             }
             try apply(change, table, id, key, asOf: fetched.head, reader)
         }
-        for name in try fetched.names() { try Wanted.remove(db, scope, name.entity, name.id.text) }
+        for name in try fetched.names(layout) { try Wanted.remove(db, scope, name.entity, name.id.text) }
         try settleContests()
         try finish()
         outcome.pageTaken = true

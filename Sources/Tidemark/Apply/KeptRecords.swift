@@ -27,7 +27,7 @@ enum KeptRecords {
             SELECT id, scope, entity, record, data, deleted_at FROM tidemark_kept
             WHERE ?1 IS NULL OR entity = ?1 ORDER BY id DESC
             """
-        ).rows(db, [.optional(table)]) { row -> DeletedRecord? in
+        ).rows(db, [.optional(table.map { layout[$0]?.name ?? $0 })]) { row -> DeletedRecord? in
             guard let scope = Scope(row.text(1)), let data = try? DataObject(stored: row.blob(4)) else { return nil }
             var fields: [String: Value] = [:]
             for field in data.fields { fields[data.nameString(field)] = data.value(data.nameString(field)) }

@@ -6,15 +6,17 @@ import TidemarkWire
 struct Rewriting {
     let db: Database
     let shape: TableShape
-    let id: RecordID
+    let record: String
     let key: [Cell]
 
-    /// `nil` where the id is not one of the table's.
+    /// `nil` where the record is not one of the table's.
+    ///
+    /// - Parameter record: its id, or the text of a key that cannot be one.
     init?(_ db: Database, _ shape: TableShape?, record: String) {
-        guard let shape, let id = RecordID(record), let key = shape.key(of: id) else { return nil }
+        guard let shape, let key = KeyText.key(of: record, in: shape) else { return nil }
         self.db = db
         self.shape = shape
-        self.id = id
+        self.record = record
         self.key = key
     }
 
@@ -35,7 +37,8 @@ struct Rewriting {
         }
         guard let whole else {
             throw SyncError(
-                .recordGone, "Record \(id) of '\(shape.name)' is deleted, and what it was is not known here.",
+                .recordGone,
+                "Record \(KeyText.shown(record)) of '\(shape.name)' is deleted, and what it was is not known here.",
                 hint: "Insert the record again.")
         }
         let row = whole.merging(known) { $1 }.filter { shape.dataIndex($0.key) != nil }.sorted { $0.key < $1.key }

@@ -37,7 +37,7 @@ struct Bootstrap: Hashable, Sendable {
         ).first(db, [.text(scope.name)]) { row in
             Bootstrap(
                 scope: scope, token: row.optionalText(0), cursor: row.optionalText(1), version: row.integer(2),
-                isDirect: row.integer(3) != 0, swapped: row.text(4).split(separator: " ").map(String.init),
+                isDirect: row.integer(3) != 0, swapped: NameList(row.text(4)).list,
                 entity: row.optionalText(5), rows: row.integer(6), asking: row.optionalText(7),
                 hasLost: row.integer(8) != 0)
         }
@@ -56,7 +56,7 @@ struct Bootstrap: Hashable, Sendable {
             """
         ).execute([
             .text(scope.name), .optional(token), .optional(cursor), .integer(version), .integer(isDirect ? 1 : 0),
-            .text(swapped.joined(separator: " ")), .optional(entity), .integer(rows), .optional(asking),
+            .text(NameList(swapped).text), .optional(entity), .integer(rows), .optional(asking),
             .integer(hasLost ? 1 : 0),
         ])
     }

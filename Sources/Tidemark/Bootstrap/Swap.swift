@@ -16,7 +16,9 @@ struct Swap {
     func take(
         _ changes: UnsafeRawBufferPointer, isLast: Bool, _ record: inout ScopeRecord
     ) throws -> Applier.Outcome {
-        let (entities, rows) = try Self.entities(of: changes)
+        let (named, rows) = try Self.entities(of: changes)
+        // As this file spells them, where it has them.
+        let entities = named.map { layout[$0]?.name ?? $0 }
         guard var bootstrap = record.bootstrap else { return Applier.Outcome() }
         guard bootstrap.swapped.allSatisfy({ !entities.contains($0) }) else {
             // The order of entities has changed: what is here could not be told from what is still to come.

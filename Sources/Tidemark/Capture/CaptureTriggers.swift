@@ -12,6 +12,9 @@ struct CaptureTriggers {
     /// Triggers that every synced table has, by the ends of their names.
     static let standing = ["insert", "update", "rekey", "delete"]
 
+    /// The table's name comes last: 'note' and 'note_evict0' have no trigger of one name.
+    static func name(_ suffix: String, of table: String) -> String { "\(prefix)\(suffix)_\(table)" }
+
     /// Trigger name and the statement that makes it.
     func all() -> [(name: String, sql: String)] {
         var triggers = [insert(), update(), rekey(), delete()]
@@ -83,7 +86,7 @@ struct CaptureTriggers {
     private func make(
         _ suffix: String, _ event: String, when: String?, whileApplying: Bool = false, _ body: [String]
     ) -> (String, String) {
-        let name = "\(Self.prefix)\(shape.name)_\(suffix)"
+        let name = Self.name(suffix, of: shape.name)
         let isDue = (whileApplying ? "" : "NOT ") + "EXISTS (SELECT 1 FROM tidemark_applying)"
         let condition = (when.map { "(\($0)) AND " } ?? "") + isDue
         let statements = body.map { "  \($0);\n" }.joined()

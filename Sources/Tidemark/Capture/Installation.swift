@@ -13,7 +13,7 @@ enum Installation {
         var shapes: [TableShape] = []
         for table in tables {
             var shape = try TableShape(db, table: table.name, rule: table.rule)
-            shape.isGuarded = guarded.contains(table.name.lowercased())
+            shape.isGuarded = guarded.contains(TableName(table.name))
             try shape.warnAboutTriggers(db, synced: Set(tables.map(\.name)))
             let isNew = try !db.tableExists(shape.shadowName)
             try installShadow(db, shape)
@@ -50,8 +50,8 @@ enum Installation {
     }
 
     private static func installShadow(_ db: Database, _ shape: TableShape) throws {
-        guard try db.tableExists(shape.shadowName) else {
-            // The index has a dot in its name, which no table here has: 'book' and 'book_mark' may both be synced.
+        guard try FileTable.exists(shape.shadowName, db) else {
+            // No table's shadow is called as an index is: 'book' and 'book.mark' may both be synced.
             // Columns without a type have no affinity: what SQL copies in stays as it was, bit for bit.
             let columns = shape.columns.map { "\($0.sql), " }.joined()
             let key = shape.key.map(\.sql).joined(separator: ", ")
@@ -62,9 +62,9 @@ enum Installation {
                       tidemark_version INTEGER, tidemark_bases TEXT, tidemark_mark INTEGER,
                       tidemark_since INTEGER, tidemark_edited INTEGER, tidemark_scope TEXT, tidemark_place TEXT,
                       tidemark_group TEXT, tidemark_gone INTEGER, UNIQUE (\(key)));
-                    CREATE INDEX \(quoted(shape.shadowName + ".group")) ON \(shape.shadowSQL)(tidemark_group)
+                    CREATE INDEX \(quoted("tidemark_group_\(shape.name)")) ON \(shape.shadowSQL)(tidemark_group)
                       WHERE tidemark_group IS NOT NULL;
-                    CREATE INDEX \(quoted(shape.shadowName + ".mark"))
+                    CREATE INDEX \(quoted("tidemark_mark_\(shape.name)"))
                       ON \(shape.shadowSQL)(tidemark_place, tidemark_mark) WHERE tidemark_mark IS NOT NULL;
                     """)
             try markExistingRows(db, shape)
@@ -189,7 +189,7 @@ enum Installation {
             db, "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE"
         ).rows(db, [.text(shape.name)]) { $0.text(0) }
         return CaptureTriggers.standing.allSatisfy { suffix in
-            installed.contains(CaptureTriggers.prefix + shape.name + "_" + suffix)
+            installed.contains(CaptureTriggers.name(suffix, of: shape.name))
         }
     }
 
@@ -238,10 +238,22 @@ struct Layout: Hashable, Sendable {
     /// Places in JSON documents that hold ids, as the app declared them.
     var documents: [DocumentReference] = []
 
-    subscript(_ table: String) -> TableShape? { shapes.first { $0.name == table } }
+    subscript(_ table: String) -> TableShape? {
+        // Nearly always the very same text.
+        shapes.first { $0.name == table } ?? shapes.first { $0.name.isSameName(as: table) }
+    }
     /// The tables that may hold rows of a scope; those whose scope is constant hold nothing else.
     func shapes(in scope: Scope) -> [TableShape] { shapes.filter { $0.rule.mayHold(scope) } }
-    var warnings: [String] { shapes.flatMap(\.warnings) }
+
+    /// What the app's developer should know of the schema.
+    ///
+    /// - Parameter assigned: tables whose ids the operator has the server assign.
+    func warnings(assigned: Set<TableName>) -> [String] {
+        let remarks = shapes.flatMap { shape in
+            shape.remarks.filter { $0 != .countedIDs(table: shape.name) || !assigned.contains(TableName(shape.name)) }
+        }
+        return SchemaRemark.summary(remarks) + shapes.flatMap(\.warnings)
+    }
 
     /// Refuses to go on with tables that a migration has changed since they were read.
     func check(_ db: Database, _ scope: Scope) throws {

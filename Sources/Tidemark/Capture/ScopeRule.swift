@@ -136,12 +136,4 @@ extension TableShape {
         isScopedByColumn
             ? ["tidemark_place = \(literal(scope.name))", "tidemark_place = ''"] : ["tidemark_place IS NULL"]
     }
-
-    /// Refuses a rule that does not fit the table.
-    func checkRule() throws {
-        guard case .column(let name, _) = rule.kind, !columns.contains(where: { $0.name == name }) else { return }
-        throw SyncError(
-            .tableUnsupported, "Table '\(self.name)' has no ordinary column '\(name)' to name its rows' scopes.",
-            hint: "Name a stored column of the table, spelled as in its schema.")
-    }
 }

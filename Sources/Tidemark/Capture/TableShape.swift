@@ -54,6 +54,8 @@ struct TableShape: Hashable, Sendable {
     var keepsDeleted: Int64?
     /// Things that capture cannot see, to be shown in the status.
     var warnings: [String]
+    /// The same by kind, to be told together with those of other tables.
+    var remarks: [SchemaRemark] = []
     /// Made of the rest, once that is read.
     var statements = RecordStatements()
 
@@ -71,7 +73,7 @@ struct TableShape: Hashable, Sendable {
         key.map { "\(row).\($0.sql) IS NOT NULL" }.joined(separator: " AND ")
     }
 
-    func dataIndex(_ name: String) -> Int? { data.firstIndex { $0.name == name } }
+    func dataIndex(_ name: String) -> Int? { data.firstIndex { $0.name.utf8.elementsEqual(name.utf8) } }
 }
 
 /// SQLite's column affinities, by the rules of its manual ("Datatypes", 3.1).

@@ -17,7 +17,8 @@ extension Applier {
             while try reader.nextElement() {
                 outcome.received += 1
                 guard let change = try IncomingChange.read(from: &reader), change.kind == .upsert,
-                    reader.string(change.entity) == backfill.entity, let id = RecordID(reader.string(change.id)),
+                    reader.string(change.entity).isSameName(as: backfill.entity),
+                    let id = RecordID(reader.string(change.id)),
                     let key = table.shape.key(of: id)
                 else {
                     outcome.skipped += 1

@@ -6,9 +6,11 @@ extension Applier {
     /// it will never be told again, and that is noted in the transaction that moves the scope on.
     func passOver(_ change: IncomingChange, _ reader: JSONReader) throws {
         let name = reader.string(change.entity)
-        guard passedOver.insert(name).inserted, layout[name] == nil,
-            try db.tableExists(TableShape.shadowPrefix + name)
+        guard passedOver.insert(TableName(name)).inserted, layout[name] == nil,
+            let shadow = try FileTable.named(TableShape.shadowPrefix + name, db).first(where: { !$0.isTemporary })
         else { return }
-        try Backfills.note(db, entity: name, fields: nil, scope)
+        // As this file spells the name.
+        let entity = String(shadow.name.dropFirst(TableShape.shadowPrefix.count))
+        try Backfills.note(db, entity: entity, fields: nil, scope)
     }
 }

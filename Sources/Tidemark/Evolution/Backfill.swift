@@ -49,14 +49,15 @@ enum Backfills {
             db,
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'tidemark\\_shadow\\_%' ESCAPE '\\'"
         ).rows(db) { String($0.text(0).dropFirst(prefix.count)) }
-        for table in tables where !named.contains(table) {
+        let named = Set(named.map(TableName.init))
+        for table in tables where !named.contains(TableName(table)) {
             for scope in scopes { try note(db, entity: table, fields: nil, scope) }
         }
     }
 
     /// The next one of a scope, among the tables that are named.
     static func next(_ db: Database, _ layout: Layout, _ scope: Scope) throws -> Backfill? {
-        try read(db, scope).first { backfill in layout.shapes(in: scope).contains { $0.name == backfill.entity } }
+        try read(db, scope).first { backfill in layout[backfill.entity]?.rule.mayHold(scope) ?? false }
     }
 
     static func write(_ db: Database, _ backfill: Backfill) throws {
@@ -68,7 +69,7 @@ enum Backfills {
               cursor = excluded.cursor, since = excluded.since
             """
         ).execute([
-            .text(backfill.scope.name), .text(backfill.entity), backfill.fields.map { .text(json($0)) } ?? .null,
+            .text(backfill.scope.name), .text(backfill.entity), .optional(backfill.fields.map { NameList($0).text }),
             .optional(backfill.token), .optional(backfill.cursor), .optional(backfill.since),
         ])
         if backfill.token == nil { try forgetSeen(db, backfill) }
@@ -106,28 +107,8 @@ enum Backfills {
             db, "SELECT entity, fields, token, cursor, since FROM tidemark_backfill WHERE scope = ?1 ORDER BY entity"
         ).rows(db, [.text(scope.name)]) { row in
             Backfill(
-                scope: scope, entity: row.text(0), fields: row.optionalText(1).map { names(Array($0.utf8)) },
+                scope: scope, entity: row.text(0), fields: row.optionalText(1).map { NameList($0).list },
                 token: row.optionalText(2), cursor: row.optionalText(3), since: row.optionalText(4))
         }
-    }
-
-    private static func json(_ fields: [String]) -> [UInt8] {
-        var writer = JSONWriter(capacity: 64)
-        for (index, field) in fields.enumerated() {
-            writer.raw(index == 0 ? "[" : ",")
-            writer.string(field)
-        }
-        writer.raw("]")
-        return writer.bytes
-    }
-
-    private static func names(_ json: [UInt8]) -> [String] {
-        let names = try? json.reading { (reader: inout JSONReader) throws(JSONError) -> [String] in
-            var names: [String] = []
-            try reader.enterArray()
-            while try reader.nextElement() { names.append(try reader.readString()) }
-            return names
-        }
-        return names ?? []
     }
 }

@@ -22,7 +22,11 @@ extension SyncEngine {
         guard try LibrarySchema.isInstalled(db) else { return id }
         // Through GRDB's own reading, so that observations hear of changes.
         return try String.fetchOne(
-            db, sql: "SELECT record FROM tidemark_alias WHERE entity = ? AND temporary = ?", arguments: [table, id])
+            db,
+            sql: """
+                SELECT record FROM tidemark_alias WHERE temporary = ?
+                AND entity IN (SELECT name FROM tidemark_table WHERE name = ? COLLATE NOCASE)
+                """, arguments: [id, table])
             ?? id
     }
 

@@ -12,7 +12,7 @@ extension SyncedTable {
             let note = notes[name]
             return SyncedTable(
                 name: name, scope: rule, keepsDeleted: note?.keepsDeleted.map { .milliseconds($0) },
-                references: note?.documents ?? [])
+                ids: note?.ids.flatMap(EntityDeclaration.IDSource.init), references: note?.documents ?? [])
         }
     }
 
@@ -29,6 +29,14 @@ extension SyncedTable {
         if try Meta.get(db, commandKey) == "1" { try Meta.set(db, commandKey, "0") }
     }
 
+    /// Notes that the warnings were said, and returns whether they are others than last time.
+    package static func noteWarnings(_ warnings: [String], in db: Database) throws -> Bool {
+        guard try Meta.get(db, warnedKey).map({ NameList($0).list }) ?? [] != warnings else { return false }
+        try Meta.set(db, warnedKey, NameList(warnings).text)
+        return true
+    }
+
+    private static let warnedKey = "warned"
     private static let commandKey = "set_up_by_command"
 
     /// Lets go of scopes that nothing ever came of, such as one whose name was mistyped and never granted: it is as if
@@ -89,6 +97,8 @@ extension SyncedTable {
 private struct Note: Codable, Hashable {
     /// In milliseconds.
     var keepsDeleted: Int64?
+    /// Who makes its ids, where the app has said so.
+    var ids: String?
     /// Column, path and table of each place in its documents.
     var references: [[String]]
 
@@ -96,8 +106,9 @@ private struct Note: Codable, Hashable {
 
     init?(_ table: SyncedTable) {
         keepsDeleted = table.keepsDeleted?.milliseconds
+        ids = table.ids?.rawValue
         references = table.references.map { [$0.column, $0.path, $0.table] }
-        if keepsDeleted == nil, references.isEmpty { return nil }
+        if keepsDeleted == nil, ids == nil, references.isEmpty { return nil }
     }
 
     var documents: [SyncedTable.DocumentID] {

@@ -5,7 +5,7 @@ import TidemarkWire
 /// next version of the app is noticed (T27), and a table that the app no longer names is still known.
 enum TableRules {
     static func all(_ db: Database) throws -> [String: SyncedTable.ScopeRule] {
-        guard try db.tableExists("tidemark_table") else { return [:] }
+        guard try FileTable.exists("tidemark_table", db) else { return [:] }
         let rules = try Query(db, "SELECT name, rule FROM tidemark_table").rows(db) { row in
             SyncedTable.ScopeRule(row.text(1)).map { (row.text(0), $0) }
         }
@@ -24,7 +24,7 @@ enum TableRules {
         for (name, rule) in try all(db).sorted(by: { $0.key < $1.key })
         where layout[name] == nil && rule.mayHold(scope) {
             // One that has lost its rule's column, or its key, says nothing any more.
-            guard try db.tableExists(name), try db.tableExists(TableShape.shadowPrefix + name),
+            guard try FileTable.exists(name, db), try FileTable.exists(TableShape.shadowPrefix + name, db),
                 let shape = try? TableShape(db, table: name, rule: rule)
             else { continue }
             // A migration may have been at it while nobody named it.

@@ -304,9 +304,7 @@ struct Sealing {
     }
 }
 
-private func name(_ key: [Cell], _ id: RecordID?) -> String {
-    id?.text ?? key.map { "\($0.value)" }.joined(separator: ",")
-}
+private func name(_ key: [Cell], _ id: RecordID?) -> String { id?.text ?? KeyText(key).text }
 
 /// The row that makes capture look away. It exists only inside a transaction, so nobody else ever sees it.
 enum Flag {

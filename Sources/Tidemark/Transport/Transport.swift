@@ -11,7 +11,7 @@ public protocol Transport: Sendable {
 public struct TransportRequest: Hashable, Sendable {
     /// `GET` or `POST`.
     public var method: String
-    /// The path under the server's root URL, such as `/sync`.
+    /// The path under the server's root URL, such as `/sync`, percent-encoded where a part of it is a name.
     public var path: String
     /// Query items, not yet percent-encoded.
     public var query: [QueryItem]

@@ -10,13 +10,13 @@ struct CaptureRecord: Hashable {
 
     static func read(_ db: Database, _ table: String) throws -> CaptureRecord {
         try Query(db, "SELECT identity, columns FROM tidemark_table WHERE name = ?1").first(db, [.text(table)]) { row in
-            CaptureRecord(identity: row.optionalText(0), columns: row.optionalText(1).map { NameList.decode($0) })
+            CaptureRecord(identity: row.optionalText(0), columns: row.optionalText(1).map { NameList($0).list })
         } ?? CaptureRecord()
     }
 
     func write(_ db: Database, _ table: String) throws {
         try Query(db, "UPDATE tidemark_table SET identity = ?2, columns = ?3 WHERE name = ?1").execute([
-            .text(table), .optional(identity), .optional(columns.map { NameList.encode($0) }),
+            .text(table), .optional(identity), .optional(columns.map { NameList($0).text }),
         ])
     }
 
@@ -25,29 +25,5 @@ struct CaptureRecord: Hashable {
     static func identity(_ db: Database, _ table: String) throws -> String? {
         try Query(db, "SELECT rowid || '/' || rootpage FROM sqlite_master WHERE type = 'table' AND name = ?1")
             .first(db, [.text(table)]) { $0.text(0) }
-    }
-}
-
-/// A list of names as the file keeps it, whatever is in them.
-enum NameList {
-    static func encode(_ names: [String]) -> String {
-        var writer = JSONWriter(capacity: 64)
-        writer.raw("[")
-        for (index, name) in names.enumerated() {
-            if index > 0 { writer.raw(",") }
-            writer.string(name)
-        }
-        writer.raw("]")
-        return String(decoding: writer.bytes, as: UTF8.self)
-    }
-
-    static func decode(_ text: String) -> [String] {
-        let names = try? Array(text.utf8).reading { (reader: inout JSONReader) throws(JSONError) -> [String] in
-            var names: [String] = []
-            try reader.enterArray()
-            while try reader.nextElement() { names.append(try reader.readString()) }
-            return names
-        }
-        return names ?? []
     }
 }

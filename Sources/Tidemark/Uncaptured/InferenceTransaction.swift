@@ -45,8 +45,10 @@ struct InferenceTransaction: Sendable {
         guard since == record.checkpoint else { return 0 }
         let isComparable = isComparable(record, fetched)
         try fetched.visitAll { change, reader in
-            let (entity, id) = (reader.string(change.entity), reader.string(change.id))
-            guard let entry = try Inferred.entry(db, scope, entity, id), let table = applier.tables[entity] else {
+            let id = reader.string(change.id)
+            guard let table = applier.tables[reader.string(change.entity)],
+                let entry = try Inferred.entry(db, scope, table.shape.name, id)
+            else {
                 return
             }
             let server: Applier.ServerSide

@@ -24,6 +24,14 @@ struct DigestAnswer: Hashable, Sendable {
 
     private init() {}
 
+    /// What a table adds up to on the server, which may spell its name in another case.
+    func digest(of table: String) -> EntityDigest {
+        entities[table] ?? entities.first { $0.key.isSameName(as: table) }?.value ?? EntityDigest()
+    }
+
+    /// Why a table cannot be compared; `nil` where it can.
+    func reasonToLeaveOut(_ table: String) -> String? { leftOut.first { $0.key.isSameName(as: table) }?.value }
+
     private mutating func read(from reader: inout JSONReader) throws(JSONError) {
         try reader.enterObject()
         while let name = try reader.nextMember() {

@@ -64,14 +64,14 @@ struct Verification: Sendable {
         for shape in layout.shapes(in: scope) {
             var table = result.part.tables[shape.name] ?? VerifyReport.Table()
             defer { result.part.tables[shape.name] = table }
-            if let reason = answer.leftOut[shape.name] {
+            if let reason = answer.reasonToLeaveOut(shape.name) {
                 table.gaps = [VerifyReport.Gap(column: nil, reason: reason == "push" ? .pushOnly : .events)]
                 continue
             }
             let sums = try await TruthScan(shape, scope, stand).run(
                 preparation.file, into: OwnSums(shape, columns: Array(shape.data.indices)))
             let comparison = TableComparison(
-                shape, in: scope, server: answer.entities[shape.name] ?? EntityDigest(), own: sums.parts[0])
+                shape, in: scope, server: answer.digest(of: shape.name), own: sums.parts[0])
             (table.records, table.gaps) = (comparison.ownCount, comparison.gaps)
             guard comparison.differs else { continue }
             var narrowing = Narrowing(comparison, scope: scope, stand: stand, file: preparation.file)

@@ -1,0 +1,140 @@
+package import GRDB
+import TidemarkWire
+
+/// Why a table cannot be synced, and what can be done about it.
+struct TableFlaw: Hashable, Sendable {
+    /// The sentence that says so, with the table's name.
+    var reason: String
+    var hint: String
+
+    init(_ reason: String, hint: String) {
+        self.reason = reason
+        self.hint = hint
+    }
+
+    /// One error for all that was found, so that a person mends everything in one go.
+    static func error(_ flaws: [TableFlaw]) -> SyncError? {
+        guard let first = flaws.first else { return nil }
+        guard flaws.count > 1 else { return SyncError(.tableUnsupported, first.reason, hint: first.hint) }
+        let lines = flaws.map { "\n- \($0.reason) \($0.hint)" }.joined()
+        return SyncError(.tableUnsupported, "Some tables cannot be synced as they are:\(lines)", hint: "")
+    }
+
+    /// What stands in the way of syncing a table; nothing where nothing does. Nothing is written.
+    ///
+    /// - Parameter rule: how its rows are spread over scopes, where that is known.
+    static func all(_ db: Database, table: String, rule: SyncedTable.ScopeRule?) throws -> [TableFlaw] {
+        let found = try FileTable.named(table, db)
+        guard let inFile = found.first(where: { !$0.isTemporary }) else {
+            guard found.isEmpty else {
+                return [
+                    TableFlaw(
+                        "Table '\(table)' is a temporary one.", hint: "Make it in the file, without TEMP, to sync it.")
+                ]
+            }
+            return [TableFlaw("There is no table '\(table)'.", hint: "Run the app's migrations before syncing.")]
+        }
+        if let flaw = ofKind(inFile) { return [flaw] }
+        var flaws: [TableFlaw] = []
+        if found.count > 1 {
+            flaws.append(
+                TableFlaw(
+                    "Table '\(inFile.name)' is hidden by a temporary one of the same name.",
+                    hint: "Drop or rename the temporary table."))
+        }
+        if let flaw = ofName(inFile.name) { flaws.append(flaw) }
+        return try flaws + ofColumns(db, inFile.name, rule)
+    }
+
+    private static func ofKind(_ table: FileTable) -> TableFlaw? {
+        switch table.kind {
+        case .ordinary: nil
+        case .view:
+            TableFlaw("'\(table.name)' is a view.", hint: "Sync the tables that it reads from.")
+        case .virtual:
+            TableFlaw(
+                "Table '\(table.name)' is a virtual table.",
+                hint: "Sync the ordinary table behind it and let a trigger keep the virtual one.")
+        case .shadow:
+            TableFlaw(
+                "Table '\(table.name)' holds the data of a virtual table.",
+                hint: "Leave it out: the virtual table keeps it by itself.")
+        }
+    }
+
+    private static func ofName(_ name: String) -> TableFlaw? {
+        if name.isReservedTable {
+            return TableFlaw(
+                "Table '\(name)' has a reserved name.",
+                hint: "Leave it out: names that begin with 'tidemark_' or 'sqlite_' are taken.")
+        }
+        guard !Identifier.isEntity(name) else { return nil }
+        return TableFlaw(
+            "'\(name)' is not a table name that can be synced.", hint: "Rename it: \(Identifier.entityHint).")
+    }
+
+    private static func ofColumns(_ db: Database, _ table: String, _ rule: SyncedTable.ScopeRule?) throws -> [TableFlaw]
+    {
+        var flaws: [TableFlaw] = []
+        let columns = try TableShape.declaredColumns(db, table)
+        if !columns.contains(where: { $0.keyPosition > 0 }) {
+            flaws.append(
+                TableFlaw(
+                    "Table '\(table)' has no primary key.",
+                    hint: "Declare a PRIMARY KEY: without one, two devices cannot name the same row."))
+        }
+        for column in columns where column.name.hasPrefix("$") || column.name.lowercased().hasPrefix("tidemark_") {
+            flaws.append(
+                TableFlaw(
+                    "Column '\(column.name)' of table '\(table)' has a reserved name.",
+                    hint: "Rename it: names that begin with 'tidemark_' or '$' are taken."))
+        }
+        if Set(columns.map(\.name)).count < columns.count {
+            flaws.append(
+                TableFlaw(
+                    "Two columns of table '\(table)' have names that are the same letters in other bytes.",
+                    hint: "Rename one: programs take such names for equal."))
+        }
+        if try !TableShape.keyCollations(db, table).allSatisfy({ $0.isSameName(as: "BINARY") }) {
+            // Ids are compared byte by byte on the wire: 'A' and 'a' are two records there.
+            flaws.append(
+                TableFlaw(
+                    "The primary key of '\(table)' has a collation other than BINARY.",
+                    hint: "Give the key no COLLATE clause: ids are compared byte by byte on the wire."))
+        }
+        if case .column(let name, _) = rule?.kind, !columns.contains(where: { $0.name == name }) {
+            flaws.append(
+                TableFlaw(
+                    "Table '\(table)' has no ordinary column '\(name)' to name its rows' scopes.",
+                    hint: "Name a stored column of the table, spelled as in its schema."))
+        }
+        return flaws
+    }
+}
+
+extension SyncedTable {
+    /// The tables under the names that the file has for them, which are their entities' names.
+    ///
+    /// - Throws: one ``SyncError`` that says of every table why it cannot be synced.
+    static func spelled(_ tables: [SyncedTable], _ db: Database) throws -> [SyncedTable] {
+        let flaws = try tables.flatMap { try TableFlaw.all(db, table: $0.name, rule: $0.scope) }
+        if let error = TableFlaw.error(flaws) { throw error }
+        var spelled = tables
+        for index in spelled.indices {
+            spelled[index].name = try FileTable.named(tables[index].name, db).first?.name ?? tables[index].name
+        }
+        return spelled
+    }
+
+    /// The tables of a file that can be synced, by name.
+    package static func syncable(in db: Database) throws -> [String] {
+        try FileTable.own(db).filter { try TableFlaw.all(db, table: $0, rule: nil).isEmpty }
+    }
+
+    /// The names as the file spells them.
+    ///
+    /// - Throws: one ``SyncError`` that says of every table why it cannot be synced.
+    package static func spelled(_ names: [String], in db: Database) throws -> [String] {
+        try spelled(names.map { .table($0) }, db).map(\.name)
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import GRDB
+import Testing
+import TidemarkWire
+
+@testable import Tidemark
+
+@Suite("Keys that cannot be record ids")
+struct UnsendableKeyTests {
+    /// As SQL writes them.
+    private static let keys = [
+        "''", "'a' || char(9) || 'b'", "'a' || char(10)", "char(127)", "printf('%.*c', 129, 'x')",
+        "CAST(x'ff41' AS TEXT)", "x'00'", "CAST(x'6100' AS TEXT)",
+    ]
+
+    private func device(_ keys: [String]) async throws -> Device {
+        let device = try await Device("CREATE TABLE t (k TEXT PRIMARY KEY, v TEXT)", tables: ["t"])
+        for key in keys { try await device.sql("INSERT INTO t VALUES (\(key), 'x')") }
+        try await device.sync()
+        return device
+    }
+
+    @Test("an insert under one is undone when it is given up", arguments: keys)
+    func discarded(key: String) async throws {
+        let device = try await device([key, "'good'"])
+        let engine = try device.engine()
+        let refused = try await engine.rejectedOperations()
+        #expect(refused.count == 1 && refused[0].isInsert)
+        #expect(try await engine.status().rejected == 1)
+        try await engine.discard(try #require(refused.first))
+        #expect(try await device.rows("SELECT k FROM t") == [#""good""#])
+        try await device.sync()
+        #expect(try await engine.status().rejected == 0)
+        #expect(try await engine.verify().isClean)
+        #expect(try await device.count("tidemark_shadow_t") == 0)
+    }
+
+    @Test("a good key in its place takes the refusal away", arguments: keys)
+    func mended(key: String) async throws {
+        let device = try await device([key])
+        try await device.sql("UPDATE t SET k = 'good'")
+        try await device.sync()
+        #expect(try await device.engine().status().rejected == 0)
+        #expect(try await device.engine().status().pending == 0)
+        #expect(try await device.engine().verify().records == 1)
+        #expect(try await device.engine().verify().isClean)
+    }
+
+    @Test("deleting the row takes the refusal away", arguments: keys)
+    func deleted(key: String) async throws {
+        let device = try await device([key])
+        try await device.sql("DELETE FROM t")
+        try await device.sync()
+        #expect(try await device.engine().status().rejected == 0)
+        #expect(try await device.engine().status().pending == 0)
+    }
+
+    @Test("it is shown as JSON, and is another record than the one whose id is that text")
+    func namesakes() async throws {
+        let device = try await device(["''", "'[\"\"]'", "CAST(x'ff' AS TEXT)", "x'ff'"])
+        let engine = try device.engine()
+        let refused = try await engine.rejectedOperations()
+        #expect(refused.map(\.record) == [#"[""]"#, #"[[{"$blob":"/w=="}]]"#, #"[{"$blob":"/w=="}]"#])
+        #expect(try await engine.state(of: "t", id: #"[""]"#) == .confirmed)
+        try await device.sql(#"UPDATE t SET v = 'y' WHERE k = '[""]'"#)
+        try await device.sync()
+        #expect(try await engine.status().rejected == 3)
+        for operation in refused { try await engine.discard(operation) }
+        #expect(try await device.rows("SELECT v FROM t") == [#""y""#])
+    }
+
+    @Test("one of several columns is found again, and sent once it is mended")
+    func composite() async throws {
+        let device = try await Device(
+            "CREATE TABLE t (a TEXT, b INTEGER, v TEXT, PRIMARY KEY (a, b))", tables: ["t"])
+        let long = String(repeating: "long ", count: 30)
+        try await device.sql("INSERT INTO t VALUES ('\(long)', 1, 'x'), ('\(long)', 2, 'x')")
+        try await device.sync()
+        let engine = try device.engine()
+        let refused = try await engine.rejectedOperations()
+        #expect(refused.map(\.record) == [#"["\#(long)",1]"#, #"["\#(long)",2]"#])
+        try await engine.discard(refused[0])
+        #expect(try await device.rows("SELECT b FROM t") == ["2"])
+        try await device.sql("UPDATE t SET a = 'short'")
+        try await device.sync()
+        #expect(try await engine.status().rejected == 0)
+        #expect(try await engine.verify().records == 1)
+    }
+}
