@@ -16,6 +16,8 @@ extension World {
         for device in devices {
             device.process?.remaining = nil
             device.process?.last = nil
+            // An app that has left its schema half way is opened anew.
+            if try migrate(device) { kill(device) }
             try start(device)
         }
         let start = time

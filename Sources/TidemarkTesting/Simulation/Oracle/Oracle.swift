@@ -93,21 +93,22 @@ final class Oracle {
             try world.devices[device].file.queue.unsafeRead { db in
                 let former = devices[device].sight
                 changeCounts[device] = db.totalChangesCount
-                let sight = try OracleDevice.Sight(db, inOrder, names)
-                try noteWrites(from: former, to: sight, device, db)
+                var sight = try OracleDevice.Sight(db, inOrder, names, after: former)
+                try noteWrites(from: former, to: &sight, device, db)
                 try look(device, db, sight)
             }
         }
     }
 
-    private func look(_ device: Int, _ db: Database, _ sight: OracleDevice.Sight? = nil) throws {
+    private func look(_ device: Int, _ db: Database, _ seen: OracleDevice.Sight? = nil) throws {
         let former = devices[device].sight
-        devices[device].sight = try sight ?? OracleDevice.Sight(db, inOrder, names)
-        if former.parked != devices[device].sight.parked {
-            world.note("parked on \(device): \(devices[device].sight.parked.sorted())")
-        }
-        for key in devices[device].sight.parked where tables[key.entity]?.place != nil {
-            devices[device].scattered.insert(key)
+        var sight = try seen ?? OracleDevice.Sight(db, inOrder, names, after: former)
+        noteFound(device, &sight, since: former, byAct: seen != nil)
+        devices[device].sight = sight
+        if former.parked != sight.parked { world.note("parked on \(device): \(sight.parked.sorted())") }
+        for key in sight.parked where tables[key.entity]?.place != nil { devices[device].scattered.insert(key) }
+        if seen == nil, former.odd != sight.odd {
+            throw Violation("I13", "device \(device) takes rows that cannot travel from \(former.odd) to \(sight.odd)")
         }
         try noteLoss(device, db, since: former)
         try checkScopes(device, since: former)
