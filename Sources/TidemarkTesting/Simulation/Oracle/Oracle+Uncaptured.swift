@@ -123,9 +123,10 @@ extension OracleDevice.Sight {
 
     private mutating func readInferred(_ db: Database, _ table: OracleTable) throws {
         guard try db.tableExists("tidemark_inferred") else { return }
-        let statement = try db.cachedStatement(sql: "SELECT record FROM tidemark_inferred WHERE entity = ?")
-        for record in try String.fetchAll(statement, arguments: [table.name]) {
-            inferred.insert(OracleKey(entity: table.name, record: record))
+        let statement = try db.cachedStatement(sql: "SELECT record, compared FROM tidemark_inferred WHERE entity = ?")
+        for row in try Row.fetchAll(statement, arguments: [table.name]) {
+            let key = OracleKey(entity: table.name, record: row[0])
+            if row[1] { held.insert(key) } else { inferred.insert(key) }
         }
     }
 }

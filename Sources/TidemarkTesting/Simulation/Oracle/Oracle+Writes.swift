@@ -167,7 +167,7 @@ extension Oracle {
     ) throws -> Bool {
         let column = index.map { table.data[$0] } ?? ""
         let sight = devices[device].sight
-        if sight.parked.contains(key) || sight.inferred.contains(key) { return false }
+        if sight.parked.contains(key) || sight.inferred.contains(key) || sight.held.contains(key) { return false }
         let isVisible = index.map { sight.rows[key]?[$0] == write.value } ?? (sight.rows[key] == nil)
         let isClean = sight.shadows[key] == nil && sight.uncaptured[key] == nil
         if let logged = write.logged, let histories = scopes[logged.scope], let standing = sight.scopes[logged.scope],

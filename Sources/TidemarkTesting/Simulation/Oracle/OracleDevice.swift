@@ -70,6 +70,8 @@ struct OracleDevice {
         var uncaptured: [OracleKey: [Value]?] = [:]
         /// Records of which the device has found that they differ, and not yet what the server says.
         var inferred: Set<OracleKey> = []
+        /// Those that are held against the server's row, and wait for the app's word.
+        var held: Set<OracleKey> = []
         /// Synced tables that are not there now, under their names.
         var missing: Set<String> = []
         /// Places in a table's data that the device has not asked the server for yet.
