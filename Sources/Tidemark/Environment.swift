@@ -57,6 +57,8 @@ package enum WritePoint: String, Hashable, Sendable, CaseIterable {
     case seal
     /// An answer with its verdicts and page; a page of a snapshot; records that were asked for by name.
     case apply, page, records
+    /// What was written while no trigger stood becomes edits, once the server's rows are known.
+    case inferred
     /// The server goes on from elsewhere: a lane with a gap, a lost history, and what it said of that one.
     case repair, recover, inquiry
     /// What no server takes; records that are not asked for again; a walk that cannot be continued.

@@ -36,7 +36,7 @@ struct RecordFetch: Sendable {
     }
 
     /// As many of the records as one request names.
-    private static func part(of records: [Wanted.Record]) -> ArraySlice<Wanted.Record> {
+    static func part(of records: [Wanted.Record]) -> ArraySlice<Wanted.Record> {
         var bytes = 0
         let count = records.prefix(requestLimit).firstIndex { record in
             // Everything but letters and digits may take three bytes.
@@ -62,12 +62,7 @@ struct RecordFetch: Sendable {
         let scope = scope
         let since = try await database { try await preparation.file.read { try ScopeRecord.read($0, scope) } }
             .checkpoint
-        var query = [TransportRequest.QueryItem("scope", scope.name)]
-        if let since { query.append(TransportRequest.QueryItem("since", since)) }
-        query += records.map { TransportRequest.QueryItem("id", $0.id.text) }
-        query += follow.map { TransportRequest.QueryItem("follow", $0) }
-        let request = TransportRequest(
-            path: "/sync/records/\(entity)", query: query, headers: Exchange.headers(clientID: layout.clientID))
+        let request = request(entity, records, since: since)
         let response: TransportResponse
         do { response = try await preparation.transport.send(request) } catch { throw Failure(error, scope: scope) }
         counts.roundTrips += 1
@@ -88,6 +83,17 @@ struct RecordFetch: Sendable {
         counts.applied += outcome.applied
         counts.parked += outcome.parked
         return outcome.pageTaken ? try fetched.names() : []
+    }
+
+    func request(
+        _ entity: String, _ records: ArraySlice<Wanted.Record>, since: String?
+    ) -> TransportRequest {
+        var query = [TransportRequest.QueryItem("scope", scope.name)]
+        if let since { query.append(TransportRequest.QueryItem("since", since)) }
+        query += records.map { TransportRequest.QueryItem("id", $0.id.text) }
+        query += follow.map { TransportRequest.QueryItem("follow", $0) }
+        return TransportRequest(
+            path: "/sync/records/\(entity)", query: query, headers: Exchange.headers(clientID: layout.clientID))
     }
 
     private func database<T: Sendable>(_ work: @Sendable () async throws -> T) async throws -> T {

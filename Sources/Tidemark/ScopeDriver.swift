@@ -157,6 +157,7 @@ actor ScopeDriver {
     private func exchange() async throws -> SyncMachine.Event? {
         nextTimer = nil
         let (layout, declarations) = try await prepared()
+        try await settleInferred(layout, declarations)
         guard let exchange = try await seal(layout, declarations, isPull: true) else { return .unfilled }
         return try await send(exchange) { try await self.exchange() }
     }

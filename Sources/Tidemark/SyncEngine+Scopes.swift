@@ -8,6 +8,25 @@ extension SyncEngine {
         try await file.asked(to: .read) { db in try LibrarySchema.isInstalled(db) ? try SetAside.all(db) : [] }
     }
 
+    /// Makes an edit anew that was set aside, as the app would: it is sent like any other. Edits of a scope that was lost
+    /// come back by themselves; a row whose record was deleted elsewhere, and that came back here with a backup of its
+    /// table, only so.
+    ///
+    /// - Throws: ``SyncError`` `record_gone` where it cannot be made as things stand; the edit stays in the list.
+    public func giveBack(_ edit: SetAsideEdit) async throws {
+        try await install()
+        guard let layout = await preparation.layout else { return }
+        try await file.asked(to: .write) { db in
+            guard let entry = try SetAside.entries(db, "WHERE id = ?1", [.integer(edit.id)]).first else { return }
+            var giving = GivingBack(db: db, layout: layout, scope: edit.scope)
+            guard try giving.make([entry]) == 0 else { return }
+            throw SyncError(
+                .recordGone, "The edit of \(edit.entity) \(edit.record) cannot be made as things stand.",
+                hint: "`setAsideEdits()` gives the reason.", scope: edit.scope)
+        }
+        await publishStatus()
+    }
+
     /// Lets go of an edit that was set aside.
     public func discard(_ edit: SetAsideEdit) async throws {
         try await file.asked(to: .write) { db in try SetAside.remove(db, edit.id) }

@@ -25,6 +25,7 @@ extension SyncStatus {
         undecided = try Pending.count(db, "SELECT count(*) FROM tidemark_conflict WHERE is_open")
         parked = try Pending.count(db, "SELECT count(*) FROM tidemark_parked WHERE leaving = 0")
         setAside = try Pending.count(db, "SELECT count(*) FROM tidemark_aside")
+        try countRows(db)
         for scope in scopes {
             let record = try ScopeRecord.read(db, scope)
             var status = ScopeStatus()
@@ -36,6 +37,20 @@ extension SyncStatus {
                 SyncStatus.Bootstrap(rows: Int($0.rows), entity: $0.entity ?? $0.swapped.last)
             }
             self.scopes[scope] = status
+        }
+    }
+
+    /// Tables that only another engine on this file names are counted too: their rows are in the file.
+    private mutating func countRows(_ db: Database) throws {
+        for (name, rule) in try TableRules.all(db).sorted(by: { $0.key < $1.key }) {
+            guard try db.tableExists(name) else {
+                missingTables.append(name)
+                continue
+            }
+            guard try db.tableExists(TableShape.shadowPrefix + name),
+                let shape = try? TableShape(db, table: name, rule: rule)
+            else { continue }
+            tables[name] = try RowCounting(db: db, shape: shape).rows()
         }
     }
 

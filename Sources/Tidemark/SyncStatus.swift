@@ -66,6 +66,12 @@ public struct SyncStatus: Hashable, Sendable {
     /// Rows that are kept aside: this device's schema does not take them as things stand, or another scope's row has
     /// their place.
     public var parked = 0
+    /// Where the rows of each synced table stand: every row is confirmed, pending, blocked or unable to travel.
+    public var tables: [String: Rows] = [:]
+    /// The same of all tables together.
+    public var rows: Rows { tables.values.reduce(into: Rows()) { $0 += $1 } }
+    /// Synced tables that are in the file no more.
+    public var missingTables: [String] = []
     /// When all scopes were last in sync.
     public var lastSync: Date?
     /// The last failure, until the next success.

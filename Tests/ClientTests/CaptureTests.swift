@@ -184,10 +184,23 @@ struct CaptureTests {
         #expect(try await device.count("tidemark_shadow_note") == 0)
     }
 
-    @Test("a row without a value in its key is refused where it is written")
+    @Test("a row without a value in its key is written, stays here, and is counted")
     func nullKey() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
-        await #expect(throws: DatabaseError.self) { try await device.sql("INSERT INTO note (title) VALUES ('x')") }
+        try await device.sql(
+            """
+            INSERT INTO note (title) VALUES ('x'), ('y'), ('z');
+            UPDATE note SET title = 'changed' WHERE title = 'y'; DELETE FROM note WHERE title = 'z';
+            INSERT INTO note (id, title) VALUES ('n1', 'a')
+            """)
+        #expect(try await device.marked("note") == ["n1"])
+        try await device.sync()
+        let rows = try await device.engine().status().rows
+        #expect((rows.confirmed, rows.pending, rows.unable, rows.total) == (1, 0, 2, 3))
+        try await device.sql("UPDATE note SET id = 'n2' WHERE title = 'changed'")
+        try await device.sync()
+        let named = try await device.engine().status().rows
+        #expect((named.confirmed, named.unable) == (2, 1))
     }
 
     @Test("rows from before the library are sent too")

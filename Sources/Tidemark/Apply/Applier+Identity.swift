@@ -17,6 +17,7 @@ extension Applier {
         try wakeWhatWaits(for: results, identity)
         guard !aliases.isEmpty else { return }
         try beforeWritingRows()
+        for alias in aliases { look(alias) }
         try Adoption(db: db, layout: layout, identity: identity, scope: scope, now: now).run(aliases)
     }
 
@@ -40,10 +41,16 @@ extension Applier {
             let temporary = change.temporary.flatMap({ RecordID(reader.string($0)) }),
             let id = RecordID(reader.string(change.id)), try isNews(entity, temporary, id)
         else { return false }
-        try Adoption(db: db, layout: layout, identity: identity, scope: scope, now: now)
-            .run([Alias(entity: entity, temporary: temporary, id: id)])
+        let alias = Alias(entity: entity, temporary: temporary, id: id)
+        look(alias)
+        try Adoption(db: db, layout: layout, identity: identity, scope: scope, now: now).run([alias])
         outcome.applied += 1
         return true
+    }
+
+    private func look(_ alias: Alias) {
+        manifest.look(alias.entity, alias.temporary)
+        manifest.look(alias.entity, alias.id)
     }
 
     /// Whether this file waits to hear the record's id. A copy of it, on another device, may have got another one for

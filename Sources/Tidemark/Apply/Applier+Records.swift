@@ -200,6 +200,7 @@ extension Applier {
         guard let table = tables[entry.entity], let id = RecordID(entry.record), let recordKey = table.shape.key(of: id)
         else { return try Outbox.finish(db, entry, verdict, now: now) }
         let shape = table.shape
+        manifest.look(shape.name, id)
         if try applyAside(verdict, entry, table, id, recordKey) { return }
         if try applyOrphan(verdict, entry, table, recordKey) { return }
         try layOver(table, id, recordKey)
@@ -325,6 +326,7 @@ extension Applier {
             try Ahead.note(db, scope, entry.entity, entry.record, version, deleted: entry.isDelete)
         }
         try table.records.dropShadow(db, key)
+        manifest.look(entry.entity, id)
         if hadWaiting { try Parked.settle(db, entry.entity, entry.record, as: .moved) }
         return true
     }

@@ -60,6 +60,8 @@ final class Applier {
     var movedLater: [OperationKey: Int64] = [:]
     /// Whether edits were refused before this answer.
     private(set) var hadRefusals = false
+    /// The records whose server rows may be others now; `end` looks at them.
+    var manifest = ManifestChanges()
     /// Entities whose changes were passed over.
     var passedOver: Set<String> = []
 
@@ -105,7 +107,13 @@ final class Applier {
         }
         if let syncedAt = answer.syncedAt { try hear(of: syncedAt) }
         try record.write(db)
+        try writeManifest()
     }
+
+    func declared(_ entity: String) -> EntityDeclaration { declarations.entity(entity) }
+
+    /// Comes last, when rows, shadows and rows outside the tables are as they stay.
+    func writeManifest() throws { try manifest.write(db, layout, scope) }
 
     /// An answer names its history. Where that is not the one of what is remembered beyond the checkpoint, which the
     /// server hears nothing of, the scope is filled anew, and whether the server has what it once took is asked.
@@ -217,7 +225,7 @@ final class Applier {
         if change.kind == .delete, let base = change.base {
             try noteLostEdits(table, reader.string(change.id), unseenSince: base, version: change.version)
         }
-        if table.isPlain, change.patches == nil, try table.applyPlain(change, reader, db) {
+        if table.isPlain, change.patches == nil, try table.applyPlain(change, reader, db, noting: &manifest) {
             if change.version > rememberRowsAbove { try remember(change, table, reader) }
             outcome.applied += 1
             return
@@ -242,6 +250,7 @@ final class Applier {
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], version: Version, ahead known: Version,
         incoming: [Int: Cell]?, isMove: Bool
     ) throws {
+        manifest.look(table.shape.name, id)
         try layOver(table, id, key)
         if try keepAside(table, id, key, version: version, incoming: incoming) {
             outcome.applied += 1

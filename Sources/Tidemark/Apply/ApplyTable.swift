@@ -18,6 +18,7 @@ final class ApplyTable {
     }
 
     private let scope: Scope
+    private let hasher: RowHash
     /// What a row's scope column holds here, as text and as an integer.
     private let placeText: [UInt8]
     private let placeNumber: Int64?
@@ -34,6 +35,7 @@ final class ApplyTable {
         let place = shape.placeText(of: scope)
         placeText = Array(place.utf8)
         placeNumber = Int64(place).flatMap { String($0) == place ? $0 : nil }
+        hasher = RowHash(shape)
         records = RecordTable(shape)
         name = Array(shape.name.utf8)
         self.reserved = Set(shape.data.indices.filter { declared.serverFields.contains(shape.data[$0].name) })
@@ -55,7 +57,9 @@ final class ApplyTable {
     }
 
     /// Applies a change without looking at the record first; `false` where it takes the long way.
-    func applyPlain(_ change: IncomingChange, _ reader: JSONReader, _ db: Database) throws -> Bool {
+    func applyPlain(
+        _ change: IncomingChange, _ reader: JSONReader, _ db: Database, noting manifest: inout ManifestChanges
+    ) throws -> Bool {
         // A parent's tombstone is noted, a row to be kept is read, and a key of several columns is unpacked, on the
         // long way.
         guard shape.key.count == 1, change.kind == .upsert || (shape.children.isEmpty && shape.keepsDeleted == nil)
@@ -79,7 +83,24 @@ final class ApplyTable {
             return false
         }
         // A row that another scope has here is left alone.
-        return !shape.isScopedByColumn || db.changesCount > 0
+        guard !shape.isScopedByColumn || db.changesCount > 0 else { return false }
+        note(change, reader, in: &manifest)
+        return true
+    }
+
+    /// A row whose values SQLite keeps as they came is hashed where it stands; any other is read again.
+    private func note(_ change: IncomingChange, _ reader: JSONReader, in manifest: inout ManifestChanges) {
+        let key =
+            change.id.hasEscapes
+            ? reader.unescaped(change.id).withUnsafeBytes { ManifestKey.encode($0) }
+            : ManifestKey.encode(UnsafeRawBufferPointer(rebasing: reader.bytes[change.id.range]))
+        guard change.kind == .upsert, !change.isPartial, present.count == shape.data.count,
+            zip(present, scalars).allSatisfy({ shape.data[$0].affinity.keeps($1) })
+        else { return manifest.look(shape.name, key) }
+        let weight = hasher.weight(key)
+        var sum = weight
+        for (index, scalar) in zip(present, scalars) { sum &+= weight &* hasher.content(index, scalar, reader) }
+        manifest.note(shape.name, key, hash: sum)
     }
 
     private func deletionQuery(_ db: Database) throws -> Query {

@@ -87,6 +87,8 @@ struct FetchTransaction: Sendable {
             }
             let record = try ScopeRecord.read(db, scope)
             let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
+            // A row that was written unseen would be written over.
+            guard try !Inferred.isAny(db, scope) else { return applier.outcome }
             try Flag.whileApplying(db) { try applier.apply(fetched) }
             return applier.outcome
         }
@@ -116,6 +118,7 @@ extension Applier {
         }
         for name in try fetched.names() { try Wanted.remove(db, scope, name.entity, name.id.text) }
         try settleContests()
+        try writeManifest()
         outcome.pageTaken = true
     }
 
@@ -127,6 +130,7 @@ extension Applier {
         let shadow = try ownShadow(table, key)
         // A verdict or page that came meanwhile knows the record better than this answer.
         guard max(ahead, shadow?.version ?? -1) <= head else { return }
+        manifest.look(table.shape.name, id)
         let incoming = change.kind == .upsert ? try table.cells(change, reader) : nil
         if change.version > max(record.base, ahead) {
             if change.kind == .delete, let base = change.base {

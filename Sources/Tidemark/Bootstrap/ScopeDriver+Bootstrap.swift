@@ -16,6 +16,7 @@ extension ScopeDriver {
     func bootstrap() async throws -> SyncMachine.Event? {
         nextTimer = nil
         let (layout, declarations) = try await prepared()
+        try await settleInferred(layout, declarations)
         let scope = scope
         let (record, isPending, backfill) = try await database {
             try await self.preparation.file.read { db in

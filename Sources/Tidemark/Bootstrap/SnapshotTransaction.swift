@@ -84,6 +84,7 @@ struct SnapshotTransaction: Sendable {
         applier.rememberRowsAbove = answer.version
         try applier.apply(changes: changes)
         try applier.settleContests()
+        try applier.writeManifest()
         record.bootstrap?.rows += Int64(applier.outcome.received)
         return applier.outcome
     }

@@ -80,6 +80,7 @@ struct Swap {
         }
         try seen.clear(db)
         try applier.settleContests()
+        try applier.writeManifest()
         return applier.outcome
     }
 
@@ -118,6 +119,7 @@ extension Applier {
     fileprivate func takeOut(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], at version: Version) throws {
         let ahead = try Ahead.version(db, scope, table.shape.name, id.text) ?? -1
         guard ahead <= version else { return }
+        manifest.look(table.shape.name, id)
         try keepDeleted(table, id, key)
         if try keepAside(table, id, key, version: version, incoming: nil) { return }
         if let shadow = try table.records.shadow(db, key) {

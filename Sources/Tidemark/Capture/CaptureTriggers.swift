@@ -9,6 +9,9 @@ struct CaptureTriggers {
 
     static let prefix = "tidemark_capture_"
 
+    /// Triggers that every synced table has, by the ends of their names.
+    static let standing = ["insert", "update", "rekey", "delete"]
+
     /// Trigger name and the statement that makes it.
     func all() -> [(name: String, sql: String)] {
         var triggers = [insert(), update(), rekey(), delete()]
@@ -22,11 +25,11 @@ struct CaptureTriggers {
     // MARK: What the triggers watch
 
     private func insert() -> (String, String) {
-        make("insert", "AFTER INSERT", when: nil, [refuseNullKey, count, noteAbsent])
+        make("insert", "AFTER INSERT", when: nil, [count, noteAbsent])
     }
 
     private func update() -> (String, String) {
-        make("update", "AFTER UPDATE", when: differs(shape.columns), [refuseNullKey, count, noteOld(.updated)])
+        make("update", "AFTER UPDATE", when: differs(shape.columns), [count, noteOld(.updated)])
     }
 
     /// A new key is a delete under the old one (noted by `update`) and an insert under the new one.
@@ -62,11 +65,6 @@ struct CaptureTriggers {
         let statements = body.map { "  \($0);\n" }.joined()
         let head = "CREATE TRIGGER \(quoted(name)) \(event) ON \(shape.sql) WHEN \(condition)"
         return (name, "\(head)\nBEGIN\n\(statements)END")
-    }
-
-    private var refuseNullKey: String {
-        let isNull = shape.key.map { "NEW.\($0.sql) IS NULL" }.joined(separator: " OR ")
-        return "SELECT RAISE(ABORT, 'tidemark: a synced row needs a value in every column of its key') WHERE \(isNull)"
     }
 
     private var count: String { Self.count }
@@ -105,7 +103,7 @@ struct CaptureTriggers {
         let key = shape.key.map { "NEW.\($0.sql)" }.joined(separator: ", ")
         return """
             INSERT INTO \(shape.shadowSQL)(\(keyList), \(markColumns)) \
-            VALUES (\(key), 0, \(marks)\(scopes("''", place: shape.scopeSQL("NEW")))) \
+            SELECT \(key), 0, \(marks)\(scopes("''", place: shape.scopeSQL("NEW"))) WHERE \(shape.isNamedSQL("NEW")) \
             \(keepFirst(place: "excluded.tidemark_place", gone: "NULL"))
             """
     }
@@ -132,7 +130,7 @@ struct CaptureTriggers {
             }
         return """
             INSERT INTO \(shape.shadowSQL)(\(columnList), \(markColumns)) \
-            VALUES (\(old), 1, \(marks)\(scopes(shape.scopeSQL("OLD"), place: place))) \
+            SELECT \(old), 1, \(marks)\(scopes(shape.scopeSQL("OLD"), place: place)) WHERE \(shape.isNamedSQL("OLD")) \
             \(keepFirst(place: replaced, gone: isGone))
             """
     }
@@ -144,7 +142,7 @@ struct CaptureTriggers {
         return """
             INSERT INTO \(shape.shadowSQL)(\(columnList), \(markColumns)) \
             SELECT \(existing), 1, \(marks)\(scopes(scope, place: scope)) FROM \(shape.sql) AS evicted \
-            WHERE \(condition) \
+            WHERE \(condition) AND \(shape.isNamedSQL("evicted")) \
             \(keepFirst(place: "''", gone: "1"))
             """
     }

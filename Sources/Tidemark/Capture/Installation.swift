@@ -13,12 +13,17 @@ enum Installation {
         for table in tables {
             var shape = try TableShape(db, table: table.name, rule: table.rule)
             try shape.warnAboutTriggers(db, synced: Set(tables.map(\.name)))
+            let isNew = try !db.tableExists(shape.shadowName)
             try installShadow(db, shape)
-            try refreshPlaces(db, shape)
+            let wasCaptured = try isNew || isCaptured(db, shape)
             try installTriggers(db, shape)
+            try installUnnamedIndex(db, shape)
             try TableRules.note(db, table.name, table.rule)
+            try settleCapture(db, shape, isNew: isNew, wasCaptured: wasCaptured)
+            try refreshPlaces(db, shape)
             shapes.append(shape)
         }
+        try Meta.set(db, removalKey, "0")
         let clientID: String
         if let known = try Meta.get(db, "clientId") {
             clientID = known
@@ -115,6 +120,51 @@ enum Installation {
             "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'tidemark\\_capture\\_%' ESCAPE '\\'"
         ).rows(db) { $0.text(0) }
         for name in names { try db.execute(sql: "DROP TRIGGER \(quoted(name))") }
+        if try LibrarySchema.isInstalled(db) { try Meta.set(db, removalKey, "1") }
+    }
+
+    /// Rows without a whole key are no records, and are counted by an index that holds nothing else.
+    private static func installUnnamedIndex(_ db: Database, _ shape: TableShape) throws {
+        guard let index = shape.unnamedIndex, try !db.indexExists(index) else { return }
+        try db.execute(
+            sql: "CREATE INDEX \(quoted(index)) ON \(shape.sql)(\(shape.key[0].sql)) WHERE \(shape.isUnnamedSQL)")
+    }
+
+    // MARK: Capture that was gone
+
+    /// Noted where the app takes the triggers off itself: what its migration writes is meant.
+    private static let removalKey = "capture_removed"
+
+    /// Whether the table has had its triggers all the time since it was last looked at. The table of a rebuild is
+    /// another one, whatever it is called, and triggers go with the table that they stand on.
+    private static func isCaptured(_ db: Database, _ shape: TableShape) throws -> Bool {
+        let known = try CaptureRecord.read(db, shape.name)
+        if let identity = known.identity, try identity != CaptureRecord.identity(db, shape.name) { return false }
+        let installed = try Query(
+            db, "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE"
+        ).rows(db, [.text(shape.name)]) { $0.text(0) }
+        return CaptureTriggers.standing.allSatisfy { suffix in
+            installed.contains(CaptureTriggers.prefix + shape.name + "_" + suffix)
+        }
+    }
+
+    /// Finds what was written while nothing was captured, and brings the manifest in step with the table's columns.
+    private static func settleCapture(
+        _ db: Database, _ shape: TableShape, isNew: Bool, wasCaptured: Bool
+    ) throws {
+        var record = try CaptureRecord.read(db, shape.name)
+        let columns = shape.data.map(\.name)
+        if !wasCaptured {
+            try UncapturedScan(
+                db: db, shape: shape, columns: record.columns,
+                isAnnounced: Meta.get(db, removalKey) == "1"
+            ).run()
+        } else if !isNew, record.columns != columns {
+            try Manifest.rebuild(db, shape)
+        }
+        record.identity = try CaptureRecord.identity(db, shape.name)
+        record.columns = columns
+        try record.write(db, shape.name)
     }
 
     private static func installTriggers(_ db: Database, _ shape: TableShape) throws {
@@ -155,5 +205,13 @@ struct Layout: Hashable, Sendable {
                 .databaseFailed, "The app's schema changed just now.", hint: "It is tried again by itself.",
                 scope: scope)
         }
+    }
+}
+
+extension Database {
+    /// Whether an index of this name is in the file.
+    func indexExists(_ name: String) throws -> Bool {
+        try Query(self, "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?1")
+            .first(self, [.text(name)]) { _ in true } ?? false
     }
 }

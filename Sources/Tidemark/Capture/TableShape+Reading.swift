@@ -23,6 +23,8 @@ extension TableShape {
         self.init(
             name: table, rule: rule, key: keyPairs.map(\.column),
             data: columns.filter { $0.keyPosition == 0 }.map(\.column), uniques: [], children: [], warnings: [])
+        let isRowID = keyPairs.count == 1 && keyPairs[0].isRowID
+        mayLackKey = !isRowID && keyPairs.contains { !$0.isRequired }
         try checkRule()
         try readUniques(db)
         children = try Self.references(db, to: name)
@@ -54,7 +56,9 @@ extension TableShape {
         }
     }
 
-    private static func columns(_ db: Database, _ table: String) throws -> [(column: Column, keyPosition: Int64)] {
+    private typealias ColumnInfo = (column: Column, keyPosition: Int64, isRequired: Bool, isRowID: Bool)
+
+    private static func columns(_ db: Database, _ table: String) throws -> [ColumnInfo] {
         let rows = try Query(db, "PRAGMA table_xinfo(\(quoted(table)))").rows(db) { row in
             (
                 name: row.text(1), type: row.text(2), isRequired: row.integer(3) != 0, fallback: row.optionalText(4),
@@ -68,7 +72,7 @@ extension TableShape {
                 defaultCell: row.fallback.flatMap { Self.evaluate(db, $0, Affinity(declaredType: row.type)) } ?? .null,
                 returnsToDefault: row.fallback.map(Self.isConstant) ?? !row.isRequired,
                 wireName: DataObject.Builder.quoted(row.name))
-            return (column, row.key)
+            return (column, row.key, row.isRequired, row.type.uppercased() == "INTEGER")
         }
     }
 

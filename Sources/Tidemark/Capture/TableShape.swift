@@ -43,6 +43,8 @@ struct TableShape: Hashable, Sendable {
     var data: [Column]
     /// The key first, then every other unique index that capture can watch.
     var uniques: [UniqueIndex]
+    /// Whether the schema takes rows without a value in some column of the key, as SQLite does unless it is told not to.
+    var mayLackKey = false
     /// Whether a unique index holds only expressions or generated columns, whose values cannot be read off a row.
     var hasHiddenUniques = false
     var children: [Child]
@@ -58,6 +60,11 @@ struct TableShape: Hashable, Sendable {
     static let shadowPrefix = "tidemark_shadow_"
     var shadowName: String { Self.shadowPrefix + name }
     var shadowSQL: String { quoted(shadowName) }
+
+    /// SQL for whether a row has a value in every column of its key, without which no two devices can name it.
+    func isNamedSQL(_ row: String) -> String {
+        key.map { "\(row).\($0.sql) IS NOT NULL" }.joined(separator: " AND ")
+    }
 
     func dataIndex(_ name: String) -> Int? { data.firstIndex { $0.name == name } }
 }

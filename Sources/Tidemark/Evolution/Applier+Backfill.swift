@@ -35,6 +35,7 @@ extension Applier {
         }
         if !page.hasMore { try visitUnseen(table, wanted, backfill, declared, reserved) }
         try settleContests()
+        try writeManifest()
     }
 
     /// What the walk did not name. Events leave the server with age and stay here, and a table that is only pushed is
@@ -54,6 +55,7 @@ extension Applier {
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], columns: [Int], with incoming: [Int: Cell],
         _ reserved: Set<Int>
     ) throws {
+        manifest.look(table.shape.name, id)
         let shadow = try ownShadow(table, key)
         let (current, isParked) = try visible(table, id, key, shadow)
         guard let current, try shadow != nil || table.records.shadow(db, key) == nil, shadow?.state ?? .known == .known

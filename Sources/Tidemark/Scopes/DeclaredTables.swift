@@ -49,7 +49,7 @@ extension SyncedTable {
         let rules = try TableRules.all(db)
         for scope in unheld {
             for table in rules.filter({ $0.value == .constant(scope) }).keys { try forget(db, table) }
-            for place in ["backfill", "bootstrap", "lane", "operation"] {
+            for place in ["backfill", "bootstrap", "lane", "operation", "manifest", "manifested", "inferred"] {
                 try Query(db, "DELETE FROM tidemark_\(place) WHERE scope = ?1").execute([.text(scope.name)])
             }
             try Query(db, "DELETE FROM tidemark_scope WHERE name = ?1").execute([.text(scope.name)])
@@ -68,7 +68,11 @@ extension SyncedTable {
         ).rows(db, [.text(table)]) { $0.text(0) }
         for trigger in triggers { try db.execute(sql: "DROP TRIGGER \(quoted(trigger))") }
         try db.execute(sql: "DROP TABLE IF EXISTS \(quoted("tidemark_shadow_\(table)"))")
-        for place in ["held WHERE entity", "waiting WHERE entity", "table WHERE name"] {
+        let places = [
+            "held WHERE entity", "waiting WHERE entity", "manifest WHERE entity", "manifested WHERE entity",
+            "inferred WHERE entity", "table WHERE name",
+        ]
+        for place in places {
             try Query(db, "DELETE FROM tidemark_\(place) = ?1").execute([.text(table)])
         }
     }

@@ -80,10 +80,12 @@ struct GivingBack {
             if isHere { try table.deleteRow(db, key) } else { try deleteAside(edit) }
             return nil
         case .departure: return try depart(edit)
-        case .insert where since == .deleted, .arrival where since == .deleted: return nil
-        case .insert where row != nil && !isHere: return "The record stands in another scope now."
+        case .insert where since == .deleted, .arrival where since == .deleted, .revival where since == .deleted:
+            return nil
+        case .insert where row != nil && !isHere, .revival where row != nil && !isHere:
+            return "The record stands in another scope now."
         case .update where !isHere: return "The record is not there any more."
-        case .insert, .arrival, .update:
+        case .insert, .arrival, .revival, .update:
             var cells = row ?? shape.data.map(\.defaultCell)
             for (index, cell) in edit.entry.fields.cells(in: shape) where since.fields[index] == nil {
                 cells[index] = cell

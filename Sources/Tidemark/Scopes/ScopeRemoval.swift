@@ -39,6 +39,7 @@ struct ScopeRemoval: Sendable {
         }
         let tables = [
             "ahead", "settle", "wanted", "parked", "lane", "bootstrap", "staged", "backfill", "backfill_seen", "kept",
+            "manifest", "manifested", "inferred",
         ]
         for table in tables { try forget(db, "tidemark_\(table) WHERE scope = ?1") }
         try forget(db, "tidemark_conflict WHERE scope = ?1 AND NOT is_open")

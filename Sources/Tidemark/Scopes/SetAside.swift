@@ -43,10 +43,16 @@ enum SetAside {
         case arrival
         /// The record moved on to another scope: a delete here that waits until that one has it.
         case departure
+        /// The record was deleted elsewhere, or may have been, and came back here unseen, as by a backup: nothing that
+        /// was deleted comes back by itself.
+        case revival
+
+        /// Whether it is made anew once its scope is filled, without a word of the app.
+        var comesBackByItself: Bool { self != .revival }
 
         var kind: SetAsideEdit.Kind {
             switch self {
-            case .insert, .arrival: .insert
+            case .insert, .arrival, .revival: .insert
             case .update: .update
             case .delete, .departure: .delete
             }
@@ -55,7 +61,7 @@ enum SetAside {
 
     static func note(
         _ db: Database, _ scope: Scope, _ shape: TableShape, _ id: RecordID, _ kind: Stored,
-        fields: [Int: Cell] = [:], group: String? = nil, now: Int64
+        fields: [Int: Cell] = [:], group: String? = nil, reason: String? = nil, now: Int64
     ) throws {
         var data = DataObject.Builder(capacity: 128)
         for (index, cell) in fields.sorted(by: { $0.key < $1.key }) {
@@ -67,12 +73,12 @@ enum SetAside {
         try Query(
             db,
             """
-            INSERT INTO tidemark_aside(scope, entity, record, kind, fields, in_group, noted_at)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            INSERT INTO tidemark_aside(scope, entity, record, kind, fields, in_group, noted_at, reason)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
             """
         ).execute([
             .text(scope.name), .text(shape.name), .text(id.text), .text(kind.rawValue), .blob(data.finish().bytes),
-            .optional(group), .integer(now),
+            .optional(group), .integer(now), .optional(reason),
         ])
     }
 
@@ -81,8 +87,8 @@ enum SetAside {
     }
 
     static func isAny(_ db: Database, _ scope: Scope) throws -> Bool {
-        let sql = "SELECT 1 FROM tidemark_aside WHERE scope = ?1 LIMIT 1"
-        return try Query(db, sql).first(db, [.text(scope.name)]) { _ in true } ?? false
+        let sql = "SELECT 1 FROM tidemark_aside WHERE scope = ?1 AND kind <> ?2 LIMIT 1"
+        return try Query(db, sql).first(db, [.text(scope.name), .text(Stored.revival.rawValue)]) { _ in true } ?? false
     }
 
     /// Whether something of a kind is set aside of a record, in whatever scope.
@@ -134,6 +140,7 @@ enum SetAside {
         // Rows that are still to come by themselves come first.
         guard try Backfills.next(db, layout, scope) == nil else { return 0 }
         let entries = try entries(db, "WHERE scope = ?1", [.text(scope.name)])
+            .filter(\.kind.comesBackByItself)
             .map { entry in try identity.map { try entry.named($0, db, layout) } ?? entry }
         guard !entries.isEmpty else { return 0 }
         var giving = GivingBack(db: db, layout: layout, scope: scope)

@@ -87,7 +87,7 @@ struct RuleChange: Sendable {
             db: db, scope: scope, table: RecordTable(before), reserved: [], now: now, staying: shape
         ).run()
         try takeParked(scope, before, db)
-        var places = ["ahead", "settle", "wanted"]
+        var places = ["ahead", "settle", "wanted", "manifest", "manifested", "inferred"]
         if !new.mayHold(scope) { places.append("kept") }
         for place in places {
             try Query(db, "DELETE FROM tidemark_\(place) WHERE scope = ?1 AND entity = ?2")

@@ -3,7 +3,7 @@ import GRDB
 /// The library's own tables in the app's file. One file, one transaction: data and checkpoint cannot part.
 enum LibrarySchema {
     /// Raised when the tables below change; an older file is migrated in `install`.
-    static let version: Int64 = 1
+    static let version: Int64 = 2
 
     static func isInstalled(_ db: Database) throws -> Bool { try db.tableExists("tidemark_meta") }
 
@@ -15,9 +15,15 @@ enum LibrarySchema {
                     .schemaUnsupported, "The file was written by a newer version of this library (schema \(found)).",
                     hint: "Update the app before it opens this file.")
             }
+            if found < 2 {
+                try db.execute(sql: "ALTER TABLE tidemark_table ADD COLUMN identity TEXT")
+                try db.execute(sql: "ALTER TABLE tidemark_table ADD COLUMN columns TEXT")
+                try db.execute(sql: evidence)
+                try Meta.set(db, "schema", String(version))
+            }
             return
         }
-        try db.execute(sql: tables)
+        try db.execute(sql: tables + evidence)
         try Meta.set(db, "schema", String(version))
     }
 
@@ -32,8 +38,10 @@ enum LibrarySchema {
             walking INTEGER NOT NULL DEFAULT 0, epoch TEXT, head INTEGER, last_sync INTEGER,
             synced_at INTEGER, lost_at INTEGER) WITHOUT ROWID;
 
-        -- Which scopes each table's rows were last spread over, by SyncedTable.ScopeRule.
-        CREATE TABLE tidemark_table(name TEXT NOT NULL PRIMARY KEY, rule TEXT NOT NULL) WITHOUT ROWID;
+        -- Which scopes each table's rows were last spread over, by SyncedTable.ScopeRule, and what tells whether its
+        -- capture was gone since (CaptureRecord).
+        CREATE TABLE tidemark_table(
+            name TEXT NOT NULL PRIMARY KEY, rule TEXT NOT NULL, identity TEXT, columns TEXT) WITHOUT ROWID;
 
         -- Edits of scopes that this device has no more: given back as edits when the scope is filled again. kind: what
         -- was done (SetAside.Stored). in_group: those that go together.
@@ -159,6 +167,27 @@ enum LibrarySchema {
             is_deleted_elsewhere INTEGER NOT NULL, is_open INTEGER NOT NULL, version INTEGER, edited_at INTEGER,
             theirs_at INTEGER, noticed_at INTEGER NOT NULL, whole BLOB, operation INTEGER);
         CREATE INDEX tidemark_conflict_open ON tidemark_conflict(scope, id) WHERE is_open;
+
+        """
+
+    private static let evidence = """
+        -- The records that the server has, as far as this device knows, in ranges of their keys: each with a hash of its
+        -- row (ManifestRange). And how many there are.
+        CREATE TABLE tidemark_manifest(
+            id INTEGER PRIMARY KEY, scope TEXT NOT NULL, entity TEXT NOT NULL, first BLOB NOT NULL,
+            entries BLOB NOT NULL);
+        CREATE UNIQUE INDEX tidemark_manifest_first ON tidemark_manifest(entity, scope, first);
+        CREATE TABLE tidemark_manifested(
+            scope TEXT NOT NULL, entity TEXT NOT NULL, records INTEGER NOT NULL,
+            PRIMARY KEY (entity, scope)) WITHOUT ROWID;
+
+        -- Writes that no trigger saw (Inferred). compared: held against the server's row. held: waits for the app's word.
+        CREATE TABLE tidemark_inferred(
+            entity TEXT NOT NULL, record TEXT NOT NULL, scope TEXT NOT NULL, kind INTEGER NOT NULL, hash INTEGER,
+            held INTEGER NOT NULL, compared INTEGER NOT NULL DEFAULT 0,
+            PRIMARY KEY (entity, record, scope)) WITHOUT ROWID;
+        CREATE INDEX tidemark_inferred_open ON tidemark_inferred(scope, entity, record) WHERE compared = 0;
+
         """
 }
 

@@ -8,6 +8,7 @@ struct RecordStatements: Hashable, Sendable {
     private(set) var shadowUpsert = ""
     private(set) var shadowDelete = ""
     private(set) var shadowParked = ""
+    private(set) var shadowGone = ""
     private(set) var shadowUnmark = ""
     private(set) var shadowMark = ""
     private(set) var shadowSettled = ""
@@ -51,6 +52,7 @@ extension RecordStatements {
             """
         shadowsExist = "SELECT 1 FROM \(shape.shadowSQL) LIMIT 1"
         shadowParked = "UPDATE \(shape.shadowSQL) SET tidemark_gone = NULL WHERE \(isKey)"
+        shadowGone = "UPDATE \(shape.shadowSQL) SET tidemark_gone = ?\(keys.count + 1) WHERE \(isKey)"
         shadowDelete = "DELETE FROM \(shape.shadowSQL) WHERE \(isKey)"
         let marks = (1...(keys.count + 9 + shape.data.count)).map { "?\($0)" }.joined(separator: ", ")
         let names = extra.split(separator: ",").map { $0.trimmingPrefix(" ") } + shape.data.map { $0.sql[...] }

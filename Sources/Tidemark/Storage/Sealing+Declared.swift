@@ -19,6 +19,9 @@ extension Sealing {
         let isSeed = isPullOnly && shadow.state == .absent && scope.complete == nil
         guard current != truth, !isPruned, !isSeed else {
             try table.dropShadow(db, key)
+            if isPruned {
+                try Manifest(db: db, scope: scope.scope, entity: table.shape.name).remove(id)
+            }
             return true
         }
         try keepAside(isEvent ? .event : .pullOnly, table, id, shadow, current)

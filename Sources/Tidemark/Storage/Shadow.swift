@@ -106,6 +106,11 @@ struct RecordTable {
     /// The record's row is parked with all that was done to it.
     func parkEdits(_ db: Database, _ key: [Cell]) throws { try Query(db, sql.shadowParked).execute(key) }
 
+    /// Whether the app itself took the row away, as far as can be seen afterwards.
+    func note(_ db: Database, _ key: [Cell], isGone: Bool) throws {
+        try Query(db, sql.shadowGone).execute(key + [isGone ? .integer(1) : .null])
+    }
+
     /// What was marked is sealed, or set aside.
     func unmark(_ db: Database, _ key: [Cell]) throws { try Query(db, sql.shadowUnmark).execute(key) }
 

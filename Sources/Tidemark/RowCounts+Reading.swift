@@ -1,0 +1,155 @@
+import GRDB
+import TidemarkWire
+
+/// Counts one table's rows by what the file notes of them: the manifest's total, and what is not as it says.
+struct RowCounting {
+    let db: Database
+    let shape: TableShape
+
+    private var table: RecordTable { RecordTable(shape) }
+    private var name: Cell { .text(shape.name) }
+
+    func rows() throws -> SyncStatus.Rows {
+        var rows = SyncStatus.Rows()
+        let isRow = shape.key.map { "t.\($0.sql) = s.\($0.sql)" }.joined(separator: " AND ")
+        let present = "EXISTS (SELECT 1 FROM \(shape.sql) AS t WHERE \(isRow))"
+        let edited = try count("\(shape.shadowSQL) AS s WHERE \(present)")
+        let known = try count("\(shape.shadowSQL) AS s WHERE tidemark_state = \(Shadow.State.known.rawValue)")
+        let gone = try count("\(shape.shadowSQL) AS s WHERE tidemark_state <> 0 AND tidemark_gone AND NOT \(present)")
+        let parked = try self.parked()
+        let unseen = try self.unseen()
+        let undecided = try self.undecided()
+        let held = try self.held()
+        let unsent = try self.unsent()
+        let manifested = try count("tidemark_manifested WHERE entity = ?1", sum: "records", [name])
+        rows.unable = unsent + (try unnamed())
+        rows.blocked = held + unseen.blocked + undecided
+        rows.pending = edited - unsent - held - unseen.blockedEdited + unseen.pending
+        rows.confirmed = manifested - known - parked.base - unseen.known - undecided
+        rows.deletes = gone + unseen.deletes
+        rows.quarantined = parked.count
+        return rows
+    }
+
+    private func count(_ source: String, sum: String? = nil, _ cells: [Cell] = []) throws -> Int {
+        let what = sum.map { "coalesce(sum(\($0)), 0)" } ?? "count(*)"
+        return try Query(db, "SELECT \(what) FROM \(source)").first(db, cells) { Int($0.integer(0)) } ?? 0
+    }
+
+    /// Rows without a value in some column of their key: an index holds just those.
+    private func unnamed() throws -> Int {
+        guard let index = shape.unnamedIndex, try db.indexExists(index) else { return 0 }
+        return try count("\(shape.sql) INDEXED BY \(quoted(index)) WHERE \(shape.isUnnamedSQL)")
+    }
+
+    /// What this device refused to send, and is in the table.
+    private func unsent() throws -> Int {
+        let records = try Query(
+            db,
+            """
+            SELECT DISTINCT record FROM tidemark_operation
+            WHERE entity = ?1 AND status = 'rejected' AND lane IS NULL
+            """
+        ).rows(db, [name]) { $0.text(0) }
+        return try records.filter { record in
+            guard let key = shape.key(ofRefused: record), try table.row(db, key) != nil else { return false }
+            return try table.shadow(db, key).map { $0.mark == nil } ?? false
+        }.count
+    }
+
+    /// Edits that are not sent while the insert of a record that they refer to is refused.
+    private func held() throws -> Int {
+        try Query(db, "SELECT record FROM tidemark_held WHERE entity = ?1").rows(db, [name]) { $0.text(0) }
+            .filter { try isEdited($0) }.count
+    }
+
+    private func isEdited(_ record: String) throws -> Bool {
+        guard let key = RecordID(record).flatMap({ shape.key(of: $0) }), try table.row(db, key) != nil else {
+            return false
+        }
+        return try table.shadow(db, key) != nil
+    }
+
+    /// Records with an open conflict whose row is the server's. One that was edited since is on its way like any other.
+    private func undecided() throws -> Int {
+        try Query(db, "SELECT DISTINCT record FROM tidemark_conflict WHERE is_open AND entity = ?1")
+            .rows(db, [name]) { $0.text(0) }
+            .filter { record in
+                guard let key = RecordID(record).flatMap({ shape.key(of: $0) }) else { return false }
+                return try table.row(db, key) != nil && table.shadow(db, key) == nil
+            }.count
+    }
+
+    /// Rows outside the table, and those of them that the manifest has and no shadow tells of.
+    private func parked() throws -> (count: Int, base: Int) {
+        let rows = try Query(db, "SELECT record, scope, leaving FROM tidemark_parked WHERE entity = ?1")
+            .rows(db, [name]) { (record: $0.text(0), scope: $0.text(1), isLeaving: $0.integer(2) != 0) }
+        var base = 0
+        for row in rows {
+            guard let key = RecordID(row.record).flatMap({ shape.key(of: $0) }) else { continue }
+            if let shadow = try table.shadow(db, key) {
+                if shape.isScopedByColumn, shadow.scope != row.scope { base += 1 }
+            } else if let cells = try table.row(db, key), shape.scope(ofKey: key, cells)?.name == row.scope {
+                continue
+            } else {
+                base += 1
+            }
+        }
+        return (rows.count { !$0.isLeaving }, base)
+    }
+
+    private struct Unseen {
+        var pending = 0
+        var blocked = 0
+        /// Those of the blocked ones that have a shadow already.
+        var blockedEdited = 0
+        /// Those that the manifest has, and that have no shadow.
+        var known = 0
+        var deletes = 0
+    }
+
+    /// What was written while nothing was captured, and is no edit yet.
+    private func unseen() throws -> Unseen {
+        var unseen = Unseen()
+        let entries = try Query(
+            db, "SELECT record, kind, held, compared FROM tidemark_inferred WHERE entity = ?1"
+        ).rows(db, [name]) {
+            (
+                record: $0.text(0), kind: Inferred.Kind(rawValue: $0.integer(1)) ?? .update,
+                isHeld: $0.integer(2) != 0, isCompared: $0.integer(3) != 0
+            )
+        }
+        for entry in entries {
+            guard let key = RecordID(entry.record).flatMap({ shape.key(of: $0) }) else { continue }
+            let shadow = try table.shadow(db, key)
+            let isHere = try table.row(db, key) != nil
+            if entry.isCompared {
+                // A later edit of it lets it go.
+                guard isHere, shadow != nil, shadow?.mark == nil else { continue }
+                unseen.blocked += 1
+                unseen.blockedEdited += 1
+                continue
+            }
+            if shadow == nil, entry.kind != .insert { unseen.known += 1 }
+            guard shadow == nil else { continue }
+            if !isHere {
+                unseen.deletes += 1
+            } else if entry.isHeld {
+                unseen.blocked += 1
+            } else {
+                unseen.pending += 1
+            }
+        }
+        return unseen
+    }
+}
+
+extension TableShape {
+    /// The index over rows without a value in some column of their key; `nil` where the schema forbids those.
+    var unnamedIndex: String? { mayLackKey ? "tidemark_unnamed_" + name : nil }
+
+    var isUnnamedSQL: String { key.map { "\($0.sql) IS NULL" }.joined(separator: " OR ") }
+
+    /// The key of a record that this device refused to send, whose name may be no record id.
+    func key(ofRefused record: String) -> [Cell]? { RecordID(record).flatMap { key(of: $0) } }
+}

@@ -1,0 +1,36 @@
+extension SyncStatus {
+    /// Where the rows of a table stand (I13). Each row is one of four things, which add up to the table's rows; what
+    /// waits or is kept without a row in the table is counted beside them. Nothing of it needs a scan of the table.
+    public struct Rows: Hashable, Sendable {
+        /// As on the server, as far as this device knows.
+        public var confirmed = 0
+        /// Edited here and on the way, by itself: not sent yet, sent without a verdict, or not compared yet after a time
+        /// in which nothing was captured.
+        public var pending = 0
+        /// Not sent while something stands in the way: the insert of a record that it refers to was refused, a conflict
+        /// is open, or too much was written unseen (``SyncEngine/inferredEdits()``).
+        public var blocked = 0
+        /// On this device only, since it cannot be put on the wire: its key is NULL or cannot be a record id, it holds
+        /// text that is not UTF-8, or it is too large.
+        public var unable = 0
+        /// Deleted here; the delete is on the way or waits for a confirmation.
+        public var deletes = 0
+        /// Kept outside the table, since this device's schema does not take the row as things stand.
+        public var quarantined = 0
+
+        /// Nothing counted yet.
+        public init() {}
+
+        /// The rows that are in the table.
+        public var total: Int { confirmed + pending + blocked + unable }
+
+        static func += (lhs: inout Rows, rhs: Rows) {
+            lhs.confirmed += rhs.confirmed
+            lhs.pending += rhs.pending
+            lhs.blocked += rhs.blocked
+            lhs.unable += rhs.unable
+            lhs.deletes += rhs.deletes
+            lhs.quarantined += rhs.quarantined
+        }
+    }
+}

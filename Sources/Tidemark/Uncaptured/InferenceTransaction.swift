@@ -1,0 +1,230 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+/// The one transaction in which writes that no trigger saw become edits, conflicts or nothing, by the server's rows.
+struct InferenceTransaction: Sendable {
+    var entries: [Inferred.Entry]
+    /// The server's rows; `nil` where it hands out nothing of the table.
+    var fetched: FetchedRecords?
+    /// Where the scope stood when the server was asked.
+    var since: String?
+    /// The checkpoint is too old for the server to tell which records were deleted.
+    var isBelowFloor = false
+    var scope: Scope
+    var layout: Layout
+    var declarations: Declarations
+    var now: Int64
+
+    init(entries: [Inferred.Entry], scope: Scope, layout: Layout, declarations: Declarations, now: Int64) {
+        (self.entries, self.scope, self.layout) = (entries, scope, layout)
+        (self.declarations, self.now) = (declarations, now)
+    }
+
+    /// Runs on the writer, outside any transaction. Returns how many records were settled.
+    func run(_ db: Database) throws -> Int {
+        var settled = 0
+        _ = try ApplyTransaction.withoutForeignKeys(db) {
+            try layout.check(db, scope)
+            try Flag.whileApplying(db) { settled = try settle(db) }
+            try Pending.announce(db)
+            return Applier.Outcome()
+        }
+        return settled
+    }
+
+    private func settle(_ db: Database) throws -> Int {
+        let record = try ScopeRecord.read(db, scope)
+        let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
+        var settled = 0
+        guard let fetched else {
+            for entry in entries { settled += try applier.settle(entry, .untold, isBelowFloor: false) ? 1 : 0 }
+            try applier.writeManifest()
+            return settled
+        }
+        guard since == record.checkpoint else { return 0 }
+        let isComparable = isComparable(record, fetched)
+        try fetched.visitAll { change, reader in
+            let (entity, id) = (reader.string(change.entity), reader.string(change.id))
+            guard let entry = try Inferred.entry(db, scope, entity, id), let table = applier.tables[entity] else {
+                return
+            }
+            let server: Applier.ServerSide
+            switch change.kind {
+            case .upsert:
+                let cells = try table.cells(change, reader)
+                server = .row(
+                    version: isComparable ? change.version : .max, cells: cells,
+                    data: try change.data.map { try DataObject(stored: Array(reader.bytes[$0])) } ?? .empty)
+            case .delete: server = .deleted(version: change.version)
+            case .absent: server = .absent
+            case .idmap, .unknown: return
+            }
+            settled += try applier.settle(entry, server, isBelowFloor: isBelowFloor) ? 1 : 0
+        }
+        try applier.writeManifest()
+        return settled
+    }
+
+    /// Whether the server's versions count in the history that this device knows.
+    private func isComparable(_ record: ScopeRecord, _ fetched: FetchedRecords) -> Bool {
+        guard let known = record.epoch.flatMap(Epoch.init(text:)), let epoch = fetched.epoch.flatMap(Epoch.init(text:))
+        else { return true }
+        return known == epoch || known.isBeforeAll || epoch.holds(record.base, of: known)
+    }
+}
+
+extension Applier {
+    /// A record as the server has it.
+    enum ServerSide {
+        case row(version: Version, cells: [Int: Cell], data: DataObject)
+        case deleted(version: Version)
+        case absent
+        /// The server does not tell.
+        case untold
+    }
+
+    /// Settles one write that no trigger saw; `false` where it was settled already.
+    func settle(_ entry: Inferred.Entry, _ server: ServerSide, isBelowFloor: Bool) throws -> Bool {
+        guard try Inferred.entry(db, scope, entry.entity, entry.record) != nil else { return false }
+        guard let table = tables[entry.entity], let id = RecordID(entry.record), let key = table.shape.key(of: id)
+        else {
+            try Inferred.compared(db, entry, waits: false)
+            return true
+        }
+        manifest.look(entry.entity, id)
+        let row = try table.records.row(db, key)
+        let unseen = Unseen(
+            entry: entry, table: table, id: id, key: key,
+            current: row.flatMap { table.shape.scope(ofKey: key, $0) == scope ? $0 : nil },
+            isEvent: declared(entry.entity).kind == .events)
+        let waits = try settle(unseen, server, isBelowFloor: isBelowFloor)
+        try Inferred.compared(db, entry, waits: waits)
+        return true
+    }
+
+    private struct Unseen {
+        var entry: Inferred.Entry
+        var table: ApplyTable
+        var id: RecordID
+        var key: [Cell]
+        var current: [Cell]?
+        var isEvent: Bool
+        var shape: TableShape { table.shape }
+    }
+
+    /// Returns whether it waits for a confirmation.
+    private func settle(_ unseen: Unseen, _ server: ServerSide, isBelowFloor: Bool) throws -> Bool {
+        // An event may leave this device to save room; the log keeps it.
+        if unseen.isEvent, unseen.current == nil { return false }
+        switch server {
+        case .row(let version, let cells, let data):
+            let ahead = try Ahead.version(db, scope, unseen.shape.name, unseen.id.text) ?? -1
+            var whole = unseen.shape.data.map(\.defaultCell)
+            for (index, cell) in unseen.shape.whole(cells, in: scope) { whole[index] = cell }
+            if version <= max(record.base, ahead) { return try edit(unseen, base: whole) }
+            if unseen.current != whole, unseen.entry.kind != .update || !isUntouched(unseen, data) {
+                try meet(unseen, whole, version: version)
+            }
+            try takeServers(unseen, version: version, cells)
+            return false
+        case .deleted(let version):
+            try setAside(unseen, "It was deleted elsewhere.")
+            try takeServers(unseen, version: version, nil)
+            return false
+        case .absent where isBelowFloor:
+            try setAside(unseen, "The server does not know any more whether it was deleted.")
+            try takeServers(unseen, version: 0, nil)
+            return false
+        case .absent, .untold: return try insert(unseen, isKnown: unseen.current == nil)
+        }
+    }
+
+    /// What was written is an edit of the server's row.
+    private func edit(_ unseen: Unseen, base: [Cell]) throws -> Bool {
+        let known = try unseen.table.records.shadow(db, unseen.key)
+        guard unseen.current != base else {
+            if known != nil { try unseen.table.records.forget(db, unseen.key, unseen.id) }
+            return false
+        }
+        var shadow = known ?? Shadow(state: .known, cells: base)
+        (shadow.state, shadow.cells, shadow.version) = (.known, base, nil)
+        return try write(shadow, unseen)
+    }
+
+    /// The server has no such record: it was made here.
+    private func insert(_ unseen: Unseen, isKnown: Bool) throws -> Bool {
+        if unseen.current == nil, unseen.entry.kind != .delete { return false }
+        let known = try unseen.table.records.shadow(db, unseen.key)
+        var shadow = known ?? Shadow(state: .absent, cells: unseen.shape.data.map { _ in .null })
+        shadow.state = isKnown ? .known : .absent
+        return try write(shadow, unseen)
+    }
+
+    private func write(_ shadow: Shadow, _ unseen: Unseen) throws -> Bool {
+        var shadow = shadow
+        let waits = unseen.entry.isHeld && shadow.mark == nil
+        shadow.isGone = unseen.current == nil
+        if !waits {
+            shadow.mark = try shadow.mark ?? Pending.nextMark(db)
+            shadow.since = shadow.since ?? now
+        }
+        let isSent = shadow.state != .absent
+        try unseen.table.records.write(
+            db, unseen.key, placed(shadow, unseen.shape, unseen.key, unseen.current, isSent: isSent))
+        outcome.settled += 1
+        return waits
+    }
+
+    /// Whether the row is as this device last had it, and only the server's is another: the columns that the table has
+    /// lost since are taken from the server's row.
+    private func isUntouched(_ unseen: Unseen, _ data: DataObject) -> Bool {
+        guard let expected = unseen.entry.hash, let current = unseen.current else { return false }
+        let code = ManifestKey.encode(unseen.id)
+        let hasher = RowHash(unseen.shape)
+        let here = hasher.hash(code, current)
+        if here == expected { return true }
+        let names = Set(unseen.shape.data.map(\.canonicalName).map(Array.init))
+        let weight = hasher.weight(code)
+        var sum = here
+        for field in data.fields where !names.contains(Array(data.name(field))) {
+            guard let value = data.decoded(field) else { continue }
+            sum &+= weight &* RowHash.content(of: data.name(field), Cell(value))
+        }
+        return sum == expected
+    }
+
+    /// Both sides have changed it: the app decides. The row is the server's until then.
+    private func meet(_ unseen: Unseen, _ theirs: [Cell], version: Version) throws {
+        let fields = unseen.shape.data.indices.filter { unseen.current?[$0] != theirs[$0] }.map { index in
+            Conflict.Field(
+                name: unseen.shape.data[index].name, mine: unseen.current?[index].value, theirs: theirs[index].value,
+                result: nil)
+        }
+        var conflict = Conflict(
+            id: 0, scope: scope, entity: unseen.shape.name, record: unseen.id.text, rule: .manual, fields: fields,
+            noticedAt: now)
+        conflict.isOpen = true
+        conflict.isDelete = unseen.current == nil
+        conflict.version = version == .max ? nil : version
+        conflict.whole = unseen.current.map { unseen.shape.values($0) }
+        try Conflicts.note(db, conflict)
+        outcome.conflicts += 1
+    }
+
+    private func setAside(_ unseen: Unseen, _ reason: String) throws {
+        guard let current = unseen.current else { return }
+        let fields = Dictionary(uniqueKeysWithValues: current.enumerated().map { ($0, $1) })
+        try SetAside.note(db, scope, unseen.shape, unseen.id, .revival, fields: fields, reason: reason, now: now)
+    }
+
+    private func takeServers(_ unseen: Unseen, version: Version, _ cells: [Int: Cell]?) throws {
+        if try unseen.table.records.shadow(db, unseen.key) != nil {
+            try unseen.table.records.forget(db, unseen.key, unseen.id)
+        }
+        if version > record.base, version < .max {
+            try Ahead.note(db, scope, unseen.shape.name, unseen.id.text, version, deleted: cells == nil)
+        }
+        try take(unseen.table, unseen.id, unseen.key, version: version, incoming: cells)
+    }
+}

@@ -1,0 +1,114 @@
+import GRDB
+import TidemarkWire
+
+/// Writes that no trigger saw, as a comparison of the tables with the manifest finds them. Each is held against the
+/// server's row before any page is applied, and becomes an edit of this device, a conflict, or nothing.
+enum Inferred {
+    enum Kind: Int64 {
+        /// A row of which the manifest knows nothing.
+        case insert = 1
+        /// A row that is not as the manifest knows it.
+        case update = 2
+        /// A record of the manifest that has no row.
+        case delete = 3
+    }
+
+    struct Entry: Hashable {
+        var scope: String
+        var entity: String
+        var record: String
+        var kind: Kind
+        /// The hash of the row that this device last knew the server to have.
+        var hash: UInt64?
+        /// Whether it waits for the app's confirmation, since it is one of too many.
+        var isHeld: Bool
+        /// Whether it was held against the server's row, and its shadow holds that.
+        var isCompared = false
+
+        var name: RecordName { RecordName(entity: entity, record: record) }
+    }
+
+    static func note(_ db: Database, _ entry: Entry) throws {
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_inferred(entity, record, scope, kind, hash, held) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            ON CONFLICT(entity, record, scope) DO UPDATE SET kind = excluded.kind, compared = 0
+            """
+        ).execute([
+            .text(entry.entity), .text(entry.record), .text(entry.scope), .integer(entry.kind.rawValue),
+            .optional(entry.hash.map { Int64(bitPattern: $0) }), .integer(entry.isHeld ? 1 : 0),
+        ])
+    }
+
+    static func hold(_ db: Database, _ entity: String, _ kind: Kind) throws {
+        try Query(db, "UPDATE tidemark_inferred SET held = 1 WHERE entity = ?1 AND kind = ?2 AND compared = 0")
+            .execute([.text(entity), .integer(kind.rawValue)])
+    }
+
+    /// Those of one scope that the server was not asked about yet, all of the first table among those that are named.
+    static func uncompared(_ db: Database, _ scope: Scope, _ layout: Layout, limit: Int) throws -> [Entry] {
+        for shape in layout.shapes(in: scope) {
+            let entries = try Query(
+                db,
+                """
+                SELECT scope, entity, record, kind, hash, held, compared FROM tidemark_inferred
+                WHERE scope = ?1 AND entity = ?2 AND compared = 0 ORDER BY record LIMIT ?3
+                """
+            ).rows(db, [.text(scope.name), .text(shape.name), .integer(Int64(limit))], entry)
+            if !entries.isEmpty { return entries }
+        }
+        return []
+    }
+
+    static func entry(_ db: Database, _ scope: Scope, _ entity: String, _ record: String) throws -> Entry? {
+        try Query(
+            db,
+            """
+            SELECT scope, entity, record, kind, hash, held, compared FROM tidemark_inferred
+            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND compared = 0
+            """
+        ).first(db, [.text(entity), .text(record), .text(scope.name)], entry)
+    }
+
+    /// Those that wait to be confirmed, of one table or of all.
+    static func held(_ db: Database, entity: String?) throws -> [Entry] {
+        try Query(
+            db,
+            """
+            SELECT scope, entity, record, kind, hash, held, compared FROM tidemark_inferred
+            WHERE held AND entity = coalesce(?1, entity) ORDER BY entity, record
+            """
+        ).rows(db, [.optional(entity)], entry)
+    }
+
+    static func isAny(_ db: Database, _ scope: Scope) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_inferred WHERE scope = ?1 AND compared = 0 LIMIT 1")
+            .first(db, [.text(scope.name)]) { _ in true } ?? false
+    }
+
+    /// It is held against the server's row: one that needs no confirmation is done with.
+    static func compared(_ db: Database, _ entry: Entry, waits: Bool) throws {
+        let what = waits ? "UPDATE tidemark_inferred SET compared = 1" : "DELETE FROM tidemark_inferred"
+        try Query(db, "\(what) WHERE entity = ?1 AND record = ?2 AND scope = ?3")
+            .execute([.text(entry.entity), .text(entry.record), .text(entry.scope)])
+    }
+
+    /// It is sent once it is held against the server's row.
+    static func letGo(_ db: Database, _ entry: Entry) throws {
+        try Query(db, "UPDATE tidemark_inferred SET held = 0 WHERE entity = ?1 AND record = ?2 AND scope = ?3")
+            .execute([.text(entry.entity), .text(entry.record), .text(entry.scope)])
+    }
+
+    static func clear(_ db: Database, _ entity: String) throws {
+        try Query(db, "DELETE FROM tidemark_inferred WHERE entity = ?1").execute([.text(entity)])
+    }
+
+    private static func entry(_ row: Query) -> Entry {
+        Entry(
+            scope: row.text(0), entity: row.text(1), record: row.text(2),
+            kind: Kind(rawValue: row.integer(3)) ?? .update,
+            hash: row.optionalInteger(4).map { UInt64(bitPattern: $0) }, isHeld: row.integer(5) != 0,
+            isCompared: row.integer(6) != 0)
+    }
+}

@@ -1,0 +1,67 @@
+import GRDB
+import TidemarkWire
+
+extension ScopeDriver {
+    /// Holds what was written while no trigger stood against the server's rows, before anything is sent or applied: a
+    /// page would pass over it, or over what it was made on.
+    func settleInferred(_ layout: Layout, _ declarations: Declarations) async throws {
+        while true {
+            let scope = scope
+            let entries = try await database {
+                try await self.preparation.file.read { db in
+                    try Inferred.uncompared(db, scope, layout, limit: RecordFetch.requestLimit)
+                }
+            }
+            guard let entity = entries.first?.entity else { return }
+            var question = InferenceTransaction(
+                entries: entries, scope: scope, layout: layout, declarations: declarations,
+                now: wallClockMilliseconds())
+            // The server hands out nothing of a table that is only pushed.
+            if declarations.entity(entity).direction != .push {
+                try await ask(&question, entity, layout, declarations)
+            }
+            let transaction = question
+            let settled = try await database {
+                try await self.preparation.file.writeWithoutTransaction(at: .inferred) { db in try transaction.run(db) }
+            }
+            // Another engine on this file was faster, or the answer spoke of other records: it is asked again later.
+            guard settled > 0 else {
+                throw SyncError(
+                    .answerUnusable, "The answer says nothing of the records that it was asked for.",
+                    hint: "It is asked for again.", scope: scope)
+            }
+        }
+    }
+
+    private func ask(
+        _ question: inout InferenceTransaction, _ entity: String, _ layout: Layout, _ declarations: Declarations
+    ) async throws {
+        let scope = scope
+        let since = try await database {
+            try await self.preparation.file.read { db in try ScopeRecord.read(db, scope).checkpoint }
+        }
+        let fetch = RecordFetch(preparation: preparation, scope: scope, layout: layout, declarations: declarations)
+        let records = question.entries.compactMap { entry in
+            RecordID(entry.record).map { Wanted.Record(entity: entity, id: $0) }
+        }
+        let part = RecordFetch.part(of: records)
+        var response = try await send(fetch.request(entity, part, since: since))
+        if since != nil, Self.isOutOfDate(Failure(response, scope: scope).problem) {
+            // Which of the records were deleted is not known any more, so that none is brought back.
+            question.isBelowFloor = true
+            response = try await send(fetch.request(entity, part, since: nil))
+        }
+        guard response.status == 200 else { throw Failure(response, scope: scope) }
+        let fetched = try FetchedRecords(body: response.body)
+        guard fetched.scope == scope.name, fetched.since == (question.isBelowFloor ? nil : since) else {
+            throw SyncError(
+                .answerUnusable, "The answer belongs to another request.", hint: "It is asked for again.", scope: scope)
+        }
+        question.since = since
+        question.fetched = fetched
+    }
+
+    private static func isOutOfDate(_ problem: Problem?) -> Bool {
+        [.checkpointExpired, .invalidCheckpoint].contains(problem?.code)
+    }
+}

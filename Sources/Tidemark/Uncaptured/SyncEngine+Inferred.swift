@@ -1,0 +1,87 @@
+import GRDB
+import TidemarkWire
+
+/// Writes of one table that were found by comparing it with what this device last had, and are too many to be sent
+/// without a word: nobody saw them being made.
+public struct InferredEdits: Hashable, Sendable {
+    /// The table's name.
+    public var table: String
+    /// Rows that are not as this device last had them.
+    public var updates: Int
+    /// Records whose row is gone.
+    public var deletes: Int
+
+    /// Makes a value, for previews and tests.
+    public init(table: String, updates: Int, deletes: Int) {
+        self.table = table
+        self.updates = updates
+        self.deletes = deletes
+    }
+}
+
+extension SyncEngine {
+    /// What waits for ``confirmInferredEdits(in:)`` or ``discardInferredEdits(in:)``, by table.
+    ///
+    /// A table may be rebuilt, restored or written to while its triggers are gone. What was written then is found and
+    /// sent by itself, but for more than 100 deletes or 1,000 changed rows of a table, and for a table that came back
+    /// empty: these wait, and stay as they were written. A migration that calls ``removeCapture(_:)`` first has said
+    /// that it means what it writes.
+    public func inferredEdits() async throws -> [InferredEdits] {
+        try await file.asked(to: .read) { db in
+            guard try LibrarySchema.isInstalled(db) else { return [] }
+            let held = Dictionary(grouping: try Inferred.held(db, entity: nil), by: \.entity)
+            return held.sorted { $0.key < $1.key }.map { table, entries in
+                let deletes = entries.count { $0.kind == .delete }
+                return InferredEdits(table: table, updates: entries.count - deletes, deletes: deletes)
+            }
+        }
+    }
+
+    /// Sends what waits: the writes of a table were meant.
+    ///
+    /// - Parameter table: `nil`: of all tables.
+    public func confirmInferredEdits(in table: String? = nil) async throws {
+        try await decideInferred(in: table) { db, shape, entry in
+            guard entry.isCompared else { return try Inferred.letGo(db, entry) }
+            if let key = RecordID(entry.record).flatMap({ shape.key(of: $0) }) { try RecordTable(shape).mark(db, key) }
+            try Inferred.compared(db, entry, waits: false)
+        }
+    }
+
+    /// Takes the server's rows instead of what waits: the writes of a table were an accident.
+    ///
+    /// - Parameter table: `nil`: of all tables.
+    public func discardInferredEdits(in table: String? = nil) async throws {
+        try await decideInferred(in: table) { db, shape, entry in
+            try Inferred.compared(db, entry, waits: false)
+            guard let id = RecordID(entry.record), let key = shape.key(of: id) else { return }
+            let records = RecordTable(shape)
+            guard entry.isCompared, let shadow = try records.shadow(db, key), shadow.mark == nil,
+                shadow.state == .known
+            else {
+                // The server's row is not known here: it is fetched with the next exchange.
+                if let scope = Scope(entry.scope) { try Wanted.note(db, scope, entry.entity, entry.record) }
+                return
+            }
+            try Flag.whileApplying(db) {
+                try records.writeOrPark(db, key, id, shadow.cells, scope: shadow.scope ?? entry.scope)
+            }
+            try records.forget(db, key, id)
+        }
+    }
+
+    private func decideInferred(
+        in table: String?, _ decide: @escaping @Sendable (Database, TableShape, Inferred.Entry) throws -> Void
+    ) async throws {
+        try await install()
+        guard let layout = await preparation.layout else { return }
+        try await file.asked(to: .write) { db in
+            for entry in try Inferred.held(db, entity: table) {
+                guard let shape = layout[entry.entity] else { continue }
+                try decide(db, shape, entry)
+            }
+            try Pending.announce(db)
+        }
+        await publishStatus()
+    }
+}

@@ -1,0 +1,175 @@
+import GRDB
+import TidemarkWire
+
+/// Compares a table whose capture was gone for a while with the manifest, row by row, and notes what was written
+/// meanwhile. Runs in the transaction that puts the triggers back, so that no write falls between the two.
+struct UncapturedScan {
+    /// Writes that are taken for the user's without a question: more of them wait for a confirmation, unless the app
+    /// announced its migration. Inserts are never held up.
+    static let deleteBound = 100
+    static let updateBound = 1000
+
+    let db: Database
+    let shape: TableShape
+    /// The columns that the manifest's hashes are made of; `nil` where there is no manifest.
+    let columns: [String]?
+    /// Whether the app said that it would write unseen (``SyncEngine/removeCapture(_:)``).
+    let isAnnounced: Bool
+
+    private var table: RecordTable { RecordTable(shape) }
+    private var keyList: String { shape.key.map(\.sql).joined(separator: ", ") }
+
+    func run() throws {
+        // A second loss before the first was settled: what is here now is what counts.
+        try Inferred.clear(db, shape.name)
+        let manifests = Dictionary(
+            uniqueKeysWithValues: try Manifest.scopes(db, shape.name).map { scope in
+                (scope, SeenManifest(Manifest(db: db, scope: scope, entity: shape.name)))
+            })
+        try markShadows(manifests)
+        try visitRows(manifests)
+        try visitParked(manifests)
+        for (scope, manifest) in manifests.sorted(by: { $0.key < $1.key }) { try noteMissing(scope, manifest) }
+        try brake(manifests)
+    }
+
+    /// What was edited before may have been edited again: a mark too many costs nothing.
+    private func markShadows(_ manifests: [Scope: SeenManifest]) throws {
+        try db.execute(
+            sql: """
+                UPDATE tidemark_counter SET n = n + 1;
+                UPDATE \(shape.shadowSQL) SET
+                  tidemark_mark = coalesce(tidemark_mark, (SELECT n FROM tidemark_counter)),
+                  tidemark_since = coalesce(tidemark_since, tidemark_edited >> 16)
+                """)
+        for key in try Query(db, "SELECT \(keyList) FROM \(shape.shadowSQL)")
+            .rows(db, [], { $0.cells(0..<shape.key.count) })
+        {
+            let isHere = try table.row(db, key) != nil
+            guard let id = shape.recordID(key) else { continue }
+            if try isHere || !Parked.exists(db, shape.name, id.text) { try table.note(db, key, isGone: !isHere) }
+            for manifest in manifests.values { try manifest.see(id) }
+        }
+    }
+
+    private func visitRows(_ manifests: [Scope: SeenManifest]) throws {
+        let compared = shape.data.indices.filter { columns?.contains(shape.data[$0].name) ?? true }
+        let isComplete = columns.map { $0.count == compared.count } ?? false
+        let isWhole = isComplete && compared.count == shape.data.count
+        let hasher = RowHash(shape)
+        let isRow = shape.key.map { "s.\($0.sql) = +t.\($0.sql)" }.joined(separator: " AND ")
+        let list = shape.columns.map { "t.\($0.sql)" }.joined(separator: ", ")
+        let query = try Query(
+            db,
+            """
+            SELECT \(list) FROM \(shape.sql) AS t
+            WHERE NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS s WHERE \(isRow))
+            ORDER BY \(shape.key.map { "t.\($0.sql)" }.joined(separator: ", "))
+            """)
+        query.bind([])
+        defer { query.clear() }
+        var rebased: [Scope: [[UInt8]: UInt64?]] = [:]
+        while try query.step(db) {
+            let key = query.cells(0..<shape.key.count)
+            let cells = query.cells(shape.key.count..<shape.columns.count)
+            guard let id = shape.recordID(key), let scope = shape.scope(ofKey: key, cells) else {
+                try noteUnsent(key, cells)
+                continue
+            }
+            let code = ManifestKey.encode(id)
+            guard let known = try manifests[scope]?.see(id) else {
+                try infer(.insert, scope, id, hash: nil)
+                continue
+            }
+            let here = hasher.hash(code, compared.reduce(into: cells.map { _ in Cell.null }) { $0[$1] = cells[$1] })
+            if columns == nil || known != here {
+                try infer(.update, scope, id, hash: columns == nil ? nil : known)
+            } else if !isWhole {
+                rebased[scope, default: [:]][code] = .some(hasher.hash(code, cells))
+            }
+        }
+        for (scope, changes) in rebased { try Manifest(db: db, scope: scope, entity: shape.name).take(changes) }
+    }
+
+    /// A row that cannot travel is on this device only. One with a whole key gets a mark, so that the next sealing says
+    /// why; one without is counted by the index for such rows.
+    private func noteUnsent(_ key: [Cell], _ cells: [Cell]) throws {
+        guard !key.contains(.null) else { return }
+        var shadow = Shadow(state: .absent, cells: shape.data.map { _ in .null })
+        shadow.mark = try Pending.nextMark(db)
+        if shape.isScopedByColumn { shadow.place = shape.scope(ofKey: key, cells)?.name ?? "" }
+        try table.write(db, key, shadow)
+    }
+
+    private func visitParked(_ manifests: [Scope: SeenManifest]) throws {
+        for (scope, manifest) in manifests {
+            for record in try Parked.records(db, shape.name, scope) {
+                if let id = RecordID(record) { try manifest.see(id) }
+            }
+        }
+    }
+
+    private func noteMissing(_ scope: Scope, _ manifest: SeenManifest) throws {
+        try manifest.visitUnseen { entry in
+            guard let id = ManifestKey.decode(entry.key) else { return }
+            try infer(.delete, scope, id, hash: entry.hash)
+        }
+    }
+
+    private func infer(_ kind: Inferred.Kind, _ scope: Scope, _ id: RecordID, hash: UInt64?) throws {
+        try Inferred.note(
+            db,
+            Inferred.Entry(
+                scope: scope.name, entity: shape.name, record: id.text, kind: kind, hash: hash, isHeld: false))
+    }
+
+    /// What was inferred, and is more than a user is likely to have done, waits for a word.
+    private func brake(_ manifests: [Scope: SeenManifest]) throws {
+        guard !isAnnounced, columns != nil else { return }
+        func count(_ kind: Inferred.Kind) throws -> Int {
+            try Query(db, "SELECT count(*) FROM tidemark_inferred WHERE entity = ?1 AND kind = ?2")
+                .first(db, [.text(shape.name), .integer(kind.rawValue)]) { Int($0.integer(0)) } ?? 0
+        }
+        let deletes = try count(.delete)
+        let isEmpty = try Query(db, "SELECT 1 FROM \(shape.sql) LIMIT 1").first(db) { _ in true } == nil
+        if deletes > Self.deleteBound || isEmpty && deletes > 1 { try Inferred.hold(db, shape.name, .delete) }
+        if try count(.update) > Self.updateBound { try Inferred.hold(db, shape.name, .update) }
+    }
+}
+
+/// A manifest that is gone through in much the order of its keys, and remembers which entries were seen.
+private final class SeenManifest {
+    private let manifest: Manifest
+    private var current: Manifest.Stored?
+    private var end: [UInt8]?
+    private var seen: [Int64: Set<Int>] = [:]
+
+    init(_ manifest: Manifest) { self.manifest = manifest }
+
+    /// The record's hash; `nil` where the manifest does not have it.
+    @discardableResult
+    func see(_ id: RecordID) throws -> UInt64? {
+        let key = ManifestKey.encode(id)
+        if !isCurrent(key) {
+            current = try manifest.range(of: key)
+            end = try current.flatMap { try manifest.next(after: $0.first)?.first }
+        }
+        guard let current, let index = current.entries.index(of: key) else { return nil }
+        seen[current.id, default: []].insert(index)
+        return current.entries.entries[index].hash
+    }
+
+    private func isCurrent(_ key: [UInt8]) -> Bool {
+        guard let current, !key.lexicographicallyPrecedes(current.first) else { return false }
+        return end.map { key.lexicographicallyPrecedes($0) } ?? true
+    }
+
+    func visitUnseen(_ body: (ManifestRange.Entry) throws -> Void) throws {
+        var last: [UInt8]?
+        while let stored = try manifest.next(after: last) {
+            last = stored.first
+            let known = seen[stored.id] ?? []
+            for (index, entry) in stored.entries.entries.enumerated() where !known.contains(index) { try body(entry) }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+import Foundation
+import GRDB
+import Testing
+import TidemarkServer
+import TidemarkWire
+
+@testable import Tidemark
+
+@Suite("Uncaptured: what was written while no trigger stood is found and sent (I13)")
+struct UncapturedTests {
+    private static let all = "SELECT id, title, body FROM note ORDER BY id"
+
+    /// SQLite's twelve steps, as GRDB's migrations, Django's and Alembic's take them.
+    private static func rebuild(
+        _ columns: String = "body TEXT, rank INTEGER, slug TEXT UNIQUE", and more: String = ""
+    )
+        -> String
+    {
+        """
+        CREATE TABLE fresh (id TEXT PRIMARY KEY, title TEXT, \(columns));
+        INSERT INTO fresh (id, title, body) SELECT id, title, body FROM note;
+        DROP TABLE note; ALTER TABLE fresh RENAME TO note; \(more)
+        """
+    }
+
+    private func pair() async throws -> (first: Device, second: Device) {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let first = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "first")
+        let second = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "second")
+        try await first.sql(
+            "INSERT INTO note (id, title, body) VALUES ('n1','a','x'),('n2','b','x'),('n3','c','x'),('n4','d','x')")
+        try await first.sync()
+        try await second.sync()
+        return (first, second)
+    }
+
+    /// The four numbers add up to the rows that are there.
+    private func expectSum(_ device: Device, _ place: SourceLocation = #_sourceLocation) async throws {
+        let status = try await device.engine().status()
+        #expect(try await status.rows.total == device.count("note"), "\(status.rows)", sourceLocation: place)
+    }
+
+    @Test("a rebuild that inserts, edits and deletes is sent, and what it left alone is not")
+    func rebuilt() async throws {
+        let (first, second) = try await pair()
+        try await first.sql(
+            Self.rebuild(
+                and: """
+                    UPDATE note SET title = upper(title) WHERE id = 'n1';
+                    INSERT INTO note (id, title) VALUES ('n5', 'new'); DELETE FROM note WHERE id = 'n3'
+                    """))
+        let engine = try first.engine()
+        try await engine.install()
+        let rows = try await engine.status().rows
+        #expect((rows.confirmed, rows.pending, rows.deletes) == (2, 2, 1))
+        try await expectSum(first)
+        let report = try await engine.syncNow()
+        #expect(report.pushed == 3)
+        try await second.sync()
+        #expect(try await second.rows(Self.all) == first.rows(Self.all))
+        #expect(try await second.rows("SELECT title FROM note WHERE id = 'n1'") == [#""A""#])
+        #expect(try await second.count("note") == 4)
+        #expect(try await first.engine().verify().isClean)
+        try await expectSum(first)
+    }
+
+    @Test("a rebuild that changes nothing asks the server nothing and sends nothing")
+    func unchanged() async throws {
+        let (first, _) = try await pair()
+        try await first.sql(Self.rebuild())
+        let asked = await first.wire.requests.count
+        let report = try await first.engine().syncNow()
+        #expect(report.pushed == 0)
+        #expect(await first.wire.requests.dropFirst(asked).allSatisfy { !$0.path.hasPrefix("/sync/records") })
+        #expect(try await first.engine().status().rows.confirmed == 4)
+    }
+
+    @Test("rows that others changed meanwhile are not taken for edits; those that both changed are open conflicts")
+    func both() async throws {
+        let (first, second) = try await pair()
+        try await second.sql("UPDATE note SET body = 'theirs'")
+        try await second.sync()
+        try await first.sql(Self.rebuild(and: "UPDATE note SET title = 'mine' WHERE id IN ('n1', 'n2')"))
+        try await first.sync()
+        let conflicts = try await first.engine().conflicts().filter(\.isOpen)
+        #expect(conflicts.map(\.record) == ["n1", "n2"])
+        #expect(conflicts.first?["title"]?.mine == .text("mine"))
+        #expect(try await first.rows("SELECT DISTINCT body FROM note") == [#""theirs""#])
+        #expect(try await first.engine().status().rows.blocked == 2)
+        try await expectSum(first)
+        try await first.engine().resolve(conflicts[0], with: .merge(["title": .text("mine")]))
+        try await first.sync()
+        try await second.sync()
+        #expect(
+            try await second.rows("SELECT title, body FROM note WHERE id = 'n1'") == [#""mine"|"theirs""#])
+    }
+
+    @Test("a column that a rebuild drops hides no edit, and makes none")
+    func dropped() async throws {
+        let (first, second) = try await pair()
+        try await second.sql("UPDATE note SET title = 'theirs' WHERE id = 'n4'")
+        try await second.sync()
+        try await first.sql(
+            """
+            CREATE TABLE fresh (id TEXT PRIMARY KEY, title TEXT, rank INTEGER, slug TEXT UNIQUE);
+            INSERT INTO fresh (id, title) SELECT id, title FROM note; DROP TABLE note;
+            ALTER TABLE fresh RENAME TO note; UPDATE note SET title = 'mine' WHERE id = 'n1'
+            """)
+        let report = try await first.engine().syncNow()
+        #expect(report.pushed == 1)
+        try await second.sync()
+        #expect(
+            try await second.rows("SELECT id, title, body FROM note WHERE id IN ('n1', 'n4') ORDER BY id")
+                == [#""n1"|"mine"|"x""#, #""n4"|"theirs"|"x""#])
+        #expect(try await first.engine().conflicts().isEmpty)
+    }
+
+    @Test("an edit that waited when the table was rebuilt is sent, with what was written unseen on top of it")
+    func pending() async throws {
+        let (first, second) = try await pair()
+        try await first.sql("UPDATE note SET title = 'captured' WHERE id = 'n1'; DELETE FROM note WHERE id = 'n2'")
+        try await first.sql(Self.rebuild(and: "UPDATE note SET body = 'unseen' WHERE id = 'n1'"))
+        try await first.sql("INSERT INTO note (id, title) VALUES ('n2', 'again')")
+        try await first.sync()
+        try await second.sync()
+        #expect(
+            try await second.rows("SELECT id, title, body FROM note WHERE id IN ('n1', 'n2') ORDER BY id")
+                == [#""n1"|"captured"|"unseen""#, #""n2"|"again"|NULL"#])
+        try await expectSum(first)
+    }
+
+    @Test("an edit on top of one that nobody saw hides it from nobody")
+    func editedAfterwards() async throws {
+        let (first, second) = try await pair()
+        try await first.sql(Self.rebuild(and: "UPDATE note SET title = 'unseen' WHERE id = 'n1'"))
+        try await first.engine().install()
+        try await first.sql(
+            "UPDATE note SET body = 'seen' WHERE id = 'n1'; INSERT INTO note (id, title) VALUES ('n9', 'seen')")
+        try await first.sync()
+        try await second.sync()
+        #expect(
+            try await second.rows("SELECT title, body FROM note WHERE id = 'n1'") == [#""unseen"|"seen""#])
+        try await expectSum(first)
+    }
+
+    @Test("triggers that were dropped are noticed by the next exchange of a running engine")
+    func droppedTriggers() async throws {
+        let (first, second) = try await pair()
+        let engine = try first.engine()
+        try await engine.syncNow()
+        try await first.writer.write { db in
+            let names = try String.fetchAll(
+                db, sql: "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'tidemark_%'")
+            for name in names { try db.execute(sql: "DROP TRIGGER \"\(name)\"") }
+            try db.execute(sql: "UPDATE note SET title = 'unseen' WHERE id = 'n2'; DELETE FROM note WHERE id = 'n3'")
+        }
+        try await engine.syncNow()
+        try await second.sync()
+        #expect(try await second.rows(Self.all) == first.rows(Self.all))
+        #expect(try await second.count("note") == 3)
+    }
+
+    @Test("a row that was deleted elsewhere and comes back with a backup of its table is set aside (I6)")
+    func restored() async throws {
+        let (first, second) = try await pair()
+        try await second.sql("DELETE FROM note WHERE id = 'n1'")
+        try await second.sync()
+        try await first.sql("CREATE TEMP TABLE backup AS SELECT * FROM note")
+        try await first.sync()
+        #expect(try await first.count("note") == 3)
+        try await first.sql(
+            """
+            DROP TABLE note; \(noteSchema)
+            INSERT INTO note SELECT * FROM temp.backup; INSERT INTO note (id, title) VALUES ('n8', 'really new')
+            """)
+        try await first.sync()
+        try await second.sync()
+        #expect(
+            try await first.rows("SELECT id FROM note ORDER BY id") == second.rows("SELECT id FROM note ORDER BY id"))
+        #expect(try await second.count("note WHERE id = 'n1'") == 0)
+        #expect(try await second.count("note WHERE id = 'n8'") == 1)
+        let aside = try #require(try await first.engine().setAsideEdits().first)
+        #expect((aside.record, aside.kind, aside.fields["title"]) == ("n1", .insert, .text("a")))
+        try await first.sync()
+        #expect(try await first.count("note WHERE id = 'n1'") == 0, "it does not come back by itself")
+        try await first.engine().giveBack(aside)
+        try await first.sync()
+        try await second.sync()
+        #expect(try await second.count("note WHERE id = 'n1'") == 1)
+    }
+
+    @Test("deletes that were inferred, and are too many, wait for a word; captured ones never do")
+    func braked() async throws {
+        let (first, second) = try await pair()
+        try await first.sql(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150)
+            INSERT INTO note (id, title) SELECT 'm' || i, 'x' FROM n
+            """)
+        try await first.sync()
+        try await second.sync()
+        try await first.sql(Self.rebuild(and: "DELETE FROM note WHERE id LIKE 'm%'; DELETE FROM note WHERE id = 'n1'"))
+        try await first.sync()
+        try await second.sync()
+        #expect(try await second.count("note") == 154)
+        let held = try await first.engine().inferredEdits()
+        #expect(held == [InferredEdits(table: "note", updates: 0, deletes: 151)])
+        #expect(try await first.engine().status().rows.deletes == 151)
+        try await second.sql("UPDATE note SET title = 'theirs' WHERE id = 'm7'")
+        try await second.sync()
+        try await first.sync()
+        #expect(try await first.count("note") == 3, "what waits stays as it was written")
+        try await first.engine().confirmInferredEdits()
+        try await first.sync()
+        try await second.sync()
+        #expect(try await second.count("note") == first.count("note"))
+        #expect(try await first.engine().inferredEdits().isEmpty)
+        try await expectSum(first)
+    }
+
+    @Test("the server's rows may be taken instead")
+    func takesTheServers() async throws {
+        let (first, _) = try await pair()
+        try await first.sql("DELETE FROM note WHERE id = 'none'")
+        try await first.sql("DROP TABLE note; \(noteSchema)")
+        try await first.sync()
+        #expect(try await first.engine().inferredEdits() == [InferredEdits(table: "note", updates: 0, deletes: 4)])
+        try await first.engine().discardInferredEdits(in: "note")
+        #expect(try await first.count("note") == 4)
+        try await first.sync()
+        #expect(try await first.engine().verify().isClean)
+        try await expectSum(first)
+    }
+
+    @Test("a migration that the app announces passes the brake")
+    func announced() async throws {
+        let (first, second) = try await pair()
+        try await first.writer.write { db in
+            try SyncEngine.removeCapture(db)
+            try db.execute(sql: "DELETE FROM note")
+        }
+        try await first.sync()
+        try await second.sync()
+        #expect(try await second.count("note") == 0)
+    }
+}
