@@ -40,7 +40,21 @@ extension World {
         case .server(let step): try perform(step)
         }
         settle()
+        if case .edit(let device, _, _) = step, !app.migrating.isEmpty { askStatus(of: device % devices.count) }
+        oracle?.checkCounts()
         try oracle?.report()
+    }
+
+    /// A screen shows how things stand, after most edits.
+    private func askStatus(of device: Int) {
+        guard asksStatus, serial % 4 != 0, let process = devices[device].process, process.isAlive, let engine = process.engine else {
+            return
+        }
+        process.start { [self] in
+            guard let status = try? await engine.status() else { return }
+            oracle?.checkStatus(status, on: device)
+        }
+        settle()
     }
 
     /// How long devices keep what they have finished, in milliseconds.

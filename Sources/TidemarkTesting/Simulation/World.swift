@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Tidemark
 import TidemarkServer
@@ -12,6 +13,7 @@ final class World: @unchecked Sendable {
     let laboratory: Laboratory
     var app: SimulatedApp { laboratory.app }
     let plan: WorldPlan
+    let asksStatus = ProcessInfo.processInfo.environment["H4_STATUS"] != nil
     let executor = SimulatedExecutor()
     private var generator: SplitMix64
     private var lastNumber = 0

@@ -34,6 +34,8 @@ extension Oracle {
             for table in inOrder { try checkTable(table, sight, device, except: local.union(sight.parked)) }
             for key in sight.parked.subtracting(local).sorted() { try checkParked(key, sight, device, db) }
             try checkFound(device, sight, db)
+            try checkFinalCounts(
+                SyncStatus(db, scopes: world.app.scopes), of: device, db, except: local.union(sight.parked))
             if let key = sight.shadows.keys.filter({ !local.contains($0) }).min() {
                 throw Violation("I4", "device \(device): \(key) is still held to be edited")
             }

@@ -58,6 +58,11 @@ extension Oracle {
         }
     }
 
+    /// The app takes the server's rows for what waits.
+    func discards(_ device: Int) {
+        for key in devices[device].sight.held { devices[device].writes[key] = nil }
+    }
+
     private func isSame(_ left: [Value]?, _ right: [Value]?) -> Bool {
         guard let left, let right else { return left == nil && right == nil }
         return zip(left, right).allSatisfy { $0 == $1 || $0 == .absent || $1 == .absent }
@@ -122,7 +127,6 @@ extension OracleDevice.Sight {
     }
 
     private mutating func readInferred(_ db: Database, _ table: OracleTable) throws {
-        guard try db.tableExists("tidemark_inferred") else { return }
         let statement = try db.cachedStatement(sql: "SELECT record, compared FROM tidemark_inferred WHERE entity = ?")
         for row in try Row.fetchAll(statement, arguments: [table.name]) {
             let key = OracleKey(entity: table.name, record: row[0])

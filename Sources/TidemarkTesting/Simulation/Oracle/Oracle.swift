@@ -22,6 +22,10 @@ final class Oracle {
     private var backups: [OracleDevice?]
     private var touched: Set<Int> = []
     private var changeCounts: [Int]
+    /// What the devices had written when they counted their rows last.
+    var countedChanges: [Int]
+    /// Whether they count their rows after each step: that takes longer than most steps.
+    let countsRows: Bool
     /// The first thing that was wrong: the others may follow from it.
     private(set) var violation: Violation?
 
@@ -52,6 +56,8 @@ final class Oracle {
         devices = world.devices.map { _ in OracleDevice() }
         backups = devices.map { _ in nil }
         changeCounts = devices.map { _ in -1 }
+        countedChanges = changeCounts
+        countsRows = !world.app.migrating.isEmpty || world.plan.seed.isMultiple(of: 8)
     }
 
     /// Throws what was found wrong since the world began.
