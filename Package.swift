@@ -45,10 +45,12 @@ let package = Package(
         .target(name: "TidemarkWire"),
         .target(name: "TidemarkCore", dependencies: ["TidemarkWire"]),
 
+        // One call of SQLite's that Swift cannot make.
+        .target(name: "CTriggerSwitch", dependencies: [.product(name: "GRDBSQLite", package: "GRDB.swift")]),
         .target(
             name: "Tidemark",
             dependencies: [
-                "TidemarkCore", "TidemarkWire", "TidemarkGzip",
+                "TidemarkCore", "TidemarkWire", "TidemarkGzip", "CTriggerSwitch",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ]

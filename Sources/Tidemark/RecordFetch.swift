@@ -16,23 +16,39 @@ struct RecordFetch: Sendable {
     var declarations: Declarations
     /// Fields of the named records whose targets come too, as `field:entity`.
     var follow: [String] = []
+    /// Set where a comparison found that the records differ.
+    var repair: Repair?
+
+    /// What a repair does with a row that is here and not on the server.
+    enum Repair: Hashable, Sendable {
+        /// It may be unsent: it stays, and is sent.
+        case keepingLocal
+        case discardingLocal
+    }
+
+    /// What fetching has cost and found.
+    struct Result: Hashable, Sendable {
+        var counts = SyncReport.Counts()
+        var unsent: [Wanted.Record] = []
+        var unrepaired: [Wanted.Record: String] = [:]
+    }
 
     /// Fetches the records, however many requests it takes, and returns what that cost and did.
     ///
     /// - Throws: what ``Failure`` makes of the network's, the server's and the database's errors.
-    func run(_ records: [Wanted.Record]) async throws -> SyncReport.Counts {
-        var counts = SyncReport.Counts()
+    func run(_ records: [Wanted.Record]) async throws -> Result {
+        var result = Result()
         for (entity, named) in Dictionary(grouping: records, by: \.entity).sorted(by: { $0.key < $1.key }) {
             var waiting = named
             var idle = 0
             while !waiting.isEmpty, idle < Self.patience {
                 let part = Self.part(of: waiting)
-                let answered = try await fetch(entity, part, &counts)
+                let answered = try await fetch(entity, part, &result)
                 waiting.removeAll { answered.contains($0) }
                 idle = answered.isEmpty ? idle + 1 : 0
             }
         }
-        return counts
+        return result
     }
 
     /// As many of the records as one request names.
@@ -57,7 +73,7 @@ struct RecordFetch: Sendable {
 
     /// The records that the answer spoke of; none where it was out of date before it could be taken in.
     private func fetch(
-        _ entity: String, _ records: ArraySlice<Wanted.Record>, _ counts: inout SyncReport.Counts
+        _ entity: String, _ records: ArraySlice<Wanted.Record>, _ result: inout Result
     ) async throws -> Set<Wanted.Record> {
         let scope = scope
         let since = try await database { try await preparation.file.read { try ScopeRecord.read($0, scope) } }
@@ -65,9 +81,9 @@ struct RecordFetch: Sendable {
         let request = request(entity, records, since: since)
         let response: TransportResponse
         do { response = try await preparation.transport.send(request) } catch { throw Failure(error, scope: scope) }
-        counts.roundTrips += 1
-        counts.bytesSent += response.bytesSent
-        counts.bytesReceived += response.bytesReceived
+        result.counts.roundTrips += 1
+        result.counts.bytesSent += response.bytesSent
+        result.counts.bytesReceived += response.bytesReceived
         guard response.status == 200 else { throw Failure(response, scope: scope) }
         let fetched = try FetchedRecords(body: response.body)
         guard fetched.scope == scope.name, fetched.since == since else {
@@ -75,13 +91,16 @@ struct RecordFetch: Sendable {
                 .answerUnusable, "The answer belongs to another request.", hint: "It is asked for again.", scope: scope)
         }
         let transaction = FetchTransaction(
-            fetched: fetched, scope: scope, layout: layout, declarations: declarations, now: wallClockMilliseconds())
+            fetched: fetched, scope: scope, layout: layout, declarations: declarations, now: wallClockMilliseconds(),
+            repair: repair)
         let outcome = try await database {
             try await preparation.file.writeWithoutTransaction(at: .records) { db in try transaction.run(db) }
         }
-        counts.received += outcome.received
-        counts.applied += outcome.applied
-        counts.parked += outcome.parked
+        result.counts.received += outcome.received
+        result.counts.applied += outcome.applied
+        result.counts.parked += outcome.parked
+        result.unsent += outcome.unsent
+        result.unrepaired.merge(outcome.unrepaired) { $1 }
         return outcome.pageTaken ? try fetched.names() : []
     }
 

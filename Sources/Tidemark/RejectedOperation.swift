@@ -154,7 +154,7 @@ extension RejectedOperation {
         }
         guard let shadow = try table.shadow(db, rewriting.key), shadow.mark == nil else { return }
         if shadow.state == .known {
-            try Flag.whileApplying(db) { try table.write(db, rewriting.key, shadow.cells) }
+            try Flag.whileApplying(db, layout) { try table.write(db, rewriting.key, shadow.cells) }
         } else {
             // Captured: rows that go with this one by the schema's own ON DELETE are edits like any other.
             try table.deleteRow(db, rewriting.key)

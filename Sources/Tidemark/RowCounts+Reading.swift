@@ -11,6 +11,11 @@ struct RowCounting {
 
     func rows() throws -> SyncStatus.Rows {
         var rows = SyncStatus.Rows()
+        guard try Installation.isCaptured(db, shape) else {
+            // Nothing is compared yet: the next installation looks at each row, as this does at their number.
+            rows.pending = try count(shape.sql)
+            return rows
+        }
         let isRow = shape.key.map { "t.\($0.sql) = s.\($0.sql)" }.joined(separator: " AND ")
         let present = "EXISTS (SELECT 1 FROM \(shape.sql) AS t WHERE \(isRow))"
         let edited = try count("\(shape.shadowSQL) AS s WHERE \(present)")

@@ -83,9 +83,9 @@ actor ScopeDriver {
     }
 
     /// Compares the scope's tables with the server's records. Nothing else of this engine works on the scope meanwhile.
-    func verify(repairing: Bool) async -> Verification.Result {
+    func verify(repairing repair: RecordFetch.Repair?) async -> Verification.Result {
         await turn.take()
-        let result = await Verification(preparation: preparation, scope: scope, isRepairing: repairing)
+        let result = await Verification(preparation: preparation, scope: scope, repair: repair)
             .run { await self.syncAlone() }
         turn.end()
         return result
@@ -203,7 +203,7 @@ actor ScopeDriver {
         let fetch = RecordFetch(
             preparation: preparation, scope: scope, layout: exchange.layout, declarations: exchange.declarations)
         do {
-            counts += try await fetch.run(exchange.wanted)
+            counts += try await fetch.run(exchange.wanted).counts
             fetchError = nil
         } catch {
             let failure = Failure(error, scope: scope)

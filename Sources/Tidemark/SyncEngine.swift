@@ -197,9 +197,12 @@ public actor SyncEngine {
         }
     }
 
-    /// How things stand. Reads the file only; no request is sent, and nothing needs to be installed.
+    /// How things stand. No request is sent, and nothing needs to be installed; where a migration has changed the schema
+    /// since it was, what was written unseen is found first.
     public func status() async throws -> SyncStatus {
         let scopes = scopes
+        // A migration since is looked at first; where that is not possible, the file is told as it is.
+        if await preparation.layout != nil { _ = try? await preparation.install() }
         var status = try await file.asked(to: .read) { db in try SyncStatus(db, scopes: scopes) }
         status.warnings = warnings
         for driver in drivers {

@@ -12,6 +12,8 @@ public enum ConflictRule: String, Hashable, Sendable, CaseIterable {
     case editWins
     /// The field is the server's own; what was set here counts for nothing.
     case serverFields
+    /// A comparison found the row other than the server has it, and repaired it.
+    case repair
     /// A rule that the operator wrote.
     case serverRule
 }

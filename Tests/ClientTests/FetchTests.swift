@@ -16,7 +16,7 @@ struct FetchTests {
         let fetch = RecordFetch(
             preparation: preparation, scope: Device.scope, layout: try await preparation.install(),
             declarations: Declarations())
-        return try await fetch.run(ids.map { Wanted.Record(entity: entity, id: RecordID($0)!) })
+        return try await fetch.run(ids.map { Wanted.Record(entity: entity, id: RecordID($0)!) }).counts
     }
 
     private func server(_ directory: TestDirectory) async throws -> SyncServer {
@@ -141,7 +141,7 @@ struct FetchTests {
         }
         let counts = try await RecordFetch(
             preparation: preparation, scope: Device.scope, layout: layout, declarations: Declarations()
-        ).run([Wanted.Record(entity: "note", id: "n1")])
+        ).run([Wanted.Record(entity: "note", id: "n1")]).counts
         #expect(counts.roundTrips == 2)
         #expect(try await device.rows("SELECT title FROM note WHERE id = 'n1'") == [#""newer""#])
     }

@@ -131,7 +131,11 @@ struct PatchTests {
     func baseUnknownHere(page: Int) async throws {
         let (here, there) = try await pair()
         try await there.writer.write { db in
-            try Flag.whileApplying(db) { try db.execute(sql: "UPDATE note SET body = 'something else'") }
+            try db.execute(
+                sql: """
+                    INSERT INTO tidemark_applying VALUES (1); UPDATE note SET body = 'something else';
+                    DELETE FROM tidemark_applying
+                    """)
         }
         try await replace(here, "Line 7:", "Line 7 (a):")
         try await here.sql("INSERT INTO note (id) VALUES ('n2'), ('n3')")
@@ -155,7 +159,11 @@ struct PatchTests {
     func mismatchWithVerdicts() async throws {
         let (here, there) = try await pair()
         try await there.writer.write { db in
-            try Flag.whileApplying(db) { try db.execute(sql: "UPDATE note SET body = 'something else'") }
+            try db.execute(
+                sql: """
+                    INSERT INTO tidemark_applying VALUES (1); UPDATE note SET body = 'something else';
+                    DELETE FROM tidemark_applying
+                    """)
         }
         try await replace(here, "Line 7:", "Line 7 (a):")
         try await here.sync()

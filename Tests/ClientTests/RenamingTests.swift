@@ -23,10 +23,10 @@ struct RenamingTests {
         try await device.sql("UPDATE item SET w = 'b', title = 'mine' WHERE id = 'old'")
         try await device.queue.write { db in
             let shape = try TableShape(db, table: "item", rule: SpreadDevice.rule)
-            try Flag.whileApplying(db) {
-                try Renaming(db: db, scope: "w:a", table: RecordTable(shape)).move(
-                    "old", [.text([UInt8]("old".utf8))], to: "new", [.text([UInt8]("new".utf8))])
-            }
+            try Flag.raise(db)
+            try Renaming(db: db, scope: "w:a", table: RecordTable(shape)).move(
+                "old", [.text([UInt8]("old".utf8))], to: "new", [.text([UInt8]("new".utf8))])
+            try Flag.lower(db)
         }
         let parked = "tidemark_parked WHERE record = 'new' AND scope = 'w:a' AND reason = 'not now'"
         #expect(try await device.count(parked) == 1)

@@ -153,12 +153,51 @@ struct VerifyScopeTests {
         let device = try await Device(verifySchema, tables: ["note"], server: server, in: directory)
         #expect(try await device.engine().verify().isClean)
         try await flip(device, "INSERT INTO note (id) VALUES ('a'), ('b')")
-        let extra = try await device.engine().verify(repairing: true)
+        let extra = try await device.engine().verify(repairing: true, discardingLocal: true)
         #expect(extra.isClean && extra.repaired == 2)
         #expect(try await device.count("note") == 0)
         try await server.commit(to: "w:1") { $0.upsert("note", id: "x", ["title": "t"]) }
         try await device.sync()
         try await flip(device, "DELETE FROM note")
         #expect(try await device.engine().verify(repairing: true).repaired == 1)
+    }
+
+    @Test("a repair sends what the server does not know, and keeps what it writes over")
+    func keepsLocal() async throws {
+        let directory = try TestDirectory()
+        let server = try await noteServer(directory, notes: 5)
+        let device = try await Device(verifySchema, tables: ["note"], server: server, in: directory)
+        let other = try await Device(verifySchema, tables: ["note"], server: server, in: directory, name: "other")
+        try await device.sync()
+        try await flip(
+            device,
+            "INSERT INTO note (id, title) VALUES ('z', 'here alone'); UPDATE note SET title = 'x' WHERE id = 'n1'")
+        let report = try await device.engine().verify(repairing: true)
+        #expect(report.isClean && report.repaired == 2)
+        #expect(try compared(report).unsentIDs == ["z"])
+        try await other.sync()
+        #expect(try await other.rows("SELECT title FROM note WHERE id = 'z'") == [#""here alone""#])
+        let kept = try #require(try await device.engine().conflicts().first)
+        #expect((kept.rule, kept.isOpen, kept["title"]?.mine) == (.repair, false, .text("x")))
+        try await device.engine().resolve(kept, with: .keepMine)
+        try await device.sync()
+        try await other.sync()
+        #expect(try await other.rows("SELECT title FROM note WHERE id = 'n1'") == [#""x""#])
+    }
+
+    @Test("a difference that cannot be repaired says why")
+    func unrepaired() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        try await server.commit(to: "w:1") { $0.upsert("price", id: "p", ["amount": .text("12.50")]) }
+        let device = try await Device(
+            "CREATE TABLE price (id TEXT PRIMARY KEY, amount NUMERIC);", tables: ["price"], server: server,
+            in: directory)
+        let report = try await device.engine().verify(repairing: true)
+        let table = try #require(report.scopes[Device.scope]?.tables["price"])
+        #expect(!report.isClean && table.repaired == 0)
+        #expect(
+            table.unrepaired["p"]?.contains("'amount'") == true && table.unrepaired["p"]?.contains("NUMERIC") == true)
+        #expect(try await device.engine().status().rows.confirmed == 1)
     }
 }

@@ -20,8 +20,10 @@ enum ImportRule {
             "TidemarkWire": foundation,
             "TidemarkCore": ["TidemarkWire"],
             "TidemarkGzip": ["CZlib"],
+            "CTriggerSwitch": [],
             "Tidemark": sqlite.union([
-                "TidemarkCore", "TidemarkWire", "TidemarkGzip", "Foundation", "FoundationNetworking",
+                "TidemarkCore", "TidemarkWire", "TidemarkGzip", "CTriggerSwitch", "Foundation",
+                "FoundationNetworking",
             ]),
             "TidemarkAsyncHTTPClient": [
                 "Tidemark", "TidemarkGzip", "TidemarkWire", "AsyncHTTPClient", "NIOCore", "NIOHTTP1",

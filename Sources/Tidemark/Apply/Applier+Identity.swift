@@ -17,8 +17,7 @@ extension Applier {
         try wakeWhatWaits(for: results, identity)
         guard !aliases.isEmpty else { return }
         try beforeWritingRows()
-        for alias in aliases { look(alias) }
-        try Adoption(db: db, layout: layout, identity: identity, scope: scope, now: now).run(aliases)
+        try adopt(aliases, identity)
     }
 
     /// A record that was brought back has its id, whether it is another one or not: what refers to it may go.
@@ -41,16 +40,21 @@ extension Applier {
             let temporary = change.temporary.flatMap({ RecordID(reader.string($0)) }),
             let id = RecordID(reader.string(change.id)), try isNews(entity, temporary, id)
         else { return false }
-        let alias = Alias(entity: entity, temporary: temporary, id: id)
-        look(alias)
-        try Adoption(db: db, layout: layout, identity: identity, scope: scope, now: now).run([alias])
+        try adopt([Alias(entity: entity, temporary: temporary, id: id)], identity)
         outcome.applied += 1
         return true
     }
 
-    private func look(_ alias: Alias) {
-        manifest.look(alias.entity, alias.temporary)
-        manifest.look(alias.entity, alias.id)
+    private func adopt(_ aliases: [Alias], _ identity: Identity) throws {
+        for alias in aliases {
+            manifest.look(alias.entity, alias.temporary)
+            manifest.look(alias.entity, alias.id)
+        }
+        // Ids are put in the place of others by statements that the guard does not know.
+        let guarding = TriggerGuard(db: db, layout: layout)
+        try guarding.restore()
+        try Adoption(db: db, layout: layout, identity: identity, scope: scope, now: now).run(aliases)
+        try guarding.accept()
     }
 
     /// Whether this file waits to hear the record's id. A copy of it, on another device, may have got another one for

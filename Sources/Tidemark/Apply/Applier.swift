@@ -30,6 +30,10 @@ final class Applier {
         var pageTaken = false
         /// Whether the page was a snapshot's last.
         var isFilled = false
+        /// Rows that a repair left, since the server does not know them.
+        var unsent: [Wanted.Record] = []
+        /// Records that differ after a repair, and why.
+        var unrepaired: [Wanted.Record: String] = [:]
     }
 
     let db: Database
@@ -58,6 +62,8 @@ final class Applier {
     /// The lane of lost operations that were put off, once there is one, and what their numbers have become.
     var later: LaneNumbers?
     var movedLater: [OperationKey: Int64] = [:]
+    /// Why records are fetched by name, where that is a repair.
+    var repair: RecordFetch.Repair?
     /// Whether edits were refused before this answer.
     private(set) var hadRefusals = false
     /// The records whose server rows may be others now; `end` looks at them.
@@ -107,13 +113,16 @@ final class Applier {
         }
         if let syncedAt = answer.syncedAt { try hear(of: syncedAt) }
         try record.write(db)
-        try writeManifest()
+        try finish()
     }
 
     func declared(_ entity: String) -> EntityDeclaration { declarations.entity(entity) }
 
     /// Comes last, when rows, shadows and rows outside the tables are as they stay.
-    func writeManifest() throws { try manifest.write(db, layout, scope) }
+    func finish() throws {
+        try TriggerGuard(db: db, layout: layout).restore()
+        try manifest.write(db, layout, scope)
+    }
 
     /// An answer names its history. Where that is not the one of what is remembered beyond the checkpoint, which the
     /// server hears nothing of, the scope is filled anew, and whether the server has what it once took is asked.

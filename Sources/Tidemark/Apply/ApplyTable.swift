@@ -43,7 +43,8 @@ final class ApplyTable {
 
     func begin(_ db: Database, hasAhead: Bool) throws {
         isPlain =
-            try !hasAhead && Query(db, shape.statements.shadowsExist).first(db, [], { _ in true }) == nil
+            try !shape.isGuarded && !hasAhead
+            && Query(db, shape.statements.shadowsExist).first(db, [], { _ in true }) == nil
             && Parked.isEmpty(db, shape.name)
     }
 

@@ -76,6 +76,8 @@ struct FetchTransaction: Sendable {
     var layout: Layout
     var declarations: Declarations
     var now: Int64
+    /// Why the records are fetched, where a comparison found that they differ.
+    var repair: RecordFetch.Repair?
 
     /// Runs on the writer, outside any transaction.
     func run(_ db: Database) throws -> Applier.Outcome {
@@ -89,7 +91,8 @@ struct FetchTransaction: Sendable {
             let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
             // A row that was written unseen would be written over.
             guard try !Inferred.isAny(db, scope) else { return applier.outcome }
-            try Flag.whileApplying(db) { try applier.apply(fetched) }
+            applier.repair = repair
+            try Flag.whileApplying(db, layout) { try applier.apply(fetched) }
             return applier.outcome
         }
     }
@@ -118,7 +121,7 @@ extension Applier {
         }
         for name in try fetched.names() { try Wanted.remove(db, scope, name.entity, name.id.text) }
         try settleContests()
-        try writeManifest()
+        try finish()
         outcome.pageTaken = true
     }
 
@@ -131,6 +134,7 @@ extension Applier {
         // A verdict or page that came meanwhile knows the record better than this answer.
         guard max(ahead, shadow?.version ?? -1) <= head else { return }
         manifest.look(table.shape.name, id)
+        if repair == .keepingLocal, shadow == nil, try keepsLocal(change, table, id, key, reader) { return }
         let incoming = change.kind == .upsert ? try table.cells(change, reader) : nil
         if change.version > max(record.base, ahead) {
             if change.kind == .delete, let base = change.base {
@@ -151,5 +155,48 @@ extension Applier {
             try take(table, id, key, version: change.version, incoming: incoming)
         }
         outcome.applied += 1
+        if repair != nil { try noteUnrepaired(table, id, key, incoming) }
+    }
+}
+
+extension Applier {
+    /// A repair never takes away what may be unsent. A row that the server does not know is noted as an insert, and
+    /// stays: `true`. A row that the server has otherwise gives way, and is listed as a conflict that can be undone.
+    private func keepsLocal(
+        _ change: IncomingChange, _ table: ApplyTable, _ id: RecordID, _ key: [Cell], _ reader: JSONReader
+    ) throws -> Bool {
+        let shape = table.shape
+        guard let row = try table.records.row(db, key), shape.scope(ofKey: key, row) == scope else { return false }
+        guard change.kind == .upsert else {
+            guard change.kind == .absent else { return false }
+            try Inferred.note(
+                db,
+                Inferred.Entry(
+                    scope: scope.name, entity: shape.name, record: id.text, kind: .insert, hash: nil, isHeld: false))
+            outcome.unsent.append(Wanted.Record(entity: shape.name, id: id))
+            return true
+        }
+        let fields = try table.cells(change, reader).sorted { $0.key < $1.key }.filter { $1 != row[$0] }.map {
+            index, cell in
+            Conflict.Field(
+                name: shape.data[index].name, mine: row[index].value, theirs: cell.value, result: cell.value)
+        }
+        guard !fields.isEmpty else { return false }
+        var conflict = Conflict(
+            id: 0, scope: scope, entity: shape.name, record: id.text, rule: .repair, fields: fields, noticedAt: now)
+        conflict.version = change.version
+        conflict.whole = shape.values(row)
+        try Conflicts.note(db, conflict)
+        return false
+    }
+
+    /// Says which column still differs from what the server has, without its value.
+    private func noteUnrepaired(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], _ incoming: [Int: Cell]?) throws {
+        guard let incoming, let row = try table.records.serverRow(db, id, in: scope) else { return }
+        guard let index = incoming.keys.sorted().first(where: { row[$0] != incoming[$0] }) else { return }
+        let column = table.shape.data[index]
+        outcome.unrepaired[Wanted.Record(entity: table.shape.name, id: id)] =
+            "Column '\(column.name)' does not keep the server's value as it is: its type here has "
+            + "\(column.affinity.declaredType) affinity, or a trigger changes it."
     }
 }

@@ -84,7 +84,7 @@ struct SnapshotTransaction: Sendable {
         applier.rememberRowsAbove = answer.version
         try applier.apply(changes: changes)
         try applier.settleContests()
-        try applier.writeManifest()
+        try applier.finish()
         record.bootstrap?.rows += Int64(applier.outcome.received)
         return applier.outcome
     }

@@ -80,7 +80,7 @@ struct Swap {
         }
         try seen.clear(db)
         try applier.settleContests()
-        try applier.writeManifest()
+        try applier.finish()
         return applier.outcome
     }
 

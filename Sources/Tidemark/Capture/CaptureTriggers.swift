@@ -19,7 +19,28 @@ struct CaptureTriggers {
             triggers.append(evictingInsert(unique, index))
             triggers.append(evictingUpdate(unique, index))
         }
-        return triggers
+        return triggers + (shape.isGuarded ? guards() : [])
+    }
+
+    /// While changes are applied, a row is noted as it was before the first trigger of the app's changed it
+    /// (``TriggerGuard``).
+    private func guards() -> [(name: String, sql: String)] {
+        func note(_ row: String, was: Int) -> String {
+            let cells = was == 1 ? shape.columns : shape.key
+            let columns = cells.map(\.sql).joined(separator: ", ")
+            let values = cells.map { "\(row).\($0.sql)" }.joined(separator: ", ")
+            return """
+                INSERT INTO \(shape.touchedSQL)(\(columns), tidemark_was) SELECT \(values), \(was) \
+                WHERE \(shape.isNamedSQL(row)) ON CONFLICT(\(keyList)) DO NOTHING
+                """
+        }
+        return [
+            make("guard_insert", "AFTER INSERT", when: nil, whileApplying: true, [note("NEW", was: 0)]),
+            make(
+                "guard_update", "AFTER UPDATE", when: nil, whileApplying: true,
+                [note("OLD", was: 1), note("NEW", was: 0)]),
+            make("guard_delete", "AFTER DELETE", when: nil, whileApplying: true, [note("OLD", was: 1)]),
+        ]
     }
 
     // MARK: What the triggers watch
@@ -59,9 +80,12 @@ struct CaptureTriggers {
 
     // MARK: Parts
 
-    private func make(_ suffix: String, _ event: String, when: String?, _ body: [String]) -> (String, String) {
+    private func make(
+        _ suffix: String, _ event: String, when: String?, whileApplying: Bool = false, _ body: [String]
+    ) -> (String, String) {
         let name = "\(Self.prefix)\(shape.name)_\(suffix)"
-        let condition = (when.map { "(\($0)) AND " } ?? "") + "NOT EXISTS (SELECT 1 FROM tidemark_applying)"
+        let isDue = (whileApplying ? "" : "NOT ") + "EXISTS (SELECT 1 FROM tidemark_applying)"
+        let condition = (when.map { "(\($0)) AND " } ?? "") + isDue
         let statements = body.map { "  \($0);\n" }.joined()
         let head = "CREATE TRIGGER \(quoted(name)) \(event) ON \(shape.sql) WHEN \(condition)"
         return (name, "\(head)\nBEGIN\n\(statements)END")

@@ -9,13 +9,16 @@ enum Installation {
         _ db: Database, tables: [(name: String, rule: SyncedTable.ScopeRule)], scopes: [Scope]
     ) throws -> Layout {
         try LibrarySchema.install(db)
+        let guarded = try TableShape.tablesWrittenByTriggers(db)
         var shapes: [TableShape] = []
         for table in tables {
             var shape = try TableShape(db, table: table.name, rule: table.rule)
+            shape.isGuarded = guarded.contains(table.name.lowercased())
             try shape.warnAboutTriggers(db, synced: Set(tables.map(\.name)))
             let isNew = try !db.tableExists(shape.shadowName)
             try installShadow(db, shape)
             let wasCaptured = try isNew || isCaptured(db, shape)
+            try installTouched(db, shape)
             try installTriggers(db, shape)
             try installUnnamedIndex(db, shape)
             try TableRules.note(db, table.name, table.rule)
@@ -123,6 +126,22 @@ enum Installation {
         if try LibrarySchema.isInstalled(db) { try Meta.set(db, removalKey, "1") }
     }
 
+    private static func installTouched(_ db: Database, _ shape: TableShape) throws {
+        // It is empty between transactions, so that it is made anew wherever the columns may be others.
+        let known = try Query(db, "PRAGMA table_info(\(shape.touchedSQL))").rows(db) { $0.text(1) }
+        let wanted = shape.isGuarded ? shape.columns.map(\.name) + ["tidemark_was"] : []
+        guard known != wanted else {
+            if shape.isGuarded { try Query(db, "DELETE FROM \(shape.touchedSQL)").execute() }
+            return
+        }
+        try db.execute(sql: "DROP TABLE IF EXISTS \(shape.touchedSQL)")
+        guard shape.isGuarded else { return }
+        let columns = shape.columns.map { "\($0.sql), " }.joined()
+        let key = shape.key.map(\.sql).joined(separator: ", ")
+        try db.execute(
+            sql: "CREATE TABLE \(shape.touchedSQL)(\(columns)tidemark_was INTEGER NOT NULL, UNIQUE (\(key)))")
+    }
+
     /// Rows without a whole key are no records, and are counted by an index that holds nothing else.
     private static func installUnnamedIndex(_ db: Database, _ shape: TableShape) throws {
         guard let index = shape.unnamedIndex, try !db.indexExists(index) else { return }
@@ -137,7 +156,7 @@ enum Installation {
 
     /// Whether the table has had its triggers all the time since it was last looked at. The table of a rebuild is
     /// another one, whatever it is called, and triggers go with the table that they stand on.
-    private static func isCaptured(_ db: Database, _ shape: TableShape) throws -> Bool {
+    static func isCaptured(_ db: Database, _ shape: TableShape) throws -> Bool {
         let known = try CaptureRecord.read(db, shape.name)
         if let identity = known.identity, try identity != CaptureRecord.identity(db, shape.name) { return false }
         let installed = try Query(

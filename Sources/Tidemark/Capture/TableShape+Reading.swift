@@ -178,6 +178,16 @@ extension TableShape {
         }
     }
 
+    /// The tables that the app's triggers write to while changes are applied, in lower case.
+    static func tablesWrittenByTriggers(_ db: Database) throws -> Set<String> {
+        let triggers = try Query(
+            db, "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE 'tidemark\\_%' ESCAPE '\\'"
+        ).rows(db) { $0.text(0) }
+        return triggers.filter { !$0.contains("tidemark_applying") }.reduce(into: []) {
+            $0.formUnion(writtenTables($1))
+        }
+    }
+
     /// The words that stand where a statement names the table it writes to.
     private static func writtenTables(_ sql: String) -> Set<String> {
         let words = sql.lowercased().split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init)

@@ -45,6 +45,8 @@ struct TableShape: Hashable, Sendable {
     var uniques: [UniqueIndex]
     /// Whether the schema takes rows without a value in some column of the key, as SQLite does unless it is told not to.
     var mayLackKey = false
+    /// Whether a trigger of the app's writes to the table, and does not look away while changes are applied.
+    var isGuarded = false
     /// Whether a unique index holds only expressions or generated columns, whose values cannot be read off a row.
     var hasHiddenUniques = false
     var children: [Child]
@@ -60,6 +62,9 @@ struct TableShape: Hashable, Sendable {
     static let shadowPrefix = "tidemark_shadow_"
     var shadowName: String { Self.shadowPrefix + name }
     var shadowSQL: String { quoted(shadowName) }
+    /// Where rows of a guarded table are noted as they should be; empty between transactions.
+    var touchedName: String { "tidemark_touched_" + name }
+    var touchedSQL: String { quoted(touchedName) }
 
     /// SQL for whether a row has a value in every column of its key, without which no two devices can name it.
     func isNamedSQL(_ row: String) -> String {

@@ -35,7 +35,7 @@ extension Applier {
         }
         if !page.hasMore { try visitUnseen(table, wanted, backfill, declared, reserved) }
         try settleContests()
-        try writeManifest()
+        try finish()
     }
 
     /// What the walk did not name. Events leave the server with age and stay here, and a table that is only pushed is
@@ -90,6 +90,8 @@ extension Applier {
         _ table: ApplyTable, _ columns: [Int], _ backfill: Backfill, _ reserved: Set<Int>
     ) throws {
         let shape = table.shape
+        // The columns may have gone from the table again before their walk ended.
+        guard !columns.isEmpty else { return }
         let isFilled = columns.map { "t.\(shape.data[$0].sql) IS NOT ?\(shape.key.count + 1 + $0)" }
         try visit(table, where: isFilled.joined(separator: " OR "), shape.data.map(\.defaultCell)) { id, key in
             guard try !Backfills.hasSeen(db, backfill, id) else { return }

@@ -140,7 +140,7 @@ struct GivingBack {
             return nil
         }
         guard shadow == nil, let row = try table.row(db, key), try isHeldElsewhere(edit) else { return nil }
-        try Flag.whileApplying(db) {
+        try Flag.whileApplying(db, layout) {
             try table.deleteRow(db, key)
             try leave(edit, row, Ahead.version(db, scope, shape.name, edit.id.text), as: .moved)
             _ = try Contest(db: db, table: table).settle()

@@ -17,7 +17,7 @@ struct ScopeRemoval: Sendable {
         _ = try ApplyTransaction.withoutForeignKeys(db) {
             try layout.check(db, scope)
             guard try isHeld(db) else { return Applier.Outcome() }
-            try Flag.whileApplying(db) { try remove(db) }
+            try Flag.whileApplying(db, layout) { try remove(db) }
             try Pending.announce(db)
             return Applier.Outcome()
         }
@@ -52,6 +52,7 @@ struct ScopeRemoval: Sendable {
         for shape in shapes {
             _ = try Contest(db: db, table: RecordTable(shape)).settle()
         }
+        try TriggerGuard(db: db, layout: layout).accept()
     }
 
     private func forget(_ db: Database, _ what: String) throws {

@@ -16,7 +16,23 @@ struct TableRemoval {
     func run() throws {
         try setAsideDepartures()
         for key in try edited() { try setAside(key) }
+        for entry in try Inferred.all(db, scope, shape.name) { try setAside(entry) }
         try deleteRows()
+    }
+
+    /// What was written unseen, and is no edit yet. Which of its fields were edited nobody knows, so it is kept whole.
+    private func setAside(_ entry: Inferred.Entry) throws {
+        guard !entry.isCompared, let id = RecordID(entry.record), let key = shape.key(of: id),
+            try table.shadow(db, key) == nil
+        else { return }
+        guard let current = try table.row(db, key) else {
+            guard entry.kind == .delete else { return }
+            return try SetAside.note(db, scope, shape, id, .delete, now: now)
+        }
+        var fields = Dictionary(uniqueKeysWithValues: current.enumerated().map { ($0, $1) })
+        for index in reserved { fields[index] = nil }
+        let kind: SetAside.Stored = entry.kind == .insert ? .insert : .update
+        try SetAside.note(db, scope, shape, id, kind, fields: fields, now: now)
     }
 
     /// Takes what is left of a group whose other edits are set aside: none of it travels alone. Returns the records.
@@ -170,10 +186,14 @@ struct TableRemoval {
         do { try table.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
     }
 
-    /// What is left are clean rows.
+    /// What is left are clean rows, and rows that cannot travel: these are on this device only, and stay.
     private func deleteRows() throws {
         let isStaying = staying.map { " AND NOT (\($0.isInSQL(scope, "t")))" } ?? ""
-        let rows = "\(shape.sql) AS t WHERE \(shape.isInSQL(scope, "t"))" + isStaying
+        let isUnsent = shape.key.map { "s.\($0.sql) = t.\($0.sql)" }.joined(separator: " AND ")
+        let rows = """
+            \(shape.sql) AS t WHERE \(shape.isInSQL(scope, "t")) AND \(shape.isNamedSQL("t"))
+            AND NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS s WHERE \(isUnsent))
+            """ + isStaying
         do { try db.execute(sql: "DELETE FROM \(rows)") } catch let error as DatabaseError where error.refusesRow {
             // A trigger of the app's own keeps one of them: the others go all the same.
             let keys = shape.key.map(\.sql).joined(separator: ", ")

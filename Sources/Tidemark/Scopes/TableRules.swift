@@ -60,7 +60,10 @@ struct RuleChange: Sendable {
         _ = try ApplyTransaction.withoutForeignKeys(db) {
             // Another engine on this file may have been quicker.
             guard try TableRules.all(db)[table] == old else { return Applier.Outcome() }
-            try Flag.whileApplying(db) { try change(db) }
+            // The installation that follows empties what the guards of triggers note meanwhile.
+            try Flag.raise(db)
+            try change(db)
+            try Flag.lower(db)
             return Applier.Outcome()
         }
     }

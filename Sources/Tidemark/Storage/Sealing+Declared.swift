@@ -50,7 +50,8 @@ extension Sealing {
                     result: cell.value))
         }
         guard !fields.isEmpty else { return }
-        do { try Flag.whileApplying(db) { try table.write(db, key, restored) } } catch let error as DatabaseError
+        do { try Flag.whileApplying(db, layout) { try table.write(db, key, restored) } } catch let error
+            as DatabaseError
             where error.refusesRow
         { return }
         guard !isMove else { return }
@@ -91,11 +92,12 @@ extension Sealing {
         owner: String?
     ) throws {
         if let truth {
-            do { try Flag.whileApplying(db) { try table.write(db, key, truth) } } catch let error as DatabaseError
+            do { try Flag.whileApplying(db, layout) { try table.write(db, key, truth) } } catch let error
+                as DatabaseError
                 where error.refusesRow
             {
                 // Others stand in its way now; it finds its place as any row of the server's does.
-                if current != nil { try Flag.whileApplying(db) { try attemptDelete(table, key) } }
+                if current != nil { try Flag.whileApplying(db, layout) { try attemptDelete(table, key) } }
                 try Parked.put(
                     db, table.shape, record: id.text, scope: owner ?? scope.scope.name, version: nil, cells: truth,
                     reason: error.refusal, contends: true, fresh: true)

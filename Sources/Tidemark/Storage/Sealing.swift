@@ -316,10 +316,14 @@ enum Flag {
 
     static func lower(_ db: Database) throws { try Query(db, "DELETE FROM tidemark_applying").execute() }
 
-    static func whileApplying(_ db: Database, _ body: () throws -> Void) throws {
+    /// - Parameter layout: the tables whose rows are put to rights after the app's triggers have fired.
+    static func whileApplying(_ db: Database, _ layout: Layout, _ body: () throws -> Void) throws {
         try raise(db)
         // Inside one transaction: where the body fails for good, the flag is rolled back with everything else.
-        let result = Result { try body() }
+        let result = Result {
+            try body()
+            try TriggerGuard(db: db, layout: layout).restore()
+        }
         try lower(db)
         try result.get()
     }

@@ -70,10 +70,14 @@ struct RecordTable {
         try Query(db, sql.rowSelect).first(db, key) { $0.cells(1..<(shape.data.count + 1)) }
     }
 
-    func deleteRow(_ db: Database, _ key: [Cell]) throws { try Query(db, sql.rowDelete).execute(key) }
+    func deleteRow(_ db: Database, _ key: [Cell]) throws {
+        try Query(db, sql.rowDelete).execute(key)
+        try noteWanted(db, key, nil)
+    }
 
     func write(_ db: Database, _ key: [Cell], _ cells: [Cell]) throws {
         try Query(db, sql.rowUpsert).execute(key + cells)
+        try noteWanted(db, key, cells)
     }
 
     // MARK: The shadow

@@ -26,7 +26,7 @@ struct InferenceTransaction: Sendable {
         var settled = 0
         _ = try ApplyTransaction.withoutForeignKeys(db) {
             try layout.check(db, scope)
-            try Flag.whileApplying(db) { settled = try settle(db) }
+            try Flag.whileApplying(db, layout) { settled = try settle(db) }
             try Pending.announce(db)
             return Applier.Outcome()
         }
@@ -39,7 +39,7 @@ struct InferenceTransaction: Sendable {
         var settled = 0
         guard let fetched else {
             for entry in entries { settled += try applier.settle(entry, .untold, isBelowFloor: false) ? 1 : 0 }
-            try applier.writeManifest()
+            try applier.finish()
             return settled
         }
         guard since == record.checkpoint else { return 0 }
@@ -62,7 +62,7 @@ struct InferenceTransaction: Sendable {
             }
             settled += try applier.settle(entry, server, isBelowFloor: isBelowFloor) ? 1 : 0
         }
-        try applier.writeManifest()
+        try applier.finish()
         return settled
     }
 

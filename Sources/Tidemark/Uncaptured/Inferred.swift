@@ -82,6 +82,17 @@ enum Inferred {
         ).rows(db, [.optional(entity)], entry)
     }
 
+    /// All of one table in one scope.
+    static func all(_ db: Database, _ scope: Scope, _ entity: String) throws -> [Entry] {
+        try Query(
+            db,
+            """
+            SELECT scope, entity, record, kind, hash, held, compared FROM tidemark_inferred
+            WHERE entity = ?1 AND scope = ?2 ORDER BY record
+            """
+        ).rows(db, [.text(entity), .text(scope.name)], entry)
+    }
+
     static func isAny(_ db: Database, _ scope: Scope) throws -> Bool {
         try Query(db, "SELECT 1 FROM tidemark_inferred WHERE scope = ?1 AND compared = 0 LIMIT 1")
             .first(db, [.text(scope.name)]) { _ in true } ?? false

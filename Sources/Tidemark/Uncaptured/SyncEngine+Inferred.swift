@@ -41,7 +41,7 @@ extension SyncEngine {
     ///
     /// - Parameter table: `nil`: of all tables.
     public func confirmInferredEdits(in table: String? = nil) async throws {
-        try await decideInferred(in: table) { db, shape, entry in
+        try await decideInferred(in: table) { db, _, shape, entry in
             guard entry.isCompared else { return try Inferred.letGo(db, entry) }
             if let key = RecordID(entry.record).flatMap({ shape.key(of: $0) }) { try RecordTable(shape).mark(db, key) }
             try Inferred.compared(db, entry, waits: false)
@@ -52,7 +52,7 @@ extension SyncEngine {
     ///
     /// - Parameter table: `nil`: of all tables.
     public func discardInferredEdits(in table: String? = nil) async throws {
-        try await decideInferred(in: table) { db, shape, entry in
+        try await decideInferred(in: table) { db, layout, shape, entry in
             try Inferred.compared(db, entry, waits: false)
             guard let id = RecordID(entry.record), let key = shape.key(of: id) else { return }
             let records = RecordTable(shape)
@@ -63,7 +63,7 @@ extension SyncEngine {
                 if let scope = Scope(entry.scope) { try Wanted.note(db, scope, entry.entity, entry.record) }
                 return
             }
-            try Flag.whileApplying(db) {
+            try Flag.whileApplying(db, layout) {
                 try records.writeOrPark(db, key, id, shadow.cells, scope: shadow.scope ?? entry.scope)
             }
             try records.forget(db, key, id)
@@ -71,14 +71,15 @@ extension SyncEngine {
     }
 
     private func decideInferred(
-        in table: String?, _ decide: @escaping @Sendable (Database, TableShape, Inferred.Entry) throws -> Void
+        in table: String?,
+        _ decide: @escaping @Sendable (Database, Layout, TableShape, Inferred.Entry) throws -> Void
     ) async throws {
         try await install()
         guard let layout = await preparation.layout else { return }
         try await file.asked(to: .write) { db in
             for entry in try Inferred.held(db, entity: table) {
                 guard let shape = layout[entry.entity] else { continue }
-                try decide(db, shape, entry)
+                try decide(db, layout, shape, entry)
             }
             try Pending.announce(db)
         }

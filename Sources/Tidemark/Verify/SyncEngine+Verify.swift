@@ -6,22 +6,30 @@ extension SyncEngine {
     /// they differ, the differing records are found; with `repairing`, those are fetched again and put right, and
     /// nothing else. Edits that wait for their verdict are never touched.
     ///
-    /// A row that is here alone, and no edit of this device, goes when it is repaired. The tables are read in short
-    /// transactions; the app may go on reading and writing.
+    /// A repair never takes away what may be unsent: a row that the server does not know is listed
+    /// (``VerifyReport/Table/unsentIDs``) and sent, and the values of a row that the server has otherwise stay in
+    /// ``conflicts()``, from where `.keepMine` brings them back. The tables are read in short transactions; the app may
+    /// go on reading and writing.
     ///
     /// ```swift
     /// let report = try await sync.verify(repairing: true)
     /// print(report.records, report.differing, report.repaired, report.isClean)
     /// ```
+    /// - Parameters:
+    ///   - repairing: what differs is put right.
+    ///   - discardingLocal: with `repairing`: rows that the server does not know are deleted here, and what differs is
+    ///     not kept.
     /// - Throws: the ``SyncError`` of the first scope that could not be compared; the others are worked through.
-    public func verify(repairing: Bool = false) async throws -> VerifyReport {
+    public func verify(repairing: Bool = false, discardingLocal: Bool = false) async throws -> VerifyReport {
+        let repair: RecordFetch.Repair? =
+            repairing ? (discardingLocal ? .discardingLocal : .keepingLocal) : nil
         let start = Surroundings.current.uptime
         try await install()
         var report = VerifyReport()
         var errors: [Scope: SyncError] = [:]
         await withTaskGroup(of: (Scope, Verification.Result).self) { group in
             for driver in drivers {
-                group.addTask { (driver.scope, await driver.verify(repairing: repairing)) }
+                group.addTask { (driver.scope, await driver.verify(repairing: repair)) }
             }
             for await (scope, result) in group {
                 report.scopes[scope] = result.part

@@ -9,7 +9,8 @@ struct Verification: Sendable {
 
     let preparation: Preparation
     let scope: Scope
-    let isRepairing: Bool
+    /// `nil`: what differs is only named.
+    let repair: RecordFetch.Repair?
 
     struct Result: Sendable {
         var part = VerifyReport.Part()
@@ -29,7 +30,7 @@ struct Verification: Sendable {
                 let found = try await compare(&result)
                 result.error = nil
                 let untried = note(found, &tried, &result)
-                guard isRepairing, !untried.isEmpty, round + 1 < Self.roundLimit else { return result }
+                guard repair != nil, !untried.isEmpty, round + 1 < Self.roundLimit else { return result }
                 try await repair(untried, &result)
             } catch {
                 // Moved meanwhile, by another engine on this file or by the server's sweep: synced and compared again.
@@ -103,8 +104,13 @@ struct Verification: Sendable {
     private func repair(_ records: [Wanted.Record], _ result: inout Result) async throws {
         let layout = try await preparation.install()
         let declarations = try await preparation.declarations(clientID: layout.clientID, scope: scope)
-        result.counts += try await RecordFetch(
-            preparation: preparation, scope: scope, layout: layout, declarations: declarations
+        let fetched = try await RecordFetch(
+            preparation: preparation, scope: scope, layout: layout, declarations: declarations, repair: repair
         ).run(records)
+        result.counts += fetched.counts
+        for record in fetched.unsent { result.part.tables[record.entity]?.note(unsent: record.id.text) }
+        for (record, reason) in fetched.unrepaired {
+            result.part.tables[record.entity]?.note(unrepaired: record.id.text, reason)
+        }
     }
 }

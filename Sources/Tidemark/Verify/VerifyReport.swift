@@ -33,6 +33,11 @@ public struct VerifyReport: Hashable, Sendable {
         public var repaired = 0
         /// The ids of differing records, the first ``VerifyReport/idLimit`` of them.
         public var differingIDs: [String] = []
+        /// Rows that the server did not know, and that were sent instead of being taken away; the first
+        /// ``VerifyReport/idLimit`` of them.
+        public var unsentIDs: [String] = []
+        /// Why records still differ after a repair, by their ids; the first ``VerifyReport/idLimit`` of them.
+        public var unrepaired: [String: String] = [:]
         /// More records differ than one comparison looks for; the next one goes on.
         public var isCutShort = false
         /// What could not be compared.
@@ -40,6 +45,14 @@ public struct VerifyReport: Hashable, Sendable {
 
         /// Nothing compared yet.
         public init() {}
+
+        mutating func note(unsent id: String) {
+            if unsentIDs.count < VerifyReport.idLimit, !unsentIDs.contains(id) { unsentIDs.append(id) }
+        }
+
+        mutating func note(unrepaired id: String, _ reason: String) {
+            if unrepaired.count < VerifyReport.idLimit { unrepaired[id] = reason }
+        }
     }
 
     /// One scope.

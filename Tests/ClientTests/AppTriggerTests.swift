@@ -1,0 +1,92 @@
+import Foundation
+import GRDB
+import Testing
+import TidemarkServer
+import TidemarkWire
+
+@testable import Tidemark
+
+@Suite("The app's own triggers: rows end as the server's, indexes stay right")
+struct AppTriggerTests {
+    private static let schema = """
+        CREATE TABLE actor (id INTEGER PRIMARY KEY, name TEXT, last_update TEXT, films INTEGER DEFAULT 0);
+        CREATE TABLE film (id INTEGER PRIMARY KEY, title TEXT, actor INTEGER, last_update TEXT);
+        CREATE TABLE counter (n INTEGER); INSERT INTO counter VALUES (0);
+        CREATE VIRTUAL TABLE film_text USING fts5(title, content='film', content_rowid='id');
+        CREATE TRIGGER actor_touch AFTER UPDATE ON actor
+          BEGIN UPDATE actor SET last_update = 'here ' || random() WHERE id = NEW.id; END;
+        CREATE TRIGGER actor_new AFTER INSERT ON actor
+          BEGIN UPDATE actor SET last_update = 'here ' || random() WHERE id = NEW.id; END;
+        CREATE TRIGGER film_new AFTER INSERT ON film BEGIN
+          INSERT INTO film_text(rowid, title) VALUES (NEW.id, NEW.title);
+          UPDATE film SET last_update = 'here ' || random() WHERE id = NEW.id;
+          UPDATE actor SET films = films + 1 WHERE id = NEW.actor; UPDATE counter SET n = n + 1; END;
+        CREATE TRIGGER film_gone AFTER DELETE ON film BEGIN
+          INSERT INTO film_text(film_text, rowid, title) VALUES ('delete', OLD.id, OLD.title);
+          UPDATE actor SET films = films - 1 WHERE id = OLD.actor; END;
+        CREATE TRIGGER film_touch AFTER UPDATE OF title ON film BEGIN
+          INSERT INTO film_text(film_text, rowid, title) VALUES ('delete', OLD.id, OLD.title);
+          INSERT INTO film_text(rowid, title) VALUES (NEW.id, NEW.title);
+          UPDATE film SET last_update = 'here ' || random() WHERE id = NEW.id; END;
+        """
+    private static let actors = "SELECT * FROM actor ORDER BY id"
+    private static let films = "SELECT * FROM film ORDER BY id"
+
+    private func pair() async throws -> (first: Device, second: Device) {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let tables = ["actor", "film"]
+        let first = try await Device(Self.schema, tables: tables, server: server, in: directory, name: "first")
+        let second = try await Device(Self.schema, tables: tables, server: server, in: directory, name: "second")
+        try await first.sql(
+            """
+            INSERT INTO actor (id, name) VALUES (1, 'Nick'), (2, 'Ada');
+            INSERT INTO film (id, title, actor) VALUES (1, 'Alpha', 1), (2, 'Beta', 1), (3, 'Gamma', 2)
+            """)
+        return (first, second)
+    }
+
+    private func expectEqual(_ devices: (first: Device, second: Device)) async throws {
+        for _ in 0..<2 {
+            try await devices.first.sync()
+            try await devices.second.sync()
+        }
+        #expect(try await devices.first.rows(Self.actors) == devices.second.rows(Self.actors))
+        #expect(try await devices.first.rows(Self.films) == devices.second.rows(Self.films))
+        for device in [devices.first, devices.second] {
+            #expect(try await device.engine().verify().isClean)
+            #expect(try await device.count("tidemark_touched_actor") == 0)
+            try await device.sql("INSERT INTO film_text(film_text) VALUES ('integrity-check')")
+            let status = try await device.engine().status()
+            #expect(try await status.rows.total == device.count("actor") + device.count("film"))
+            #expect(status.rows.pending == 0)
+        }
+    }
+
+    @Test("a trigger that stamps its own row, one that counts in another table, and a search index")
+    func converge() async throws {
+        let devices = try await pair()
+        try await expectEqual(devices)
+        #expect(try await devices.second.rows("SELECT films FROM actor ORDER BY id") == ["2", "1"])
+        #expect(try await devices.second.rows("SELECT n FROM counter") == ["3"], "what is not synced goes its own way")
+        try await devices.second.sql(
+            """
+            UPDATE film SET title = 'Delta' WHERE id = 2; DELETE FROM film WHERE id = 3;
+            UPDATE actor SET name = 'Eve' WHERE id = 2
+            """)
+        try await expectEqual(devices)
+        #expect(
+            try await devices.first.rows("SELECT rowid FROM film_text WHERE film_text MATCH 'delta OR gamma'") == ["2"])
+    }
+
+    @Test("what is edited here stays edited while a trigger writes to the same row")
+    func edited() async throws {
+        let devices = try await pair()
+        try await expectEqual(devices)
+        try await devices.first.sql("UPDATE actor SET name = 'mine' WHERE id = 1")
+        try await devices.second.sql("INSERT INTO film (id, title, actor) VALUES (4, 'Delta', 1)")
+        try await devices.second.sync()
+        try await expectEqual(devices)
+        #expect(try await devices.second.rows("SELECT name, films FROM actor WHERE id = 1") == [#""mine"|3"#])
+    }
+}
