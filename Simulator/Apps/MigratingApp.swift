@@ -2,8 +2,8 @@ import GRDB
 import Tidemark
 package import TidemarkTesting
 
-/// Its migrations rebuild, rename, drop and restore tables, as those of GRDB, Django and Alembic do, and its users go on
-/// writing before anybody has looked. Each device has the schema that its own app has made.
+/// Its migrations rebuild, rename, drop and restore tables, as those of GRDB, Django and Alembic do, and its users go
+/// on writing before anybody has looked. Each device has the schema that its own app has made.
 package enum MigratingApp {
     package static var app: SimulatedApp {
         var app = SimulatedApp(
@@ -97,7 +97,8 @@ package enum MigratingApp {
                     "UPDATE tag SET color = ? WHERE name IS ?", ["c\(choices.serial)", choices.pick(names)])
             },
             .init("renameTag") { db, choices in
-                try db.act("UPDATE OR IGNORE tag SET name = ? WHERE name IS ?", [choices.pick(names), choices.pick(names)])
+                try db.act(
+                    "UPDATE OR IGNORE tag SET name = ? WHERE name IS ?", [choices.pick(names), choices.pick(names)])
             },
             .init("deleteTag") { db, choices in
                 try db.act("DELETE FROM tag WHERE name IS ?", [choices.pick(names)])

@@ -46,15 +46,14 @@ extension World {
     }
 
     /// A screen shows how things stand, after most edits.
-    private func askStatus(of device: Int) {
-        guard asksStatus, serial % 4 != 0, let process = devices[device].process, process.isAlive, let engine = process.engine else {
+    private func askStatus(of number: Int) {
+        guard serial % 4 != 0, let process = devices[number].process, process.isAlive, let engine = process.engine else {
             return
         }
-        process.start { [self] in
-            guard let status = try? await engine.status() else { return }
-            oracle?.checkStatus(status, on: device)
-        }
+        devices[number].status = nil
+        process.start { [self] in devices[number].status = try? await engine.status() }
         settle()
+        if let status = devices[number].status { oracle?.checkStatus(status, on: number) }
     }
 
     /// How long devices keep what they have finished, in milliseconds.

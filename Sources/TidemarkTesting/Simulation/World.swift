@@ -1,4 +1,3 @@
-import Foundation
 import GRDB
 import Tidemark
 import TidemarkServer
@@ -13,7 +12,6 @@ final class World: @unchecked Sendable {
     let laboratory: Laboratory
     var app: SimulatedApp { laboratory.app }
     let plan: WorldPlan
-    let asksStatus = ProcessInfo.processInfo.environment["H4_STATUS"] != nil
     let executor = SimulatedExecutor()
     private var generator: SplitMix64
     private var lastNumber = 0

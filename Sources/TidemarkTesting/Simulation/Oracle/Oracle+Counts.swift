@@ -35,12 +35,14 @@ extension Oracle {
             let missing = devices[device].sight.missing
             guard Set(status.missingTables) == missing else {
                 throw Violation(
-                    "I13", "device \(device) tells that \(status.missingTables) are missing; so are \(missing.sorted())")
+                    "I13", "device \(device) tells that \(status.missingTables) are missing; so are \(missing.sorted())"
+                )
             }
             try world.devices[device].file.queue.unsafeRead { db in
                 guard isCaptured(device) else {
                     guard missing.isEmpty else { return }
-                    throw Violation("I13", "device \(device) was asked for its status, and does not note what is written")
+                    throw Violation(
+                        "I13", "device \(device) was asked for its status, and does not note what is written")
                 }
                 try checkCounts(status, of: device, db)
             }

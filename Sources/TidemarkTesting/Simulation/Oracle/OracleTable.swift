@@ -62,11 +62,12 @@ struct OracleTable {
         isOddlyKeyed = app.oddlyKeyed.contains(table.name)
         captureCount =
             try later == nil ? nil : Int.fetchOne(db, sql: Self.captureSQL, arguments: [table.name])
-        defaults = try others.map { column in
-            guard let text = column["dflt_value"] as String? else { return column["notnull"] as Bool ? nil : .null }
-            guard !text.contains("(") else { return nil }
-            return Value(try DatabaseValue.fetchOne(db, sql: "SELECT \(text)") ?? .null)
-        } + (later ?? []).map { _ in .null }
+        defaults =
+            try others.map { column in
+                guard let text = column["dflt_value"] as String? else { return column["notnull"] as Bool ? nil : .null }
+                guard !text.contains("(") else { return nil }
+                return Value(try DatabaseValue.fetchOne(db, sql: "SELECT \(text)") ?? .null)
+            } + (later ?? []).map { _ in .null }
         let type = (keys[0]["type"] as String).uppercased()
         hasPlainKey = keyNames.count == 1 && ["INT", "CHAR", "CLOB", "TEXT"].contains { type.contains($0) }
         let declared = app.entities.first { $0.name == table.name }
