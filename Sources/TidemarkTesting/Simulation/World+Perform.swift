@@ -47,7 +47,8 @@ extension World {
 
     /// A screen shows how things stand, after most edits.
     private func askStatus(of number: Int) {
-        guard serial % 4 != 0, let process = devices[number].process, process.isAlive, let engine = process.engine else {
+        guard serial % 4 != 0, let process = devices[number].process, process.isAlive, let engine = process.engine
+        else {
             return
         }
         devices[number].status = nil
