@@ -20,7 +20,7 @@ struct RowCounting {
         let present = "EXISTS (SELECT 1 FROM \(shape.sql) AS t WHERE \(isRow))"
         let edited = try count("\(shape.shadowSQL) AS s WHERE \(present)")
         let known = try count("\(shape.shadowSQL) AS s WHERE tidemark_state = \(Shadow.State.known.rawValue)")
-        let gone = try count("\(shape.shadowSQL) AS s WHERE tidemark_state <> 0 AND tidemark_gone AND NOT \(present)")
+        let gone = try count("\(shape.shadowSQL) AS s WHERE tidemark_state <> 0 AND NOT \(present)")
         let parked = try self.parked()
         let unseen = try self.unseen()
         let undecided = try self.undecided()
@@ -31,7 +31,7 @@ struct RowCounting {
         rows.blocked = held + unseen.blocked + undecided
         rows.pending = edited - unsent - held - unseen.blockedEdited + unseen.pending
         rows.confirmed = manifested - known - parked.base - unseen.known - undecided
-        rows.deletes = gone + unseen.deletes
+        rows.deletes = max(0, gone - parked.edited) + unseen.deletes
         rows.quarantined = parked.count
         return rows
     }
@@ -85,22 +85,26 @@ struct RowCounting {
             }.count
     }
 
-    /// Rows outside the table, and those of them that the manifest has and no shadow tells of.
-    private func parked() throws -> (count: Int, base: Int) {
+    /// Rows outside the table, those of them that the manifest has and no shadow tells of, and those with edits.
+    private func parked() throws -> (count: Int, base: Int, edited: Int) {
         let rows = try Query(db, "SELECT record, scope, leaving FROM tidemark_parked WHERE entity = ?1")
             .rows(db, [name]) { (record: $0.text(0), scope: $0.text(1), isLeaving: $0.integer(2) != 0) }
-        var base = 0
+        var (base, edited) = (0, 0)
         for row in rows {
             guard let key = RecordID(row.record).flatMap({ shape.key(of: $0) }) else { continue }
             if let shadow = try table.shadow(db, key) {
-                if shape.isScopedByColumn, shadow.scope != row.scope { base += 1 }
+                if shape.isScopedByColumn, shadow.scope != row.scope {
+                    base += 1
+                } else if shadow.state != .absent, !shadow.isGone, try table.row(db, key) == nil {
+                    edited += 1
+                }
             } else if let cells = try table.row(db, key), shape.scope(ofKey: key, cells)?.name == row.scope {
                 continue
             } else {
                 base += 1
             }
         }
-        return (rows.count { !$0.isLeaving }, base)
+        return (rows.count { !$0.isLeaving }, base, edited)
     }
 
     private struct Unseen {

@@ -26,9 +26,20 @@
             }
         }
 
-        /// The tables that are captured already.
+        /// The tables that are synced: those that the file remembers, whether their triggers stand or a rebuild took
+        /// them away, and those that triggers came to with a new name.
         func syncedTables() throws -> [String] {
-            try names("SELECT DISTINCT tbl_name FROM sqlite_master WHERE type = 'trigger' AND name GLOB 'tidemark_*'")
+            let captured =
+                "SELECT tbl_name AS name FROM sqlite_master WHERE type = 'trigger' AND name GLOB 'tidemark_*'"
+            guard try database.read({ db in try db.tableExists("tidemark_table") }) else {
+                return try names("SELECT DISTINCT name FROM (\(captured))")
+            }
+            return try names(
+                """
+                SELECT name FROM tidemark_table
+                WHERE EXISTS (SELECT 1 FROM sqlite_master AS m WHERE m.type = 'table' AND m.name = tidemark_table.name)
+                UNION \(captured)
+                """)
         }
 
         /// The scopes that the file has synced before.

@@ -10,9 +10,10 @@
             commandName: "status",
             abstract: "Say how a synced SQLite file stands, without asking the network.",
             discussion: """
-                What waits to be sent and since when, what the server refused and why, which rows this file's schema
-                does not take, which edits met somebody else's, how far each scope has come, and which of the file's own
-                triggers would also fire for changes from the server. Exit code 3: something waits.
+                Where the rows of each table stand (confirmed, pending, blocked, unable to travel: together all there
+                are), what waits to be sent and since when, what the server refused and why, which rows this file's
+                schema does not take, which edits met somebody else's, what waits for a confirmation, and how far each
+                scope has come. Exit code 3: something waits, or cannot travel.
 
                 EXAMPLES
                   tidemark status app.sqlite
@@ -55,9 +56,17 @@
             var scope: String
             var complete, head: Int64?
             var lastSync: Date?
+            /// When the server took the access away; `nil` while it is granted.
+            var accessLost: Date?
         }
 
-        var tables: [String] = []
+        var tables: [TableRows] = []
+        /// Tables that were synced and are in the file no more.
+        var missingTables: [String] = []
+        /// What was written while nothing was captured, and waits for a confirmation.
+        var inferred: [InferredReport] = []
+        /// Edits kept for a scope that is lost, or of records that were deleted elsewhere.
+        var setAside = 0
         var pending = 0
         var pendingSince: Date?
         var sent = 0
@@ -69,18 +78,22 @@
 
         init(_ device: DeviceFile) async throws {
             guard let declared = try device.declared() else { return }
-            tables = declared.tables.map(\.name)
             // Capture is brought up to date on the way; that is also what finds the triggers to be named.
             let engine = try declared.engine(device, NoTransport())
             try await engine.install()
             let status = try await engine.status()
+            tables = TableRows.all(status)
+            missingTables = status.missingTables
+            setAside = status.setAside
+            inferred = try await engine.inferredEdits().map(InferredReport.init)
             pending = status.pending
             pendingSince = status.pendingSince
             sent = status.sent
             warnings = status.warnings
             self.scopes = status.scopes.sorted { $0.key < $1.key }.map { scope, status in
                 ScopeReport(
-                    scope: scope.name, complete: status.complete, head: status.head, lastSync: status.lastSync)
+                    scope: scope.name, complete: status.complete, head: status.head, lastSync: status.lastSync,
+                    accessLost: status.accessLost)
             }
             rejected = try await engine.rejectedOperations().map { operation in
                 Refusal(
@@ -110,16 +123,23 @@
 
         var isSettled: Bool {
             pending + sent == 0 && rejected.isEmpty && parked.isEmpty && !conflicts.contains(where: \.isOpen)
+                && tables.allSatisfy(\.isSettled) && inferred.isEmpty && setAside == 0
         }
 
         var lines: [String] {
-            guard !tables.isEmpty else { return ["not synced yet: `tidemark sync` begins it"] }
-            var lines = ["tables: \(tables.joined(separator: ", "))"]
+            guard !tables.isEmpty || !missingTables.isEmpty else {
+                return ["not synced yet: `tidemark sync` begins it"]
+            }
+            var lines = tables.map(\.line)
+            lines += missingTables.map { "table \($0): not in the file any more; its rows on the server stay" }
             for scope in scopes {
                 let position = scope.complete.map { "whole as of version \($0)" } ?? "nothing has come yet"
                 let last = scope.lastSync.map { ", last in sync \($0.formatted(.iso8601))" } ?? ""
-                lines.append("scope \(scope.scope): \(position)\(last)")
+                let lost = scope.accessLost.map { "; access was taken away \($0.formatted(.iso8601))" } ?? ""
+                lines.append("scope \(scope.scope): \(position)\(last)\(lost)")
             }
+            lines += inferred.map(\.line)
+            if setAside > 0 { lines.append("set aside: \(setAside) edits wait for their scope, or for the app") }
             let since = pendingSince.map { ", the oldest of \($0.formatted(.iso8601))" } ?? ""
             lines.append("to send: \(pending) edited records, \(sent) sent without a verdict\(since)")
             for refusal in rejected {

@@ -8,9 +8,14 @@
         var seconds: Double
         /// What is left in the file after it: edits without a verdict, refused edits, rows kept aside.
         var waiting, rejectedInAll, parkedInAll: Int
+        /// Where the rows of each table stand, and what waits for a word.
+        var tables: [TableRows]
+        var missingTables: [String]
+        var inferred: [InferredReport]
+        var setAside: Int
         var warnings: [String]
 
-        init(_ report: SyncReport, _ status: SyncStatus) {
+        init(_ report: SyncReport, _ status: SyncStatus, _ inferred: [InferredEdits]) {
             pushed = report.pushed
             received = report.received
             applied = report.applied
@@ -23,10 +28,17 @@
             waiting = status.pending + status.sent
             rejectedInAll = status.rejected
             parkedInAll = status.parked
+            tables = TableRows.all(status)
+            missingTables = status.missingTables
+            self.inferred = inferred.map(InferredReport.init)
+            setAside = status.setAside
             warnings = status.warnings
         }
 
-        var isInSync: Bool { waiting == 0 && rejectedInAll == 0 && parkedInAll == 0 }
+        var isInSync: Bool {
+            waiting == 0 && rejectedInAll == 0 && parkedInAll == 0 && tables.allSatisfy(\.isSettled)
+                && inferred.isEmpty && setAside == 0
+        }
 
         var lines: [String] {
             var lines = [
@@ -37,6 +49,10 @@
             if waiting > 0 { lines.append("waiting: \(waiting) edits have no verdict yet") }
             if rejectedInAll > 0 { lines.append("refused: \(rejectedInAll); `tidemark status` says why") }
             if parkedInAll > 0 { lines.append("kept aside: \(parkedInAll) rows; `tidemark status` says why") }
+            lines += tables.filter { !$0.isSettled }.compactMap(\.troubles)
+            lines += missingTables.map { "table \($0) is not in the file any more; its rows on the server stay" }
+            lines += inferred.map(\.line)
+            if setAside > 0 { lines.append("set aside: \(setAside) edits; `tidemark status` tells") }
             return lines + warnings.map { "warning: \($0)" }
         }
 

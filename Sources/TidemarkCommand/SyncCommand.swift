@@ -41,10 +41,19 @@
         @Flag(help: "Keep syncing until interrupted.")
         var watch = false
 
+        @Flag(help: "Send what was written while nothing was captured and is too much to be sent without a word.")
+        var confirm = false
+
+        @Flag(help: "Take the server's rows instead of that.")
+        var takeServers = false
+
         @Flag(help: "Report as JSON.")
         var json = false
 
         func validate() throws {
+            guard !confirm || !takeServers else {
+                throw ValidationError("--confirm and --take-servers exclude each other.")
+            }
             if let page, !(1...5000).contains(page) { throw ValidationError("--page is from 1 to 5000.") }
         }
 
@@ -69,6 +78,8 @@
                 await engine.restrict(to: scope)
                 try await engine.install()
                 if isOurs { try device.noteCommand() }
+                if confirm { try await engine.confirmInferredEdits() }
+                if takeServers { try await engine.discardInferredEdits() }
                 try await watch ? follow(engine) : once(engine)
             } catch let error as SyncError { throw Failure(error) }
         }
@@ -76,7 +87,7 @@
         private func once(_ engine: SyncEngine) async throws {
             let report = try await engine.syncNow()
             let status = try await engine.status()
-            let summary = SyncSummary(report, status)
+            let summary = SyncSummary(report, status, try await engine.inferredEdits())
             if json { Console.line(try summary.json()) } else { summary.lines.forEach(Console.line) }
             if !summary.isInSync { throw ExitCode(TidemarkTool.undecided) }
         }

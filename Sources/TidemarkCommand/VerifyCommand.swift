@@ -11,7 +11,8 @@
             discussion: """
                 Syncs, sums up the rows of every synced table and compares the sums with the server's. Where they
                 differ, the records that differ are named; --repair fetches just those again. Edits that wait are left
-                alone. Exit code 3: something differs.
+                alone, and a row that the server does not know is sent, never deleted: --discard-local does that.
+                Exit code 3: something differs, or cannot travel.
 
                 EXAMPLES
                   tidemark verify app.sqlite --server http://127.0.0.1:8080
@@ -29,8 +30,15 @@
         @Flag(help: "Fetch what differs and put it right.")
         var repair = false
 
+        @Flag(help: "With --repair: delete rows that the server does not know, and keep nothing of what differs.")
+        var discardLocal = false
+
         @Flag(help: "Report as JSON.")
         var json = false
+
+        func validate() throws {
+            guard repair || !discardLocal else { throw ValidationError("--discard-local goes with --repair.") }
+        }
 
         func run() async throws {
             let device = try DeviceFile(file)
@@ -38,14 +46,16 @@
             let declared = try device.declared(in: scope)
             let transport = try connection.transport()
             let report: VerifyReport
+            let status: SyncStatus
             do {
                 let engine = try declared.engine(device, transport)
                 await engine.restrict(to: scope)
-                report = try await engine.verify(repairing: repair)
+                report = try await engine.verify(repairing: repair, discardingLocal: discardLocal)
+                status = try await engine.status()
             } catch let error as SyncError { throw Failure(error) }
-            let summary = VerifySummary(report, scope)
+            let summary = VerifySummary(report, scope, status)
             if json { Console.line(try JSON.text(summary)) } else { summary.lines.forEach(Console.line) }
-            if !summary.isClean { throw ExitCode(TidemarkTool.undecided) }
+            if !summary.isClean || !summary.rows.allSatisfy(\.isSettled) { throw ExitCode(TidemarkTool.undecided) }
         }
     }
 
@@ -55,6 +65,10 @@
             var table: String
             var records, differing, repaired: Int
             var ids: [String]
+            /// Rows that the server did not know, and that were sent.
+            var unsent: [String]
+            /// Why records differ still, by their ids.
+            var unrepaired: [String: String]
             var isCutShort: Bool
             /// What was not compared: a column, or the whole table, and why.
             var gaps: [String]
@@ -66,8 +80,10 @@
         var records, differing, repaired, roundTrips, bytesSent, bytesReceived: Int
         var seconds: Double
         var tables: [Table]
+        /// Where the rows of each table stand after it.
+        var rows: [TableRows]
 
-        init(_ report: VerifyReport, _ scope: Scope) {
+        init(_ report: VerifyReport, _ scope: Scope, _ status: SyncStatus) {
             let part = report.scopes[scope] ?? VerifyReport.Part()
             self.scope = scope.name
             version = part.version
@@ -75,10 +91,12 @@
             (records, differing, repaired) = (report.records, report.differing, report.repaired)
             (roundTrips, bytesSent, bytesReceived) = (report.roundTrips, report.bytesSent, report.bytesReceived)
             seconds = (report.duration / .milliseconds(1)).rounded() / 1000
+            rows = TableRows.all(status)
             tables = part.tables.sorted { $0.key < $1.key }.map { name, table in
                 Table(
                     table: name, records: table.records, differing: table.differing, repaired: table.repaired,
-                    ids: table.differingIDs, isCutShort: table.isCutShort,
+                    ids: table.differingIDs, unsent: table.unsentIDs, unrepaired: table.unrepaired,
+                    isCutShort: table.isCutShort,
                     gaps: table.gaps.map { gap in (gap.column.map { "\($0): " } ?? "") + gap.reason.rawValue })
             }
         }
@@ -99,10 +117,18 @@
                         "\(table.table): \(table.differing) differ, \(table.repaired) repaired: "
                             + table.ids.prefix(Self.shownIDs).joined(separator: " ") + more)
                 }
+                if !table.unsent.isEmpty {
+                    lines.append(
+                        "\(table.table): sent, since the server did not know them: "
+                            + table.unsent.prefix(Self.shownIDs).joined(separator: " "))
+                }
+                for (id, reason) in table.unrepaired.sorted(by: { $0.key < $1.key }).prefix(Self.shownIDs) {
+                    lines.append("\(table.table) \(id): \(reason)")
+                }
                 if table.isCutShort { lines.append("\(table.table): more differ; verify again") }
                 lines += table.gaps.map { "\(table.table): not compared: \($0)" }
             }
-            return lines
+            return lines + rows.filter { !$0.isSettled }.compactMap(\.troubles)
         }
     }
 #endif

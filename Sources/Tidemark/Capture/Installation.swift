@@ -26,6 +26,7 @@ enum Installation {
             try refreshPlaces(db, shape)
             shapes.append(shape)
         }
+        try forgetVanished(db)
         try Meta.set(db, removalKey, "0")
         let clientID: String
         if let known = try Meta.get(db, "clientId") {
@@ -87,6 +88,13 @@ enum Installation {
                     """)
         }
         guard !added.isEmpty else { return }
+        // An insert may be on its way without the column, in a scope that has no checkpoint to fetch it from.
+        try db.execute(
+            sql: """
+                UPDATE tidemark_counter SET n = n + 1;
+                UPDATE \(shape.shadowSQL) SET tidemark_mark = (SELECT n FROM tidemark_counter)
+                WHERE tidemark_mark IS NULL AND tidemark_state = \(Shadow.State.absent.rawValue)
+                """)
         try Backfills.note(db, entity: shape.name, fields: added.map(\.name), rule: shape.rule)
     }
 
@@ -147,6 +155,24 @@ enum Installation {
         guard let index = shape.unnamedIndex, try !db.indexExists(index) else { return }
         try db.execute(
             sql: "CREATE INDEX \(quoted(index)) ON \(shape.sql)(\(shape.key[0].sql)) WHERE \(shape.isUnnamedSQL)")
+    }
+
+    /// Edits of a table that is in the file no more went with it, or with the table that it was renamed to, which is
+    /// another entity: nothing of them waits. Its rows on the server stay, and the status names it.
+    private static func forgetVanished(_ db: Database) throws {
+        for table in try TableRules.all(db).keys.sorted() where try !db.tableExists(table) {
+            let shadow = TableShape.shadowPrefix + table
+            if try db.tableExists(shadow) {
+                try db.execute(
+                    sql: """
+                        UPDATE \(quoted(shadow)) SET tidemark_mark = NULL, tidemark_since = NULL
+                        WHERE tidemark_mark IS NOT NULL
+                        """)
+            }
+            for place in ["held", "waiting", "inferred"] {
+                try Query(db, "DELETE FROM tidemark_\(place) WHERE entity = ?1").execute([.text(table)])
+            }
+        }
     }
 
     // MARK: Capture that was gone
