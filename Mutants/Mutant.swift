@@ -95,6 +95,37 @@ package enum Mutant: String, CaseIterable, Sendable {
     /// A gap in a lane is only waited for (T36, I12).
     case repairForgotten
 
+    // MARK: What nobody noted
+
+    /// A table that was rebuilt, or whose triggers are gone, is taken for one that was noted all the time (I13).
+    case lostCaptureUnnoticed
+    /// A row that is gone, and of which no trigger said so, is not deleted (I1).
+    case unseenDeleteDropped
+    /// A row that no trigger said was made is not sent (I1).
+    case unseenInsertDropped
+    /// What was written unseen counts as made on the server's newest row, whatever came between (I1).
+    case unseenEditTakesHead
+    /// Where both sides changed a record, the one that nobody noted goes without a word (I1).
+    case unseenConflictUnlisted
+    /// What a restored table brings back of deleted records is sent (I6).
+    case broughtBackRowSent
+    /// And is thrown away, where it has to be listed (I7).
+    case broughtBackRowForgotten
+    /// What was written unseen to a record with an operation on its way is not looked at (I1).
+    case unseenOverSentForgotten
+    /// The evidence does not learn of verdicts (I13).
+    case manifestMissesVerdicts
+    /// The evidence does not learn of deletions and of parts of rows (I13).
+    case manifestMissesRows
+    /// Rows without a whole key are not counted (I13).
+    case namelessRowUncounted
+    /// Rows without a whole key go with their scope (I13).
+    case namelessRowTaken
+    /// What the app's triggers make of applied rows stays (I4).
+    case triggersChangeAppliedRows
+    /// Rows are put right with the app's triggers firing (I4).
+    case correctionsFireTriggers
+
     // MARK: The server
 
     /// The same operation again has its effect again (T39, I8).

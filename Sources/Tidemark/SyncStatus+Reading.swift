@@ -1,11 +1,11 @@
 import Foundation
-import GRDB
+package import GRDB
 import TidemarkCore
-import TidemarkWire
+package import TidemarkWire
 
 extension SyncStatus {
     /// What the file says; activities are the drivers' to tell.
-    init(_ db: Database, scopes: [Scope]) throws {
+    package init(_ db: Database, scopes: [Scope]) throws {
         guard try LibrarySchema.isInstalled(db) else {
             for scope in scopes { self.scopes[scope] = ScopeStatus() }
             return

@@ -8,7 +8,7 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    static let all = orders + servers + long + losses + others
+    static let all = orders + servers + long + losses + unseen + others
 
     private static let others = [
         CorpusCase(

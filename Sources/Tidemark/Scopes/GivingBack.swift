@@ -95,6 +95,7 @@ struct GivingBack {
                 return "By its table's rule the row would be in another scope now."
             }
             try table.write(db, key, cells)
+            try TriggerGuard(db: db, layout: layout).keep(table, key, as: cells)
             return nil
         }
     }

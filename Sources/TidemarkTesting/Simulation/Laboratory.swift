@@ -19,6 +19,7 @@ final class Laboratory: @unchecked Sendable {
     private var files: [Bool: [SimulatedFile]] = [:]
     /// A file with the app's schema and capture, and nothing else; it has no name among a user's devices yet.
     private let installed: Data
+    private let firstSchema: Int64
 
     init(app: SimulatedApp) async throws {
         self.app = app
@@ -33,6 +34,8 @@ final class Laboratory: @unchecked Sendable {
             try db.execute(sql: "DELETE FROM tidemark_meta WHERE key = 'clientId'")
         }
         installed = try file.contents()
+        firstSchema = try await file.queue.read { db in try Int64.fetchOne(db, sql: "PRAGMA schema_version") } ?? 0
+        file.firstSchema = firstSchema
         (reader, oracleTables) = try await file.queue.read { db in
             (try FileReader(db), try app.tables.map { try OracleTable(db, $0, app: app) })
         }
@@ -57,6 +60,7 @@ final class Laboratory: @unchecked Sendable {
             files.append(try SimulatedFile(at: directory.appending(path: name), hasForeignKeys: hasForeignKeys))
         }
         self.files[hasForeignKeys] = files
+        files[number].firstSchema = firstSchema
         try files[number].replace(with: installed)
         return files[number]
     }

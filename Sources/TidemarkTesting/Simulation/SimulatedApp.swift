@@ -62,6 +62,13 @@ public struct SimulatedApp: Sendable {
     public var entities: [EntityDeclaration] = []
     /// The operator's own rules.
     public var rules: [EntityRule] = []
+    /// Tables that acts rebuild, rename or drop, or whose triggers they drop, each with the columns that it may come to
+    /// have beside those that `migrate` gives it. They are nullable, and have no defaults.
+    package var migrating: [String: [String]] = [:]
+    /// What the app does to its file whenever it starts, before it makes its engine.
+    package var atStart: (@Sendable (Database) throws -> Void)?
+    /// Tables with keys that no record id can be made of.
+    package var oddlyKeyed: Set<String> = []
 
     /// Makes an app.
     ///

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Tidemark
 import TidemarkServer
 import TidemarkWire
@@ -35,6 +36,7 @@ extension World {
     /// Starts the app on a device, where it is not running.
     func start(_ device: SimulatedDevice) throws {
         guard device.process?.isAlive != true else { return }
+        try migrate(device)
         let process = SimulatedProcess(device: device.number, seed: draw(), in: self)
         var configuration = SyncConfiguration()
         configuration.pageRange = plan.page...plan.page
@@ -52,6 +54,20 @@ extension World {
             do { try await engine.run() } catch { self.note("run ended: \(error)") }
         }
         settle()
+    }
+
+    /// What the app does before it makes its engine. Returns whether that changed the schema.
+    @discardableResult
+    func migrate(_ device: SimulatedDevice) throws -> Bool {
+        guard let atStart = app.atStart else { return false }
+        serial += 1
+        let isChanged = try device.file.queue.write { db in
+            let before = try Int64.fetchOne(db, sql: "PRAGMA schema_version")
+            try atStart(db)
+            return try Int64.fetchOne(db, sql: "PRAGMA schema_version") != before
+        }
+        oracle?.acted(on: device.number)
+        return isChanged
     }
 
     func kill(_ device: SimulatedDevice) {

@@ -60,12 +60,29 @@ final class SimulatedFile: @unchecked Sendable {
         for place in [24, 92] where contents.count >= 100 {
             withUnsafeBytes(of: changes.bigEndian) { contents.replaceSubrange(place..<place + 4, with: $0) }
         }
+        let former = try queue.unsafeRead { db in try Int64.fetchOne(db, sql: "PRAGMA schema_version") } ?? 0
         try lock("NORMAL")
         let handle = try FileHandle(forWritingTo: url)
         defer { try? handle.close() }
         try handle.write(contentsOf: contents)
         try handle.truncate(atOffset: UInt64(contents.count))
         try lock("EXCLUSIVE")
+        try forgetSchema(former, contents)
+    }
+
+    /// How often the schema had changed in the file that worlds begin with.
+    var firstSchema: Int64?
+
+    /// SQLite knows a schema by how often it has changed, and GRDB does not look: where acts have changed it, two files
+    /// may have the same number and not the same tables.
+    private func forgetSchema(_ former: Int64, _ contents: Data) throws {
+        guard contents.count >= 44 else { return }
+        let version = contents[40..<44].reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        guard former != firstSchema || version != firstSchema else { return }
+        try queue.writeWithoutTransaction { db in
+            try db.execute(sql: "PRAGMA writable_schema = RESET")
+            db.clearSchemaCache()
+        }
     }
 
     /// While nobody else may use the file, SQLite asks the system for nothing that it knows.

@@ -16,20 +16,25 @@ extension World {
         for device in devices {
             device.process?.remaining = nil
             device.process?.last = nil
+            // An app that has left its schema half way is opened anew.
+            if try migrate(device) { kill(device) }
             try start(device)
         }
         let start = time
         flow()
+        decideInferred()
         var leftovers = try leftovers()
         for _ in 0..<Self.longestHurry where plan.isHurried && !leftovers.isEmpty {
             for device in devices { device.process?.sync() }
             settle()
             flow()
+            decideInferred()
             leftovers = try self.leftovers()
         }
         while !leftovers.isEmpty, let due = timers.next, due - start <= limit {
             pass(max(0, due - time))
             flow()
+            decideInferred()
             try oracle?.report()
             leftovers = try self.leftovers()
         }
@@ -49,6 +54,29 @@ extension World {
         try oracle?.conclude()
         if plan.isVerified { try compareAll() }
         return quiet
+    }
+
+    /// People say whether they meant what was written while nobody noted it, where it was much.
+    private func decideInferred() {
+        guard !app.migrating.isEmpty else { return }
+        for device in devices {
+            guard let engine = device.process?.engine, oracle?.devices[device.number].sight.held.isEmpty == false else {
+                continue
+            }
+            let (number, isMeant) = (device.number, draw() % 2 == 0)
+            if !isMeant { oracle?.discards(number) }
+            device.process?.start { [self] in
+                do {
+                    if isMeant {
+                        try await engine.confirmInferredEdits()
+                    } else {
+                        try await engine.discardInferredEdits()
+                    }
+                } catch { oracle?.check { throw Violation("I13", "device \(number) cannot decide: \(error)") } }
+            }
+            settle()
+            flow()
+        }
     }
 
     /// How often people ask for a sync before they let time do it.
@@ -76,6 +104,9 @@ extension World {
     private func leftovers() throws -> [String] {
         var found: [String] = []
         for device in devices {
+            if let table = oracle?.uncapturedTable(of: device.number) {
+                found.append("device \(device.number): \(table) is written unseen")
+            }
             try device.file.queue.unsafeRead { db in
                 var counts = [
                     ("operations", "tidemark_operation WHERE finished_at IS NULL"), ("wanted", "tidemark_wanted"),
@@ -84,6 +115,7 @@ extension World {
                     ("waiting", "tidemark_waiting"), ("backfills", "tidemark_backfill"),
                     // Until the checkpoint tells of a verdict, only the next request would hear that it was lost.
                     ("verdicts ahead", "tidemark_ahead"),
+                    ("inferred", "tidemark_inferred"),
                 ]
                 for table in app.tables {
                     counts.append(("marks", "\"tidemark_shadow_\(table.name)\" WHERE tidemark_mark IS NOT NULL"))

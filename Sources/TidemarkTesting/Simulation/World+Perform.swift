@@ -40,7 +40,21 @@ extension World {
         case .server(let step): try perform(step)
         }
         settle()
+        if case .edit(let device, _, _) = step, !app.migrating.isEmpty { askStatus(of: device % devices.count) }
+        oracle?.checkCounts()
         try oracle?.report()
+    }
+
+    /// A screen shows how things stand, after most edits.
+    private func askStatus(of number: Int) {
+        guard serial % 4 != 0, let process = devices[number].process, process.isAlive, let engine = process.engine
+        else {
+            return
+        }
+        devices[number].status = nil
+        process.start { [self] in devices[number].status = try? await engine.status() }
+        settle()
+        if let status = devices[number].status { oracle?.checkStatus(status, on: number) }
     }
 
     /// How long devices keep what they have finished, in milliseconds.

@@ -23,7 +23,7 @@ extension Oracle {
 
     private func checkEnd(_ device: Int) throws {
         try world.devices[device].file.queue.unsafeRead { db in
-            let sight = try OracleDevice.Sight(db, inOrder, names)
+            let sight = try OracleDevice.Sight(db, inOrder, names, after: devices[device].sight)
             // What the app has to decide about: edits that were never sent, and what refers to a refused record.
             let local = try Self.keys(
                 db,
@@ -33,6 +33,9 @@ extension Oracle {
                 """)
             for table in inOrder { try checkTable(table, sight, device, except: local.union(sight.parked)) }
             for key in sight.parked.subtracting(local).sorted() { try checkParked(key, sight, device, db) }
+            try checkFound(device, sight, db)
+            try checkFinalCounts(
+                SyncStatus(db, scopes: world.app.scopes), of: device, db, except: local.union(sight.parked))
             if let key = sight.shadows.keys.filter({ !local.contains($0) }).min() {
                 throw Violation("I4", "device \(device): \(key) is still held to be edited")
             }

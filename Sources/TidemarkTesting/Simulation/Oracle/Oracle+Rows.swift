@@ -31,7 +31,7 @@ extension Oracle {
     func checkRows(_ device: Int) throws {
         let sight = devices[device].sight
         devices[device].unfounded.formIntersection(Set(sight.shadows.keys).union(sight.parked))
-        let passed = sight.parked.union(devices[device].unfounded).union(sight.wanted)
+        let passed = sight.parked.union(devices[device].unfounded).union(sight.wanted).union(sight.inferred)
         for (scope, histories) in scopes {
             guard let standing = sight.scopes[scope] else { continue }
             var keys = Set(sight.rows.keys).union(sight.shadows.keys)
@@ -39,7 +39,7 @@ extension Oracle {
             keys.formUnion(histories.current.versions.keys)
             for key in keys {
                 guard let table = tables[key.entity], table.scopes.contains(scope), !passed.contains(key),
-                    !isUnnamed(table)
+                    !isUnnamed(table), !sight.missing.contains(key.entity)
                 else { continue }
                 let base = sight.base(key)
                 guard table.scopes(of: base).contains(scope) else { continue }

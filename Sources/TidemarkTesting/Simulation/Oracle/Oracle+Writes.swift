@@ -9,7 +9,7 @@ import TidemarkWire
 extension Oracle {
     /// Finds out what an act wrote.
     func noteWrites(
-        from former: OracleDevice.Sight, to sight: OracleDevice.Sight, _ device: Int, _ db: Database
+        from former: OracleDevice.Sight, to sight: inout OracleDevice.Sight, _ device: Int, _ db: Database
     ) throws {
         let heads = scopes.mapValues(\.current.head)
         for (key, cells) in sight.doubled {
@@ -25,6 +25,7 @@ extension Oracle {
         verdicts.times[world.serial] = world.time
         for key in Set(former.rows.keys).union(sight.rows.keys).sorted() {
             guard let table = tables[key.entity], former.rows[key] != sight.rows[key] else { continue }
+            if noteUncaptured(key, table, from: former, to: &sight, device) { continue }
             deletes.note(key, wasThere: former.rows[key] != nil, isThere: sight.rows[key] != nil)
             world.note("act \(world.serial) on \(device): \(key) is \(text(sight.rows[key]))")
             let isAside = former.parked.contains(key) || sight.parked.contains(key)
@@ -55,7 +56,9 @@ extension Oracle {
             let isMoved = former.rows[key].map { table.scopes(of: $0) != table.scopes(of: cells) } ?? false
             if isMoved { allowed[.delete(key), default: 0] += 1 }
             for (index, column) in table.data.enumerated() where !table.authoritative.contains(column) {
-                let isWritten = cells[index] != former.rows[key]?[index]
+                let (old, new) = (former.rows[key]?[index], cells[index])
+                if new == .absent { devices[device].writes[key]?[column] = nil }
+                let isWritten = new != old && new != .absent && (old != .absent || new != .null)
                 guard isWritten || isMoved else { continue }
                 let cell = OracleCell(key: key, column: column, value: cells[index])
                 allowed[cell, default: 0] += 1
@@ -72,7 +75,8 @@ extension Oracle {
                 }
                 devices[device].writes[key, default: [:]][column] = OracleDevice.Write(
                     serial: world.serial, value: cells[index], row: cells,
-                    after: isSent ? [:] : after(key, index, cells[index]))
+                    after: isSent ? [:] : after(key, index, cells[index]),
+                    isYielding: sight.unfilled[key.entity]?.contains(index) ?? false)
             }
         }
     }
@@ -95,6 +99,7 @@ extension Oracle {
                 devices[device].writes[key] = nil
                 continue
             }
+            if devices[device].sight.missing.contains(key.entity) { continue }
             // Until the two are one, neither says what was meant.
             if devices[device].sight.doubled[key] != nil || former.doubled[key] != nil { continue }
             for (column, write) in writes {
@@ -162,9 +167,9 @@ extension Oracle {
     ) throws -> Bool {
         let column = index.map { table.data[$0] } ?? ""
         let sight = devices[device].sight
-        if sight.parked.contains(key) { return false }
+        if sight.parked.contains(key) || sight.inferred.contains(key) || sight.held.contains(key) { return false }
         let isVisible = index.map { sight.rows[key]?[$0] == write.value } ?? (sight.rows[key] == nil)
-        let isClean = sight.shadows[key] == nil
+        let isClean = sight.shadows[key] == nil && sight.uncaptured[key] == nil
         if let logged = write.logged, let histories = scopes[logged.scope], let standing = sight.scopes[logged.scope],
             isClean || !isVisible,
             let bound = bound(device, key, sight.base(key), logged.scope, histories, standing, floor: logged.version)
@@ -185,6 +190,7 @@ extension Oracle {
         if isVisible { return !listing.isOpen }
         if listing.isListed { return true }
         if listing.isKept { return false }
+        if write.isYielding { return true }
         if write.isCopied, !listing.isOpen { return true }
         // Made and deleted here, and taken by nobody: what somebody else made of that name was not meant.
         if write.isBaseless, !listing.isOpen, !wasTaken(write.row, key) { return true }
@@ -230,6 +236,8 @@ extension Oracle {
             let key = names[OracleKey(entity: row[1], record: row[2])]
             let wasRefused = !verdicts.refused.insert(key).inserted
             let (code, members): (String, Data) = (row[3], row[4])
+            // No record id can be made of its key.
+            if tables[key.entity]?.isOddlyKeyed ?? false, code == RejectionCode.unsendableValue { continue }
             if ruled.contains(key.entity), RejectionCode.isOperators(code) { continue }
             if code == RejectionCode.groupFailed, try hasCulprit(row[5], db) { continue }
             if code == RejectionCode.recordTooLarge, try isLargeGroup(row[5], db) {

@@ -22,6 +22,10 @@ final class Oracle {
     private var backups: [OracleDevice?]
     private var touched: Set<Int> = []
     private var changeCounts: [Int]
+    /// What the devices had written when they counted their rows last.
+    var countedChanges: [Int]
+    /// Whether they count their rows after each step: that takes longer than most steps.
+    let countsRows: Bool
     /// The first thing that was wrong: the others may follow from it.
     private(set) var violation: Violation?
 
@@ -52,6 +56,8 @@ final class Oracle {
         devices = world.devices.map { _ in OracleDevice() }
         backups = devices.map { _ in nil }
         changeCounts = devices.map { _ in -1 }
+        countedChanges = changeCounts
+        countsRows = !world.app.migrating.isEmpty || world.plan.seed.isMultiple(of: 8)
     }
 
     /// Throws what was found wrong since the world began.
@@ -93,21 +99,22 @@ final class Oracle {
             try world.devices[device].file.queue.unsafeRead { db in
                 let former = devices[device].sight
                 changeCounts[device] = db.totalChangesCount
-                let sight = try OracleDevice.Sight(db, inOrder, names)
-                try noteWrites(from: former, to: sight, device, db)
+                var sight = try OracleDevice.Sight(db, inOrder, names, after: former)
+                try noteWrites(from: former, to: &sight, device, db)
                 try look(device, db, sight)
             }
         }
     }
 
-    private func look(_ device: Int, _ db: Database, _ sight: OracleDevice.Sight? = nil) throws {
+    private func look(_ device: Int, _ db: Database, _ seen: OracleDevice.Sight? = nil) throws {
         let former = devices[device].sight
-        devices[device].sight = try sight ?? OracleDevice.Sight(db, inOrder, names)
-        if former.parked != devices[device].sight.parked {
-            world.note("parked on \(device): \(devices[device].sight.parked.sorted())")
-        }
-        for key in devices[device].sight.parked where tables[key.entity]?.place != nil {
-            devices[device].scattered.insert(key)
+        var sight = try seen ?? OracleDevice.Sight(db, inOrder, names, after: former)
+        noteFound(device, &sight, since: former, byAct: seen != nil)
+        devices[device].sight = sight
+        if former.parked != sight.parked { world.note("parked on \(device): \(sight.parked.sorted())") }
+        for key in sight.parked where tables[key.entity]?.place != nil { devices[device].scattered.insert(key) }
+        if seen == nil, former.odd != sight.odd {
+            throw Violation("I13", "device \(device) takes rows that cannot travel from \(former.odd) to \(sight.odd)")
         }
         try noteLoss(device, db, since: former)
         try checkScopes(device, since: former)

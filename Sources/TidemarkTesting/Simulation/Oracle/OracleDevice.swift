@@ -19,6 +19,8 @@ struct OracleDevice {
         var isBaseless = false
         /// Each scope's head when it was written.
         var after: [Scope: Version]
+        /// Whether it gives way to what the server has: it was written to a column that this device had just made.
+        var isYielding = false
         /// Where the server's log has it.
         var logged: (scope: Scope, version: Version)?
     }
@@ -50,6 +52,8 @@ struct OracleDevice {
     /// Records of which two scopes have a row each: one of them stands, and where it goes the other one comes up.
     var scattered: Set<OracleKey> = []
     var lastRefusal: Int64 = 0
+    /// Records that the server has deleted, and that a table restored from elsewhere brought back here.
+    var broughtBack: Set<OracleKey> = []
 
     struct Sight {
         var rows: [OracleKey: [Value]] = [:]
@@ -61,17 +65,41 @@ struct OracleDevice {
         /// Records that the server is asked for by name: until then this device does not know how they stand.
         var wanted: Set<OracleKey> = []
         var scopes: [Scope: Standing] = [:]
+        /// What acts wrote while nobody noted it: the server's row as it was known then, `nil` for none, of each record
+        /// for which the device has not found that out yet.
+        var uncaptured: [OracleKey: [Value]?] = [:]
+        /// Records of which the device has found that they differ, and not yet what the server says.
+        var inferred: Set<OracleKey> = []
+        /// Those that are held against the server's row, and wait for the app's word.
+        var held: Set<OracleKey> = []
+        /// Synced tables that are not there now, under their names.
+        var missing: Set<String> = []
+        /// Places in a table's data that the device has not asked the server for yet.
+        var unfilled: [String: [Int]] = [:]
+        /// Rows of which no record id can be made, by table, in an order.
+        var odd: [String: [String]] = [:]
+        /// How many triggers note what is written to tables whose schema acts change.
+        var captureCounts: [String: Int] = [:]
 
         /// The server's row of a record as this device knows it.
-        func base(_ key: OracleKey) -> [Value]? { shadows[key] ?? rows[key] }
+        func base(_ key: OracleKey) -> [Value]? {
+            let row: [Value]? = uncaptured[key] ?? rows[key]
+            let base: [Value]? = shadows[key] ?? row
+            guard var cells = base, let unfilled = unfilled[key.entity] else { return base }
+            for index in unfilled { cells[index] = .absent }
+            return cells
+        }
     }
 }
 
 extension OracleDevice.Sight {
-    init(_ db: Database, _ tables: [OracleTable], _ names: OracleNames) throws {
+    init(_ db: Database, _ tables: [OracleTable], _ names: OracleNames, after former: Self) throws {
+        uncaptured = former.uncaptured
         for table in tables {
+            guard let sql = try read(db, table, after: former) else { continue }
             var renamed: [OracleKey: [Value]] = [:]
-            try Self.each(db, table.rowsSQL) { row in
+            try Self.each(db, sql.rows) { row in
+                if table.isOdd(row) { return odd[table.name, default: []].append(table.text(row)) }
                 let (key, cells) = (table.key(row), table.cells(row).map { names[$0] })
                 if names[key] == key { rows[key] = cells } else { renamed[names[key]] = cells }
             }
@@ -80,7 +108,8 @@ extension OracleDevice.Sight {
             for (key, cells) in renamed where real.contains(key) { doubled[key] = cells }
             rows.merge(renamed) { real, _ in real }
             // State 1: these are the server's cells; 0 and 2: the server has no such row (LibrarySchema, Shadow).
-            try Self.each(db, table.shadowsSQL) { row in
+            try Self.each(db, sql.shadows) { row in
+                if table.isOdd(row) { return }
                 let cells = table.state(row) == 1 ? table.cells(row).map { names[$0] } : nil
                 let key = table.key(row)
                 guard names[key] == key || !real.contains(names[key]) else {
@@ -89,6 +118,7 @@ extension OracleDevice.Sight {
                 }
                 shadows.updateValue(cells, forKey: names[key])
             }
+            odd[table.name]?.sort()
         }
         try Self.each(db, "SELECT entity, record FROM tidemark_wanted") {
             wanted.insert(names[OracleKey(entity: $0[0], record: $0[1])])

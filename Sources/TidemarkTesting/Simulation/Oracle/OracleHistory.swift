@@ -60,7 +60,7 @@ extension [Value?]? {
     /// Whether a row on a device may be this one.
     func fits(_ cells: [Value]?) -> Bool {
         guard let row = self, let cells else { return self == nil && cells == nil }
-        return row.count == cells.count && zip(row, cells).allSatisfy { $0 == nil || $0 == $1 }
+        return row.count == cells.count && zip(row, cells).allSatisfy { $0 == nil || $0 == $1 || $1 == .absent }
     }
 }
 

@@ -40,7 +40,12 @@ struct OracleTable {
     let shadowsSQL: String
     /// Makes a row of a record's id and its data.
     let insertSQL: String
-    private let keyCount: Int
+    /// How many triggers note what is written to it; `nil` where no act changes the schema.
+    let captureCount: Int?
+    /// Whether there may be rows of which no record id can be made.
+    let isOddlyKeyed: Bool
+    let keyNames: [String]
+    private var keyCount: Int { keyNames.count }
     private let hasPlainKey: Bool
 
     init(_ db: Database, _ table: SyncedTable, app: SimulatedApp) throws {
@@ -49,17 +54,22 @@ struct OracleTable {
         var keys = columns.filter { ($0["pk"] as Int) > 0 }.sorted { ($0["pk"] as Int) < ($1["pk"] as Int) }
         if keys.isEmpty { keys = Array(columns.prefix(1)) }
         let keyNames = keys.map { $0["name"] as String }
+        self.keyNames = keyNames
         let others = columns.filter { !keyNames.contains($0["name"]) }
-        let data = others.map { $0["name"] as String }
+        let later = app.migrating[table.name]
+        let data = others.map { $0["name"] as String } + (later ?? [])
         self.data = data
-        defaults = try others.map { column in
-            guard let text = column["dflt_value"] as String? else { return column["notnull"] as Bool ? nil : .null }
-            guard !text.contains("(") else { return nil }
-            return Value(try DatabaseValue.fetchOne(db, sql: "SELECT \(text)") ?? .null)
-        }
-        keyCount = keyNames.count
+        isOddlyKeyed = app.oddlyKeyed.contains(table.name)
+        captureCount =
+            try later == nil ? nil : Int.fetchOne(db, sql: Self.captureSQL, arguments: [table.name])
+        defaults =
+            try others.map { column in
+                guard let text = column["dflt_value"] as String? else { return column["notnull"] as Bool ? nil : .null }
+                guard !text.contains("(") else { return nil }
+                return Value(try DatabaseValue.fetchOne(db, sql: "SELECT \(text)") ?? .null)
+            } + (later ?? []).map { _ in .null }
         let type = (keys[0]["type"] as String).uppercased()
-        hasPlainKey = keyCount == 1 && ["INT", "CHAR", "CLOB", "TEXT"].contains { type.contains($0) }
+        hasPlainKey = keyNames.count == 1 && ["INT", "CHAR", "CLOB", "TEXT"].contains { type.contains($0) }
         let declared = app.entities.first { $0.name == table.name }
         authoritative = Set(declared?.serverFields ?? [])
         patched = Set(declared?.patch ?? [])
@@ -85,6 +95,36 @@ struct OracleTable {
         let values = data.indices.map { "?\($0 + 2)" }
         insertSQL = "INSERT OR ABORT INTO \"\(name)\" (\(list)) VALUES (\((places + values).joined(separator: ", ")))"
         shadowsSQL = "SELECT \(list), tidemark_state FROM \"tidemark_shadow_\(name)\""
+    }
+
+    static let captureSQL = """
+        SELECT count(*) FROM sqlite_master
+        WHERE type = 'trigger' AND tbl_name = ?1 AND name GLOB 'tidemark_capture_*'
+        """
+
+    /// How rows and shadows are read where the schema may have changed.
+    func reading(_ columns: Set<String>, shadow known: Set<String>) -> (rows: String, shadows: String) {
+        func list(_ isThere: (String) -> Bool) -> String {
+            (keyNames.map { "\"\($0)\"" } + data.map { isThere($0) ? "\"\($0)\"" : "CAST('absent' AS BLOB)" })
+                .joined(separator: ", ")
+        }
+        return (
+            "SELECT \(list(columns.contains)) FROM \"\(name)\"",
+            known.isEmpty
+                ? "SELECT 1 WHERE 0"
+                : "SELECT \(list { columns.contains($0) && known.contains($0) }), tidemark_state "
+                    + "FROM \"tidemark_shadow_\(name)\""
+        )
+    }
+
+    /// A row as one line.
+    func text(_ row: Row) -> String {
+        (0..<keyCount + data.count).map { Value(row[$0] as DatabaseValue).bare }.joined(separator: "|")
+    }
+
+    /// Whether no record id can be made of a row's key.
+    func isOdd(_ row: Row) -> Bool {
+        isOddlyKeyed && ((0..<keyCount).contains { row[$0] == nil } || RecordID(key(row).record) == nil)
     }
 
     func key(_ row: Row) -> OracleKey {
@@ -134,6 +174,9 @@ struct OracleParent {
 }
 
 extension Value {
+    /// In the place of a column that a device's schema does not have: anything may stand in the log.
+    static let absent = Value.blob(Array("absent".utf8))
+
     init(_ value: DatabaseValue) {
         switch value.storage {
         case .null: self = .null
