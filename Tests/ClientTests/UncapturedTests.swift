@@ -244,4 +244,40 @@ struct UncapturedTests {
         try await second.sync()
         #expect(try await second.count("note") == 0)
     }
+
+    @Test("a key's column may get another name; a key of other columns is refused, and the app goes on writing")
+    func keys() async throws {
+        let (first, second) = try await pair()
+        try await first.sql(
+            "ALTER TABLE note RENAME COLUMN id TO uid; INSERT INTO note (uid, title) VALUES ('n5', 'e')")
+        try await first.sync()
+        try await second.sync()
+        #expect(try await second.count("note") == 5)
+        try await expectSum(first)
+        try await first.sql(
+            """
+            CREATE TABLE fresh (uid TEXT, title TEXT, PRIMARY KEY (uid, title));
+            INSERT INTO fresh SELECT uid, title FROM note; DROP TABLE note; ALTER TABLE fresh RENAME TO note
+            """)
+        let error = await #expect(throws: SyncError.self) { try await first.sync() }
+        #expect(error?.code == .tableUnsupported)
+        try await first.sql("INSERT INTO note (uid, title) VALUES ('n6', 'written all the same')")
+    }
+
+    @Test("a table that vanished is told, and holds nothing up")
+    func vanished() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let device = try await Device(
+            noteSchema + "CREATE TABLE tag (id TEXT PRIMARY KEY, name TEXT);", tables: ["note", "tag"], server: server,
+            in: directory)
+        try await device.sql("INSERT INTO tag VALUES ('t', 'x'); INSERT INTO note (id) VALUES ('n')")
+        try await device.sync()
+        try await device.sql("UPDATE tag SET name = 'y'; DROP TABLE tag")
+        let engine = try SyncEngine(
+            for: device.writer, tables: [.table("note")], scopes: [Device.scope], transport: device.wire)
+        try await engine.syncNow()
+        let status = try await engine.status()
+        #expect((status.missingTables, status.pending) == (["tag"], 0))
+    }
 }

@@ -70,7 +70,26 @@ enum Installation {
             try markExistingRows(db, shape)
             return try Backfills.note(db, entity: shape.name, fields: nil, rule: shape.rule)
         }
+        try followKey(db, shape)
         try widenShadow(db, shape)
+    }
+
+    /// A key's column may get another name; the columns that it is made of never change.
+    private static func followKey(_ db: Database, _ shape: TableShape) throws {
+        let index =
+            try Query(db, "PRAGMA index_list(\(shape.shadowSQL))").rows(db) { ($0.text(1), $0.text(3)) }
+            .first { $0.1 == "u" }?.0 ?? ""
+        let known = try Query(db, "PRAGMA index_info(\(quoted(index)))").rows(db) { $0.text(2) }
+        let key = shape.key.map(\.name)
+        guard known != key else { return }
+        guard let old = known.first, known.count == 1, key.count == 1,
+            !shape.columns.contains(where: { $0.name == old })
+        else {
+            throw SyncError(
+                .tableUnsupported, "The primary key of '\(shape.name)' is made of other columns than before.",
+                hint: "Records would have other ids on every device. Make a new table with the new key, and sync that.")
+        }
+        try db.execute(sql: "ALTER TABLE \(shape.shadowSQL) RENAME COLUMN \(quoted(old)) TO \(shape.key[0].sql)")
     }
 
     /// Gives a shadow the columns that its table has got since, and notes that their values are to be fetched.
