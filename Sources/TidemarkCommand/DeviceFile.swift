@@ -65,7 +65,9 @@
             let known = try database.read { db in try SyncedTable.declared(in: db) }
             let tables = names.map { name in
                 var table = known.first { $0.name == name } ?? .table(name, scope: .constant(first))
-                table.references.removeAll { !names.contains($0.table) }
+                table.references.removeAll { reference in
+                    !names.contains { Identifier.isSameEntity($0, reference.table) }
+                }
                 return table
             }
             return Declared(tables: tables, scopes: scopes)

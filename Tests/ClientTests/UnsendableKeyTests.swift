@@ -86,4 +86,18 @@ struct UnsendableKeyTests {
         #expect(try await engine.status().rejected == 0)
         #expect(try await engine.verify().records == 1)
     }
+
+    @Test("one in a group holds up the others, and they go together")
+    func grouped() async throws {
+        let device = try await device([])
+        let engine = try device.engine()
+        try await engine.atomically { db in try db.execute(sql: "INSERT INTO t VALUES ('', 'x'), ('good', 'x')") }
+        try await engine.syncNow()
+        let refused = try await engine.rejectedOperations()
+        #expect(refused.map(\.record).sorted() == [#"[""]"#, "good"])
+        #expect(Set(refused.map(\.group)).count == 1 && refused[0].group != nil)
+        try await engine.discard(try #require(refused.first { $0.record != "good" }))
+        #expect(try await device.count("t") == 0)
+        #expect(try await engine.status().rejected == 0)
+    }
 }

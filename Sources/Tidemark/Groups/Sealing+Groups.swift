@@ -217,8 +217,8 @@ extension Sealing {
                 try quarantine(&batch, culprit.table, culprit.key, id: nil, why: "Its key cannot be a record id.")
             }
             for member in members {
-                guard let id = member.id else { continue }
-                try Outbox.noteGroup(db, group, entity: member.table.shape.name, record: id.text)
+                let record = member.id?.text ?? KeyText(member.key).text
+                try Outbox.noteGroup(db, group, entity: member.table.shape.name, record: record)
             }
         }
     }
