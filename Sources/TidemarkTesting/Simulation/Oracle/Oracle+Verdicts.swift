@@ -99,7 +99,9 @@ extension Oracle {
             let last = lastChange(of: index, verdict.key, history, through: end)
             let written = lastWrite(of: index, verdict.key, table, history, through: end)
             let author = verdicts.authors[verdict.scope]?[written]
-            let isUnseen = written > verdict.base(of: column) && author?.lane != verdict.lane
+            // A device without the column writes nothing to it.
+            let isNamed = table.captureCount == nil || author?.fields.contains(column) ?? false
+            let isUnseen = written > verdict.base(of: column) && author?.lane != verdict.lane && isNamed
             hasMet = hasMet || last > verdict.base(of: column) && !mine.isAlmost(theirs)
             let place = "\(verdict.key).\(column) of device \(verdict.device), made on \(verdict.base(of: column))"
             if isUnseen, verdict.took, let author, author.device != verdict.device, !mine.isAlmost(theirs),
