@@ -51,10 +51,14 @@ def quoted(name: str) -> str:
 
 class AppFile:
     def __init__(self, path: Path, server: ServerProcess, scope: str, tables: Sequence[str], sub: str = ""):
-        self.path, self.server, self.scope, self.tables = path, server, scope, list(tables)
+        self.path, self.server, self.tables = path, server, list(tables)
         self.sub = sub or path.stem
-        self.token = mint(server.secret, self.sub, {scope: "rw"})
         self.collations: dict[str, Any] = {}
+        self.in_scope(scope)
+
+    def in_scope(self, scope: str) -> None:
+        self.scope = scope
+        self.token = mint(self.server.secret, self.sub, {scope: "rw"})
 
     # What its owner does
 
@@ -129,16 +133,20 @@ class AppFile:
         found = self.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE", table)
         return bool(found)
 
-    def drop_capture(self, table: str) -> list[str]:
-        """Somebody drops the triggers on a table that are not the app's."""
+    def capture(self, table: str) -> list[str]:
+        """The triggers on a table that are not the app's."""
         found = self.query(
             "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE"
             " AND name LIKE 'tidemark%'",
             table,
         )
-        for (name,) in found:
-            self.run(f"DROP TRIGGER {quoted(name)}")
         return [name for (name,) in found]
+
+    def drop_capture(self, table: str) -> list[str]:
+        names = self.capture(table)
+        for name in names:
+            self.run(f"DROP TRIGGER {quoted(name)}")
+        return names
 
     # What the command does
 
