@@ -208,8 +208,8 @@ class NameTests(Story):
         """Insert, edit and delete, from the one and from the other."""
         names = [(table, columns), (elsewhere or table, others or columns)]
         schemas = [
-            f"CREATE TABLE {quoted(name)}({quoted(cols[0])} TEXT PRIMARY KEY, {quoted(cols[1])} TEXT, {quoted(cols[2])})"
-            for name, cols in names
+            f"CREATE TABLE {quoted(name)}({quoted(key)} TEXT PRIMARY KEY, {quoted(value)} TEXT, {quoted(number)})"
+            for name, (key, value, number) in names
         ]
         first = self.app("a", schemas[0], [names[0][0]])
         second = self.app("b", schemas[1], [names[1][0]])
