@@ -54,6 +54,7 @@ class AppFile:
         self.path, self.server, self.tables = path, server, list(tables)
         self.sub = sub or path.stem
         self.collations: dict[str, Any] = {}
+        self.url = server.url
         self.in_scope(scope)
 
     def in_scope(self, scope: str) -> None:
@@ -161,7 +162,7 @@ class AppFile:
 
     def _online(self, name: str, *words: str, token: str | None = None, as_json: bool = True) -> Told:
         shape = ["--json"] if as_json else []
-        asked = [name, str(self.path), "--server", self.server.url, "--scope", self.scope, *shape, *words]
+        asked = [name, str(self.path), "--server", self.url, "--scope", self.scope, *shape, *words]
         return self.command(*asked, token=token)
 
     def sync(

@@ -17,6 +17,7 @@ from app_file import AppFile, Told
 from server_process import ServerProcess, binary
 
 SYNCS_AT_MOST = 4
+SCHEMA = "CREATE TABLE t(id TEXT PRIMARY KEY, a TEXT, b INTEGER); CREATE TABLE u(id TEXT PRIMARY KEY, v)"
 # Longer than a server keeps what was replaced.
 PAST_THE_WINDOW_MS = 20 * 60 * 1000
 
@@ -26,6 +27,14 @@ def rebuild(table: str, columns: str, select: str, where: str = "1") -> str:
     return (
         f"CREATE TABLE new_one({columns}); INSERT INTO new_one SELECT {select} FROM {table} WHERE {where};"
         f" DROP TABLE {table}; ALTER TABLE new_one RENAME TO {table}"
+    )
+
+
+def filled(rows: int) -> str:
+    """Rows r00000, r00001, … in `t(id, a, b)`."""
+    return (
+        f"WITH n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {rows - 1})"
+        " INSERT INTO t(id, a, b) SELECT printf('r%05d', i), 'old ' || i, i FROM n"
     )
 
 

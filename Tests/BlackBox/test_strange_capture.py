@@ -6,8 +6,7 @@ import unittest
 
 import standing
 from app_file import AppFile, Told, quoted
-from story import Story, rebuild
-from test_strange_schemas import SCHEMA, filled
+from story import SCHEMA, Story, filled, rebuild
 
 TABLES = ("t", "u")
 

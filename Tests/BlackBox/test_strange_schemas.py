@@ -8,18 +8,10 @@ import unittest
 
 import standing
 from app_file import AppFile
-from story import Story, rebuild
+from story import SCHEMA, Story, filled, rebuild
 
-SCHEMA = "CREATE TABLE t(id TEXT PRIMARY KEY, a TEXT, b INTEGER); CREATE TABLE u(id TEXT PRIMARY KEY, v)"
 WITH_C = ("id TEXT PRIMARY KEY, a TEXT, b INTEGER, c TEXT", "id, a, b, NULL")
 ALIKE = ("id TEXT PRIMARY KEY, a TEXT, b INTEGER", "id, a, b")
-
-
-def filled(rows: int) -> str:
-    return (
-        f"WITH n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {rows - 1})"
-        " INSERT INTO t(id, a, b) SELECT printf('r%05d', i), 'old ' || i, i FROM n"
-    )
 
 
 class RebuildTests(Story):
