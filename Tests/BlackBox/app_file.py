@@ -115,7 +115,9 @@ class AppFile:
 
     def shell(self, sql: str) -> subprocess.CompletedProcess[str]:
         """Another program: the `sqlite3` shell."""
-        return subprocess.run(["sqlite3", str(self.path), sql], capture_output=True, text=True, timeout=COMMAND_SECONDS)
+        return subprocess.run(
+            ["sqlite3", str(self.path)], input=sql, capture_output=True, text=True, timeout=COMMAND_SECONDS
+        )
 
     def columns(self, table: str) -> list[str]:
         """Those that are stored, in a fixed order: two devices may have added them in different ones."""

@@ -119,6 +119,11 @@ class Story(unittest.TestCase):
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertGreater(json.loads(done.stdout)["replaced"], 0, "nothing was swept")
 
+    def triggers(self, app: AppFile) -> str:
+        """The SQL of all triggers on `t`."""
+        found = app.query("SELECT sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 't'")
+        return ";\n".join(sql for (sql,) in found) + ";"
+
     # Questions
 
     def assert_alike(self, *apps: AppFile, tables: Sequence[str] | None = None) -> None:

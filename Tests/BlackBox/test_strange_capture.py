@@ -46,6 +46,39 @@ class DroppedTriggerTests(Story):
             self.synced(second)
             self.assert_rows(wanted, second.dump("t"), f"without {name}, t here and elsewhere")
 
+    def test_triggers_dropped_for_a_bulk_load_and_made_again(self) -> None:
+        """As tools do for speed: they keep the triggers' SQL, and afterwards everything looks as before."""
+        first, second = self.pair(SCHEMA, filled(30), TABLES)
+        again = self.triggers(first)
+        drop = ";".join(f"DROP TRIGGER {quoted(name)}" for name in first.capture("t"))
+        first.script(
+            f"{drop}; INSERT INTO t VALUES('new', 'n', 1); UPDATE t SET a = 'edited' WHERE b = 3;"
+            f"DELETE FROM t WHERE b = 5; {again}"
+        )
+        wanted = first.dump("t")
+        self.assert_counted(first)
+        self.decided(first)
+        self.synced(second)
+        self.assert_rows(wanted, second.dump("t"), "t here and elsewhere")
+        self.assert_in_sync(first, second)
+
+    def test_writes_with_triggers_switched_off(self) -> None:
+        """By another program, for its connection: nothing in the file tells, until somebody verifies."""
+        first, second = self.pair(SCHEMA, filled(30), TABLES)
+        done = first.shell(
+            ".dbconfig enable_trigger off\n"
+            "INSERT INTO t VALUES('new', 'n', 1); UPDATE t SET a = 'edited' WHERE b = 3;"
+        )
+        self.assertEqual([0, 31], [done.returncode, first.count("t")], done.stderr)
+        wanted = first.dump("t")
+        self.assertEqual(3, self.not_crashed(first.verify()).code)
+        self.assert_counted(first)
+        self.not_crashed(first.repair())
+        self.assert_rows(wanted, first.dump("t"), "t before and after a repair")
+        self.settled(first, second)
+        self.assert_rows(wanted, second.dump("t"), "t here and elsewhere")
+        self.assert_in_sync(first, second)
+
     def test_a_repair_while_the_triggers_were_gone(self) -> None:
         """Finding 1's last step: what the server does not know is sent, not taken away."""
         first, second = self.bare()
@@ -218,6 +251,27 @@ class RestoredTableTests(Story):
         with self.subTest("I13"):
             counts = self.counts(first)
             self.assertEqual(2, counts.blocked + counts.quarantined, f"two rows are out of sight: {counts}")
+
+    def test_a_table_restored_with_its_triggers(self) -> None:
+        """All that belongs to a table comes from a backup, capture triggers too: they stand, and saw nothing."""
+        first, second = self.pair(SCHEMA, filled(20), TABLES)
+        dumped = first.shell(".dump t").stdout + self.triggers(first)
+        self.assertIn("tidemark", dumped)
+        second.script("DELETE FROM t WHERE b = 5; UPDATE t SET a = 'newer' WHERE b = 7")
+        first.run("UPDATE t SET a = 'mine' WHERE b = 9")
+        self.synced(first, second, first)
+        first.run("DROP TABLE t")
+        done = first.shell(dumped.replace("INSERT INTO t VALUES('r00003'", "INSERT INTO t VALUES('new'"))
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual(20, first.count("t"))
+        self.assert_counted(first)
+        self.decided(first)
+        self.settled(second, first)
+        found = [second.count("t", where) for where in ("b = 5", "id = 'new'", "id = 'r00003'")]
+        self.assertEqual([0, 1, 0], found, "the deleted, the new and the missing row")
+        apart = "SELECT id, a, b FROM t WHERE b <> 5 ORDER BY id"
+        self.assertEqual(first.query(apart), second.query(apart))
+        self.assert_counted(first, second)
 
     def test_a_file_restored_from_a_copy(self) -> None:
         first, second = self.pair(SCHEMA, filled(20), TABLES)
