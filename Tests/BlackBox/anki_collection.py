@@ -1,9 +1,9 @@
 """Run as a program of its own, with Anki's package beside it: the app that the file belongs to.
 
-    anki_collection.py FOLDER make FILE         a collection of some notes, cards and reviews
-    anki_collection.py FOLDER downgrade FILE    to the schema that decks are shared in
-    anki_collection.py FOLDER study FILE WORD   opens it, adds notes, edits some, deletes one, answers cards
-    anki_collection.py FOLDER check FILE        as Anki's own "Check Database"
+anki_collection.py FOLDER make FILE         a collection of some notes, cards and reviews
+anki_collection.py FOLDER downgrade FILE    to the schema that decks are shared in
+anki_collection.py FOLDER study FILE WORD   opens it, adds notes, edits some, deletes one, answers cards
+anki_collection.py FOLDER check FILE        as Anki's own "Check Database"
 """
 
 from __future__ import annotations

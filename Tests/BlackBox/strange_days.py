@@ -23,13 +23,18 @@ class StrangeDay:
         self.extra = False  # whether the table has a column that the others do not have
 
     def act(self) -> None:
-        acts: list[Callable[[], None]] = [self.write] * 8 + [self.nameless_row] + [self.bare] * 2 + [
-            self.rebuild,
-            self.reindexed,
-            self.swap,
-            self.vacuum,
-            self.add_column,
-        ]
+        acts: list[Callable[[], None]] = (
+            [self.write] * 8
+            + [self.nameless_row]
+            + [self.bare] * 2
+            + [
+                self.rebuild,
+                self.reindexed,
+                self.swap,
+                self.vacuum,
+                self.add_column,
+            ]
+        )
         act = self.dice.choice(acts)
         self.done.append(act.__name__)
         act()

@@ -162,7 +162,7 @@ class RebuildTests(Story):
         self.settled(second, first)
         apart = "a FROM t WHERE id NOT IN ('r00005', 'r00006', 'r00007', 'r00008', 'r00009') ORDER BY id"
         self.assertEqual(first.query(f"SELECT id, {apart}"), second.query(f"SELECT id, {apart}"))
-        values = dict(second.query("SELECT id, a FROM t"))
+        values: dict[str, str] = dict(second.query("SELECT id, a FROM t"))
         self.assertEqual(581, len(values))
         ours = [values.get(key) for key in ("r00000", "r00004", "r00599", "new")]
         self.assertEqual(["A", "A", "A", "n"], ours, "the migration's own rows did not arrive")
@@ -182,7 +182,7 @@ class RebuildTests(Story):
         self.decided(first)
         self.assert_counted(first)
         self.settled(second, first)
-        values = dict(second.query("SELECT id, a FROM t"))
+        values: dict[str, str] = dict(second.query("SELECT id, a FROM t"))
         self.assertEqual(300, len(values))
         self.assertEqual(["A", "A", "n"], [values.get(key) for key in ("r00000", "r00004", "new")])
         self.assertEqual({"C"}, {values[f"r{n:05d}"] for n in range(100, 200)})

@@ -117,7 +117,7 @@ class ValueTests(Story):
         self.assertEqual([("3", "y"), ("4", "x")], second.query("SELECT id, email FROM t ORDER BY 1"))
 
     def test_a_key_column_renamed_stops_nothing_else(self) -> None:
-        """"SQL logic error … tried again by itself", for all tables of the file and for ever."""
+        """ "SQL logic error … tried again by itself", for all tables of the file and for ever."""
         first, second = self.pair(SCHEMA, filled(5) + "; INSERT INTO u VALUES('u', 1)", ("t", "u"))
         first.script("ALTER TABLE t RENAME COLUMN id TO key; UPDATE t SET a = 'edited' WHERE b = 1")
         first.run("UPDATE u SET v = 2")
