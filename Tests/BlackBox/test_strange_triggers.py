@@ -194,6 +194,47 @@ class TriggerTests(Story):
         self.assert_in_sync(first, second)
 
 
+class ForeignFunctionTests(Story):
+    """Apps register functions and collations of their own, which the command does not have (GeoPackage, Anki)."""
+
+    PLAIN = "CREATE TABLE t(id TEXT PRIMARY KEY, g TEXT); CREATE TABLE u(id TEXT PRIMARY KEY, v)"
+
+    def held_up(self, schema: str, word: str) -> None:
+        first = self.app("a", self.PLAIN, ["t", "u"])
+        second = self.app("b", "CREATE TABLE u(id TEXT PRIMARY KEY, v)", ["t", "u"])
+        db = second.open()
+        db.create_function("st_minx", 1, lambda value: 1.5, deterministic=True)
+        db.create_collation("geo", lambda one, other: (one > other) - (one < other))
+        db.executescript(schema)
+        db.close()
+        first.script("INSERT INTO t VALUES('1', 'g'), ('2', 'h'); INSERT INTO u VALUES('u', 1)")
+        self.synced(first)
+        told = self.not_crashed(second.sync())
+        self.assertIn(word, f"{told} {second.status()}", "what is missing is not named")
+        self.assertNotIn("SQL logic error", told.text)
+        if told.code == 1:  # the table was refused; without it everything goes on
+            self.clean(second.sync(tables=["u"]))
+        self.assertEqual(1, second.count("u"), f"another table is held up: {told}")
+        self.assertEqual(2, first.count("t"))
+        self.assertEqual("ok", first.one("PRAGMA integrity_check"))
+
+    def test_a_trigger_with_a_function_of_the_app(self) -> None:
+        self.held_up(
+            "CREATE TABLE t(id TEXT PRIMARY KEY, g TEXT); CREATE TABLE x(id, x);"
+            "CREATE TRIGGER t_i AFTER INSERT ON t BEGIN INSERT INTO x VALUES(new.id, st_minx(new.g)); END",
+            "st_minx",
+        )
+
+    def test_an_index_with_a_function_of_the_app(self) -> None:
+        self.held_up("CREATE TABLE t(id TEXT PRIMARY KEY, g TEXT); CREATE INDEX i ON t(st_minx(g))", "st_minx")
+
+    def test_a_check_with_a_function_of_the_app(self) -> None:
+        self.held_up("CREATE TABLE t(id TEXT PRIMARY KEY, g TEXT CHECK (st_minx(g) > 0))", "st_minx")
+
+    def test_a_unique_column_with_a_collation_of_the_app(self) -> None:
+        self.held_up("CREATE TABLE t(id TEXT PRIMARY KEY, g TEXT UNIQUE COLLATE geo)", "geo")
+
+
 class NoTableTests(Story):
     SCHEMA = """
         CREATE TABLE fine(id TEXT PRIMARY KEY, v); CREATE TABLE nokey(a, b);
