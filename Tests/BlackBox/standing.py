@@ -70,9 +70,9 @@ def waits(report: dict[str, Any]) -> int:
     return int(report.get("pending", 0)) + int(report.get("sent", 0))
 
 
+def conflicts(report: dict[str, Any], table: str) -> list[dict[str, Any]]:
+    return [each for each in report.get("conflicts", []) if each["table"].lower() == table.lower()]
+
+
 def open_conflicts(report: dict[str, Any], table: str) -> set[str]:
-    return {
-        conflict["record"]
-        for conflict in report.get("conflicts", [])
-        if conflict["isOpen"] and conflict["table"].lower() == table.lower()
-    }
+    return {conflict["record"] for conflict in conflicts(report, table) if conflict["isOpen"]}

@@ -114,66 +114,6 @@ class DroppedTriggerTests(Story):
         self.all_synced(second, first)
         self.assert_rows(before, second.dump("t"), "t before and after it was discarded elsewhere")
 
-    def test_many_inferred_deletes_wait_for_a_confirmation(self) -> None:
-        first, second = self.bare(900)
-        first.run("DELETE FROM t WHERE b >= 100")
-        told = self.not_crashed(first.sync())
-        self.assertEqual(3, told.code, f"800 deletes that nobody captured went out: {told}")
-        plain = first.sync(as_json=False)
-        self.assertIn("800", plain.text, f"the count is not told: {plain}")
-        self.assertIn(standing.CONFIRM, plain.text, f"the way on is not told: {plain}")
-        self.assert_counted(first)
-        self.assertEqual(800, self.counts(first).deletes)
-        self.synced(second)
-        self.assertEqual(900, second.count("t"), "deletes that wait for a decision went out")
-        self.clean(first.confirm())
-        self.synced(second)
-        self.assertEqual(100, second.count("t"))
-        self.assert_in_sync(first, second)
-
-    def test_many_inferred_deletes_that_were_a_mistake(self) -> None:
-        """The table is there again, but empty: the server's rows come back where somebody says so."""
-        first, second = self.pair(SCHEMA, filled(900), TABLES)
-        wanted = second.dump("t")
-        first.script("DROP TABLE t; CREATE TABLE t(id TEXT PRIMARY KEY, a TEXT, b INTEGER)")
-        self.assertEqual(3, self.not_crashed(first.sync()).code)
-        second.run("UPDATE u SET v = 1")
-        self.synced(second)
-        self.assertEqual(900, second.count("t"))
-        self.clean(first.take_servers())
-        self.assert_rows(wanted, first.dump("t"), "t elsewhere and taken from the server")
-        self.assert_in_sync(first, second)
-
-    def test_many_inferred_rewrites_wait_for_a_confirmation(self) -> None:
-        first, second = self.bare(3000)
-        first.run("UPDATE t SET a = upper(a)")
-        told = self.not_crashed(first.sync())
-        self.assertEqual(3, told.code, f"3,000 rewrites that nobody captured went out: {told}")
-        self.assert_counted(first)
-        self.assertEqual(3000, self.counts(first).pending)
-        self.synced(second)
-        self.assertEqual(0, second.count("t", "a = upper(a)"))
-        self.clean(first.confirm())
-        self.synced(second)
-        self.assert_in_sync(first, second)
-        self.assertEqual(3000, second.count("t", "a = upper(a)"))
-
-    def test_captured_deletes_are_never_held_up(self) -> None:
-        first, second = self.pair(SCHEMA, filled(900), TABLES)
-        first.run("DELETE FROM t WHERE b >= 10")
-        self.synced(first, second)
-        self.assertEqual(10, second.count("t"))
-
-    def test_captured_edits_beside_inferred_ones_that_wait(self) -> None:
-        first, second = self.bare(900)
-        first.run("DELETE FROM t WHERE b >= 100")
-        self.not_crashed(first.sync())
-        first.script("INSERT INTO u VALUES('u1', 1); INSERT INTO t VALUES('new', 'n', 1)")
-        first.sync()
-        self.synced(second)
-        self.assertEqual([1, 1], [second.count("u"), second.count("t", "id = 'new'")], "a brake held up an insert")
-        self.assertEqual(901, second.count("t"))
-
 
 class RenamedTableTests(Story):
     def test_a_table_renamed_with_a_new_row(self) -> None:
