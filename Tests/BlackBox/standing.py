@@ -9,7 +9,7 @@ from typing import Any
 
 # Lets go out what was inferred and is held back for being so much; the other way round; and the local rows go.
 CONFIRM = "--confirm"
-TAKE_SERVERS = "--take-servers"
+TAKE_SERVERS = "--take-server"
 DISCARD_LOCAL = "--discard-local"
 
 
@@ -63,6 +63,11 @@ def names(report: dict[str, Any]) -> set[str]:
     tables = report.get("tables") or []
     found = [entry.get("table", entry.get("name")) if isinstance(entry, dict) else entry for entry in tables]
     return {str(name).lower() for name in found}
+
+
+def set_aside(report: dict[str, Any]) -> int:
+    """Rows and edits that are kept outside of all tables."""
+    return int(report.get("setAside", 0))
 
 
 def waits(report: dict[str, Any]) -> int:

@@ -46,6 +46,28 @@ class DroppedTriggerTests(Story):
             self.synced(second)
             self.assert_rows(wanted, second.dump("t"), f"without {name}, t here and elsewhere")
 
+    def test_a_row_inserted_unseen_and_then_edited(self) -> None:
+        """Only one trigger is gone, or `status` puts them back in between: the edit is of a row that nobody knows. It was
+        refused as `record_deleted`, so that the whole row stayed here, and the row counted as confirmed."""
+        first, second = self.pair(SCHEMA, filled(5), TABLES)
+        (insert,) = [name for name in first.capture("t") if name.endswith("insert") and "evict" not in name]
+        first.run(f"DROP TRIGGER {quoted(insert)}")
+        first.script("INSERT INTO t VALUES('x', 'n', 1), ('y', 'n', 1); UPDATE t SET a = 'edited' WHERE id = 'x'")
+        first.run("DELETE FROM t WHERE id = 'y'")
+        self.assert_counted(first)
+        self.synced(first, second)
+        self.assertEqual([("x", "edited")], second.query("SELECT id, a FROM t WHERE id IN ('x', 'y')"))
+        first.drop_capture("t")
+        first.script("INSERT INTO t VALUES('v', 'n', 1), ('w', 'n', 1); DELETE FROM t WHERE id = 'r00001'")
+        self.assert_counted(first)
+        first.script("UPDATE t SET a = 'edited' WHERE id = 'v'; DELETE FROM t WHERE id = 'w'")
+        first.run("INSERT INTO t VALUES('r00001', 'again', 1)")
+        self.assert_counted(first)
+        self.synced(first, second)
+        self.assert_in_sync(first, second)
+        found = second.query("SELECT id, a FROM t WHERE id IN ('v', 'w', 'r00001') ORDER BY 1")
+        self.assertEqual([("r00001", "again"), ("v", "edited")], found)
+
     def test_triggers_dropped_for_a_bulk_load_and_made_again(self) -> None:
         """As tools do for speed: they keep the triggers' SQL, and afterwards everything looks as before."""
         first, second = self.pair(SCHEMA, filled(30), TABLES)
@@ -126,7 +148,7 @@ class RenamedTableTests(Story):
         self.assert_told(told, first, "t")
         for app in (first, second):
             app.tables = ["t2", "u"]
-        second.script("ALTER TABLE t RENAME TO t2")
+        second.script("DROP TABLE t; CREATE TABLE t2(id TEXT PRIMARY KEY, a TEXT, b INTEGER)")
         self.settled(first, second)
         self.assert_alike(first, second)
         self.assertEqual([("r00003", "edited")], second.query("SELECT id, a FROM t2 WHERE a = 'edited'"))
@@ -189,8 +211,8 @@ class RestoredTableTests(Story):
         self.assertEqual(first.query(apart), second.query(apart))
         self.assert_counted(first, second)
         with self.subTest("I13"):
-            counts = self.counts(first)
-            self.assertEqual(2, counts.blocked + counts.quarantined, f"two rows are out of sight: {counts}")
+            counts, aside = self.counts(first), standing.set_aside(first.status().json)
+            self.assertEqual(2, counts.blocked + counts.quarantined + aside, f"two rows are out of sight: {counts}")
 
     def test_a_table_restored_with_its_triggers(self) -> None:
         """All that belongs to a table comes from a backup, capture triggers too: they stand, and saw nothing."""

@@ -27,7 +27,9 @@ class StrangeDayTests(Story):
         dice = random.Random(seed)
         days: list[StrangeDay] = []
         for name in ("a", "b"):
-            app = self.app(f"{name}{seed}", f"CREATE TABLE t({COLUMNS})")
+            app = self.app(
+                f"{name}{seed}", f"CREATE TABLE t({COLUMNS}); CREATE TABLE u(id TEXT PRIMARY KEY)", ("t", "u")
+            )
             app.in_scope(f"days:{seed}")
             days.append(StrangeDay(app, dice))
         for day in days:
@@ -37,7 +39,7 @@ class StrangeDayTests(Story):
             day = dice.choice(days)
             day.act()
             if dice.random() < 0.4:
-                self._counted(day.app)
+                self.assert_counted(day.app)
             if dice.random() < 0.5:
                 day.done.append("sync")
                 self.moved(day)
@@ -51,7 +53,7 @@ class StrangeDayTests(Story):
                 lost = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
                 self.assertEqual({}, lost, f"of {day.app.sub} on {other.app.sub}, after {day.done}")
             self.assertEqual(day.nameless, day.app.count("t", "k IS NULL"), f"rows without a key, after {day.done}")
-            self._counted(day.app)
+            self.assert_counted(day.app)
             verified = day.app.verify()
             self.assertEqual(0, verified.json.get("differing"), f"{verified}")
 

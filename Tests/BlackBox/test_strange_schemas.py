@@ -48,6 +48,21 @@ class RebuildTests(Story):
         self.assertEqual(3, second.count("t"))
         self.assert_counted(first, second)
 
+    def test_the_only_table_of_a_file_is_rebuilt(self) -> None:
+        """Nothing was left by which the command knew that anything was synced: exit 0, "not synced yet"."""
+        first, second = self.pair("CREATE TABLE t(id TEXT PRIMARY KEY, a TEXT, b INTEGER)", filled(5), ("t",))
+        first.script(rebuild("t", *ALIKE) + "; INSERT INTO t VALUES('new', 'n', 1)")
+        self.assertEqual({"t"}, standing.names(first.status().json))
+        self.assert_counted(first)
+        self.clean(first.sync(tables=[]))
+        self.synced(second)
+        self.assert_in_sync(first, second)
+        second.script(rebuild("t", *ALIKE) + "; UPDATE t SET a = 'edited' WHERE b = 2")
+        told = self.not_crashed(second.verify())
+        self.assertIn("t", {table["table"] for table in told.json.get("tables", [])}, f"{told}")
+        self.settled(second, first)
+        self.assertEqual("edited", first.one("SELECT a FROM t WHERE b = 2"))
+
     def test_a_rebuild_is_noticed_by_status_alone(self) -> None:
         first, _ = self.grown()
         self.migrated(first, WITH_C)
