@@ -13,7 +13,7 @@ PROJ = Path("/usr/share/proj/proj.db")
 ANKI = Path(__file__).parents[2] / ".build-files" / "python"
 # Larger tables of proj.db are left out, for time: its own triggers look through most of the file for every row that
 # comes. One large table has none.
-ROWS_AT_MOST = int(os.environ.get("TIDEMARK_REAL_ROWS", "700"))
+ROWS_AT_MOST = int(os.environ.get("TIDEMARK_REAL_ROWS", "500"))
 LARGE = "extent"
 ANKI_SECONDS = 60
 

@@ -47,7 +47,7 @@ class DroppedTriggerTests(Story):
             self.assert_rows(wanted, second.dump("t"), f"without {name}, t here and elsewhere")
 
     def test_a_row_inserted_unseen_and_then_edited(self) -> None:
-        """Only one trigger is gone, or `status` puts them back in between: the edit is of a row that nobody knows. It was
+        """One trigger is gone, or `status` puts them back in between: the edit is of a row that nobody knows. It was
         refused as `record_deleted`, so that the whole row stayed here, and the row counted as confirmed."""
         first, second = self.pair(SCHEMA, filled(5), TABLES)
         (insert,) = [name for name in first.capture("t") if name.endswith("insert") and "evict" not in name]
