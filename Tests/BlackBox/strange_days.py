@@ -4,11 +4,16 @@ Each device writes rows of its own only, so that what is there in the end does n
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import time
 from collections.abc import Callable
 
 from app_file import AppFile, quoted
+from server_process import binary
 from story import rebuild
+from wire import mint
 
 COLUMNS = "k TEXT PRIMARY KEY, a TEXT, b"
 
@@ -105,6 +110,36 @@ class StrangeDay:
 
     def vacuum(self) -> None:
         self.app.shell("VACUUM")
+
+    def away_and_back(self) -> None:
+        """Renamed twice, with writes under the other name: the triggers go along."""
+        statement = self.statement().replace("INTO t(", "INTO away(").replace("UPDATE t ", "UPDATE away ")
+        statement = statement.replace("FROM t ", "FROM away ")
+        self.app.script(f"ALTER TABLE t RENAME TO away; {statement}; ALTER TABLE away RENAME TO t")
+
+    def lose_scope(self) -> None:
+        """For one sync; what was not sent is set aside, and comes back with the next one."""
+        self.app.sync(token=mint(self.app.server.secret, self.app.sub, {"elsewhere": "rw"}))
+
+    def killed(self) -> None:
+        process = subprocess.Popen(
+            [binary(), "sync", str(self.app.path), "--server", self.app.url, "--scope", self.app.scope],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "TIDEMARK_TOKEN": self.app.token},
+        )
+        time.sleep(self.dice.uniform(0, 0.2))  # because any moment is one to die at
+        process.kill()
+        process.wait()
+
+    def drop_column(self) -> None:
+        """SQLite refuses it while triggers name the column; then they go, too."""
+        for column in [name for name in self.app.columns("t") if name.startswith("c")]:
+            if self.app.shell(f"ALTER TABLE t DROP COLUMN {column}").returncode:
+                self.app.drop_capture("t")
+                self.app.run(f"ALTER TABLE t DROP COLUMN {column}")
+        self.extra = False
+        self.write()
 
     def add_column(self) -> None:
         if not self.extra:
