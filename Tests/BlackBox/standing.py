@@ -9,7 +9,7 @@ from typing import Any
 
 # Lets go out what was inferred and is held back for being so much; the other way round; and the local rows go.
 CONFIRM = "--confirm"
-TAKE_SERVERS = "--take-server"
+TAKE_SERVERS = "--take-servers"
 DISCARD_LOCAL = "--discard-local"
 
 
