@@ -120,11 +120,11 @@ enum Schema {
                 took_effect boolean NOT NULL, scope text COLLATE "C" NOT NULL, digest bytea NOT NULL,
                 members bytea NOT NULL, PRIMARY KEY (scope, lane, number)
                 """)
-            // Who is known, and from which version on deletions are kept for it.
+            // Who is known, from which version on deletions are kept for it, and from which on it holds rows by verdicts.
             + partitions.table(
                 "device",
                 """
-                version bigint, seen_at bigint NOT NULL, scope text COLLATE "C" NOT NULL, principal bytea NOT NULL,
+                version bigint, oldest bigint, seen_at bigint NOT NULL, scope text COLLATE "C" NOT NULL, principal bytea NOT NULL,
                 client text COLLATE "C" NOT NULL, PRIMARY KEY (scope, principal, client)
                 """) + [
                 "CREATE INDEX device_version ON device (scope, version)",

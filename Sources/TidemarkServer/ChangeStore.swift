@@ -177,7 +177,8 @@ public protocol ScopeWriter: ScopeReader {
     /// Keeps a refused edit for the operator, and of all that are kept, in whatever scope, about the `limit` newest.
     func keep(_ rejection: StoredRejection, limit: Int) throws
 
-    /// Remembers a device, in a scope that was written to. A standing without a version leaves the one that is known.
+    /// Remembers a device, in a scope that was written to. A standing without a version leaves the one that is known,
+    /// and its oldest where it has none itself; one with a version takes the place of both.
     func note(_ standing: DeviceStanding, of device: DeviceName) throws
 
     /// Raises the retention floor to a version, then removes deletions, events and idmaps from the former floor up to

@@ -43,7 +43,7 @@ extension SyncServer {
             try self.takeCaptured(
                 writer, request.scope, limit: Self.capturedBeforePush + 2 * request.operations.count, at: moment)
             try push.acknowledge()
-            let news = try self.news(of: device, at: checkpoint?.retained, writer)
+            let news = try self.news(of: device, at: checkpoint?.retained, naming: push.result.oldest, writer)
             if let news { try writer.note(news, of: device) }
             push.result.epoch = writer.state.history.epoch(of: writer.state.head).text
             return push.result
@@ -147,7 +147,7 @@ struct Push {
             name(sealed.key.lane), sealed.key.number, at: moment)
         heights[sealed.key.lane] = sealed.key.number
         effects[sealed.key] = verdict.tookEffect
-        result.note(verdict.version)
+        result.note(verdict.version ?? verdict.record?.version)
         append(sealed.key, members, isReplayed: false)
         return isWhole
     }

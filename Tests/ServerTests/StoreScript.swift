@@ -90,7 +90,9 @@ struct StoreScript {
         case 16: return .reject(.test(one(of: StoreNames.scopes), number: number), limit: Int(number))
         case 17, 18:
             let version = number % 3 == 0 ? nil : number
-            return .note(DeviceStanding(version: version, seen: moment()), one(of: StoreNames.devices))
+            let oldest = number % 4 == 0 ? number : nil
+            return .note(
+                DeviceStanding(version: version, seen: moment(), oldest: oldest), one(of: StoreNames.devices))
         case 19: return .expire(below: number)
         case 20: return .forget(devices: moment() - number * 100_000, lanes: moment() - number * 50_000)
         case 21: return .forgetVerdicts(one(of: StoreNames.lanes), number)

@@ -11,7 +11,8 @@ extension MemoryScope {
         let known = log.scopes[place].devices[device]
         undo { $0.log.scopes[place].devices[device] = known }
         log.scopes[place].devices[device] = DeviceStanding(
-            version: standing.version ?? known?.version, seen: standing.seen)
+            version: standing.version ?? known?.version, seen: standing.seen,
+            oldest: standing.version == nil ? standing.oldest ?? known?.oldest : standing.oldest)
     }
 
     func unheard(devicesBefore: Int64, lanesBefore: Int64) throws -> (devices: Int, lanes: Int) {
