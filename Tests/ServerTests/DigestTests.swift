@@ -27,7 +27,7 @@ struct DigestTests {
     private func worked(_ bench: Bench, scope: Scope = "s") async throws -> [String: EntityDigest] {
         try await bench.store.read(scope) { reader in
             var digests: [String: EntityDigest] = [:]
-            for entity in try reader.entities() {
+            for entity in reader.state.entities.all {
                 var rows: [(id: String, data: DataObject)] = []
                 try reader.records(of: entity, above: 0, at: nil, after: nil) { change in
                     guard change.kind == .upsert, let data = try? DataObject(stored: Array(change.payload)) else {
@@ -51,7 +51,7 @@ struct DigestTests {
         var fields: [String: EntityDigest.Field] = [:]
         var records: UInt64 = 0
         for row in rows {
-            let number = hash(entity, row.id.utf8) | 1
+            let number = hash(entity.lowercased(), row.id.utf8) | 1
             records &+= number
             for place in row.data.fields {
                 let name = String(decoding: row.data.name(place), as: UTF8.self)
@@ -69,7 +69,7 @@ struct DigestTests {
     private func kept(_ bench: Bench, scope: Scope = "s") async throws -> [String: EntityDigest] {
         try await bench.store.read(scope) { reader in
             var digests: [String: EntityDigest] = [:]
-            for entity in try reader.entities() {
+            for entity in reader.state.entities.all {
                 digests[entity] = try reader.digest(of: entity).map { try EntityDigest(kept: $0) }
             }
             return digests.filter { !$0.value.isEmpty }
