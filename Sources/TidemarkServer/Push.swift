@@ -7,6 +7,8 @@ struct PushResult: Sendable {
     var results: [UInt8] = []
     /// Versions written exactly as the device asked: it need not be told of them.
     var verbatim: Set<Version> = []
+    /// Those of them that are edits: a device that begins anew may not have the rest of the record.
+    var edits: Set<Version> = []
     /// The name of the history that the verdicts are of; `nil` where there was nothing to do.
     var epoch: String?
     /// The scope's newest version behind them; `nil` where nothing was written.
@@ -91,7 +93,10 @@ struct Push {
         try checkNext(key, above: height)
         let (verdict, isVerbatim) = try apply(sealed.operation, lane: name(key.lane))
         let isWhole = try answer(sealed, verdict)
-        if isVerbatim, isWhole, let version = verdict.version { result.verbatim.insert(version) }
+        if isVerbatim, isWhole, let version = verdict.version {
+            result.verbatim.insert(version)
+            if sealed.operation.editsKnown { result.edits.insert(version) }
+        }
         return verdict
     }
 
@@ -361,6 +366,11 @@ extension Push {
     func refused(_ code: String, _ detail: String, _ hint: String) -> (Verdict, isVerbatim: Bool) {
         (Verdict(.rejected, refusal: Verdict.Refusal(code: code, detail: detail, hint: hint)), false)
     }
+}
+
+extension Operation {
+    /// Whether it sets fields of a record that its device knew, and leaves the others as they are.
+    fileprivate var editsKnown: Bool { setsFields && (baseVersion != nil || baseNumber != nil) }
 }
 
 extension Verdict {

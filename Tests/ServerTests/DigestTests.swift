@@ -295,7 +295,7 @@ struct DigestTests {
         #expect(await code { $0.every = 0 } == .limitOutOfRange)
         #expect(await code { $0.every = 100_001 } == .limitOutOfRange)
         #expect(await code { $0.fields = Array(repeating: "a", count: 501) } == .limitOutOfRange)
-        #expect(await code { $0.entity = "no entity" } == .invalidIdentifier)
+        #expect(await code { $0.entity = "no entity " } == .invalidIdentifier)
         #expect(await code { $0.after = "" } == .invalidIdentifier)
         #expect(await code { $0.through = "\u{7}" } == .invalidIdentifier)
         #expect(await code { $0.entity = "unheard" } == nil)

@@ -130,7 +130,8 @@ struct PostgresSchemaTests {
         #expect(asked.first == "scope name default")
         #expect(
             asked.dropFirst().sorted()
-                == ["capture", "change", "device", "digest", "incarnation", "lane", "rejection", "verdict"].map {
+                == ["capture", "change", "deletes", "device", "digest", "incarnation", "lane", "rejection", "verdict"]
+                .map {
                     "\($0) scope scope"
                 })
     }
