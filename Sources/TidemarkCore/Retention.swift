@@ -26,18 +26,25 @@ package struct Standing: Hashable, Sendable {
     package var version: Version?
     /// When it was last heard of, in milliseconds since 1970.
     package var seen: Int64
+    /// The oldest version that a verdict has named to it since it last showed a checkpoint.
+    package var oldest: Version?
 
-    package init(version: Version?, seen: Int64) {
+    package init(version: Version?, seen: Int64, oldest: Version? = nil) {
         self.version = version
         self.seen = seen
+        self.oldest = oldest
     }
 
-    /// Whether this is worth a write: a device that is new here or has gone back, and others once in an interval. A
-    /// poll is not.
+    /// The first version of the rows that it may hold without a checkpoint that tells of them.
+    package var firstHeld: Version? { oldest ?? version.map { $0 + 1 } }
+
+    /// Whether this is worth a write: a device that is new here, has gone back or holds what was not known of, and
+    /// others once in an interval. A poll is not.
     package func isNews(after known: Standing?, interval: Int64) -> Bool {
         guard let known else { return true }
+        if oldest != nil { return true }
         if let version {
-            guard let before = known.version, version >= before else { return true }
+            guard let before = known.version, version >= before, known.oldest == nil else { return true }
         }
         let (passed, overflow) = seen.subtractingReportingOverflow(known.seen)
         return overflow || passed.magnitude >= interval.magnitude

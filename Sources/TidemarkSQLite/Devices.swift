@@ -5,19 +5,21 @@ import TidemarkServer
 enum Devices {
     static func standing(_ db: Database, scope: Int64, of device: DeviceName) throws -> DeviceStanding? {
         let statement = try db.cachedStatement(
-            sql: "SELECT version, seen_at FROM device WHERE scope = ? AND principal = ? AND client = ?")
+            sql: "SELECT version, seen_at, oldest FROM device WHERE scope = ? AND principal = ? AND client = ?")
         return try Row.fetchOne(statement, arguments: [scope, device.principal.whole, device.client])
-            .map { DeviceStanding(version: $0[0], seen: $0[1]) }
+            .map { DeviceStanding(version: $0[0], seen: $0[1], oldest: $0[2]) }
     }
 
     static func note(_ db: Database, scope: Int64, _ standing: DeviceStanding, of device: DeviceName) throws {
         let statement = try db.cachedStatement(
             sql: """
-                INSERT INTO device (scope, principal, client, version, seen_at) VALUES (?, ?, ?, ?, ?)
-                ON CONFLICT DO UPDATE SET version = coalesce(excluded.version, version), seen_at = excluded.seen_at
+                INSERT INTO device (scope, principal, client, version, seen_at, oldest) VALUES (?, ?, ?, ?, ?, ?)
+                ON CONFLICT DO UPDATE SET version = coalesce(excluded.version, version), seen_at = excluded.seen_at,
+                    oldest = CASE WHEN excluded.version IS NULL THEN coalesce(excluded.oldest, oldest)
+                        ELSE excluded.oldest END
                 """)
         try statement.execute(arguments: [
-            scope, device.principal.whole, device.client, standing.version, standing.seen,
+            scope, device.principal.whole, device.client, standing.version, standing.seen, standing.oldest,
         ])
     }
 
@@ -93,6 +95,7 @@ enum Devices {
             try db.execute(sql: "DELETE FROM lane WHERE id = ?", arguments: [lane])
         }
         try forgetAliases(db, madeBefore: lanesBefore, limit: limit)
+        try Deletes.forget(db, scope: scope, before: devicesBefore)
         return (devices.count, lanes.count)
     }
 }

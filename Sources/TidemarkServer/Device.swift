@@ -23,14 +23,18 @@ public struct DeviceStanding: Hashable, Sendable {
     public var version: Version?
     /// When it was last heard of, in milliseconds since 1970.
     public var seen: Int64
+    /// The oldest version that a verdict has named to it since it last showed a checkpoint: it holds rows from there
+    /// on, although no checkpoint says so. `nil`: none.
+    public var oldest: Version?
 
     /// Makes a standing from its parts.
-    public init(version: Version?, seen: Int64) {
+    public init(version: Version?, seen: Int64, oldest: Version? = nil) {
         self.version = version
         self.seen = seen
+        self.oldest = oldest
     }
 
-    var standing: Standing { Standing(version: version, seen: seen) }
+    var standing: Standing { Standing(version: version, seen: seen, oldest: oldest) }
 }
 
 extension SyncServer {
@@ -38,11 +42,27 @@ extension SyncServer {
     private static let interval: Int64 = 60 * 60 * 1000
 
     /// What a request tells of its device; `nil` where the store knows it already.
-    func news(of device: DeviceName?, at version: Version?, _ reader: any ScopeReader) throws -> DeviceStanding? {
+    ///
+    /// - Parameters:
+    ///   - version: what its checkpoint holds on to, where it shows one.
+    ///   - oldest: the first version that its verdicts name.
+    func news(
+        of device: DeviceName?, at version: Version?, naming oldest: Version? = nil, _ reader: any ScopeReader
+    ) throws -> DeviceStanding? {
         guard let device else { return nil }
-        let standing = DeviceStanding(version: version, seen: configuration.now())
         let known = try reader.standing(of: device)?.standing
+        var standing = DeviceStanding(version: version, seen: configuration.now())
+        if version == nil, let oldest, known?.firstHeld.map({ oldest < $0 }) ?? true { standing.oldest = oldest }
         return standing.standing.isNews(after: known, interval: Self.interval) ? standing : nil
+    }
+
+    /// The first version of what a device may hold although it shows no checkpoint: what verdicts have named to it, or
+    /// what has come since the checkpoint that it showed last. `nil` for one that was given nothing.
+    func firstHeld(by device: DeviceName?, _ reader: any ScopeReader) throws -> Version? {
+        guard let device else { return nil }
+        if let known = try reader.standing(of: device)?.standing.firstHeld { return known }
+        // It was forgotten, and its verdicts with it: they may have named any version.
+        return try reader.lanes(of: device, limit: 1).isEmpty ? nil : 1
     }
 
     /// Writes down what a read has told. The answer does not depend on it: a store that is full can still be read.

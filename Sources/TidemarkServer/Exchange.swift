@@ -35,8 +35,10 @@ extension SyncServer {
         answer.member("syncedAt", configuration.now())
         switch mode {
         case .pushAndPull:
+            // A device without a checkpoint may have lost the row that it edits: it gets the whole one.
+            let own = request.since == nil ? pushed.verbatim.subtracting(pushed.edits) : pushed.verbatim
             let page = try await page(
-                of: request.scope, since: request.since, limit: limit, leavingOut: pushed.verbatim,
+                of: request.scope, since: request.since, limit: limit, leavingOut: own,
                 withholding: withheld(from: access), holding: pushed.oldest,
                 takesPatches: request.takesPatches, device: try access.device(request.clientID))
             answer.raw(",")

@@ -33,10 +33,11 @@ extension SyncServer {
     /// - Parameters:
     ///   - own: versions that the reader wrote itself in this very request and knows already.
     ///   - withheld: entities that do not travel to this reader.
-    ///   - oldest: the first version of what the reader holds by its verdicts, although it has no checkpoint yet.
+    ///   - oldest: the first version of what the reader holds by the verdicts of this very request.
     ///   - device: who reads, where it has said so.
     func page(
-        of scope: Scope, since: String?, limit: Int, leavingOut own: Set<Version>, withholding withheld: EntityNames,
+        of scope: Scope, since: String?, limit: Int, leavingOut own: Set<Version>,
+        withholding withheld: WithheldEntities,
         holding oldest: Version? = nil, takesPatches: Bool, device: DeviceName?
     ) async throws -> [UInt8] {
         let byteBudget = limits.pageBytes
@@ -47,7 +48,10 @@ extension SyncServer {
             let walk =
                 try since.map { token in
                     try LostHistory(reader, of: device).resume(try Checkpoint(token: token, scope: scope, key: key))
-                } ?? .beginning(of: history, holding: oldest)
+                }
+                ?? .beginning(
+                    of: history,
+                    holding: [oldest, try self.firstHeld(by: device, reader)].compactMap { $0 }.min())
             var rows = RowSplicer(limit: limit, byteBudget: byteBudget)
             rows.writer.raw("\"scope\":")
             rows.writer.string(scope.name)

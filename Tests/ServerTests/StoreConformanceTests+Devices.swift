@@ -136,4 +136,24 @@ extension StoreConformanceTests {
         #expect(try await bench.read { try $0.slowest() } == 2)
         #expect(try await bench.read("other") { try $0.slowest() } == nil)
     }
+
+    @Test(
+        "What a device holds by verdicts is kept until it shows a checkpoint", arguments: StoreKind.allCases)
+    func oldestVerdict(kind: StoreKind) async throws {
+        let bench = try StoreBench(kind)
+        try await bench.append(.upsert("a"))
+        func noted(_ standing: DeviceStanding) async throws -> DeviceStanding? {
+            try await bench.write { try $0.note(standing, of: .test) }
+            return try await bench.read { try $0.standing(of: .test) }
+        }
+        #expect(try await noted(DeviceStanding(version: nil, seen: 1, oldest: 9))?.oldest == 9)
+        #expect(try await noted(DeviceStanding(version: nil, seen: 2, oldest: 4))?.oldest == 4)
+        let later = try await noted(DeviceStanding(version: nil, seen: 3))
+        #expect(later == DeviceStanding(version: nil, seen: 3, oldest: 4))
+        #expect(try await bench.read { try $0.slowest() } == nil)
+        let whole = try await noted(DeviceStanding(version: 7, seen: 4))
+        #expect(whole == DeviceStanding(version: 7, seen: 4))
+        let anew = try await noted(DeviceStanding(version: nil, seen: 5, oldest: 3))
+        #expect(anew == DeviceStanding(version: 7, seen: 5, oldest: 3))
+    }
 }

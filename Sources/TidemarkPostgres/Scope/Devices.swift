@@ -3,22 +3,26 @@ import TidemarkServer
 /// The devices of a scope: who is known, and from which version on deletions are kept for it.
 enum Devices {
     private static let standing = Statement(
-        "standing", "SELECT version, seen_at FROM device WHERE scope = $1 AND principal = $2 AND client = $3")
+        "standing", "SELECT version, seen_at, oldest FROM device WHERE scope = $1 AND principal = $2 AND client = $3")
 
     static func standing(
         _ session: Session, _ scope: Parameter, of device: DeviceName
     ) throws -> DeviceStanding? {
         let answer = try session.ask(standing, scope, .text(device.principal), .text(device.client))
         guard answer.count > 0 else { return nil }
-        return DeviceStanding(version: try answer.integerIfAny(0, 0), seen: try answer.integer(0, 1))
+        return DeviceStanding(
+            version: try answer.integerIfAny(0, 0), seen: try answer.integer(0, 1),
+            oldest: try answer.integerIfAny(0, 2))
     }
 
     private static let note = Statement(
         "note",
         """
-        INSERT INTO device (scope, principal, client, version, seen_at) VALUES ($1, $2, $3, $4, $5)
+        INSERT INTO device (scope, principal, client, version, seen_at, oldest) VALUES ($1, $2, $3, $4, $5, $6)
         ON CONFLICT (scope, principal, client)
-        DO UPDATE SET version = coalesce(excluded.version, device.version), seen_at = excluded.seen_at
+        DO UPDATE SET version = coalesce(excluded.version, device.version), seen_at = excluded.seen_at,
+            oldest = CASE WHEN excluded.version IS NULL THEN coalesce(excluded.oldest, device.oldest)
+                ELSE excluded.oldest END
         """)
 
     static func note(
@@ -26,7 +30,7 @@ enum Devices {
     ) throws {
         try session.write(
             note, scope, .text(device.principal), .text(device.client), .optional(standing.version),
-            .integer(standing.seen))
+            .integer(standing.seen), .optional(standing.oldest))
     }
 
     private static let slowest = Statement(
@@ -103,6 +107,7 @@ enum Devices {
         let devices = try session.change(forgetDevices, scope, .integer(devicesBefore), limit).affected
         let lanes = try session.change(forgetLanes, scope, .integer(lanesBefore), limit).affected
         try session.write(forgetAliases, .integer(lanesBefore), limit)
+        try Deletes.forget(session, scope, before: devicesBefore)
         return (devices, lanes)
     }
 }

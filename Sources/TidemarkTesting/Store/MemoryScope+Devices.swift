@@ -11,7 +11,19 @@ extension MemoryScope {
         let known = log.scopes[place].devices[device]
         undo { $0.log.scopes[place].devices[device] = known }
         log.scopes[place].devices[device] = DeviceStanding(
-            version: standing.version ?? known?.version, seen: standing.seen)
+            version: standing.version ?? known?.version, seen: standing.seen,
+            oldest: standing.version == nil ? standing.oldest ?? known?.oldest : standing.oldest)
+    }
+
+    func deletes(by principal: String, of entity: String) throws -> [UInt8]? {
+        place.flatMap { log.scopes[$0].deletes[[Array(principal.utf8), Array(entity.utf8)]]?.note }
+    }
+
+    func store(deletes note: [UInt8], by principal: String, of entity: String, at moment: Int64) throws {
+        let (place, key) = (create(at: moment), [Array(principal.utf8), Array(entity.utf8)])
+        let known = log.scopes[place].deletes[key]
+        undo { $0.log.scopes[place].deletes[key] = known }
+        log.scopes[place].deletes[key] = (note, moment)
     }
 
     func unheard(devicesBefore: Int64, lanesBefore: Int64) throws -> (devices: Int, lanes: Int) {
@@ -58,6 +70,7 @@ extension ScopeLog {
         }
         let oldLanes = lanes(before: lanesBefore).prefix(max(0, limit))
         for lane in oldLanes { lanes[lane] = nil }
+        deletes = deletes.filter { $0.value.moment >= devicesBefore }
         return (oldDevices.count, oldLanes.count)
     }
 }
