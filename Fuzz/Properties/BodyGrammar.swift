@@ -16,7 +16,11 @@ package struct BodyGrammar {
         .state("hidden", direction: .push), .state("told", direction: .pull),
         .state("last", conflict: .lastWriteWins),
     ]
-    private static let names = entities.map(\.name) + ["thing", "Task", "task", "note"]
+    /// As they stand in JSON.
+    private static let names =
+        entities.map(\.name) + [
+            "thing", "Task", "task", "note", "NOTE", "é", "e\u{301}", #"Order \"Details\" é\\"#, " x",
+        ]
     package static let text = String(repeating: "Zeile — 日本 👩‍👩‍👧 of the text\n", count: 80)
 
     package init() {}

@@ -67,7 +67,8 @@ struct RecordFetch: Sendable {
         query += records.map { TransportRequest.QueryItem("id", $0.id.text) }
         query += follow.map { TransportRequest.QueryItem("follow", $0) }
         let request = TransportRequest(
-            path: "/sync/records/\(entity)", query: query, headers: Exchange.headers(clientID: layout.clientID))
+            path: "/sync/records/\(PathName.encoded(entity))", query: query,
+            headers: Exchange.headers(clientID: layout.clientID))
         let response: TransportResponse
         do { response = try await preparation.transport.send(request) } catch { throw Failure(error, scope: scope) }
         counts.roundTrips += 1

@@ -15,6 +15,9 @@
             self.name = name
         }
 
+        /// Whether it is one value, and no list or mapping.
+        var isScalar: Bool { node.scalar != nil }
+
         func failure(_ what: String, hint: String? = nil) -> Failure {
             let mark = node.mark
             return Failure("\(path):\(mark?.line ?? 1):\(mark?.column ?? 1): \(what)", hint: hint)

@@ -5,15 +5,19 @@
     /// Reads the `entities` of `tidemark.yaml`.
     enum EntityReader {
         private static let allowed = [
-            "kind", "conflict", "deletes", "serverFields", "direction", "priority", "ids", "defaults", "patch",
+            "kind", "conflict", "deletes", "serverFields", "direction", "priority", "ids", "defaults", "patch", "brake",
         ]
 
         static func entities(_ node: CheckedNode) throws -> [EntityDeclaration] {
-            try node.members().map { name, key, value in
+            var names: [EntityKey: String] = [:]
+            return try node.members().map { name, key, value in
                 guard Identifier.isEntity(name) else {
+                    throw key.failure("`\(name)` is not an entity's name", hint: Identifier.entityHint)
+                }
+                if let other = names.updateValue(name, forKey: EntityKey(name)) {
                     throw key.failure(
-                        "`\(name)` is not an entity's name",
-                        hint: "letters, digits and _, at most \(Identifier.entityLimit), no digit first")
+                        "`\(name)` and `\(other)` are one entity",
+                        hint: "names that differ only in the case of ASCII letters are the same; declare it once")
                 }
                 return try entity(name, value)
             }
@@ -31,14 +35,29 @@
             declaration.ids = try members["ids"]?.choice(of: EntityDeclaration.IDSource.self) ?? .client
             declaration.defaults = try members["defaults"].map(defaults) ?? [:]
             declaration.patch = try members["patch"]?.strings() ?? []
+            declaration.brake = try members["brake"].flatMap(brake)
             guard declaration.kind == .events else { return declaration }
-            for key in ["conflict", "deletes", "serverFields", "ids", "defaults", "patch"] {
+            for key in ["conflict", "deletes", "serverFields", "ids", "defaults", "patch", "brake"] {
                 guard let place = members[key] else { continue }
                 throw place.failure(
                     "`\(key)` says nothing about events, which are only appended",
                     hint: "leave it out, or declare \(name) as `kind: state`")
             }
             return declaration
+        }
+
+        /// `true`, `false`, or its numbers.
+        private static func brake(_ node: CheckedNode) throws -> DeleteBrake? {
+            if node.isScalar { return try node.bool() ? DeleteBrake() : nil }
+            let members = try node.mapping(allowed: ["rows", "window"])
+            var brake = DeleteBrake()
+            brake.rows = try members["rows"]?.integer(in: 1...1_000_000) ?? brake.rows
+            guard let window = members["window"] else { return brake }
+            brake.window = try window.duration()
+            guard (.seconds(60) ... .seconds(30 * 86_400)).contains(brake.window) else {
+                throw window.failure("`window` has to be a time from 1m to 30d")
+            }
+            return brake
         }
 
         private static func defaults(_ node: CheckedNode) throws -> [String: Value] {

@@ -37,8 +37,8 @@
             routes.on("records/:entity", only: .get) { request, context in
                 let query = try SyncQuery(of: request)
                 let access = try await authorize(query.scope, request, context)
-                var named = NamedRecords(
-                    of: context.parameters.get("entity") ?? "", in: query.scope, ids: query.texts("id"))
+                let entity = try PathName.decoded(context.parameters.get("entity") ?? "")
+                var named = NamedRecords(of: entity, in: query.scope, ids: query.texts("id"))
                 named.follow = query.texts("follow")
                 named.since = try query.text("since")
                 return .json(try await self.records(named, access: access), to: request)

@@ -8,7 +8,7 @@ enum Distribution {
     /// The tables, each with the column that names the scope; all others go where the first one's rows are.
     private static let tables = [
         ("scope", "name"), ("incarnation", "scope"), ("change", "scope"), ("digest", "scope"), ("lane", "scope"),
-        ("verdict", "scope"), ("device", "scope"), ("rejection", "scope"), ("capture", "scope"),
+        ("verdict", "scope"), ("device", "scope"), ("deletes", "scope"), ("rejection", "scope"), ("capture", "scope"),
     ]
 
     private static let isThere = Statement(

@@ -71,7 +71,7 @@ enum Schema {
             CREATE TABLE scope (
                 head bigint NOT NULL, last_time bigint NOT NULL, sweep_floor bigint NOT NULL DEFAULT 0,
                 retention_floor bigint NOT NULL DEFAULT 0, lanes bigint NOT NULL DEFAULT 0,
-                name text COLLATE "C" PRIMARY KEY) WITH (fillfactor = 60)
+                name text COLLATE "C" PRIMARY KEY, entities bytea NOT NULL DEFAULT '') WITH (fillfactor = 60)
             """,
             """
             CREATE TABLE incarnation (
@@ -86,7 +86,7 @@ enum Schema {
             "change",
             """
             version bigint NOT NULL, time bigint NOT NULL, superseded_by bigint, superseded_at bigint,
-            kind smallint NOT NULL, scope text COLLATE "C" NOT NULL, entity text COLLATE "C" NOT NULL,
+            kind smallint NOT NULL, scope text COLLATE "C" NOT NULL, entity bytea NOT NULL,
             record bytea NOT NULL, payload bytea, field_versions bytea, originals bytea, PRIMARY KEY (scope, version)
             """) + [
                 "CREATE UNIQUE INDEX change_record ON change (scope, entity, record, version)",
@@ -99,7 +99,7 @@ enum Schema {
             + partitions.table(
                 "digest",
                 """
-                scope text COLLATE "C" NOT NULL, entity text COLLATE "C" NOT NULL, sums bytea NOT NULL,
+                scope text COLLATE "C" NOT NULL, entity bytea NOT NULL, sums bytea NOT NULL,
                 PRIMARY KEY (scope, entity)
                 """, fill: 60) + ["ALTER TABLE digest ALTER sums SET STORAGE EXTERNAL"]
     }
@@ -131,6 +131,13 @@ enum Schema {
                 "CREATE INDEX device_seen ON device (scope, seen_at)",
                 "CREATE INDEX device_name ON device (principal, client)",
             ]
+            // What was deleted lately of entities that have a brake, by whom.
+            + partitions.table(
+                "deletes",
+                """
+                made_at bigint NOT NULL, scope text COLLATE "C" NOT NULL, principal bytea NOT NULL,
+                entity bytea NOT NULL, note bytea NOT NULL, PRIMARY KEY (scope, principal, entity)
+                """, fill: 60)
     }
 
     private static let assigned = [
@@ -138,7 +145,7 @@ enum Schema {
         """
         CREATE TABLE alias (
             made_at bigint NOT NULL, scope text COLLATE "C" NOT NULL, principal bytea NOT NULL,
-            client text COLLATE "C" NOT NULL, entity text COLLATE "C" NOT NULL, temporary bytea NOT NULL,
+            client text COLLATE "C" NOT NULL, entity bytea NOT NULL, temporary bytea NOT NULL,
             record bytea NOT NULL, PRIMARY KEY (principal, client, entity, temporary))
         """,
         "CREATE INDEX alias_record ON alias (entity, record)",
@@ -146,7 +153,7 @@ enum Schema {
         // The last integer id assigned per entity, in all scopes.
         """
         CREATE TABLE assigned (
-            number bigint NOT NULL, entity text COLLATE "C" PRIMARY KEY) WITH (fillfactor = 50)
+            number bigint NOT NULL, entity bytea PRIMARY KEY) WITH (fillfactor = 50)
         """,
         // Refused edits, for the operator; a bounded list. Numbers are counted in `meta`, so that none comes twice.
         """

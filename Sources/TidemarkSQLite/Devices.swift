@@ -95,6 +95,7 @@ enum Devices {
             try db.execute(sql: "DELETE FROM lane WHERE id = ?", arguments: [lane])
         }
         try forgetAliases(db, madeBefore: lanesBefore, limit: limit)
+        try Deletes.forget(db, scope: scope, before: devicesBefore)
         return (devices.count, lanes.count)
     }
 }

@@ -17,7 +17,7 @@ class SQLiteScope: ScopeReader {
     init(_ db: Database, _ scope: Scope) throws {
         self.db = db
         self.scope = scope
-        let sql = "SELECT id, head, last_time, sweep_floor, retention_floor FROM scope WHERE name = ?"
+        let sql = "SELECT id, head, last_time, sweep_floor, retention_floor, entities FROM scope WHERE name = ?"
         guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [scope.name]) else { return }
         let id: Int64 = row[0]
         self.id = id
@@ -25,6 +25,7 @@ class SQLiteScope: ScopeReader {
         lastTime = row[2]
         state.sweepFloor = row[3]
         state.retentionFloor = row[4]
+        state.entities = EntityNames(stored: row[5])
         let incarnations = try db.cachedStatement(
             sql: "SELECT id, start FROM incarnation WHERE scope = ? ORDER BY start")
         state.incarnations = try Row.fetchAll(incarnations, arguments: [id]).map { ($0[0], $0[1]) }
@@ -110,15 +111,6 @@ class SQLiteScope: ScopeReader {
         return try Data.fetchOne(statement, arguments: [id, entity]).map { [UInt8]($0) }
     }
 
-    func entities() throws -> [String] {
-        guard let id else { return [] }
-        // Hops from one entity to the next along the index instead of looking at every row.
-        let next = try db.cachedStatement(sql: "SELECT min(entity) FROM change WHERE scope = ? AND entity > ?")
-        var names: [String] = []
-        while let name = try String.fetchOne(next, arguments: [id, names.last ?? ""]) { names.append(name) }
-        return names
-    }
-
     func records(
         of entity: String, above base: Version, at horizon: Version?, after record: RecordID?,
         _ visit: (BorrowedChange) -> Bool
@@ -180,6 +172,10 @@ class SQLiteScope: ScopeReader {
 
     func standing(of device: DeviceName) throws -> DeviceStanding? {
         try id.flatMap { try Devices.standing(db, scope: $0, of: device) }
+    }
+
+    func deletes(by principal: String, of entity: String) throws -> [UInt8]? {
+        try id.flatMap { try Deletes.note(db, scope: $0, by: principal, of: entity) }
     }
 
     func slowest() throws -> Version? { try id.flatMap { try Devices.slowest(db, scope: $0) } }

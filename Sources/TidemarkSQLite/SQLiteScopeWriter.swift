@@ -20,6 +20,10 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         if !isChanged { try begin(id) }
         let version = state.head + 1
         lastTime = max(moment, lastTime + 1)
+        if state.entities.insert(row.entity) {
+            try db.execute(
+                sql: "UPDATE scope SET entities = ? WHERE id = ?", arguments: [state.entities.stored, id])
+        }
         if row.kind.supersedes {
             try digests.replace(
                 row.entity, row.record, try livePayload(row, of: id), with: row.kind == .upsert ? row.payload : nil
@@ -47,7 +51,7 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
 
     /// The fields of the record's live row, which the engine has mostly just read.
     private func livePayload(_ row: NewRow, of id: Int64) throws -> [UInt8]? {
-        if let lastNewest, lastNewest.entity == row.entity, lastNewest.record == row.record {
+        if let lastNewest, lastNewest.entity.utf8.elementsEqual(row.entity.utf8), lastNewest.record == row.record {
             switch lastNewest.kind {
             case .upsert: return lastNewest.payload
             case .delete, nil: return nil
@@ -125,6 +129,10 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         // A scope that nobody wrote to has nothing to keep for anybody.
         guard let id else { return }
         try Devices.note(db, scope: id, standing, of: device)
+    }
+
+    func store(deletes note: [UInt8], by principal: String, of entity: String, at moment: Int64) throws {
+        try Deletes.store(db, scope: create(at: moment), note, by: principal, of: entity, at: moment)
     }
 
     func expire(through version: Version) throws {

@@ -25,7 +25,8 @@ enum Schema {
         """
         CREATE TABLE scope (
             id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, head INTEGER NOT NULL, last_time INTEGER NOT NULL,
-            sweep_floor INTEGER NOT NULL DEFAULT 0, retention_floor INTEGER NOT NULL DEFAULT 0)
+            sweep_floor INTEGER NOT NULL DEFAULT 0, retention_floor INTEGER NOT NULL DEFAULT 0,
+            entities TEXT NOT NULL DEFAULT '')
         """,
         """
         CREATE TABLE incarnation (
@@ -79,6 +80,12 @@ enum Schema {
         """,
         "CREATE INDEX device_version ON device (scope, version)",
         "CREATE INDEX device_seen ON device (scope, seen_at)",
+        // What was deleted lately of entities that have a brake, by whom.
+        """
+        CREATE TABLE deletes (
+            scope INTEGER NOT NULL, principal TEXT NOT NULL, entity TEXT NOT NULL, note BLOB NOT NULL,
+            made_at INTEGER NOT NULL, PRIMARY KEY (scope, principal, entity)) WITHOUT ROWID
+        """,
         // Refused edits, for the operator; a bounded list. No number comes twice.
         """
         CREATE TABLE rejection (

@@ -5,7 +5,11 @@ import TidemarkWire
 /// of version 7 where it is a text.
 struct Assignment {
     let writer: any ScopeWriter
+    /// As the scope spells it.
     let entity: String
+
+    /// The name under which ids are counted and remembered over all scopes, each of which may spell it in its own way.
+    private var shared: String { EntityKey(entity).text }
 
     /// Above this a number is no longer counted on from: some reader would not keep it exact.
     static let numberLimit: Int64 = 1 << 53 - 1
@@ -26,11 +30,11 @@ struct Assignment {
             var generator = UUIDv7()
             return RecordID(UUIDv7.text(generator.next(at: moment, random: (random(), random()))))
         }
-        var number = try writer.lastNumber(of: entity)
+        var number = try writer.lastNumber(of: shared)
         if let claimed, let wanted = TemporaryShape.integer(claimed.text), wanted > 0,
             wanted <= number + Self.claimReach, try mayBeClaimed(claimed)
         {
-            try writer.setLastNumber(max(number, wanted), of: entity)
+            try writer.setLastNumber(max(number, wanted), of: shared)
             return claimed
         }
         // Numbers may stand in the log that were not assigned: written by the server's own program, or before the
@@ -38,7 +42,7 @@ struct Assignment {
         while number < Self.numberLimit {
             number += 1
             guard let id = RecordID(String(number)), try isFree(id) else { continue }
-            try writer.setLastNumber(number, of: entity)
+            try writer.setLastNumber(number, of: shared)
             return id
         }
         return nil
@@ -46,12 +50,12 @@ struct Assignment {
 
     /// Nobody was given the id, in whatever scope, and no record of it is in this one.
     private func isFree(_ id: RecordID) throws -> Bool {
-        try writer.newest(entity: entity, record: id) == nil && writer.assignment(of: id, entity: entity) == nil
+        try writer.newest(entity: entity, record: id) == nil && writer.assignment(of: id, entity: shared) == nil
     }
 
     /// A record may be here before its insert has come back, because somebody else's edit of it did.
     private func mayBeClaimed(_ id: RecordID) throws -> Bool {
-        guard try writer.assignment(of: id, entity: entity) == nil else { return false }
+        guard try writer.assignment(of: id, entity: shared) == nil else { return false }
         guard let row = try writer.newest(entity: entity, record: id) else { return true }
         return Originals(stored: row.originals).common != .native
     }
@@ -60,21 +64,24 @@ struct Assignment {
     /// only looked out for in its own scope, so that it does not use up all numbers before it.
     func pass(_ record: RecordID) throws {
         guard let number = TemporaryShape.integer(record.text), number > 0 else { return }
-        let last = try writer.lastNumber(of: entity)
+        let last = try writer.lastNumber(of: shared)
         guard number > last, number <= last + Self.claimReach else { return }
-        try writer.setLastNumber(number, of: entity)
+        try writer.setLastNumber(number, of: shared)
     }
 
-    /// How an idmap's payload begins: by the entity's name, whose grammar needs no escapes.
-    static func idmapOpening(of entity: [UInt8]) -> [UInt8] {
-        Array("\"entity\":\"".utf8) + entity + [UInt8(ascii: "\"")]
+    /// How an idmap's payload begins: by the entity's name.
+    static func idmapOpening(of entity: String) -> [UInt8] {
+        var writer = JSONWriter(capacity: entity.utf8.count + 16)
+        writer.raw("\"entity\":")
+        writer.string(entity)
+        return writer.bytes
     }
 
     /// Tells the device itself, whatever becomes of this answer: the change that puts the id in the temporary one's
     /// place comes before the row.
     func announce(_ id: RecordID, for name: TemporaryName, at moment: Int64) throws -> Version {
         var members = JSONWriter(capacity: 160)
-        members.raw(Self.idmapOpening(of: Array(entity.utf8)))
+        members.raw(Self.idmapOpening(of: entity))
         members.member("tempId", name.id.text)
         members.member("id", id.text)
         members.member("clientId", name.client)

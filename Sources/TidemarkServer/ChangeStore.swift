@@ -103,9 +103,6 @@ public protocol ScopeReader {
         _ visit: (BorrowedChange) -> Bool
     ) throws
 
-    /// The names of all entities that the scope holds rows of, in any order.
-    func entities() throws -> [String]
-
     /// Visits an entity's rows with a version above `base` that are live as of `horizon` (`nil`: that are newest), in
     /// the byte order of their records and behind `record`, until `visit` answers `false`. Tombstones are left out
     /// where `base` is 0.
@@ -140,6 +137,9 @@ public protocol ScopeReader {
     /// What was answered to an operation, while it is kept.
     func verdict(_ lane: LaneName, _ number: Int64) throws -> StoredVerdict?
 
+    /// The engine's note on what a principal has deleted of an entity lately, as it was given.
+    func deletes(by principal: String, of entity: String) throws -> [UInt8]?
+
     /// The id that a device's temporary one stands for, in whatever scope it was assigned; `nil` for none.
     func id(for name: TemporaryName) throws -> RecordID?
 
@@ -156,13 +156,17 @@ public protocol ScopeReader {
 /// The one writer of a scope, for the length of a transaction.
 public protocol ScopeWriter: ScopeReader {
     /// Appends a row at `state.head + 1`, marks the record's former row superseded, and returns the version. The
-    /// entity's digest is kept in step, in the same transaction (`DigestKeeper`).
+    /// entity's digest is kept in step, in the same transaction (`DigestKeeper`), and so are `state.entities`.
     ///
     /// The row's time is `moment` (milliseconds since 1970), or one more than the scope's last where that is later.
     func append(_ row: NewRow, at moment: Int64) throws -> Version
 
     /// Records that a lane has come to `number`, with what was answered there.
     func store(_ verdict: StoredVerdict, _ lane: LaneName, _ number: Int64, at moment: Int64) throws
+
+    /// Keeps the engine's note on what a principal has deleted of an entity lately; it may go with devices that were
+    /// last heard of before its moment.
+    func store(deletes note: [UInt8], by principal: String, of entity: String, at moment: Int64) throws
 
     /// Remembers for a year at least what a temporary id stands for: as long as it may be named again. It was assigned
     /// in this scope.
@@ -205,6 +209,8 @@ public struct ScopeState: Hashable, Sendable {
     public var retentionFloor: Version = 0
     /// The openings of the store that wrote in this scope, oldest first: random id, and the head that each found.
     public var incarnations: [(id: Int64, start: Version)] = []
+    /// The entities of which rows were ever appended, each as its first row spelled it.
+    public var entities = EntityNames()
 
     /// A scope that nobody wrote to.
     public init() {}
@@ -212,7 +218,7 @@ public struct ScopeState: Hashable, Sendable {
     /// Compares all members.
     public static func == (lhs: ScopeState, rhs: ScopeState) -> Bool {
         lhs.head == rhs.head && lhs.sweepFloor == rhs.sweepFloor && lhs.retentionFloor == rhs.retentionFloor
-            && lhs.incarnations.elementsEqual(rhs.incarnations) { $0 == $1 }
+            && lhs.incarnations.elementsEqual(rhs.incarnations) { $0 == $1 } && lhs.entities == rhs.entities
     }
 
     /// Hashes the numbers.
@@ -372,27 +378,4 @@ public enum AssignmentPlace: Hashable, Sendable {
     case here
     /// In another one of the store.
     case elsewhere
-}
-
-/// What was answered to an operation, kept until the device acknowledges it.
-public struct StoredVerdict: Hashable, Sendable {
-    /// The fingerprint of what was asked.
-    public var digest: [UInt8]
-    /// The answer's members, as they were sent.
-    public var members: [UInt8]
-    /// The version that the operation wrote; `nil` where it wrote none.
-    public var version: Version?
-    /// The earlier operation that this one built on.
-    public var baseNumber: Int64?
-    /// Whether the operation took effect; one that builds on an operation without effect is deferred.
-    public var tookEffect: Bool
-
-    /// Makes a verdict from its parts.
-    public init(digest: [UInt8], members: [UInt8], version: Version?, baseNumber: Int64?, tookEffect: Bool) {
-        self.digest = digest
-        self.members = members
-        self.version = version
-        self.baseNumber = baseNumber
-        self.tookEffect = tookEffect
-    }
 }

@@ -48,8 +48,9 @@ extension SyncServer {
     }
 
     private func commit(
-        _ operation: Operation, to scope: Scope, _ writer: any ScopeWriter, at moment: Int64
+        _ made: Operation, to scope: Scope, _ writer: any ScopeWriter, at moment: Int64
     ) throws {
+        var operation = spelled(made, in: writer.state)
         guard let record = operation.id else { return }
         guard Identifier.isEntity(operation.entity), let declaration = declaration(of: operation.entity) else {
             throw CommitError(code: RejectionCode.entityUnknown, detail: "Entity \(operation.entity) is not declared.")
@@ -77,7 +78,6 @@ extension SyncServer {
             return
         }
         // It edits the record as it stands: there is nobody whose edit it has not seen.
-        var operation = operation
         let existing = try writer.newest(entity: operation.entity, record: record)
         if existing?.payload != nil { operation.baseVersion = existing?.version }
         let (verdict, _) = try RecordWriter(

@@ -23,7 +23,7 @@ extension SyncServer {
     /// `GET /sync/digest`: what the live records add up to, for a device to compare with its own tables (F2).
     package func digest(_ query: DigestQuery, access: Access) async throws -> [UInt8] {
         try access.require(.read, in: query.scope)
-        let range = try query.entity.map { entity in try DigestRange(query, entity: entity, limits: limits) }
+        let asked = try query.entity.map { entity in try DigestRange(query, entity: entity, limits: limits) }
         let (key, rewind) = (store.tokenKey, limits.digestRewind)
         let leftOut = leftOut(from: access)
         return try await store.read(query.scope) { reader in
@@ -42,10 +42,11 @@ extension SyncServer {
             if let at = query.at { writer.string(at) } else { writer.raw("null") }
             writer.member("epoch", history.epoch(of: history.head).text)
             writer.member("version", version)
-            if let range {
-                guard leftOut[range.entity] == nil else {
-                    throw Problem(.notFound, "\(range.entity) has no digest: \(leftOut[range.entity] ?? "").")
+            if var range = asked {
+                if let reason = leftOut[EntityKey(range.entity)]?.reason {
+                    throw Problem(.notFound, "\(range.entity) has no digest: \(reason).")
                 }
+                range.entity = self.spelling(of: range.entity, in: reader.state)
                 try DigestScan(reader: reader, range: range, version: version).write(to: &writer)
             } else {
                 try ScopeDigest(reader: reader, version: version, leftOut: leftOut, rewindLimit: rewind)
@@ -58,52 +59,69 @@ extension SyncServer {
 
     /// Entities that cannot be compared, and why: events have no present state, and of what is only pushed a device
     /// holds its own part.
-    private func leftOut(from access: Access) -> [String: String] {
+    private func leftOut(from access: Access) -> [EntityKey: LeftOut] {
         let withheld = withheld(from: access)
-        var reasons: [String: String] = [:]
+        var leftOut: [EntityKey: LeftOut] = [:]
         for entity in declarations.entities {
-            if entity.kind == .events { reasons[entity.name] = "events" }
-            if withheld.contains(entity.name) { reasons[entity.name] = "push" }
+            let isWithheld = withheld.contains(entity.name)
+            guard isWithheld || entity.kind == .events else { continue }
+            leftOut[EntityKey(entity.name)] = LeftOut(name: entity.name, reason: isWithheld ? "push" : "events")
         }
-        return reasons
+        return leftOut
     }
 
     static func unavailable(_ detail: String) -> Problem { Problem(.digestUnavailable, detail) }
+}
+
+/// An entity without a digest, as it is told.
+private struct LeftOut: Hashable, Sendable {
+    let name: String
+    let reason: String
 }
 
 /// The digests of all entities of a scope as of a version: those that are kept, computed back where it is an older one.
 private struct ScopeDigest {
     let reader: any ScopeReader
     let version: Version
-    let leftOut: [String: String]
+    let leftOut: [EntityKey: LeftOut]
     let rewindLimit: Int
 
+    private struct Present {
+        let name: String
+        var digest: EntityDigest
+    }
+
     func write(to writer: inout JSONWriter) throws {
-        var digests: [String: EntityDigest] = [:]
-        for entity in try reader.entities() where leftOut[entity] == nil {
-            digests[entity] = try reader.digest(of: entity).map { try EntityDigest(kept: $0) }
+        var digests: [EntityKey: Present] = [:]
+        for name in reader.state.entities.all where leftOut[EntityKey(name)] == nil {
+            guard let kept = try reader.digest(of: name) else { continue }
+            digests[EntityKey(name)] = Present(name: name, digest: try EntityDigest(kept: kept))
         }
         if version < reader.state.head { try rewind(&digests) }
-        digests = digests.filter { !$0.value.isEmpty }
         writer.raw(",\"entities\":{")
-        for (index, entity) in digests.keys.sorted().enumerated() {
+        let present = digests.values.filter { !$0.digest.isEmpty }
+        for (index, entity) in present.sorted(by: { Self.precedes($0.name, $1.name) }).enumerated() {
             if index > 0 { writer.raw(",") }
-            writer.string(entity)
+            writer.string(entity.name)
             writer.raw(":")
-            digests[entity]?.write(to: &writer)
+            entity.digest.write(to: &writer)
         }
         writer.raw("},\"leftOut\":{")
-        for (index, entity) in leftOut.sorted(by: { $0.key < $1.key }).enumerated() {
+        for (index, entity) in leftOut.values.sorted(by: { Self.precedes($0.name, $1.name) }).enumerated() {
             if index > 0 { writer.raw(",") }
-            writer.string(entity.key)
+            writer.string(entity.name)
             writer.raw(":")
-            writer.string(entity.value)
+            writer.string(entity.reason)
         }
         writer.raw("}")
     }
 
+    private static func precedes(_ left: String, _ right: String) -> Bool {
+        left.utf8.lexicographicallyPrecedes(right.utf8)
+    }
+
     /// Takes out what records have become since, and takes in what they were.
-    private func rewind(_ digests: inout [String: EntityDigest]) throws {
+    private func rewind(_ digests: inout [EntityKey: Present]) throws {
         var changed: [(entity: String, record: RecordID, payload: [UInt8]?)] = []
         var isTooLong = false
         try reader.changes(after: version, through: reader.state.head, tombstonesAfter: 0) { change in
@@ -121,15 +139,16 @@ private struct ScopeDigest {
             throw SyncServer.unavailable("More than \(rewindLimit) records have changed since version \(version).")
         }
         for change in changed {
-            guard var digest = digests.removeValue(forKey: change.entity) else { continue }
-            defer { digests[change.entity] = digest }
+            let key = EntityKey(change.entity)
+            guard var present = digests.removeValue(forKey: key) else { continue }
+            defer { digests[key] = present }
             let former = try reader.row(entity: change.entity, record: change.record, at: version)?.payload
             var id = change.record.text
             let number = id.withUTF8 {
-                CellHash.record(CellHash.prefix(change.entity.utf8), id: UnsafeRawBufferPointer($0))
+                CellHash.record(entity: change.entity, id: UnsafeRawBufferPointer($0))
             }
             try change.payload.withBytes { now in
-                try former.withBytes { then in try digest.replace(number, now, with: then) }
+                try former.withBytes { then in try present.digest.replace(number, now, with: then) }
             }
         }
     }

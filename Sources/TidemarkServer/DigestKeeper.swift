@@ -5,11 +5,12 @@ package import TidemarkWire
 /// first touched, stored once at the end. Every store does it by this, so that all keep the same numbers.
 package struct DigestKeeper {
     private struct Kept {
+        let entity: String
         let prefix: SipHash
         var digest: EntityDigest
     }
 
-    private var kept: [String: Kept] = [:]
+    private var kept: [EntityKey: Kept] = [:]
 
     package init() {}
 
@@ -21,8 +22,9 @@ package struct DigestKeeper {
     ) throws {
         if old == nil, new == nil { return }
         // Taken out while it changes: a second reference would copy it.
-        var kept = try self.kept.removeValue(forKey: entity) ?? Self.load(entity, load)
-        defer { self.kept[entity] = kept }
+        let key = EntityKey(entity)
+        var kept = try self.kept.removeValue(forKey: key) ?? Self.load(entity, load)
+        defer { self.kept[key] = kept }
         var text = record.text
         let number = text.withUTF8 { CellHash.record(kept.prefix, id: UnsafeRawBufferPointer($0)) }
         try Self.withBytes(old) { old in
@@ -31,14 +33,14 @@ package struct DigestKeeper {
     }
 
     /// The digests of the entities that were touched, to be stored.
-    package var stored: [(entity: String, sums: [UInt8])] { kept.map { ($0.key, $0.value.digest.stored()) } }
+    package var stored: [(entity: String, sums: [UInt8])] { kept.values.map { ($0.entity, $0.digest.stored()) } }
 
     /// One entity's digest as it would be stored now; `nil` where it was not touched.
-    package func stored(of entity: String) -> [UInt8]? { kept[entity]?.digest.stored() }
+    package func stored(of entity: String) -> [UInt8]? { kept[EntityKey(entity)]?.digest.stored() }
 
     private static func load(_ entity: String, _ load: () throws -> [UInt8]?) throws -> Kept {
         let digest = try load().map { try EntityDigest(kept: $0) } ?? EntityDigest()
-        return Kept(prefix: CellHash.prefix(entity.utf8), digest: digest)
+        return Kept(entity: entity, prefix: CellHash.prefix(entity: entity), digest: digest)
     }
 
     private static func withBytes<T>(_ bytes: [UInt8]?, _ body: (UnsafeRawBufferPointer?) throws -> T) throws -> T {

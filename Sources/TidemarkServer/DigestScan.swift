@@ -3,7 +3,8 @@ import TidemarkWire
 
 /// A key range of one entity, cut into parts, as it was asked for.
 struct DigestRange: Hashable, Sendable {
-    let entity: String
+    /// As it was asked for, then as the scope spells it.
+    var entity: String
     let after: RecordID?
     let through: RecordID?
     let every: Int
@@ -48,7 +49,7 @@ struct DigestScan {
     let version: Version
 
     func write(to writer: inout JSONWriter) throws {
-        let prefix = CellHash.prefix(range.entity.utf8)
+        let prefix = CellHash.prefix(entity: range.entity)
         var parts: [DigestPart] = []
         var part = EntityDigest()
         var last: String?

@@ -36,7 +36,7 @@ extension SyncServer {
         switch mode {
         case .pushAndPull:
             // A device without a checkpoint may have lost the row that it edits: it gets the whole one.
-            let own = request.since == nil ? [] : pushed.verbatim
+            let own = request.since == nil ? pushed.verbatim.subtracting(pushed.edits) : pushed.verbatim
             let page = try await page(
                 of: request.scope, since: request.since, limit: limit, leavingOut: own,
                 withholding: withheld(from: access), holding: pushed.oldest,

@@ -36,7 +36,8 @@ extension SyncServer {
     ///   - oldest: the first version of what the reader holds by the verdicts of this very request.
     ///   - device: who reads, where it has said so.
     func page(
-        of scope: Scope, since: String?, limit: Int, leavingOut own: Set<Version>, withholding withheld: EntityNames,
+        of scope: Scope, since: String?, limit: Int, leavingOut own: Set<Version>,
+        withholding withheld: WithheldEntities,
         holding oldest: Version? = nil, takesPatches: Bool, device: DeviceName?
     ) async throws -> [UInt8] {
         let byteBudget = limits.pageBytes

@@ -17,6 +17,7 @@ extension Push {
             try take(group: Array(members))
             rest = rest.dropFirst(members.count)
         }
+        try storeTallies()
         result.head = writer.state.head
     }
 
@@ -34,6 +35,7 @@ extension Push {
             var verdict: Verdict
         }
         let (writer, head, before, heights, chains) = (writer, writer.state.head, result, heights, chains)
+        let tallies = tallies
         do {
             try writer.attempt {
                 for (index, sealed) in fresh.enumerated() {
@@ -42,7 +44,7 @@ extension Push {
                 }
             }
         } catch var failed as Failed {
-            (result, self.heights, self.chains) = (before, heights, chains)
+            (result, self.heights, self.chains, self.tallies) = (before, heights, chains, tallies)
             // A row that the group itself had written is gone again, and so is an id that it had got.
             if let version = failed.verdict.record?.version, version > head { failed.verdict.record = nil }
             failed.verdict.id = try knownID(of: members[failed.index].operation)

@@ -5,7 +5,8 @@ import TidemarkWire
 
 extension Push {
     private func temporaryName(_ entity: String, _ id: RecordID) -> TemporaryName {
-        TemporaryName(principal: access.principal, client: request.clientID, entity: entity, id: id)
+        TemporaryName(
+            principal: access.principal, client: request.clientID, entity: EntityKey(entity).text, id: id)
     }
 
     /// The id that an operation's record got, where its device knows it by another.
@@ -27,7 +28,7 @@ extension Push {
     /// Whether a record is here of which nobody remembers under what name it was made, after a year of this store's
     /// clock: then its device's word is taken, which could as well name the record by its id.
     private func isForgotten(_ record: RecordID, of entity: String) throws -> Bool {
-        try writer.assignment(of: record, entity: entity) == nil
+        try writer.assignment(of: record, entity: EntityKey(entity).text) == nil
             && writer.newest(entity: entity, record: record) != nil
     }
 
@@ -71,7 +72,7 @@ extension Push {
     /// another scope has never been here: it moves.
     private func isGone(_ entity: String, _ record: RecordID) throws -> Bool {
         if let row = try writer.newest(entity: entity, record: record) { return row.payload == nil }
-        return try writer.assignment(of: record, entity: entity) == .here
+        return try writer.assignment(of: record, entity: EntityKey(entity).text) == .here
     }
 
     /// Where the server assigns ids, a device cannot bring one of its own: another device might have made the same.
@@ -82,7 +83,7 @@ extension Push {
         guard declaration.ids == .server, !access.isService, operation.kind == .upsert, operation.baseVersion == nil,
             operation.original == nil,
             try writer.newest(entity: operation.entity, record: record) == nil,
-            try writer.assignment(of: record, entity: operation.entity) != .elsewhere
+            try writer.assignment(of: record, entity: EntityKey(operation.entity).text) != .elsewhere
         else { return nil }
         return refused(
             RejectionCode.idNotAssigned, "The ids of \(declaration.name) are assigned by the server.",

@@ -7,6 +7,8 @@ struct PushResult: Sendable {
     var results: [UInt8] = []
     /// Versions written exactly as the device asked: it need not be told of them.
     var verbatim: Set<Version> = []
+    /// Those of them that are edits: a device that begins anew may not have the rest of the record.
+    var edits: Set<Version> = []
     /// The name of the history that the verdicts are of; `nil` where there was nothing to do.
     var epoch: String?
     /// The scope's newest version behind them; `nil` where nothing was written.
@@ -64,6 +66,8 @@ struct Push {
     private var effects: [OperationKey: Bool] = [:]
     /// What chains of earlier operations wrote, as far as they were asked for; `nil` where one took no effect.
     var chains: [OperationKey: Set<Version>?] = [:]
+    /// What this user has deleted lately of entities that have a brake, as far as it was asked for.
+    var tallies: [EntityKey: DeleteTally] = [:]
 
     init(server: SyncServer, writer: any ScopeWriter, request: ExchangeRequest, access: Access, moment: Int64) {
         self.server = server
@@ -89,7 +93,10 @@ struct Push {
         try checkNext(key, above: height)
         let (verdict, isVerbatim) = try apply(sealed.operation, lane: name(key.lane))
         let isWhole = try answer(sealed, verdict)
-        if isVerbatim, isWhole, let version = verdict.version { result.verbatim.insert(version) }
+        if isVerbatim, isWhole, let version = verdict.version {
+            result.verbatim.insert(version)
+            if sealed.operation.editsKnown { result.edits.insert(version) }
+        }
         return verdict
     }
 
@@ -204,8 +211,9 @@ struct Push {
 // MARK: - One operation
 
 extension Push {
-    private mutating func apply(_ operation: Operation, lane: LaneName) throws -> (Verdict, isVerbatim: Bool) {
-        if operation.kind == .void { return (Verdict(.applied), false) }
+    private mutating func apply(_ sent: Operation, lane: LaneName) throws -> (Verdict, isVerbatim: Bool) {
+        if sent.kind == .void { return (Verdict(.applied), false) }
+        let operation = server.spelled(sent, in: writer.state)
         // Not lost after all: its lane is not known any more, its effect is.
         if let original = operation.original, writer.state.history.holds(original) {
             var verdict = Verdict(.settled)
@@ -216,6 +224,12 @@ extension Push {
             return refused(
                 RejectionCode.entityUnknown, "Entity \(operation.entity) is not declared on this server.",
                 "Declare it in tidemark.yaml, or leave the table out of the device's list.")
+        }
+        guard server.hasRoom(for: operation.entity, in: writer.state) else {
+            return refused(
+                RejectionCode.entityUnknown,
+                "The scope has records of \(server.limits.entities) entities, as many as it may.",
+                "Declare the entity in tidemark.yaml.")
         }
         if let refusal = refusal(of: operation, declaration) { return (Verdict(.rejected, refusal: refusal), false) }
         var seen: Set<Version> = []
@@ -236,7 +250,7 @@ extension Push {
     }
 
     /// Brings an operation that names its record into the log; the row's own table may refuse it (`RowRefusal`).
-    func writeRow(
+    mutating func writeRow(
         _ operation: Operation, _ record: RecordID, _ declaration: EntityDeclaration, seen: Set<Version>
     ) throws -> (Verdict, isVerbatim: Bool) {
         let caller = EntityRule.Caller(
@@ -251,9 +265,14 @@ extension Push {
                 RejectionCode.patchBaseUnknown, "The text that the patch was made from is not known here.",
                 "Send the field whole.")
         }
+        if let refusal = try brake(operation, record, declaration) {
+            return (Verdict(.rejected, refusal: refusal), false)
+        }
+        let head = writer.state.head
         let applied = try RecordWriter(
             writer: writer, declaration: declaration, limits: server.limits, ruling: ruling
         ).apply(operation, to: record, isService: access.isService, seen: seen, at: moment)
+        if applied.verdict.status == .applied, writer.state.head > head { try count(operation, declaration) }
         let isWithheld = declaration.direction == .push && !access.isService
         return (isWithheld ? applied.verdict.withholdingOthers() : applied.verdict, applied.isVerbatim)
     }
@@ -347,6 +366,11 @@ extension Push {
     func refused(_ code: String, _ detail: String, _ hint: String) -> (Verdict, isVerbatim: Bool) {
         (Verdict(.rejected, refusal: Verdict.Refusal(code: code, detail: detail, hint: hint)), false)
     }
+}
+
+extension Operation {
+    /// Whether it sets fields of a record that its device knew, and leaves the others as they are.
+    fileprivate var editsKnown: Bool { setsFields && (baseVersion != nil || baseNumber != nil) }
 }
 
 extension Verdict {

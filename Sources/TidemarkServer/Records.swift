@@ -36,6 +36,7 @@ extension SyncServer {
             }
             var answer = RecordAnswer(
                 reader: reader, rows: RowSplicer(limit: records.count * (1 + follow.count), byteBudget: byteBudget))
+            let (named, follow) = self.spelled(named, follow, in: reader.state)
             return try answer.write(named, records, follow)
         }
     }
@@ -58,6 +59,14 @@ extension SyncServer {
         return records
     }
 
+    private func spelled(
+        _ named: NamedRecords, _ follow: [Reference], in state: ScopeState
+    ) -> (NamedRecords, [Reference]) {
+        var named = named
+        named.entity = spelling(of: named.entity, in: state)
+        return (named, follow.map { Reference(field: $0.field, entity: spelling(of: $0.entity, in: state)) })
+    }
+
     private func check(follow: [String]) throws(Problem) -> [Reference] {
         guard follow.count <= limits.followedFields else {
             throw Problem(
@@ -65,16 +74,33 @@ extension SyncServer {
         }
         var references: [Reference] = []
         for text in follow {
-            guard let colon = text.lastIndex(of: ":"), colon > text.startIndex else {
+            guard let (field, entity) = Self.halves(of: text), !field.isEmpty else {
                 throw Problem(.malformedRequest, "In `follow`: a field, a colon and an entity were expected.")
             }
-            let entity = String(text[text.index(after: colon)...])
             guard Identifier.isEntity(entity) else {
                 throw Problem(.invalidIdentifier, "In `follow`: a name that is not of the allowed form.")
             }
-            references.append(Reference(field: DataObject.canonical(String(text[..<colon])), entity: entity))
+            references.append(Reference(field: DataObject.canonical(field), entity: entity))
         }
         return references
+    }
+
+    /// What stands before and behind the last colon. In either name `\:` is a colon, and `\\` a backslash.
+    private static func halves(of text: String) -> (field: String, entity: String)? {
+        var halves: [String] = [""]
+        var scalars = text.unicodeScalars[...]
+        while let scalar = scalars.popFirst() {
+            if scalar == "\\", let next = scalars.first, next == ":" || next == "\\" {
+                scalars.removeFirst()
+                halves[halves.count - 1].unicodeScalars.append(next)
+            } else if scalar == ":" {
+                halves.append("")
+            } else {
+                halves[halves.count - 1].unicodeScalars.append(scalar)
+            }
+        }
+        guard halves.count > 1, let entity = halves.popLast() else { return nil }
+        return (halves.joined(separator: ":"), entity)
     }
 }
 
@@ -115,6 +141,10 @@ private struct RecordAnswer {
     private struct Name: Hashable {
         var entity: String
         var record: RecordID
+
+        static func == (lhs: Name, rhs: Name) -> Bool {
+            lhs.entity.utf8.elementsEqual(rhs.entity.utf8) && lhs.record == rhs.record
+        }
     }
 
     mutating func write(_ named: NamedRecords, _ records: [RecordID], _ follow: [Reference]) throws -> [UInt8] {

@@ -32,10 +32,11 @@ struct RowPatcher {
     /// `nil` where the row travels whole.
     func row(for change: BorrowedChange) -> PatchedRow? {
         guard change.kind == .upsert, change.payload.count >= TextPatch.threshold,
-            let entity = entities.first(where: { $0.name.utf8.elementsEqual(change.entity) }),
+            let entity = entities.first(where: { Identifier.isSameEntity($0.name.utf8, change.entity) }),
             let record = RecordID(String(decoding: change.record, as: UTF8.self)),
             // A row that cannot be read any more is no reason to fail: the change itself is at hand.
-            let before = try? reader.row(entity: entity.name, record: record, at: complete),
+            let before = try? reader.row(
+                entity: String(decoding: change.entity, as: UTF8.self), record: record, at: complete),
             let old = before.payload.flatMap({ try? DataObject(stored: $0) }),
             let new = try? DataObject(stored: Array(change.payload))
         else { return nil }

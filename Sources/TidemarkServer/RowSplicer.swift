@@ -106,9 +106,9 @@ struct RowSplicer {
         separate()
         writer.raw("{\"type\":\"")
         writer.raw(type)
-        writer.raw("\",\"entity\":\"")
-        writer.raw(change.entity)
-        writer.raw("\",\"id\":")
+        writer.raw("\",\"entity\":")
+        writer.string(utf8: change.entity)
+        writer.raw(",\"id\":")
         writer.string(utf8: change.record)
         writer.member("version", change.version)
         if change.kind == .delete { writer.memberName("deletedAt") } else { writer.memberName("updatedAt") }

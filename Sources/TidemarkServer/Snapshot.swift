@@ -103,7 +103,7 @@ private struct KeyWalk {
     let reader: any ScopeReader
     let pin: Pin
     let isExact: Bool
-    var withheld = EntityNames()
+    var withheld = WithheldEntities()
     var rows = RowSplicer(limit: 1, byteBudget: 1)
     private var last: Cursor?
 
@@ -122,10 +122,13 @@ private struct KeyWalk {
         if let since = query.since { rows.writer.member("since", since) }
         rows.writer.member("epoch", pin.epoch.text)
         rows.writer.raw(",\"changes\":[")
-        for entity in order.sorted(try reader.entities()) where !rows.isFull {
-            if withheld.contains(entity) || query.entity.map({ $0 != entity }) ?? false { continue }
+        for entity in order.sorted(reader.state.entities.all) where !rows.isFull {
+            if withheld.contains(entity) || query.entity.map({ !Identifier.isSameEntity($0, entity) }) ?? false {
+                continue
+            }
             if let place, order.precedes(entity, place.entity) { continue }
-            try visit(entity, after: place.flatMap { $0.entity == entity ? $0.record : nil })
+            let isCut = place.map { Identifier.isSameEntity($0.entity, entity) } ?? false
+            try visit(entity, after: isCut ? place?.record : nil)
         }
         rows.writer.raw("]")
         rows.writer.member("snapshotToken", pin.token(scope: scope, key: key))
@@ -176,7 +179,8 @@ extension Declarations {
     private func priority(_ entity: String) -> Int { self[entity]?.priority ?? EntityDeclaration(entity).priority }
 
     fileprivate func precedes(_ left: String, _ right: String) -> Bool {
-        (priority(left), left) < (priority(right), right)
+        let (first, second) = (priority(left), priority(right))
+        return first == second ? left.utf8.lexicographicallyPrecedes(right.utf8) : first < second
     }
 
     fileprivate func sorted(_ names: [String]) -> [String] { names.sorted(by: precedes) }

@@ -101,8 +101,9 @@ extension SyncServer {
                 code: RejectionCode.unsendableValue, detail: "The row's key cannot be a record's id.",
                 hint: "A key takes up to \(Identifier.recordLimit) bytes, without control characters.")
         }
-        let declaration = declarations.entity(captured.entity)
-        let existing = try writer.newest(entity: captured.entity, record: record)
+        let entity = spelling(of: captured.entity, in: writer.state)
+        let declaration = declarations.entity(entity)
+        let existing = try writer.newest(entity: entity, record: record)
         let records = RecordWriter(writer: writer, declaration: declaration, limits: limits)
         if captured.isTooLarge {
             guard declaration.kind == .state || existing == nil && captured.isNew else { return nil }
@@ -112,7 +113,7 @@ extension SyncServer {
         }
         guard let bytes = captured.fields else {
             guard existing?.payload != nil, declaration.kind == .state else { return nil }
-            var operation = Operation(.delete, entity: captured.entity, id: record)
+            var operation = Operation(.delete, entity: entity, id: record)
             operation.baseVersion = existing?.version
             operation.isMove = captured.isElsewhere
             return try write(operation, record, records, at: moment)
@@ -121,10 +122,10 @@ extension SyncServer {
             guard existing == nil, captured.isNew else { return nil }
             if let refusal = records.tooLarge(try DataObject(stored: bytes))?.refusal { return refusal }
             _ = try writer.append(
-                NewRow(entity: captured.entity, record: record, kind: .event, payload: bytes), at: moment)
+                NewRow(entity: entity, record: record, kind: .event, payload: bytes), at: moment)
             return nil
         }
-        var operation = Operation(.upsert, entity: captured.entity, id: record)
+        var operation = Operation(.upsert, entity: entity, id: record)
         operation.fields = try DataObject(stored: bytes)
         if existing?.payload != nil { operation.baseVersion = existing?.version }
         return try write(operation, record, records, at: moment)
@@ -140,7 +141,7 @@ extension SyncServer {
 
 extension Push {
     /// Brings an operation that names its record into the log and, where it has one, into its own table.
-    func write(
+    mutating func write(
         _ operation: Operation, _ record: RecordID, _ declaration: EntityDeclaration, seen: Set<Version>
     ) throws -> (Verdict, isVerbatim: Bool) {
         do { return try writeRow(operation, record, declaration, seen: seen) } catch let refusal as RowRefusal {

@@ -24,7 +24,7 @@ public final class SyncServer: Sendable {
     /// The limits in force.
     public let limits: Limits
     let configuration: Configuration
-    private let rules: [String: [EntityRule]]
+    private let rules: [EntityKey: [EntityRule]]
     package let declarations: Declarations
     /// Changes when, and only when, a declaration does; travels on every answer.
     package let declarationsFingerprint: String
@@ -79,7 +79,7 @@ public final class SyncServer: Sendable {
         configuration: Configuration = Configuration(), rules: [EntityRule] = []
     ) {
         self.store = store
-        self.rules = Dictionary(grouping: rules, by: \.entity)
+        self.rules = Dictionary(grouping: rules) { EntityKey($0.entity) }
         self.limits = limits
         self.configuration = configuration
         declarations = Declarations(isStrict: isStrict, entities: entities)
@@ -113,7 +113,7 @@ public final class SyncServer: Sendable {
 
     /// The rules that an edit is held to; `nil` where there are none.
     func ruling(on entity: String, in scope: Scope, by caller: EntityRule.Caller, isCommit: Bool = false) -> Ruling? {
-        let rules = rules[entity]?.filter { !isCommit || $0.includesCommits } ?? []
+        let rules = rules[EntityKey(entity)]?.filter { !isCommit || $0.includesCommits } ?? []
         return rules.isEmpty ? nil : Ruling(rules: rules, scope: scope, caller: caller)
     }
 

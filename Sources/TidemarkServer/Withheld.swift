@@ -1,29 +1,34 @@
 import TidemarkWire
 
 /// A few entities by name, found by the bytes in which a store gives them.
-struct EntityNames: Hashable, Sendable {
+struct WithheldEntities: Hashable, Sendable {
     private let names: [[UInt8]]
+    /// How the payloads of their idmaps begin.
+    private let openings: [[UInt8]]
 
-    init(_ names: [String] = []) { self.names = names.map { Array($0.utf8) } }
+    init(_ names: [String] = []) {
+        self.names = names.map { Array($0.utf8) }
+        openings = names.map(Assignment.idmapOpening)
+    }
 
     func contains(_ name: UnsafeRawBufferPointer) -> Bool {
-        !names.isEmpty && names.contains { $0.elementsEqual(name) }
+        !names.isEmpty && names.contains { Identifier.isSameEntity($0, name) }
     }
 
     /// Whether a row is of one of them. An idmap is of no entity, but names one before all else.
     func holdRow(_ change: BorrowedChange) -> Bool {
         guard change.kind == .idmap else { return contains(change.entity) }
-        return names.contains { name in change.payload.starts(with: Assignment.idmapOpening(of: name)) }
+        return openings.contains { Identifier.isSameEntity($0, change.payload.prefix($0.count)) }
     }
 
-    func contains(_ name: String) -> Bool { names.contains { $0.elementsEqual(name.utf8) } }
+    func contains(_ name: String) -> Bool { names.contains { Identifier.isSameEntity($0, name.utf8) } }
 }
 
 extension SyncServer {
     /// Entities that are only pushed: what devices sent is for the operator's own programs, not for other devices (B1).
-    func withheld(from access: Access) -> EntityNames {
-        guard !access.isService else { return EntityNames() }
-        return EntityNames(declarations.entities.filter { $0.direction == .push }.map(\.name))
+    func withheld(from access: Access) -> WithheldEntities {
+        guard !access.isService else { return WithheldEntities() }
+        return WithheldEntities(declarations.entities.filter { $0.direction == .push }.map(\.name))
     }
 }
 

@@ -52,8 +52,8 @@ public struct InProcessTransport: Transport {
         case ("GET", "/sync/snapshot"):
             return try await snapshot(request, since: nil)
         case ("GET", let path) where path.hasPrefix("/sync/records/"):
-            var named = NamedRecords(
-                of: String(path.dropFirst("/sync/records/".count)), in: try scope(request), ids: all("id", request))
+            let entity = try PathName.decoded(String(path.dropFirst("/sync/records/".count)))
+            var named = NamedRecords(of: entity, in: try scope(request), ids: all("id", request))
             named.follow = all("follow", request)
             named.since = query("since", request)
             return try await server.records(named, access: try await authorize(named.scope))

@@ -47,13 +47,16 @@ public struct EntityDeclaration: Hashable, Sendable {
     public var patch: [String]
     /// Who makes the ids of new records.
     public var ids: IDSource
+    /// How many records one user may delete before the server asks whether that is meant; `nil`: any number.
+    public var brake: DeleteBrake?
 
     /// Makes a declaration.
     public init(
         _ name: String, kind: Kind = .state, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
         direction: Direction = .both, priority: Int = 1, deletes: DeletePolicy = .win,
-        defaults: [String: Value] = [:], patch: [String] = [], ids: IDSource = .client
+        defaults: [String: Value] = [:], patch: [String] = [], ids: IDSource = .client, brake: DeleteBrake? = nil
     ) {
+        self.brake = brake
         self.deletes = deletes
         self.defaults = defaults
         self.patch = patch
@@ -70,11 +73,11 @@ public struct EntityDeclaration: Hashable, Sendable {
     public static func state(
         _ name: String, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
         direction: Direction = .both, priority: Int = 1, deletes: DeletePolicy = .win,
-        defaults: [String: Value] = [:], patch: [String] = [], ids: IDSource = .client
+        defaults: [String: Value] = [:], patch: [String] = [], ids: IDSource = .client, brake: DeleteBrake? = nil
     ) -> EntityDeclaration {
         EntityDeclaration(
             name, conflict: conflict, serverFields: serverFields, direction: direction, priority: priority,
-            deletes: deletes, defaults: defaults, patch: patch, ids: ids)
+            deletes: deletes, defaults: defaults, patch: patch, ids: ids, brake: brake)
     }
 
     /// Append-only entries.
@@ -104,6 +107,21 @@ public enum DeletePolicy: String, Hashable, Sendable, CaseIterable {
     case lose
 }
 
+/// How many records of an entity one user may delete in one scope, over a while, before the server takes no more deletes
+/// that nobody has confirmed. Rows that move to another scope do not count.
+public struct DeleteBrake: Hashable, Sendable {
+    /// Records that are deleted without a word.
+    public var rows: Int
+    /// Over how long they are counted.
+    public var window: Duration
+
+    /// Makes a brake.
+    public init(rows: Int = 100, window: Duration = .seconds(60 * 60)) {
+        self.rows = rows
+        self.window = window
+    }
+}
+
 /// All that the operator declared, as `GET /sync/declarations` gives it.
 package struct Declarations: Hashable, Sendable {
     package var isStrict: Bool
@@ -111,10 +129,12 @@ package struct Declarations: Hashable, Sendable {
 
     package init(isStrict: Bool = false, entities: [EntityDeclaration] = []) {
         self.isStrict = isStrict
-        self.entities = entities.sorted { $0.name < $1.name }
+        self.entities = entities.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     }
 
-    package subscript(_ entity: String) -> EntityDeclaration? { entities.first { $0.name == entity } }
+    package subscript(_ entity: String) -> EntityDeclaration? {
+        entities.first { Identifier.isSameEntity($0.name, entity) }
+    }
 
     /// What holds for an entity, declared or not.
     package func entity(_ name: String) -> EntityDeclaration { self[name] ?? EntityDeclaration(name) }
@@ -136,6 +156,12 @@ package struct Declarations: Hashable, Sendable {
             writer.member("ids", entity.ids.rawValue)
             writer.member("serverFields", entity.serverFields)
             writer.member("patch", entity.patch)
+            if let brake = entity.brake {
+                writer.raw(",\"brake\":{\"rows\":")
+                writer.integer(Int64(brake.rows))
+                writer.member("window", brake.window.components.seconds)
+                writer.raw("}")
+            }
             if !entity.defaults.isEmpty {
                 var defaults = DataObject.Builder()
                 for (name, value) in entity.defaults.sorted(by: { $0.key < $1.key }) { defaults.append(name, value) }
@@ -182,11 +208,26 @@ extension EntityDeclaration {
             case "ids": ids = IDSource(rawValue: try reader.readString()) ?? .client
             case "serverFields": serverFields = try reader.readStrings()
             case "patch": patch = try reader.readStrings()
+            case "brake": brake = try DeleteBrake(from: &reader)
             case "defaults":
                 let object = try DataObject(from: &reader)
                 for field in object.fields {
                     defaults[object.nameString(field)] = object.value(object.nameString(field))
                 }
+            default: try reader.skip()
+            }
+        }
+    }
+}
+
+extension DeleteBrake {
+    fileprivate init(from reader: inout JSONReader) throws(JSONError) {
+        self.init()
+        try reader.enterObject()
+        while let member = try reader.nextMember() {
+            switch reader.string(member) {
+            case "rows": rows = Int(truncatingIfNeeded: try reader.readInteger())
+            case "window": window = .seconds(try reader.readInteger())
             default: try reader.skip()
             }
         }

@@ -71,7 +71,7 @@ public typealias Version = Int64
 /// The grammar of every name on the wire (PROTOCOL.md 1); each is checked once, where it enters.
 package enum Identifier {
     package static let scopeLimit = 128
-    package static let entityLimit = 63
+    package static let entityLimit = 128
     package static let recordLimit = 128
     package static let clientRange = 8...64
 
@@ -80,13 +80,20 @@ package enum Identifier {
     }
 
     package static func isEntity(_ text: String) -> Bool {
-        guard let first = text.utf8.first, text.utf8.count <= entityLimit, !isDigit(first) else { return false }
-        return text.utf8.allSatisfy(isWord)
+        isPrintable(text, limit: entityLimit) && text.utf8.first != blank && text.utf8.last != blank
     }
 
-    package static func isRecordID(_ text: String) -> Bool {
-        (1...recordLimit).contains(text.utf8.count) && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
+    /// What an entity's name has to be, for those who chose one that is not.
+    package static let entityHint =
+        "1 to \(entityLimit) bytes of UTF-8 without control characters, and no blank at either end"
+
+    package static func isRecordID(_ text: String) -> Bool { isPrintable(text, limit: recordLimit) }
+
+    private static func isPrintable(_ text: String, limit: Int) -> Bool {
+        (1...limit).contains(text.utf8.count) && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
     }
+
+    private static let blank = UInt8(ascii: " ")
 
     package static func isClient(_ text: String) -> Bool {
         clientRange.contains(text.utf8.count)

@@ -14,6 +14,8 @@ public struct Limits: Hashable, Sendable {
     public var pageBytes = 4 << 20
     /// Bytes of an answer's verdicts from which on large ones are told short; one always fits.
     public var resultBytes = 4 << 20
+    /// Entities that one scope may hold records of, beside those that are declared.
+    public var entities = 1000
     /// Records that one request may name.
     public var namedRecords = 100
     /// Fields that one request may follow to other records.

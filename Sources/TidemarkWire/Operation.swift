@@ -38,6 +38,8 @@ package struct Operation: Hashable, Sendable {
     package var group: String?
     /// A delete that ends a move: the record lives on in another scope.
     package var isMove = false
+    /// A delete that somebody was asked about: it goes past the server's brake.
+    package var isConfirmed = false
     /// Where the operation holds temporary ids of other records.
     package var references: [Reference] = []
     /// Where this is one that the server has lost, and that a device brings back: what it was.
@@ -87,6 +89,7 @@ extension Operation {
         if let epoch { writer.member("epoch", epoch) }
         if let group { writer.member("group", group) }
         if isMove { writer.raw(",\"moved\":true") }
+        if isConfirmed { writer.raw(",\"confirmed\":true") }
         writeReferences(to: &writer)
         original?.write(to: &writer)
         if kind == .patch {
@@ -213,6 +216,7 @@ extension Operation {
         case "epoch": epoch = try reader.readString()
         case "group": group = try reader.readString()
         case "moved": isMove = try reader.readBool()
+        case "confirmed": isConfirmed = try reader.readBool()
         case "refs": references = try Reference.readAll(from: &reader)
         case "original": original = try Original(from: &reader)
         default: try reader.skip()

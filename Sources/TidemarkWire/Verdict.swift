@@ -18,6 +18,8 @@ public enum RejectionCode {
     package static let temporaryIDRefused = "temporary_id_refused"
     /// Another operation of the same group was not taken.
     package static let groupFailed = "group_failed"
+    /// One user has deleted more records lately than is taken without a question.
+    package static let deleteBrake = "delete_brake"
     /// The server does not do this yet.
     package static let unsupportedOperation = "unsupported_operation"
     /// The server cannot make out the text that a patch was made from; the device sends it whole, and nobody is told.
@@ -48,7 +50,7 @@ public enum RejectionCode {
     /// The protocol's own codes, which mean something to devices: no rule of an operator's may use them.
     package static let all: Set<String> = [
         recordDeleted, operationMismatch, entityUnknown, directionForbidden, recordTooLarge,
-        kindMismatch, idNotAssigned, temporaryIDRefused, groupFailed, unsupportedOperation,
+        kindMismatch, idNotAssigned, temporaryIDRefused, groupFailed, deleteBrake, unsupportedOperation,
         patchBaseUnknown, unsendableValue, ruleFailed, idTaken, scopeMismatch, columnUnknown, valueRefused,
         valueMissing, referenceViolated, notUnique, checkFailed, tableRefused, "conflict",
     ]

@@ -50,7 +50,7 @@ def text(value: Any) -> str:
 
 
 def record_number(entity: str, record: str) -> int:
-    return siphash(entity.encode() + b"\0" + record.encode()) | 1
+    return siphash(entity.encode().lower() + b"\0" + record.encode()) | 1
 
 
 def cell_number(name: str, value: Any) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import digests
 import snapshots
 from agreement import Log
@@ -45,7 +47,7 @@ def _records(log: Log, seat: Seat) -> None:
         names = sorted(key[1] for key in [*log.rows, *log.deleted] if key[0] == entity)
         for at in range(0, len(names), NAMES_PER_QUESTION):
             asked = names[at : at + NAMES_PER_QUESTION]
-            answer = seat.wire.get(f"/sync/records/{entity}", seat.scope.name, id=asked)
+            answer = seat.wire.get(f"/sync/records/{quote(entity, safe='')}", seat.scope.name, id=asked)
             changes = answer.expect(200)["changes"]
             for name, change in zip(asked, changes, strict=True):
                 row = log.rows.get((entity, name))

@@ -13,7 +13,8 @@ from violation import Violation
 Json = dict[str, Any]
 Key = tuple[str, str]
 REGISTER = "register"
-NOTE = "note"
+# A name that needs escapes wherever it stands.
+NOTE = 'Note "1/2" é\\'
 
 
 @dataclass

@@ -7,6 +7,7 @@ import json
 import re
 from typing import Any
 
+from ledger import NOTE
 from proxy import Asked, Given, Lie
 
 Row = dict[str, Any]
@@ -143,7 +144,7 @@ class Resurrect(Lie):
         if not is_page(asked, given):
             return
         for change in given.json["changes"]:
-            if change["type"] == "upsert" and change["entity"] == "note":
+            if change["type"] == "upsert" and change["entity"] == NOTE:
                 self.alive[change["id"]] = change
             elif change["type"] == "delete" and change["id"] in self.alive:
                 self.dead.append((asked.scope, self.alive.pop(change["id"])))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Callable
 
-from ledger import Json
+from ledger import NOTE, Json
 from seat import Seat
 from violation import Violation
 from wire import Answer, Wire
@@ -66,7 +66,7 @@ def mismatch(seat: Seat) -> None:
     if not seat.finished:
         return
     write = seat.dice.choice(seat.finished).writes[0]
-    forged = write.operation | {"entity": "note", "id": f"never.{seat.scope.marker}"}
+    forged = write.operation | {"entity": NOTE, "id": f"never.{seat.scope.marker}"}
     body = {"scope": seat.scope.name, "clientId": seat.wire.client_id, "operations": [forged]}
     answer = seat.wire.post("/sync/push", seat.scope.name, json.dumps(body).encode())
     result = answer.expect(200)["results"][0]

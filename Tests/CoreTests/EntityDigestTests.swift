@@ -27,7 +27,7 @@ struct EntityDigestTests {
 
     private func record(_ id: String, _ entity: String = "task") -> UInt64 {
         var id = id
-        return id.withUTF8 { CellHash.record(CellHash.prefix(entity.utf8), id: UnsafeRawBufferPointer($0)) }
+        return id.withUTF8 { CellHash.record(CellHash.prefix(entity: entity), id: UnsafeRawBufferPointer($0)) }
     }
 
     private func replace(_ digest: inout EntityDigest, _ id: String, _ old: String?, _ new: String?) throws {

@@ -36,7 +36,9 @@
                   card: {conflict: lastEditWins, deletes: lose}
                   contract: {conflict: manual, deletes: win}
                   profile: {direction: pull, conflict: lastWriteWins}
-                  bookmark: {serverFields: [summary, tags]}
+                  bookmark: {serverFields: [summary, tags], brake: true}
+                  "Order Details": {brake: {rows: 20, window: 15m}}
+                  naïve: {brake: false}
                   order: {ids: server}
                   audit: {kind: events}
                 """)
@@ -60,7 +62,9 @@
                     .state("card", conflict: .lastEditWins, deletes: .lose),
                     .state("contract", conflict: .manual),
                     .state("profile", conflict: .lastWriteWins, direction: .pull),
-                    .state("bookmark", serverFields: ["summary", "tags"]), .state("order", ids: .server),
+                    .state("bookmark", serverFields: ["summary", "tags"], brake: DeleteBrake()),
+                    .state("Order Details", brake: DeleteBrake(rows: 20, window: .seconds(15 * 60))), .state("naïve"),
+                    .state("order", ids: .server),
                     .events("audit"),
                 ])
         }
@@ -98,6 +102,13 @@
             ("entities:\n  task: {ids: both}", "2:15", "client, server"),
             ("entities:\n  log: {kind: events, ids: server}", "2:28", "only appended"),
             ("entities:\n  log: {kind: events, patch: [a]}", "2:30", "only appended"),
+            ("entities:\n  log: {kind: events, brake: true}", "2:30", "only appended"),
+            ("entities:\n  task: {brake: 100}", "2:17", "true or false"),
+            ("entities:\n  task: {brake: {rows: 0}}", "2:24", "a number from 1"),
+            ("entities:\n  task: {brake: {window: 1s}}", "2:26", "from 1m to 30d"),
+            ("entities:\n  task: {brake: {row: 1}}", "2:18", "rows, window"),
+            ("entities:\n  task: {}\n  tAsk: {}", "3:3", "one entity"),
+            ("entities:\n  \" task\": {}", "2:3", "no blank"),
             ("entities:\n  log: {kind: events, serverFields: [a]}", "2:37", "only appended"),
             ("entities:\n  log: {kind: events, conflict: mergeFields}", "2:33", "only appended"),
             ("entities:\n  task: {direction: up}", "2:21", "both, pull, push"),

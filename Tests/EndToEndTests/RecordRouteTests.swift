@@ -28,9 +28,43 @@
             }
         }
 
+        @Test func anyName() async throws {
+            let (name, path) = (#"Order "50% off" é\/:x"#, "Order%20%2250%25%20off%22%20%C3%A9%5C%2F%3Ax")
+            try await LiveServer.run(in: folder) { server in
+                let caller = Caller(url: server.url, token: try await LiveServer.token())
+                let json = #"Order \"50% off\" é\\/:x"#
+                _ = try await caller.push([
+                    upsert("a", #""of":"b""#, entity: json), upsert("b", #""n":1"#, entity: json),
+                ])
+                let answer = try await caller.get("/sync/records/\(path)", "scope=w&id=a&follow=of:\(path)")
+                #expect(answer.status == 400)
+                let escaped = path.replacing("%5C", with: "%5C%5C").replacing("%3A", with: "%5C%3A")
+                let followed = try await caller.get("/sync/records/\(path)", "scope=w&id=a&follow=of:\(escaped)")
+                #expect(followed.changes.map { $0["entity"] as? String } == [name, name])
+                #expect(followed.changes.map { $0["id"] as? String } == ["a", "b"])
+                let page = try await caller.get("/sync/snapshot", "scope=w&entity=\(path)")
+                #expect(page.changes.map { $0["id"] as? String } == ["a", "b"])
+                let lower = path.replacing("Order", with: "oRDER")
+                let digest = try await caller.get("/sync/digest", "scope=w&entity=\(lower)")
+                #expect(digest.member("entity") as? String == name)
+            }
+        }
+
+        @Test(arguments: [
+            ("task%", "scope=w&id=t1"), ("task%zz", "scope=w&id=t1"), ("%ff", "scope=w&id=t1"),
+            ("a%00", "scope=w&id=t1"),
+        ])
+        func brokenPath(entity: String, query: String) async throws {
+            try await LiveServer.run(in: folder) { server in
+                let caller = Caller(url: server.url, token: try await LiveServer.token())
+                let answer = try await caller.get("/sync/records/\(entity)", query)
+                #expect((answer.status, answer.code) == (400, .invalidIdentifier))
+            }
+        }
+
         @Test(arguments: [
             ("task", "scope=w", 400, ProblemCode.malformedRequest), ("task", "id=t1", 400, .malformedRequest),
-            ("task", "scope=w&id=", 400, .invalidIdentifier), ("1task", "scope=w&id=t1", 400, .invalidIdentifier),
+            ("task", "scope=w&id=", 400, .invalidIdentifier), ("%20task", "scope=w&id=t1", 400, .invalidIdentifier),
             ("task", "scope=w&id=t1&follow=a", 400, .malformedRequest),
             ("task", "scope=w&scope=w&id=t1", 400, .malformedRequest),
             ("task", "scope=w&id=t1&since=x&since=y", 400, .malformedRequest),
@@ -46,7 +80,7 @@
         }
 
         @Test(arguments: [
-            ("at=x", 400, ProblemCode.invalidCheckpoint), ("entity=a%20b", 400, .invalidIdentifier),
+            ("at=x", 400, ProblemCode.invalidCheckpoint), ("entity=a%20", 400, .invalidIdentifier),
             ("entity=task&every=0", 400, .limitOutOfRange), ("entity=task&every=x", 400, .malformedRequest),
             ("entity=task&entity=task", 400, .malformedRequest), ("entity=task&after=", 400, .invalidIdentifier),
         ])

@@ -115,7 +115,9 @@
                 else { continue }
                 var writer = JSONWriter()
                 data.write(to: &writer)
-                let number = id.withUnsafeBytes { CellHash.record(entity: entity, id: $0) }
+                let number = id.withUnsafeBytes {
+                    CellHash.record(entity: String(decoding: entity, as: UTF8.self), id: $0)
+                }
                 try writer.bytes.withUnsafeBytes {
                     try digests[String(decoding: entity, as: UTF8.self), default: EntityDigest()]
                         .replace(number, nil, with: $0)

@@ -60,4 +60,11 @@ final class EngineBench: @unchecked Sendable {  // because the tests of one benc
         answer.changes = all
         return answer
     }
+
+    /// The digest of the scope, or what `change` asks of it instead.
+    func digest(_ change: (inout DigestQuery) -> Void = { _ in }) async throws -> [String: Any] {
+        var query = DigestQuery(of: "s")
+        change(&query)
+        return try Answer(try await server.digest(query, access: .read(as: "ada"))).members
+    }
 }

@@ -38,7 +38,7 @@ struct PostgresSchemaTests {
     func keys() async throws {
         let found = try await indexes("i.indisunique")
         #expect(found.filter { !$0.contains("(scope, ") } == Self.otherKeys)
-        #expect(found.count == Self.otherKeys.count + 9)
+        #expect(found.count == Self.otherKeys.count + 10)
     }
 
     @Test("Every other index begins with the scope, but for a closed list")
@@ -65,7 +65,7 @@ struct PostgresSchemaTests {
         }
         #expect(
             parts.split(separator: "\n")
-                == ["change", "device", "digest", "lane", "verdict"].map { "\($0) 3 HASH (scope)" })
+                == ["change", "deletes", "device", "digest", "lane", "verdict"].map { "\($0) 3 HASH (scope)" })
         let later = try bench.node()
         defer { later.close() }
         for scope: Scope in ["a", "b", "c", "d"] {
@@ -130,7 +130,8 @@ struct PostgresSchemaTests {
         #expect(asked.first == "scope name default")
         #expect(
             asked.dropFirst().sorted()
-                == ["capture", "change", "device", "digest", "incarnation", "lane", "rejection", "verdict"].map {
+                == ["capture", "change", "deletes", "device", "digest", "incarnation", "lane", "rejection", "verdict"]
+                .map {
                     "\($0) scope scope"
                 })
     }

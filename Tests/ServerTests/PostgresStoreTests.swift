@@ -77,13 +77,14 @@ struct PostgresStoreTests {
         let results = await withTaskGroup(of: (Int, Result<Version, any Error>).self) { group in
             for index in 0..<12 {
                 group.addTask {
-                    let entity = index % 4 == 0 ? "secret\0" : "task"
+                    let lane = index % 4 == 0 ? "secret\0" : "lane-\(index)"
                     do {
                         return (
                             index,
                             .success(
-                                try await node.write("s") {
-                                    try $0.append(.upsert("a\(index)".record, of: entity), at: 1)
+                                try await node.write("s") { writer in
+                                    try writer.store(.applied(nil), .test(lane), 1, at: 1)
+                                    return try writer.append(.upsert("a\(index)".record), at: 1)
                                 })
                         )
                     } catch { return (index, .failure(error)) }

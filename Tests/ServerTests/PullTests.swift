@@ -246,12 +246,10 @@ struct ConcurrencyTests {
     @Test("A first walk brings the deletions of rows that the device wrote before it, where the answer was lost (I6)")
     func deletedBeforeFirstWalk() async throws {
         let bench = try Bench()
-        _ = try await bench.exchange([
-            upsert(1, "old", "{}", lane: "lane-bbbb"), delete(2, "old", base: 1, lane: "lane-bbbb"),
-        ])
+        _ = try await bench.exchange([upsert(1, "old", "{}"), delete(2, "old", base: 1)], client: "device-bbbb")
         // The answer to this one never arrives.
         _ = try await bench.exchange([upsert(1, "mine", "{}")])
-        _ = try await bench.exchange([delete(3, "mine", base: 3, lane: "lane-bbbb")])
+        _ = try await bench.exchange([delete(3, "mine", base: 3)], client: "device-bbbb")
         let answer = try await bench.exchange([upsert(1, "mine", "{}")])
         #expect(answer.versions == [3])
         #expect(answer.changes.map(\.type) == ["delete"])

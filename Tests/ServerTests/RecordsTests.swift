@@ -96,7 +96,7 @@ struct RecordsTests {
         #expect(await code((0...100).map { "t\($0)" }) == .limitOutOfRange)
         #expect(await code((0..<100).map { "t\($0)" }) == nil)
         #expect(await code([""]) == .invalidIdentifier)
-        #expect(await code(["t1"], "no entity") == .invalidIdentifier)
+        #expect(await code(["t1"], "no entity ") == .invalidIdentifier)
         #expect(await code(["t1"], "task", Array(repeating: "a:b", count: 9)) == .limitOutOfRange)
         #expect(await code(["t1"], "task", ["project_id"]) == .malformedRequest)
         #expect(await code(["t1"], "task", [":project"]) == .malformedRequest)

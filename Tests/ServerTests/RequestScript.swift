@@ -54,7 +54,9 @@ struct RequestScript {
     private static let names =
         ["t0", "t1", "t2", "t3", "7", "local-1", "[1,\"a\"]", "é", "\u{7}"]
         + values.prefix(HostileJSON.ids.count).compactMap { if case .text(let text) = $0 { text } else { nil } }
-    private static let entities = BodyGrammar.entities.map(\.name) + ["thing", "Task", "task", "note", "order"]
+    private static let entities =
+        BodyGrammar.entities.map(\.name)
+        + ["thing", "Task", "task", "note", "order", "é", "e\u{301}", "Order \"Details\" é\\"]
 
     mutating func next() -> ScriptRequest {
         pass()

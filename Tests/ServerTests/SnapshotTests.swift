@@ -196,7 +196,7 @@ struct SnapshotTests {
         let rest = try await page(bench, token: first.token, cursor: first.cursor, limit: 5, entity: "profile")
         #expect(rest.answer.changes.map { $0.entity + $0.id } == ["profilec", "profiled"])
         #expect(!rest.answer.hasMore && rest.answer.nextSince == nil)
-        #expect(await problem { _ = try await page(bench, entity: "no entity") }?.code == .invalidIdentifier)
+        #expect(await problem { _ = try await page(bench, entity: "no entity ") }?.code == .invalidIdentifier)
     }
 
     @Test("The list of fields has a grammar and a limit")

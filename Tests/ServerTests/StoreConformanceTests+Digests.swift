@@ -60,7 +60,7 @@ extension ScopeReader {
     func liveDigest(of entity: String) throws -> EntityDigest? {
         let kept = try digest(of: entity).map { try EntityDigest(kept: $0) }
         var counted = EntityDigest()
-        let prefix = CellHash.prefix(entity.utf8)
+        let prefix = CellHash.prefix(entity: entity)
         var failure: (any Error)?
         try records(of: entity, above: 0, at: nil, after: nil) { change in
             guard change.kind == .upsert else { return true }

@@ -27,7 +27,7 @@ extension StoreConformanceTests {
                 try reader.newest(entity: "task", record: "\u{e9}") != reader.newest(entity: "task", record: "e\u{301}")
             )
             #expect(try reader.seen(of: "other").isEmpty)
-            #expect(try Set(reader.entities()) == ["task", "task2", "tas"])
+            #expect(Set(reader.state.entities.all) == ["task", "task2", "tas"])
         }
     }
 
@@ -74,14 +74,34 @@ extension StoreConformanceTests {
         #expect(try await bench.changes().map(\.version) == [2, 6])
     }
 
-    @Test("An idmap belongs to no entity, and an entity without rows is none", arguments: StoreKind.allCases)
+    @Test(
+        "An idmap belongs to no entity; an entity's name is kept as it was spelled first, in each scope",
+        arguments: StoreKind.allCases)
     func entities(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
+        let names = ["task", "note", "audit", "Order \"Details\" é\\", "Order \"Details\" e\u{301}\\"]
         try await bench.append(.idmap("1"), .upsert("a"), .delete("b", of: "note"), .event("e"))
-        try await bench.append(.upsert("a", of: "elsewhere"), to: "other")
-        #expect(try await bench.read { Set(try $0.entities()) } == ["task", "note", "audit"])
-        #expect(try await bench.read { try $0.entities().count } == 3)
+        try await bench.append(.upsert("a", of: "Task"), to: "other")
+        try? await bench.write { writer throws in
+            _ = try writer.append(.upsert("a", of: "undone"), at: 10)
+            throw Undone()
+        }
+        try await bench.write { writer throws in
+            try? writer.attempt {
+                _ = try writer.append(.upsert("a", of: "undone"), at: 10)
+                throw Undone()
+            }
+            for name in names[3...] { _ = try writer.append(.upsert("a", of: name), at: 10) }
+            #expect(writer.state.entities.all.map { Array($0.utf8) } == names.map { Array($0.utf8) })
+        }
         try await bench.write { try $0.expire(through: 4) }
-        #expect(try await bench.read { try $0.entities() } == ["task"])
+        try bench.reopen()
+        #expect(try await bench.state().entities.all.map { Array($0.utf8) } == names.map { Array($0.utf8) })
+        #expect(try await bench.state("other").entities.all == ["Task"])
+        #expect(try await bench.state("other").entities.spelling(of: "TASK") == "Task")
+        try await bench.read { reader throws in
+            #expect(try names.map { try reader.seen(of: $0).map(\.version) } == [[2], [], [], [5], [6]])
+            #expect(try reader.digest(of: names[3]) != reader.digest(of: names[4]))
+        }
     }
 }

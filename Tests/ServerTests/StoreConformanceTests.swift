@@ -18,7 +18,7 @@ struct StoreConformanceTests {
             #expect(try reader.row(entity: "task", record: "a", at: 1) == nil)
             try reader.newest(entity: "task", record: "a") { _ in Issue.record("There is no row to visit.") }
             #expect(try reader.digest(of: "task") == nil)
-            #expect(try reader.entities() == [])
+            #expect(reader.state.entities.all == [])
             #expect(try reader.seen(of: "task") == [])
             #expect(try reader.lane(.test) == 0)
             #expect(try reader.lanes(of: .test, limit: 9).isEmpty)

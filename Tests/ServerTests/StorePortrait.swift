@@ -29,7 +29,7 @@ extension ScopeReader {
     func portrait() throws -> [String] {
         var lines = [
             "head \(state.head), swept \(state.sweepFloor), expired \(state.retentionFloor)",
-            "incarnations at \(state.incarnations.map(\.start))", "entities \(try entities().sorted())",
+            "incarnations at \(state.incarnations.map(\.start))", "entities \(state.entities.all)",
             "slowest \(try slowest() ?? -1)",
         ]
         for horizon in horizons {
@@ -39,6 +39,8 @@ extension ScopeReader {
         lines += try seen(after: 0, through: state.head, tombstonesAfter: 0).map(\.description)
         for entity in StoreNames.entities {
             lines.append("digest of \(entity): \(try digest(of: entity) ?? [])")
+            lines.append(
+                "deletes of \(entity): \(try ["ada", "e\u{301}"].map { try deletes(by: $0, of: entity) ?? [] })")
             lines.append("last number of \(entity): \(try lastNumber(of: entity))")
             for (base, horizon) in [(0, nil), (0, state.head / 2), (state.head / 3, nil)] as [(Version, Version?)] {
                 let seen = try seen(of: entity, above: base, at: horizon).map(\.version)

@@ -11,6 +11,7 @@ indirect enum ScriptStep: Sendable {
     case lastNumber(Int64, String)
     case reject(StoredRejection, limit: Int)
     case note(DeviceStanding, DeviceName)
+    case deletes([UInt8], by: String, String, at: Int64)
     /// Up to so many versions below the head.
     case expire(below: Version)
     case forget(devices: Int64, lanes: Int64)
@@ -31,6 +32,8 @@ indirect enum ScriptStep: Sendable {
         case .lastNumber(let number, let entity): try writer.setLastNumber(number, of: entity)
         case .reject(let rejection, let limit): try writer.keep(rejection, limit: limit)
         case .note(let standing, let device): try writer.note(standing, of: device)
+        case .deletes(let note, let principal, let entity, let moment):
+            try writer.store(deletes: note, by: principal, of: entity, at: moment)
         case .expire(let below): try writer.expire(through: writer.state.head - below)
         case .forget(let devices, let lanes):
             let unheard = try writer.unheard(devicesBefore: devices, lanesBefore: lanes)
@@ -82,7 +85,7 @@ struct StoreScript {
 
     private mutating func step(depth: Int) -> ScriptStep {
         let number = Int64.random(in: 1...StoreNames.lastNumber, using: &generator)
-        switch Int.random(in: 0..<27, using: &generator) {
+        switch Int.random(in: 0..<28, using: &generator) {
         case 0..<10: return .append(row(), at: moment())
         case 10..<14: return .verdict(one(of: StoreNames.lanes), number, at: moment())
         case 14: return .alias(one(of: StoreNames.temporaries), one(of: StoreNames.records), at: moment())
@@ -98,6 +101,9 @@ struct StoreScript {
         case 21: return .forgetVerdicts(one(of: StoreNames.lanes), number)
         case 22..<26 where depth < 3: return .attempt(steps(depth: depth + 1), fails: number % 2 == 0)
         case 26: return .look
+        case 27:
+            let principal = number % 2 == 0 ? "ada" : "e\u{301}"
+            return .deletes([UInt8(number)], by: principal, one(of: StoreNames.entities), at: moment())
         default: return .append(row(), at: moment())
         }
     }

@@ -13,7 +13,8 @@ struct TableTruncateTests {
         let home = bench.postgres.schema
         try await bench.sql(
             """
-            INSERT INTO \(home).scope (head, last_time, name) VALUES (\(2 * count), 1, '\(scope)');
+            INSERT INTO \(home).scope (head, last_time, name, entities)
+            VALUES (\(2 * count), 1, '\(scope)', '\(entity)');
             INSERT INTO \(home).change (version, time, kind, scope, entity, record, payload, superseded_by)
             SELECT g, 1, 0, '\(scope)', '\(entity)', convert_to(((g + 1) / 2)::text, 'UTF8'), '{}',
                 CASE WHEN g % 2 = 1 THEN g + 1 END FROM generate_series(1, \(2 * count)) g

@@ -39,7 +39,7 @@ struct OwnSums: Sendable {
         self.bounds = bounds.map { $0.map { Array($0.utf8) } }
         self.lists = lists
         self.listLimit = listLimit
-        entity = CellHash.prefix(shape.name.utf8)
+        entity = CellHash.prefix(entity: shape.name)
         let empty = EntityDigest(
             fields: columns.map { EntityDigest.Field(shape.data[$0].canonicalName) }, count: 0, records: 0)
         parts = Array(repeating: empty, count: bounds.count)

@@ -107,6 +107,7 @@ enum Devices {
         let devices = try session.change(forgetDevices, scope, .integer(devicesBefore), limit).affected
         let lanes = try session.change(forgetLanes, scope, .integer(lanesBefore), limit).affected
         try session.write(forgetAliases, .integer(lanesBefore), limit)
+        try Deletes.forget(session, scope, before: devicesBefore)
         return (devices, lanes)
     }
 }

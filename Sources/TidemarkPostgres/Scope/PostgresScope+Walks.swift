@@ -75,24 +75,6 @@ extension PostgresScope {
         }
     }
 
-    /// Hops from one entity to the next along the index instead of looking at every row.
-    private static let entities = Statement(
-        "entities",
-        """
-        WITH RECURSIVE name AS (
-            (SELECT entity FROM change WHERE scope = $1 AND entity > '' ORDER BY entity LIMIT 1)
-            UNION ALL
-            SELECT (SELECT c.entity FROM change c WHERE c.scope = $1 AND c.entity > n.entity ORDER BY c.entity LIMIT 1)
-            FROM name n WHERE n.entity IS NOT NULL)
-        SELECT entity FROM name WHERE entity IS NOT NULL
-        """)
-
-    func entities() throws -> [String] {
-        guard kept.exists else { return [] }
-        let answer = try session.ask(Self.entities, name)
-        return (0..<answer.count).map { answer.text($0, 0) }
-    }
-
     private static let ages = Statement(
         "ages",
         """

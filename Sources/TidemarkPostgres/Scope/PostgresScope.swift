@@ -94,6 +94,10 @@ class PostgresScope: ScopeReader {
         kept.exists ? try Devices.standing(session, name, of: device) : nil
     }
 
+    func deletes(by principal: String, of entity: String) throws -> [UInt8]? {
+        kept.exists ? try Deletes.note(session, name, by: principal, of: entity) : nil
+    }
+
     func slowest() throws -> Version? { kept.exists ? try Devices.slowest(session, name) : nil }
 
     func unheard(devicesBefore: Int64, lanesBefore: Int64) throws -> (devices: Int, lanes: Int) {

@@ -1,4 +1,5 @@
 import TidemarkServer
+import TidemarkWire
 
 /// The one writer of a scope inside a transaction, which holds the lock of the scope's row: versions are taken in the
 /// order of commits, on however many nodes.
@@ -8,7 +9,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     private let incarnation: Int64
     private var memory = Memory()
     /// Digests as they were stored before this transaction.
-    private var keptDigests: [String: [UInt8]?] = [:]
+    private var keptDigests: [EntityKey: [UInt8]?] = [:]
 
     private struct Memory {
         /// Lanes that moved, and when they were used; written once, at the end.
@@ -17,9 +18,11 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         /// Whether the scope's row is to be written, and whether a row of the log was.
         var isChanged = false
         var hasAppended = false
+        /// Whether the scope's list of entities is to be written too.
+        var hasNewEntity = false
         var rejections: [(rejection: StoredRejection, limit: Int)] = []
         /// The last numbers of entities, whose rows this transaction has locked.
-        var numbers: [String: Int64] = [:]
+        var numbers: [EntityKey: Int64] = [:]
     }
 
     /// The last answer to a question for a record's newest row; an append to it need not ask again.
@@ -64,15 +67,17 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
 
     /// Asks for the entity's digest in the same round trip: it is wanted as soon as the record is written.
     override func newest(entity: String, record: RecordID) throws -> StoredRecord? {
-        if expected.entity == entity, let newest = expected.rows[record] {
+        if Identifier.isSameEntity(expected.entity, entity), let newest = expected.rows[record] {
             lastNewest = (entity, record, newest.kind, newest.row?.payload)
             return newest.row
         }
         guard kept.exists else { return nil }
         var requests = [newestRow(entity: entity, record: record)]
-        if keptDigests[entity] == nil { requests.append(keptDigest(of: entity)) }
+        if keptDigests[EntityKey(entity)] == nil { requests.append(keptDigest(of: entity)) }
         let answers = try session.ask(requests)
-        if answers.count > 1 { keptDigests[entity] = .some(answers[1].count > 0 ? answers[1].array(0, 0) : nil) }
+        if answers.count > 1 {
+            keptDigests[EntityKey(entity)] = .some(answers[1].count > 0 ? answers[1].array(0, 0) : nil)
+        }
         let newest = try StoredRecord(answers[0])
         let kind = answers[0].count > 0 ? RowKind(rawValue: try answers[0].integer(0, 1)) : nil
         lastNewest = (entity, record, kind, newest?.payload)
@@ -99,6 +104,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         if !memory.hasAppended { try begin() }
         let version = kept.state.head + 1
         kept.lastTime = max(moment, kept.lastTime + 1)
+        if kept.state.entities.insert(row.entity) { memory.hasNewEntity = true }
         var statement = Self.append
         var parameters: [Parameter] = [
             name, .text(row.entity), .text(row.record.text), .integer(version), .integer(row.kind.rawValue),
@@ -123,7 +129,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
 
     /// The fields of the record's live row, and whether it may have one at all; the engine has mostly just read it.
     func live(_ row: NewRow) throws -> (payload: [UInt8]?, mayBeThere: Bool) {
-        if let lastNewest, lastNewest.entity == row.entity, lastNewest.record == row.record {
+        if let lastNewest, Identifier.isSameEntity(lastNewest.entity, row.entity), lastNewest.record == row.record {
             switch lastNewest.kind {
             case .upsert: return (lastNewest.payload, true)
             case .delete: return (nil, true)
@@ -184,9 +190,9 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     // MARK: Digests
 
     private func storedDigest(of entity: String) throws -> [UInt8]? {
-        if let known = keptDigests[entity] { return known }
+        if let known = keptDigests[EntityKey(entity)] { return known }
         let stored = try super.digest(of: entity)
-        keptDigests[entity] = .some(stored)
+        keptDigests[EntityKey(entity)] = .some(stored)
         return stored
     }
 
@@ -241,6 +247,11 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         try Devices.note(session, name, standing, of: device)
     }
 
+    func store(deletes note: [UInt8], by principal: String, of entity: String, at moment: Int64) throws {
+        try create(at: moment)
+        try Deletes.store(session, name, note, by: principal, of: entity, at: moment)
+    }
+
     func forget(devicesBefore: Int64, lanesBefore: Int64, limit: Int) throws -> (devices: Int, lanes: Int) {
         guard kept.exists else { return (0, 0) }
         try settleLanes()
@@ -261,15 +272,15 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     }
 
     override func lastNumber(of entity: String) throws -> Int64 {
-        if let number = memory.numbers[entity] { return number }
+        if let number = memory.numbers[EntityKey(entity)] { return number }
         let number = try AssignedIDs.lockNumber(session, of: entity)
-        memory.numbers[entity] = number
+        memory.numbers[EntityKey(entity)] = number
         return number
     }
 
     func setLastNumber(_ number: Int64, of entity: String) throws {
         try AssignedIDs.setLastNumber(session, number, of: entity)
-        memory.numbers[entity] = number
+        memory.numbers[EntityKey(entity)] = number
     }
 
     // MARK: Parts and the end
@@ -309,7 +320,11 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         try session.write(
             wasThere ? Self.updateRow : Self.insertRow, name, .integer(kept.state.head), .integer(kept.lastTime),
             .integer(kept.state.retentionFloor), .integer(kept.lanes))
+        if memory.hasNewEntity { try session.write(Self.keepEntities, name, .text(kept.state.entities.stored)) }
     }
+
+    private static let keepEntities = Statement(
+        "keep entities", "UPDATE scope SET entities = $2 WHERE name = $1")
 
     /// The transaction's last write, for all of its scopes.
     func keepRejections() throws {

@@ -12,13 +12,13 @@ struct ScopeRow {
     private static let view = Statement(
         "scope",
         """
-        SELECT s.head, s.last_time, s.sweep_floor, s.retention_floor, s.lanes, i.id, i.start
+        SELECT s.head, s.last_time, s.sweep_floor, s.retention_floor, s.lanes, s.entities, i.id, i.start
         FROM scope s LEFT JOIN incarnation i ON i.scope = s.name WHERE s.name = $1 ORDER BY i.start
         """)
     private static let lockRow = Statement(
         "lock",
         """
-        SELECT head, last_time, sweep_floor, retention_floor, lanes FROM scope WHERE name = $1 FOR NO KEY UPDATE
+        SELECT head, last_time, sweep_floor, retention_floor, lanes, entities FROM scope WHERE name = $1 FOR NO KEY UPDATE
         """)
     /// Asked behind the lock: whoever held it before may have added one.
     private static let incarnations = Statement(
@@ -32,8 +32,8 @@ struct ScopeRow {
         let answer = try session.ask(view, .text(scope.name))
         var row = try ScopeRow(answer)
         for index in 0..<answer.count {
-            guard let id = try answer.integerIfAny(index, 5) else { continue }
-            row.state.incarnations.append((id, try answer.integer(index, 6)))
+            guard let id = try answer.integerIfAny(index, 6) else { continue }
+            row.state.incarnations.append((id, try answer.integer(index, 7)))
         }
         return row
     }
@@ -79,5 +79,6 @@ struct ScopeRow {
         state.sweepFloor = try answer.integer(0, 2)
         state.retentionFloor = try answer.integer(0, 3)
         lanes = try answer.integer(0, 4)
+        state.entities = EntityNames(stored: answer.text(0, 5))
     }
 }

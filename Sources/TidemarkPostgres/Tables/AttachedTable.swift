@@ -70,7 +70,9 @@ struct AttachedTables: Sendable {
 
     var isEmpty: Bool { tables.isEmpty }
 
-    subscript(entity: String) -> AttachedTable? { tables.first { $0.entity == entity } }
+    subscript(entity: String) -> AttachedTable? {
+        tables.first { Identifier.isSameEntity($0.entity, entity) }
+    }
     subscript(id: Int64) -> AttachedTable? { tables.first { $0.id == id } }
 
     private init() {}
@@ -93,7 +95,7 @@ struct AttachedTables: Sendable {
     static let schema = [
         """
         CREATE TABLE attached_table (
-            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, entity text COLLATE "C" NOT NULL UNIQUE,
+            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, entity bytea NOT NULL UNIQUE,
             relation text COLLATE "C" NOT NULL UNIQUE, definition bytea NOT NULL, filled_to text,
             is_filled boolean NOT NULL DEFAULT false)
         """,

@@ -16,13 +16,13 @@ struct Attaching {
         try session.write(Statement("", "LOCK TABLE \(found.sql) IN SHARE ROW EXCLUSIVE MODE"))
         // Commits that have not seen the table are over then.
         try session.write(Self.lock)
-        let taken = try session.ask(Self.taken, .text(plan.entity), .text(found.sql))
+        let taken = try session.ask(Self.taken, .text(EntityKey(plan.entity).text), .text(found.sql))
         guard taken.count == 0 else {
             throw TableError(
                 .alreadyAttached, "\(taken.text(0, 1)) is attached already, as \(taken.text(0, 0))",
                 hint: "`tidemark detach` takes it off first; one entity has one table")
         }
-        if !plan.tableWins, try session.ask(Self.inUse, .text(plan.entity)).count > 0 {
+        if !plan.tableWins, try isInUse(session) {
             throw TableError(
                 .entityInUse, "the log has records of \(plan.entity) already",
                 hint: "--table-wins makes them what the table says, and deletes those that it does not have")
@@ -30,11 +30,25 @@ struct Attaching {
         return try install(found, session)
     }
 
+    /// Whether the log of any scope has a live record of the entity, however it spells its name.
+    private func isInUse(_ session: Session) throws -> Bool {
+        var last: [UInt8] = []
+        while true {
+            let scopes = try ScopeSpelling.page(session, behind: last)
+            for scope in scopes {
+                guard let spelling = scope.entities.spelling(of: plan.entity) else { continue }
+                if try session.ask(Self.inUse, .bytes(scope.name), .text(spelling)).flag(0, 0) { return true }
+            }
+            guard scopes.count == ScopeSpelling.limit, let next = scopes.last else { return false }
+            last = next.name
+        }
+    }
+
     private func check() throws(TableError) {
         guard Identifier.isEntity(plan.entity) else {
             throw TableError(
                 .nameInvalid, "'\(plan.entity)' is not an entity's name",
-                hint: "letters, digits and _, at most \(Identifier.entityLimit), no digit first")
+                hint: Identifier.entityHint)
         }
         if case .column(_, let prefix) = plan.place, !prefix.isEmpty, !Identifier.isScope(prefix) {
             throw TableError(
@@ -60,7 +74,7 @@ struct Attaching {
         {
             columns.append(column)
         }
-        let id = try session.change(Self.insert, .text(plan.entity), .text(found.sql)).integer(0, 0)
+        let id = try session.change(Self.insert, .text(EntityKey(plan.entity).text), .text(found.sql)).integer(0, 0)
         let table = AttachedTable(
             id: id, schema: found.schema, name: found.name, entity: plan.entity, key: try found.key(),
             columns: columns, place: place, addsColumn: plan.addsColumn,
@@ -90,9 +104,7 @@ struct Attaching {
     private static let inUse = Statement(
         "entity in use",
         """
-        SELECT 1 FROM scope s WHERE EXISTS (
-            SELECT 1 FROM change c WHERE c.scope = s.name AND c.entity = $1 AND c.superseded_by IS NULL AND c.kind = 0)
-        LIMIT 1
+        SELECT EXISTS (SELECT 1 FROM change WHERE scope = $1 AND entity = $2 AND superseded_by IS NULL AND kind = 0)
         """)
     private static let home = Statement("home", "SELECT current_schema()::text")
     private static let insert = Statement(
@@ -101,6 +113,35 @@ struct Attaching {
         "describe attached", "UPDATE attached_table SET definition = $2 WHERE id = $1")
     private static let lookAtAll = Statement(
         "look at all", "INSERT INTO capture (table_id, scope) VALUES ($1, '')")
+}
+
+/// How a scope spells the names of its entities: each in its own way, so that no scope waits for another one.
+struct ScopeSpelling {
+    let name: [UInt8]
+    let entities: EntityNames
+
+    /// Scopes that are looked at together.
+    static let limit = 500
+
+    private static let list = Statement(
+        "spellings", "SELECT name, entities FROM scope WHERE name > $1 ORDER BY name LIMIT $2")
+    private static let one = Statement("spelling", "SELECT name, entities FROM scope WHERE name = $1")
+
+    /// The next scopes, in the order of their names.
+    static func page(_ session: Session, behind name: [UInt8]) throws -> [ScopeSpelling] {
+        let answer = try session.ask(list, .bytes(name), .integer(Int64(limit)))
+        return (0..<answer.count).map { ScopeSpelling(answer, $0) }
+    }
+
+    static func of(_ scope: [UInt8], _ session: Session) throws -> EntityNames {
+        let answer = try session.ask(one, .bytes(scope))
+        return answer.count > 0 ? ScopeSpelling(answer, 0).entities : EntityNames()
+    }
+
+    private init(_ answer: QueryResult, _ row: Int) {
+        name = Array(answer.bytes(row, 0))
+        entities = EntityNames(stored: answer.text(row, 1))
+    }
 }
 
 extension PostgresStore.TablePlan {

@@ -1,3 +1,5 @@
+import TidemarkServer
+
 /// Makes a note for a whole table, as TRUNCATE leaves it, into one for each record that the log has of the entity.
 ///
 /// The log may have millions of them, so that is done in steps, each a transaction of its own, which leave a mark of
@@ -5,8 +7,6 @@
 enum Spreading {
     /// Rows of the log that a step looks at.
     private static let rows = 2000
-    /// Scopes that a step looks at for one that has any.
-    private static let scopes = 500
     /// Steps between two looks at what is noted: the connection is wanted elsewhere.
     private static let steps = 10
 
@@ -36,13 +36,6 @@ enum Spreading {
             SELECT $1, $6, convert_from(record, 'UTF8') FROM part WHERE is_live)
         SELECT (SELECT count(*) FROM part), record, version FROM part ORDER BY record DESC, version DESC LIMIT 1
         """)
-    private static let next = Statement(
-        "next scopes",
-        """
-        SELECT s.name, EXISTS (SELECT 1 FROM change c WHERE c.scope = s.name AND c.entity = $2)
-        FROM (SELECT name FROM scope WHERE name > $1 ORDER BY name LIMIT $3) AS s ORDER BY 1
-        """)
-
     static func run(_ line: Line) throws {
         for _ in 0..<steps {
             guard try line.write(step) else { return }
@@ -63,8 +56,9 @@ enum Spreading {
         if answer.isNull(0, 2) { try session.write(drop, .integer(tableID), .integer(id)) }
         let scope = answer.array(0, 2) ?? []
         if !answer.isNull(0, 2) {
+            let spelling = try ScopeSpelling.of(scope, session).spelling(of: table.entity) ?? table.entity
             let part = try session.change(
-                note, .bytes(scope), .text(table.entity), .optional(answer.array(0, 3)),
+                note, .bytes(scope), .text(spelling), .optional(answer.array(0, 3)),
                 .integer(try answer.integer(0, 4)), .integer(Int64(rows)), .integer(tableID))
             if part.count > 0, try part.integer(0, 0) == rows {
                 let version = try part.integer(0, 2)
@@ -73,13 +67,13 @@ enum Spreading {
                 return true
             }
         }
-        let names = try session.ask(next, .bytes(scope), .text(table.entity), .integer(Int64(scopes)))
-        let found = (0..<names.count).first { names.flag($0, 1) }
-        guard let place = found ?? (names.count == scopes ? names.count - 1 : nil) else {
+        let scopes = try ScopeSpelling.page(session, behind: scope)
+        let found = scopes.first { $0.entities.spelling(of: table.entity) != nil }
+        guard let place = found ?? (scopes.count == ScopeSpelling.limit ? scopes.last : nil) else {
             try session.write(end, .integer(id))
             return true
         }
-        try session.write(keep, .integer(id), .optional(names.array(place, 0)), .bytes([]), .integer(0))
+        try session.write(keep, .integer(id), .bytes(place.name), .bytes([]), .integer(0))
         return true
     }
 }

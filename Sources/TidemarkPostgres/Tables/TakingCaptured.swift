@@ -40,6 +40,10 @@ extension PostgresScopeWriter: TableScopeWriter {
     private static let portion = 200
     private static let portionBytes = 4 << 20
 
+    private func spelling(of table: AttachedTable) -> String {
+        kept.state.entities.spelling(of: table.entity) ?? table.entity
+    }
+
     func hasTable(of entity: String) -> Bool { tables[entity] != nil }
 
     func takeCaptured(limit: Int, recordBytes: Int, _ take: (CapturedRecord) throws -> Void) throws -> Int {
@@ -104,7 +108,7 @@ extension PostgresScopeWriter: TableScopeWriter {
             guard case .success(let answer) = try table.sizes(possible, session) else { return false }
             sizes = try RowSizes(answer, in: scope, limit: recordBytes)
             let list = AttachedTable.list(of: keys)
-            try sizes.add(logged: session.ask(Self.sizesOf, name, .text(table.entity), list))
+            try sizes.add(logged: session.ask(Self.sizesOf, name, .text(spelling(of: table)), list))
         }
         let readable = Set(possible.filter { sizes.tooLarge[$0] == nil })
         for part in sizes.parts(of: keys, limit: Self.portionBytes) {
@@ -121,7 +125,7 @@ extension PostgresScopeWriter: TableScopeWriter {
         _ take: (CapturedRecord) throws -> Void
     ) throws {
         let list = AttachedTable.list(of: Array(keys))
-        try expect(table.entity, Array(keys), try session.ask(Self.newestOf, name, .text(table.entity), list))
+        try expect(table.entity, Array(keys), try session.ask(Self.newestOf, name, .text(spelling(of: table)), list))
         defer { forgetExpected() }
         var rows: [[UInt8]: Int] = [:]
         for row in 0..<answer.count { rows[Array(answer.bytes(row, 0))] = row }

@@ -8,8 +8,8 @@ struct MemoryLog: Sendable {
     var places: [Scope: Int] = [:]
     /// What devices' temporary ids stand for.
     var aliases: [TemporaryName: Alias] = [:]
-    /// The last integer id assigned per entity.
-    var numbers: [String: Int64] = [:]
+    /// The last integer id assigned per entity, by the bytes of its name.
+    var numbers: [[UInt8]: Int64] = [:]
     /// Oldest first.
     var rejections: [StoredRejection] = []
     /// The number of the last refused edit that was kept; none comes twice.
@@ -36,8 +36,10 @@ struct ScopeLog: Sendable {
     /// The time of the newest row, in milliseconds since 1970.
     var lastTime: Int64 = 0
     var rows = ScopeRows()
-    var digests: [String: [UInt8]] = [:]
+    var digests: [[UInt8]: [UInt8]] = [:]
     var devices: [DeviceName: DeviceStanding] = [:]
+    /// What was deleted lately of entities that have a brake, by the bytes of who did and of the entity's name.
+    var deletes: [[[UInt8]]: (note: [UInt8], moment: Int64)] = [:]
     var lanes: [LaneName: Lane] = [:]
 
     init(_ name: Scope) { self.name = name }

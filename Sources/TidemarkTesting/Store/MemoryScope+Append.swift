@@ -6,13 +6,16 @@ extension MemoryScope {
         begin(in: place)
         let key = RecordKey(row.entity, row.record)
         let (version, lastTime) = (log.scopes[place].state.head + 1, log.scopes[place].lastTime)
+        let entities = log.scopes[place].state.entities
         let former = row.kind.supersedes ? try supersede(key, with: row, in: place) : []
         undo {
             $0.log.scopes[place].rows.removeLast()
             for version in former { $0.log.scopes[place].rows.mark(version, supersededBy: nil, at: nil) }
             $0.log.scopes[place].state.head = version - 1
             $0.log.scopes[place].lastTime = lastTime
+            $0.log.scopes[place].state.entities = entities
         }
+        _ = log.scopes[place].state.entities.insert(row.entity)
         for former in former { log.scopes[place].rows.mark(former, supersededBy: version, at: moment) }
         log.made += 1
         log.scopes[place].lastTime = max(moment, lastTime + 1)
@@ -31,7 +34,7 @@ extension MemoryScope {
         let former = rows.versions(of: key).map { rows[$0] }.filter { $0.supersededBy == nil }
         let live = former.last { $0.kind == .upsert }
         try digests.replace(row.entity, row.record, live?.payload, with: row.kind == .upsert ? row.payload : nil) {
-            log.scopes[place].digests[row.entity]
+            log.scopes[place].digests[Array(row.entity.utf8)]
         }
         return former.map(\.version)
     }

@@ -26,12 +26,13 @@ extension MemoryScope {
         log.aliases[name] = MemoryLog.Alias(record: id, scope: self.name, made: moment)
     }
 
-    func lastNumber(of entity: String) throws -> Int64 { log.numbers[entity] ?? 0 }
+    func lastNumber(of entity: String) throws -> Int64 { log.numbers[Array(entity.utf8)] ?? 0 }
 
     func setLastNumber(_ number: Int64, of entity: String) throws {
-        let former = log.numbers[entity]
-        undo { $0.log.numbers[entity] = former }
-        log.numbers[entity] = number
+        let name = Array(entity.utf8)
+        let former = log.numbers[name]
+        undo { $0.log.numbers[name] = former }
+        log.numbers[name] = number
     }
 
     func keep(_ rejection: StoredRejection, limit: Int) throws {

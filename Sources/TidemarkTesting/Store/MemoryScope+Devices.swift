@@ -15,6 +15,17 @@ extension MemoryScope {
             oldest: standing.version == nil ? standing.oldest ?? known?.oldest : standing.oldest)
     }
 
+    func deletes(by principal: String, of entity: String) throws -> [UInt8]? {
+        place.flatMap { log.scopes[$0].deletes[[Array(principal.utf8), Array(entity.utf8)]]?.note }
+    }
+
+    func store(deletes note: [UInt8], by principal: String, of entity: String, at moment: Int64) throws {
+        let (place, key) = (create(at: moment), [Array(principal.utf8), Array(entity.utf8)])
+        let known = log.scopes[place].deletes[key]
+        undo { $0.log.scopes[place].deletes[key] = known }
+        log.scopes[place].deletes[key] = (note, moment)
+    }
+
     func unheard(devicesBefore: Int64, lanesBefore: Int64) throws -> (devices: Int, lanes: Int) {
         guard let place else { return (0, 0) }
         let scope = log.scopes[place]
@@ -59,6 +70,7 @@ extension ScopeLog {
         }
         let oldLanes = lanes(before: lanesBefore).prefix(max(0, limit))
         for lane in oldLanes { lanes[lane] = nil }
+        deletes = deletes.filter { $0.value.moment >= devicesBefore }
         return (oldDevices.count, oldLanes.count)
     }
 }

@@ -18,7 +18,7 @@ extension MemoryScope {
     }
 
     func digest(of entity: String) throws -> [UInt8]? {
-        digests.stored(of: entity) ?? place.flatMap { log.scopes[$0].digests[entity] }
+        digests.stored(of: entity) ?? place.flatMap { log.scopes[$0].digests[Array(entity.utf8)] }
     }
 
     func changes(
@@ -31,13 +31,6 @@ extension MemoryScope {
             guard row.isLive(at: horizon), row.version > tombstonesAfter || !row.kind.leavesWithAge else { continue }
             if !row.lend(to: visit) { return }
         }
-    }
-
-    func entities() throws -> [String] {
-        var names: [[UInt8]] = []
-        // An idmap belongs to no entity.
-        for (key, _) in rows.records where !key.entity.isEmpty && key.entity != names.last { names.append(key.entity) }
-        return names.map { String(decoding: $0, as: UTF8.self) }
     }
 
     func records(

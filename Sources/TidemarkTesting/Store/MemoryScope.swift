@@ -52,7 +52,7 @@ final class MemoryScope: ScopeWriter {
     /// Keeps the digests once, however many rows were appended.
     func finish() {
         guard let place else { return }
-        for (entity, sums) in digests.stored { log.scopes[place].digests[entity] = sums }
+        for (entity, sums) in digests.stored { log.scopes[place].digests[Array(entity.utf8)] = sums }
     }
 }
 

@@ -106,7 +106,7 @@ extension MemoryLog {
     func outline(of clients: Set<String>, to text: inout [UInt8]) {
         for scope in scopes {
             for (name, standing) in scope.devices where clients.contains(name.client) {
-                text += "\(scope.name.name) \(standing.version ?? -1)\u{1e}".utf8
+                text += "\(scope.name.name) \(standing.version ?? -1) \(standing.oldest ?? -1)\u{1e}".utf8
             }
             let own = scope.lanes.filter { clients.contains($0.key.client) }
             for (name, lane) in own.sorted(by: { $0.value.place < $1.value.place }) { Self.write(name, lane, &text) }
@@ -130,7 +130,7 @@ extension MemoryLog {
             let others = scope.lanes.filter { !clients.contains($0.key.client) }
             for (name, lane) in others.sorted(by: { $0.value.place < $1.value.place }) { Self.write(name, lane, &text) }
         }
-        text += "\(rejections.count) \(numbers.sorted { $0.key < $1.key })".utf8
+        text += "\(rejections.count) \(numbers.sorted { $0.key.lexicographicallyPrecedes($1.key) })".utf8
         text.append(0x1d)
     }
 

@@ -1,0 +1,54 @@
+import TidemarkWire
+
+/// The entities of a scope, each under the one spelling that its log has: names that differ only in the case of ASCII
+/// letters are one entity, as they are one table for SQLite, and the first one that came is kept for all.
+public struct EntityNames: Hashable, Sendable {
+    /// The names, in the order in which they came.
+    public private(set) var all: [String] = []
+
+    /// None.
+    public init() {}
+
+    /// Takes names from the text in which a store keeps them.
+    public init(stored text: String) {
+        all = text.unicodeScalars.split(separator: "\n").map { String($0) }
+    }
+
+    /// The names as one text: none of them holds a line feed.
+    public var stored: String { all.joined(separator: "\n") }
+
+    /// How the log spells an entity's name; `nil` where it has none of its rows.
+    public func spelling(of name: String) -> String? { all.first { Identifier.isSameEntity($0, name) } }
+
+    /// Adds the name of a row that is appended; answers whether it is a new one. An idmap has none.
+    public mutating func insert(_ name: String) -> Bool {
+        guard !name.isEmpty, spelling(of: name) == nil else { return false }
+        all.append(name)
+        return true
+    }
+
+    /// Compares bytes, never Unicode equivalence.
+    public static func == (lhs: EntityNames, rhs: EntityNames) -> Bool {
+        lhs.all.elementsEqual(rhs.all) { $0.utf8.elementsEqual($1.utf8) }
+    }
+}
+
+extension SyncServer {
+    /// How an entity's name is spelled in a scope: as the log has it, else as it is declared, else as it came.
+    func spelling(of name: String, in state: ScopeState) -> String {
+        state.entities.spelling(of: name) ?? declarations[name]?.name ?? name
+    }
+
+    /// Whether records of an entity may come into a scope: names that devices think of are not taken without end.
+    func hasRoom(for name: String, in state: ScopeState) -> Bool {
+        state.entities.all.count < limits.entities || state.entities.spelling(of: name) != nil
+            || declarations[name] != nil
+    }
+
+    /// An operation under the name that its scope knows its entity by.
+    func spelled(_ operation: Operation, in state: ScopeState) -> Operation {
+        var operation = operation
+        operation.entity = spelling(of: operation.entity, in: state)
+        return operation
+    }
+}
