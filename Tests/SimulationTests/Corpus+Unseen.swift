@@ -25,5 +25,53 @@ extension CorpusCase {
                 flow
                 2 edit rebuildWithout 1
                 """),
+        CorpusCase(
+            name: "an edit that is given back with its scope is what it was, and fires no trigger again (I5)",
+            app: "trigger",
+            script: """
+                world seed 1 devices 1 users 1 page 50
+                1 edit manyItems 0
+                flow
+                user 1 scope 0 none
+                1 edit moveItem 0
+                flow
+                """),
+        CorpusCase(
+            name: "a column that came while its record's insert was under way is sent (I2, I4)", app: "migrating",
+            script: """
+                world seed 1 devices 1 users 1 page 50
+                flow
+                0 edit replaceNote 0
+                0 edit renameColumn 0
+                pass 0 lost
+                """),
+        CorpusCase(
+            name: "a row that was made unseen is taken back before the server was asked of it (I13)", app: "migrating",
+            script: """
+                world seed 1 devices 2 users 1 page 1
+                1 edit addTag 2292976
+                1 edit remake 14731387
+                1 edit replaceNote 14731387
+                flow
+                server sweep
+                0 edit titleNote 15295478
+                1 edit deleteNote 1305930
+                """),
+        CorpusCase(
+            name: "a delete that waits to be counted is (I13)", app: "trigger",
+            script: """
+                world seed 1 devices 1 users 1 page 50
+                0 edit manyItems 0
+                flow
+                0 edit deleteItem 0
+                """),
+        CorpusCase(
+            name: "a table that came back empty is the server's again, where that was not meant (I6)", app: "migrating",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit manyNotes 0
+                flow
+                0 edit restoreTable 0
+                """),
     ]
 }

@@ -15,6 +15,9 @@ struct OracleDeletes {
         if wasThere, !isThere { deleted.insert(key) }
     }
 
+    /// The delete was not meant.
+    mutating func takeBack(_ key: OracleKey) { deleted.remove(key) }
+
     /// Records that nobody made again.
     var final: [OracleKey] { deleted.filter { insertCounts[$0] == 1 }.sorted() }
 }

@@ -60,7 +60,10 @@ extension Oracle {
 
     /// The app takes the server's rows for what waits.
     func discards(_ device: Int) {
-        for key in devices[device].sight.held { devices[device].writes[key] = nil }
+        for key in devices[device].sight.held {
+            if devices[device].writes[key]?[""] != nil { deletes.takeBack(key) }
+            devices[device].writes[key] = nil
+        }
     }
 
     private func isSame(_ left: [Value]?, _ right: [Value]?) -> Bool {
