@@ -4,8 +4,8 @@ extension SyncStatus {
     public struct Rows: Hashable, Sendable {
         /// As on the server, as far as this device knows.
         public var confirmed = 0
-        /// Edited here and on the way, by itself: not sent yet, sent without a verdict, or not compared yet after a time
-        /// in which nothing was captured.
+        /// Edited here and on the way, by itself: not sent yet, sent without a verdict, or not compared yet after a
+        /// time in which nothing was captured.
         public var pending = 0
         /// Not sent while something stands in the way: the insert of a record that it refers to was refused, a conflict
         /// is open, or too much was written unseen (``SyncEngine/inferredEdits()``).

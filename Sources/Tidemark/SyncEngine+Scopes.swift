@@ -8,8 +8,8 @@ extension SyncEngine {
         try await file.asked(to: .read) { db in try LibrarySchema.isInstalled(db) ? try SetAside.all(db) : [] }
     }
 
-    /// Makes an edit anew that was set aside, as the app would: it is sent like any other. Edits of a scope that was lost
-    /// come back by themselves; a row whose record was deleted elsewhere, and that came back here with a backup of its
+    /// Makes an edit anew that was set aside, as the app would: it is sent like any other. Edits of a lost scope come
+    /// back by themselves; a row whose record was deleted elsewhere, and that came back here with a backup of its
     /// table, only so.
     ///
     /// - Throws: ``SyncError`` `record_gone` where it cannot be made as things stand; the edit stays in the list.

@@ -196,8 +196,8 @@ public actor SyncEngine {
         }
     }
 
-    /// How things stand. No request is sent, and nothing needs to be installed; where a migration has changed the schema
-    /// since it was, what was written unseen is found first.
+    /// How things stand. No request is sent, and nothing needs to be installed; where a migration has changed the
+    /// schema since it was, what was written unseen is found first.
     public func status() async throws -> SyncStatus {
         let scopes = scopes
         // A migration since is looked at first; where that is not possible, the file is told as it is.

@@ -120,11 +120,12 @@ enum Schema {
                 took_effect boolean NOT NULL, scope text COLLATE "C" NOT NULL, digest bytea NOT NULL,
                 members bytea NOT NULL, PRIMARY KEY (scope, lane, number)
                 """)
-            // Who is known, from which version on deletions are kept for it, and from which on it holds rows by verdicts.
+            // Who is known, from which version on deletions are kept for it, and from which on verdicts gave it rows.
             + partitions.table(
                 "device",
                 """
-                version bigint, oldest bigint, seen_at bigint NOT NULL, scope text COLLATE "C" NOT NULL, principal bytea NOT NULL,
+                version bigint, oldest bigint, seen_at bigint NOT NULL, scope text COLLATE "C" NOT NULL,
+                principal bytea NOT NULL,
                 client text COLLATE "C" NOT NULL, PRIMARY KEY (scope, principal, client)
                 """) + [
                 "CREATE INDEX device_version ON device (scope, version)",

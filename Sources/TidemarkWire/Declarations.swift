@@ -107,8 +107,8 @@ public enum DeletePolicy: String, Hashable, Sendable, CaseIterable {
     case lose
 }
 
-/// How many records of an entity one user may delete in one scope, over a while, before the server takes no more deletes
-/// that nobody has confirmed. Rows that move to another scope do not count.
+/// How many records of an entity one user may delete in one scope, over a while, before the server takes no more
+/// deletes that nobody has confirmed. Rows that move to another scope do not count.
 public struct DeleteBrake: Hashable, Sendable {
     /// Records that are deleted without a word.
     public var rows: Int

@@ -25,7 +25,8 @@ struct DeleteBrakeTests {
     private func delete(
         _ number: Int, _ record: Int, entity: String = "task", lane: String = "lane-aaaa", extra: String = ""
     ) -> String {
-        #"{"lane":"\#(lane)","number":\#(number),"type":"delete","entity":"\#(entity)","id":"\#(record)","baseVersion":40\#(extra)}"#
+        #"{"lane":"\#(lane)","number":\#(number),"type":"delete","entity":"\#(entity)","id":"\#(record)","#
+            + #""baseVersion":40\#(extra)}"#
     }
 
     private func deletes(_ numbers: ClosedRange<Int>, entity: String = "task", extra: String = "") -> [String] {

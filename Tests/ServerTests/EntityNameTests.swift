@@ -144,8 +144,8 @@ struct EntityNameTests {
         let base: Int64 = -(1 << 61) - 5
         let answer = try await bench.push(
             insert(1, base, "order"), insert(2, base - 1, "ORDER"),
-            #"{"lane":"lane-aaaa","number":3,"type":"upsert","entity":"line","id":"l","fields":{"of":{"$int":"\#(base)"}},"#
-                + #""refs":[{"field":"of","entity":"oRDER"}]}"#)
+            #"{"lane":"lane-aaaa","number":3,"type":"upsert","entity":"line","id":"l","#
+                + #""fields":{"of":{"$int":"\#(base)"}},"refs":[{"field":"of","entity":"oRDER"}]}"#)
         #expect(answer.results.map { $0["id"] as? String } == ["1", "2", nil])
         #expect(answer.statuses == ["applied", "applied", "applied"] || answer.statuses[2] == "merged")
         let line = try await bench.pullAll().changes.first { $0.entity == "line" }

@@ -59,6 +59,7 @@ extension Applier {
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], _ truth: Shadow, _ operation: Operation?, _ edits: Edits,
         current: [Cell]?, isParked: Bool
     ) throws {
+        manifest.look(table.shape.name, id)
         let new = truth.drawn(with: operation, edits, shape: table.shape, current: current)
         let isPending =
             switch edits {
@@ -200,7 +201,6 @@ extension Applier {
         guard let table = tables[entry.entity], let id = RecordID(entry.record), let recordKey = table.shape.key(of: id)
         else { return try Outbox.finish(db, entry, verdict, now: now) }
         let shape = table.shape
-        manifest.look(shape.name, id)
         if try applyAside(verdict, entry, table, id, recordKey) { return }
         if try applyOrphan(verdict, entry, table, recordKey) { return }
         try layOver(table, id, recordKey)

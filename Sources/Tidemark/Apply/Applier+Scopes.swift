@@ -92,6 +92,7 @@ extension Applier {
     ) throws -> Bool {
         guard table.shape.isScopedByColumn else { return false }
         let shape = table.shape
+        manifest.look(shape.name, id)
         guard entry.isDelete, let held = try Parked.entry(db, shape, id, scope.name), held.leaving == .sealed else {
             guard let holder = try table.records.holder(db, key), holder != scope.name else { return false }
             try Outbox.finish(db, entry, verdict, now: now)

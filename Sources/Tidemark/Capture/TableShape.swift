@@ -43,7 +43,7 @@ struct TableShape: Hashable, Sendable {
     var data: [Column]
     /// The key first, then every other unique index that capture can watch.
     var uniques: [UniqueIndex]
-    /// Whether the schema takes rows without a value in some column of the key, as SQLite does unless it is told not to.
+    /// Whether the schema takes rows without a value in some column of the key, as SQLite does unless told not to.
     var mayLackKey = false
     /// Whether a trigger of the app's writes to the table, and does not look away while changes are applied.
     var isGuarded = false

@@ -2,8 +2,8 @@ import GRDB
 import TidemarkWire
 
 extension Manifest {
-    /// Makes a table's manifest anew from what stands in the file: after its columns changed under capture, and in files
-    /// that are older than the manifest.
+    /// Makes a table's manifest anew from what stands in the file: after its columns changed under capture, and in
+    /// files that are older than the manifest.
     static func rebuild(_ db: Database, _ shape: TableShape) throws {
         let hasher = RowHash(shape)
         // A row that no trigger saw come is not the server's, although it has no shadow.

@@ -171,8 +171,8 @@ enum LibrarySchema {
         """
 
     private static let evidence = """
-        -- The records that the server has, as far as this device knows, in ranges of their keys: each with a hash of its
-        -- row (ManifestRange). And how many there are.
+        -- The records that the server has, as far as this device knows, in ranges of their keys: each with a hash of
+        -- its row (ManifestRange). And how many there are.
         CREATE TABLE tidemark_manifest(
             id INTEGER PRIMARY KEY, scope TEXT NOT NULL, entity TEXT NOT NULL, first BLOB NOT NULL,
             entries BLOB NOT NULL);
@@ -181,7 +181,7 @@ enum LibrarySchema {
             scope TEXT NOT NULL, entity TEXT NOT NULL, records INTEGER NOT NULL,
             PRIMARY KEY (entity, scope)) WITHOUT ROWID;
 
-        -- Writes that no trigger saw (Inferred). compared: held against the server's row. held: waits for the app's word.
+        -- Writes that no trigger saw (Inferred). compared: held against the server's row. held: waits for the app.
         CREATE TABLE tidemark_inferred(
             entity TEXT NOT NULL, record TEXT NOT NULL, scope TEXT NOT NULL, kind INTEGER NOT NULL, hash INTEGER,
             held INTEGER NOT NULL, compared INTEGER NOT NULL DEFAULT 0,

@@ -23,8 +23,8 @@ struct ScopeStand: Hashable, Sendable {
 /// Another engine on this file applied something meanwhile.
 struct StandMoved: Error {}
 
-/// Sums up one table's rows of one scope (``ServerRows``), in steps of a bounded number of rows, each in a transaction of
-/// its own, so that nobody waits long.
+/// Sums up one table's rows of one scope (``ServerRows``), in steps of a bounded number of rows, each in a transaction
+/// of its own, so that nobody waits long.
 struct TruthScan {
     let shape: TableShape
     let scope: Scope

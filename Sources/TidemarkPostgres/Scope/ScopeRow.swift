@@ -18,7 +18,8 @@ struct ScopeRow {
     private static let lockRow = Statement(
         "lock",
         """
-        SELECT head, last_time, sweep_floor, retention_floor, lanes, entities FROM scope WHERE name = $1 FOR NO KEY UPDATE
+        SELECT head, last_time, sweep_floor, retention_floor, lanes, entities FROM scope
+        WHERE name = $1 FOR NO KEY UPDATE
         """)
     /// Asked behind the lock: whoever held it before may have added one.
     private static let incarnations = Statement(

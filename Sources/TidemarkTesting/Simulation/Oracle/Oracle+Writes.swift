@@ -12,16 +12,7 @@ extension Oracle {
         from former: OracleDevice.Sight, to sight: inout OracleDevice.Sight, _ device: Int, _ db: Database
     ) throws {
         let heads = scopes.mapValues(\.current.head)
-        for (key, cells) in sight.doubled {
-            guard let table = tables[key.entity] else { continue }
-            for (column, value) in zip(table.data, cells) {
-                allowed[OracleCell(key: key, column: column, value: value), default: 0] += 1
-            }
-        }
-        // Of a record that stands twice either row may be deleted; a shadow may be left of it.
-        for (key, cells) in former.doubled where !cells.isEmpty && sight.doubled[key]?.isEmpty ?? true {
-            allowed[.delete(key), default: 0] += 1
-        }
+        allowDoubled(from: former, to: sight)
         verdicts.times[world.serial] = world.time
         for key in Set(former.rows.keys).union(sight.rows.keys).sorted() {
             guard let table = tables[key.entity], former.rows[key] != sight.rows[key] else { continue }
@@ -78,6 +69,19 @@ extension Oracle {
                     after: isSent ? [:] : after(key, index, cells[index]),
                     isYielding: sight.unfilled[key.entity]?.contains(index) ?? false)
             }
+        }
+    }
+
+    /// Of a record that stands twice either row may be deleted; a shadow may be left of it.
+    private func allowDoubled(from former: OracleDevice.Sight, to sight: OracleDevice.Sight) {
+        for (key, cells) in sight.doubled {
+            guard let table = tables[key.entity] else { continue }
+            for (column, value) in zip(table.data, cells) {
+                allowed[OracleCell(key: key, column: column, value: value), default: 0] += 1
+            }
+        }
+        for (key, cells) in former.doubled where !cells.isEmpty && sight.doubled[key]?.isEmpty ?? true {
+            allowed[.delete(key), default: 0] += 1
         }
     }
 
