@@ -140,6 +140,11 @@ struct RowCounting {
                 continue
             }
             if shadow == nil, entry.kind != .insert { unseen.known += 1 }
+            // It was made unseen and edited in sight: the trigger took it for the server's.
+            if entry.kind == .insert, shadow?.state == .known {
+                unseen.known -= 1
+                if !isHere { unseen.deletes -= 1 }
+            }
             guard shadow == nil else { continue }
             if !isHere {
                 unseen.deletes += 1
