@@ -139,12 +139,8 @@ struct RowCounting {
                 unseen.blockedEdited += 1
                 continue
             }
-            if shadow == nil, entry.kind != .insert { unseen.known += 1 }
-            // It was made unseen and edited in sight: the trigger took it for the server's.
-            if entry.kind == .insert, shadow?.state == .known {
-                unseen.known -= 1
-                if !isHere { unseen.deletes -= 1 }
-            }
+            // What a shadow says of the base is wrong where an edit was captured on top of one that was not.
+            unseen.known += (entry.kind == .insert ? 0 : 1) - (shadow?.state == .known ? 1 : 0)
             guard shadow == nil else { continue }
             if !isHere {
                 unseen.deletes += 1

@@ -19,8 +19,8 @@
             status.tables.sorted { $0.key < $1.key }.map { TableRows($0.key, $0.value) }
         }
 
-        /// Whether nothing of the table needs anybody: what is pending is counted elsewhere.
-        var isSettled: Bool { blocked + unable == 0 }
+        /// Whether every row is confirmed, and no delete waits.
+        var isSettled: Bool { rows == confirmed && deletes == 0 }
 
         var line: String { "table \(table): \(([count(rows, "row", "rows")] + parts).joined(separator: ", "))" }
 

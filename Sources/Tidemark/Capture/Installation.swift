@@ -95,6 +95,10 @@ enum Installation {
     /// Gives a shadow the columns that its table has got since, and notes that their values are to be fetched.
     static func widenShadow(_ db: Database, _ shape: TableShape) throws {
         let known = try Query(db, "PRAGMA table_info(\(shape.shadowSQL))").rows(db) { $0.text(1) }
+        // A column of the same name that comes later is another one.
+        for name in known where !name.hasPrefix("tidemark_") && !shape.columns.contains(where: { $0.name == name }) {
+            try db.execute(sql: "ALTER TABLE \(shape.shadowSQL) DROP COLUMN \(quoted(name))")
+        }
         let added = shape.columns.filter { !known.contains($0.name) }
         for column in added {
             try db.execute(sql: "ALTER TABLE \(shape.shadowSQL) ADD COLUMN \(column.sql)")

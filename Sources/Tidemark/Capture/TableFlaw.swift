@@ -43,7 +43,24 @@ struct TableFlaw: Hashable, Sendable {
                     hint: "Drop or rename the temporary table."))
         }
         if let flaw = ofName(inFile.name) { flaws.append(flaw) }
-        return try flaws + ofColumns(db, inFile.name, rule)
+        flaws += try ofColumns(db, inFile.name, rule)
+        return flaws.isEmpty ? ofPrograms(db, inFile.name) : flaws
+    }
+
+    /// A trigger, an index or a constraint may need a function or a collation that the app registers and this program
+    /// does not have: every write to the table would fail.
+    private static func ofPrograms(_ db: Database, _ table: String) -> [TableFlaw] {
+        for statement in ["INSERT INTO \(quoted(table)) DEFAULT VALUES", "DELETE FROM \(quoted(table))"] {
+            do { _ = try db.makeStatement(sql: statement) } catch let error as DatabaseError {
+                guard let message = error.message, message.hasPrefix("no such") else { continue }
+                return [
+                    TableFlaw(
+                        "Table '\(table)' cannot be written to by this program: \(message).",
+                        hint: "Sync it from the app that registers it, or leave the table out.")
+                ]
+            } catch {}
+        }
+        return []
     }
 
     private static func ofKind(_ table: FileTable) -> TableFlaw? {

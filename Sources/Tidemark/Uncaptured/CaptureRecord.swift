@@ -20,10 +20,19 @@ struct CaptureRecord: Hashable {
         ])
     }
 
-    /// Where a table stands in the schema now: its row there and its first page. A rebuild changes at least one of
-    /// them, and so may VACUUM, after which the rows are compared in vain.
+    /// Where a table and its capture triggers stand in the schema now. A rebuild changes that, and so do triggers that
+    /// were dropped for a bulk load and made again from their own text; VACUUM may, after which the rows are compared in
+    /// vain.
     static func identity(_ db: Database, _ table: String) throws -> String? {
-        try Query(db, "SELECT rowid || '/' || rootpage FROM sqlite_master WHERE type = 'table' AND name = ?1")
-            .first(db, [.text(table)]) { $0.text(0) }
+        try Query(
+            db,
+            """
+            SELECT max(CASE type WHEN 'table' THEN rowid || '/' || rootpage END)
+              || '/' || coalesce(group_concat(CASE type WHEN 'trigger' THEN rowid END), '')
+            FROM (SELECT rowid, type, rootpage FROM sqlite_master
+              WHERE tbl_name = ?1 AND (type = 'table' OR type = 'trigger' AND name LIKE 'tidemark\\_capture\\_%' ESCAPE '\\')
+              ORDER BY rowid)
+            """
+        ).first(db, [.text(table)]) { $0.optionalText(0) } ?? nil
     }
 }

@@ -156,12 +156,12 @@ extension Applier {
 
     /// The server has no such record: it was made here.
     private func insert(_ unseen: Unseen, isKnown: Bool) throws -> Bool {
+        let known = try unseen.table.records.shadow(db, unseen.key)
         if unseen.current == nil, unseen.entry.kind != .delete {
-            // Made unseen and taken back in sight: nobody else ever had it.
-            if unseen.entry.kind == .insert { try unseen.table.records.forget(db, unseen.key, unseen.id) }
+            // It was made and taken away again, and nobody else heard of it.
+            if known != nil { try unseen.table.records.forget(db, unseen.key, unseen.id) }
             return false
         }
-        let known = try unseen.table.records.shadow(db, unseen.key)
         var shadow = known ?? Shadow(state: .absent, cells: unseen.shape.data.map { _ in .null })
         shadow.state = isKnown ? .known : .absent
         return try write(shadow, unseen)

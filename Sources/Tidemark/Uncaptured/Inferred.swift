@@ -111,8 +111,16 @@ enum Inferred {
             .execute([.text(entry.entity), .text(entry.record), .text(entry.scope)])
     }
 
-    static func clear(_ db: Database, _ entity: String) throws {
-        try Query(db, "DELETE FROM tidemark_inferred WHERE entity = ?1").execute([.text(entity)])
+    /// Those that wait for a word in a table go on waiting for it, whatever is found of them again.
+    static func hold(_ db: Database, _ entity: String, records: Set<String>) throws {
+        for record in records {
+            try Query(db, "UPDATE tidemark_inferred SET held = 1 WHERE entity = ?1 AND record = ?2")
+                .execute([.text(entity), .text(record)])
+        }
+    }
+
+    static func clearUncompared(_ db: Database, _ entity: String) throws {
+        try Query(db, "DELETE FROM tidemark_inferred WHERE entity = ?1 AND compared = 0").execute([.text(entity)])
     }
 
     private static func entry(_ row: Query) -> Entry {

@@ -70,6 +70,14 @@ extension SyncEngine {
         }
     }
 
+    /// Takes the server's rows instead of all that was written unseen, whether it waits for a word or not.
+    func discardUnseen() async throws {
+        try await file.asked(to: .write) { db in
+            try Query(db, "UPDATE tidemark_inferred SET held = 1").execute()
+        }
+        try await discardInferredEdits()
+    }
+
     private func decideInferred(
         in table: String?,
         _ decide: @escaping @Sendable (Database, Layout, TableShape, Inferred.Entry) throws -> Void

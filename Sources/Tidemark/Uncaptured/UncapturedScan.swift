@@ -20,40 +20,77 @@ struct UncapturedScan {
     private var keyList: String { shape.key.map(\.sql).joined(separator: ", ") }
 
     func run() throws {
-        // A second loss before the first was settled: what is here now is what counts.
-        try Inferred.clear(db, shape.name)
+        let waiting = try self.waiting()
         let manifests = Dictionary(
             uniqueKeysWithValues: try Manifest.scopes(db, shape.name).map { scope in
                 (scope, SeenManifest(Manifest(db: db, scope: scope, entity: shape.name)))
             })
-        try markShadows(manifests)
+        try markShadows(manifests, besides: waiting)
         try visitRows(manifests)
         try visitParked(manifests)
         for (scope, manifest) in manifests.sorted(by: { $0.key < $1.key }) { try noteMissing(scope, manifest) }
+        try Inferred.hold(db, shape.name, records: waiting)
         try brake(manifests)
     }
 
-    /// What was edited before may have been edited again: a mark too many costs nothing.
-    private func markShadows(_ manifests: [Scope: SeenManifest]) throws {
-        try db.execute(
-            sql: """
-                UPDATE tidemark_counter SET n = n + 1;
-                UPDATE \(shape.shadowSQL) SET
-                  tidemark_mark = coalesce(tidemark_mark, (SELECT n FROM tidemark_counter)),
-                  tidemark_since = coalesce(tidemark_since, tidemark_edited >> 16)
-                """)
+    /// A second loss before the first was settled: what is here now is what counts, but for the records that wait for a
+    /// word, and go on waiting.
+    private func waiting() throws -> Set<String> {
+        let held = Set(try Inferred.held(db, entity: shape.name).map(\.record))
+        try Inferred.clearUncompared(db, shape.name)
+        return held
+    }
+
+    /// What was edited before may have been edited again: a mark too many costs nothing, unless the record waits for a
+    /// word.
+    private func markShadows(_ manifests: [Scope: SeenManifest], besides waiting: Set<String>) throws {
+        try Pending.announce(db)
         for key in try Query(db, "SELECT \(keyList) FROM \(shape.shadowSQL)")
             .rows(db, [], { $0.cells(0..<shape.key.count) })
         {
-            let isHere = try table.row(db, key) != nil
-            guard let id = shape.recordID(key) else { continue }
-            if try isHere || !Parked.exists(db, shape.name, id.text) { try table.note(db, key, isGone: !isHere) }
-            for manifest in manifests.values { try manifest.see(id) }
+            let row = try table.row(db, key)
+            guard let id = shape.recordID(key) else {
+                try table.mark(db, key)
+                continue
+            }
+            if try row != nil || !Parked.exists(db, shape.name, id.text) { try table.note(db, key, isGone: row == nil) }
+            if !waiting.contains(id.text) { try table.mark(db, key) }
+            var known: [Scope: UInt64] = [:]
+            for (scope, manifest) in manifests { known[scope] = try manifest.see(id) }
+            if columns != nil { try checkBase(key, id, row, known) }
         }
     }
 
+    /// An edit that was captured on top of one that was not has a base that the server never had.
+    private func checkBase(_ key: [Cell], _ id: RecordID, _ row: [Cell]?, _ known: [Scope: UInt64]) throws {
+        guard let shadow = try table.shadow(db, key),
+            let name = shadow.scope ?? row.flatMap({
+                shape.scope(ofKey: key, $0)?.name
+            }) ?? scopeOfAll, let scope = Scope(name)
+        else { return }
+        switch (shadow.state, known[scope]) {
+        case (.known, nil): try infer(.insert, scope, id, hash: nil)
+        case (.known, let hash?):
+            guard try hash != self.hash(id, shadow.cells) else { return }
+            try infer(.update, scope, id, hash: hash)
+        case (.absent, let hash?): try infer(.update, scope, id, hash: hash)
+        case (.absent, nil), (.deleted, _): return
+        }
+    }
+
+    private var scopeOfAll: String? {
+        if case .constant(let scope) = shape.rule.kind { scope.name } else { nil }
+    }
+
+    private var compared: [Int] { shape.data.indices.filter { columns?.contains(shape.data[$0].name) ?? true } }
+
+    private func hash(_ id: RecordID, _ cells: [Cell]) throws -> UInt64 {
+        RowHash(shape).hash(
+            ManifestKey.encode(id), compared.reduce(into: cells.map { _ in Cell.null }) { $0[$1] = cells[$1] })
+    }
+
     private func visitRows(_ manifests: [Scope: SeenManifest]) throws {
-        let compared = shape.data.indices.filter { columns?.contains(shape.data[$0].name) ?? true }
+        let compared = compared
         let isComplete = columns.map { $0.count == compared.count } ?? false
         let isWhole = isComplete && compared.count == shape.data.count
         let hasher = RowHash(shape)

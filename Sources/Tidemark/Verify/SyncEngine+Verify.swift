@@ -25,6 +25,7 @@ extension SyncEngine {
             repairing ? (discardingLocal ? .discardingLocal : .keepingLocal) : nil
         let start = Surroundings.current.uptime
         try await install()
+        if repair == .discardingLocal { try await discardUnseen() }
         var report = VerifyReport()
         var errors: [Scope: SyncError] = [:]
         await withTaskGroup(of: (Scope, Verification.Result).self) { group in
