@@ -141,7 +141,11 @@ struct RowCounting {
             }
             // What a shadow says of the base is wrong where an edit was captured on top of one that was not.
             unseen.known += (entry.kind == .insert ? 0 : 1) - (shadow?.state == .known ? 1 : 0)
-            guard shadow == nil else { continue }
+            guard shadow == nil else {
+                // A row that was made and taken away again is nobody's delete.
+                if entry.kind == .insert, shadow?.state == .known, !isHere { unseen.deletes -= 1 }
+                continue
+            }
             if !isHere {
                 unseen.deletes += 1
             } else if entry.isHeld {
