@@ -31,7 +31,7 @@ struct RowCounting {
         rows.blocked = held + unseen.blocked + undecided
         rows.pending = edited - unsent - held - unseen.blockedEdited + unseen.pending
         rows.confirmed = manifested - known - parked.base - unseen.known - undecided
-        rows.deletes = max(0, gone - parked.edited) + unseen.deletes
+        rows.deletes = max(0, gone - parked.edited) + unseen.deletes + (try braked())
         rows.quarantined = parked.count
         return rows
     }
@@ -60,6 +60,13 @@ struct RowCounting {
             guard let key = KeyText.key(of: record, in: shape), try table.row(db, key) != nil else { return false }
             return try table.shadow(db, key).map { $0.mark == nil } ?? false
         }.count
+    }
+
+    /// Deletes that the server's brake refused: they wait for a word, and their rows are here.
+    private func braked() throws -> Int {
+        try count(
+            "tidemark_operation WHERE entity = ?1 AND status = 'rejected' AND kind = 'delete' AND code = ?2",
+            [name, .text(RejectionCode.deleteBrake)])
     }
 
     /// Edits that are not sent while the insert of a record that they refer to is refused.

@@ -13,9 +13,12 @@
         var missingTables: [String]
         var inferred: [InferredReport]
         var setAside: Int
+        /// Deletes that the server's brake refused.
+        var brakedDeletes: Int
         var warnings: [String]
 
-        init(_ report: SyncReport, _ status: SyncStatus, _ inferred: [InferredEdits]) {
+        init(_ report: SyncReport, _ status: SyncStatus, _ inferred: [InferredEdits], brakedDeletes: Int) {
+            self.brakedDeletes = brakedDeletes
             pushed = report.pushed
             received = report.received
             applied = report.applied
@@ -52,6 +55,11 @@
             lines += tables.filter { !$0.isSettled }.compactMap(\.troubles)
             lines += missingTables.map { "table \($0) is not in the file any more; its rows on the server stay" }
             lines += inferred.map(\.line)
+            if brakedDeletes > 0 {
+                lines.append(
+                    "to confirm: the server refused \(brakedDeletes) deletes, more than it takes without a word; "
+                        + "`tidemark sync FILE --confirm` sends them, `tidemark rejected FILE` lists them")
+            }
             if setAside > 0 { lines.append("set aside: \(setAside) edits; `tidemark status` tells") }
             return lines
         }

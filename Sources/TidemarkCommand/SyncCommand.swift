@@ -78,7 +78,10 @@
                 await engine.restrict(to: scope)
                 try await engine.install()
                 if isOurs { try device.noteCommand() }
-                if confirm { try await engine.confirmInferredEdits() }
+                if confirm {
+                    try await engine.confirmInferredEdits()
+                    try await engine.confirmBrakedDeletes()
+                }
                 if takeServers { try await engine.discardInferredEdits() }
                 try await watch ? follow(engine, device) : once(engine, device)
             } catch let error as SyncError { throw Failure(error) }
@@ -87,7 +90,8 @@
         private func once(_ engine: SyncEngine, _ device: DeviceFile) async throws {
             let report = try await engine.syncNow()
             let status = try await engine.status()
-            let summary = SyncSummary(report, status, try await engine.inferredEdits())
+            let summary = SyncSummary(
+                report, status, try await engine.inferredEdits(), brakedDeletes: try await engine.brakedDeletes().count)
             if json { Console.line(try summary.json()) } else { summary.lines.forEach(Console.line) }
             try warn(status, device)
             if !summary.isInSync { throw ExitCode(TidemarkTool.undecided) }

@@ -50,7 +50,7 @@ class DroppedTriggerTests(Story):
         """One trigger is gone, or `status` puts them back in between: the edit is of a row that nobody knows. It was
         refused as `record_deleted`, so that the whole row stayed here, and the row counted as confirmed."""
         first, second = self.pair(SCHEMA, filled(5), TABLES)
-        (insert,) = [name for name in first.capture("t") if name.endswith("insert") and "evict" not in name]
+        (insert,) = [name for name in first.capture("t") if name.startswith("tidemark_capture_insert_")]
         first.run(f"DROP TRIGGER {quoted(insert)}")
         first.script("INSERT INTO t VALUES('x', 'n', 1), ('y', 'n', 1); UPDATE t SET a = 'edited' WHERE id = 'x'")
         first.run("DELETE FROM t WHERE id = 'y'")
@@ -110,11 +110,13 @@ class DroppedTriggerTests(Story):
         self.assertEqual([0, 31], [done.returncode, first.count("t")], done.stderr)
         wanted = first.dump("t")
         self.assertEqual(3, self.not_crashed(first.verify()).code)
-        self.assert_counted(first)
         self.not_crashed(first.repair())
-        self.assert_rows(wanted, first.dump("t"), "t before and after a repair")
+        # What the server did not know is sent. A value that it has otherwise gives way, and stays in the list.
+        self.assertEqual(1, first.count("t", "a = 'n'"), f"{wanted}")
+        kept = [field for meeting in first.status().json["conflicts"] for field in meeting["fields"]]
+        self.assertEqual(["'edited'"], [field["mine"] for field in kept if field["name"] == "a"])
         self.settled(first, second)
-        self.assert_rows(wanted, second.dump("t"), "t here and elsewhere")
+        self.assertEqual(1, second.count("t", "a = 'n'"))
         self.assert_in_sync(first, second)
 
     def test_a_repair_while_the_triggers_were_gone(self) -> None:
@@ -310,7 +312,7 @@ class ColumnTests(Story):
         first, second = self.pair(SCHEMA, filled(5), TABLES)
         first.script(rebuild("t", "id TEXT PRIMARY KEY, a TEXT", "id, a"))
         self.decided(first)
-        first.script(rebuild("t", "id TEXT PRIMARY KEY, a TEXT, b TEXT DEFAULT 'none'", "id, a, 'none'"))
+        first.script(rebuild("t", "id TEXT PRIMARY KEY, a TEXT, b INTEGER DEFAULT -1", "id, a, -1"))
         self.not_crashed(first.sync())
         self.settled(first, second)
         self.assert_alike(first, second)

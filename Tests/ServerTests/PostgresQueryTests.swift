@@ -19,7 +19,7 @@ struct PostgresQueryTests {
         // Which scopes other programs have written to: the list itself says it.
         "captured scopes",
         // A table that is attached, looked at or taken off again may have rows in any scope.
-        "entity in use", "attached with notes", "forget table's notes",
+        "attached with notes", "forget table's notes",
         // So may one that was emptied: a few scopes at a time, of which each one's records are then noted by scope.
         "next scopes",
     ]
@@ -64,6 +64,9 @@ struct PostgresQueryTests {
         try await bench.store.detach("task")
         try await bench.sql("UPDATE ~.todo SET list = 't' WHERE id = 1; DELETE FROM ~.todo WHERE id = 2")
         var plan = bench.plan("todo", "task", place)
+        // The log has records of it.
+        let inUse = plan
+        await #expect(throws: TableError.self) { try await bench.store.attach(inUse) }
         plan.tableWins = true
         _ = try await bench.store.attach(plan)
         while try await !bench.store.fill("task").isLast {}

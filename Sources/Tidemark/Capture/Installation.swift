@@ -291,7 +291,7 @@ struct Layout: Hashable, Sendable {
 extension Database {
     /// Whether an index of this name is in the file.
     func indexExists(_ name: String) throws -> Bool {
-        try Query(self, "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?1")
+        try Query(self, "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?1 COLLATE NOCASE")
             .first(self, [.text(name)]) { _ in true } ?? false
     }
 }

@@ -13,10 +13,31 @@ enum TableRules {
     }
 
     static func note(_ db: Database, _ table: String, _ rule: SyncedTable.ScopeRule) throws {
+        try respell(db, table)
         try Query(
             db, "INSERT INTO tidemark_table(name, rule) VALUES (?1, ?2) ON CONFLICT(name) DO UPDATE SET rule = ?2"
         ).execute([.text(table), .text(rule.description)])
     }
+
+    /// A table whose name has changed in its case is the same one: what is noted of it goes by the new spelling.
+    static func respell(_ db: Database, _ table: String) throws {
+        let former = try Query(db, "SELECT name FROM tidemark_table WHERE name = ?1 COLLATE NOCASE AND name <> ?1")
+            .rows(db, [.text(table)]) { $0.text(0) }
+        for name in former {
+            for place in entityPlaces {
+                try Query(db, "UPDATE OR REPLACE tidemark_\(place) SET entity = ?2 WHERE entity = ?1")
+                    .execute([.text(name), .text(table)])
+            }
+            try Query(db, "UPDATE OR REPLACE tidemark_table SET name = ?2 WHERE name = ?1")
+                .execute([.text(name), .text(table)])
+        }
+    }
+
+    /// The library's tables that name a table as `entity`.
+    private static let entityPlaces = [
+        "manifest", "manifested", "inferred", "confirmed", "operation", "held", "ahead", "wanted", "parked", "kept",
+        "settle", "backfill", "backfill_seen", "conflict", "aside", "waiting", "alias", "ref",
+    ]
 
     /// The tables that may hold rows of a scope, with those that an earlier version of the app synced.
     static func shapes(_ db: Database, holding scope: Scope, beside layout: Layout) throws -> [TableShape] {

@@ -186,6 +186,9 @@ enum LibrarySchema {
             entity TEXT NOT NULL, record TEXT NOT NULL, scope TEXT NOT NULL, kind INTEGER NOT NULL, hash INTEGER,
             held INTEGER NOT NULL, compared INTEGER NOT NULL DEFAULT 0,
             PRIMARY KEY (entity, record, scope)) WITHOUT ROWID;
+        -- Deletes that the server's brake refused and that were confirmed since: the next ones of these records say so.
+        CREATE TABLE tidemark_confirmed(
+            entity TEXT NOT NULL, record TEXT NOT NULL, PRIMARY KEY (entity, record)) WITHOUT ROWID;
         CREATE INDEX tidemark_inferred_open ON tidemark_inferred(scope, entity, record) WHERE compared = 0;
 
         """

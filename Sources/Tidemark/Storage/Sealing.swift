@@ -191,6 +191,7 @@ struct Sealing {
             return .settled
         }
         operation.group = batch.group
+        if operation.kind == .delete { operation.isConfirmed = try Confirmed.take(db, name) }
         var names = Names()
         // What it refers to is sealed first, and may be refused by that.
         try settleNames(&operation, table, key, id, &batch, &names)

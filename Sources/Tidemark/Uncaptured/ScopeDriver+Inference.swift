@@ -46,22 +46,21 @@ extension ScopeDriver {
         }
         let part = RecordFetch.part(of: records)
         var response = try await send(fetch.request(entity, part, since: since))
-        if since != nil, Self.isOutOfDate(Failure(response, scope: scope).problem) {
-            // Which of the records were deleted is not known any more, so that none is brought back.
-            question.isBelowFloor = true
+        let problem = Failure(response, scope: scope).problem
+        let isOutOfDate = since != nil && [.checkpointExpired, .invalidCheckpoint].contains(problem?.code)
+        if isOutOfDate {
+            // Behind the floor nobody knows which of the records were deleted, and none is brought back. A server that
+            // has lost history deleted none.
+            question.isBelowFloor = problem?.reason == .retention
             response = try await send(fetch.request(entity, part, since: nil))
         }
         guard response.status == 200 else { throw Failure(response, scope: scope) }
         let fetched = try FetchedRecords(body: response.body)
-        guard fetched.scope == scope.name, fetched.since == (question.isBelowFloor ? nil : since) else {
+        guard fetched.scope == scope.name, fetched.since == (isOutOfDate ? nil : since) else {
             throw SyncError(
                 .answerUnusable, "The answer belongs to another request.", hint: "It is asked for again.", scope: scope)
         }
         question.since = since
         question.fetched = fetched
-    }
-
-    private static func isOutOfDate(_ problem: Problem?) -> Bool {
-        [.checkpointExpired, .invalidCheckpoint].contains(problem?.code)
     }
 }
