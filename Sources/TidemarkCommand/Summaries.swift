@@ -40,7 +40,7 @@
 
         var isInSync: Bool {
             waiting == 0 && rejectedInAll == 0 && parkedInAll == 0 && tables.allSatisfy(\.isSettled)
-                && inferred.isEmpty && setAside == 0
+                && inferred.isEmpty
         }
 
         var lines: [String] {

@@ -90,7 +90,7 @@
             ("limits: {page: 10, maximumPage: 5}", "1:16", "larger than the largest"),
             ("limits: {recordBytes: 2048, bodyBytes: 1024}", "1:23", "does not fit"),
             ("entities: [task]", "1:11", "mapping"),
-            ("entities:\n  1task: {}", "2:3", "not an entity's name"),
+            ("entities:\n  \" task\": {}", "2:3", "not an entity's name"),
             ("entities:\n  task: {kind: thing}", "2:16", "allowed here: state, events"),
             ("entities:\n  task: {kind: state, kind: events}", "2:10", "given twice"),
             ("entities:\n  task:\n    kind: state\n    colour: red", "4:5", "allowed here: kind"),

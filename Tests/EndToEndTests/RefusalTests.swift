@@ -70,7 +70,7 @@
                 for body in [
                     #"{"scope":"a b","clientId":"device-01"}"#, #"{"scope":"w","clientId":"short"}"#,
                     #"{"scope":"w","clientId":"device-01","operations":[{"lane":"lane-0001","number":1,"#
-                        + #""type":"delete","entity":"1x","id":"t"}]}"#,
+                        + #""type":"delete","entity":" x","id":"t"}]}"#,
                 ] {
                     let answer = try await caller.post("/sync", body)
                     #expect((answer.status, answer.code) == (400, .invalidIdentifier), "\(answer.text)")

@@ -20,8 +20,6 @@ struct PostgresQueryTests {
         "captured scopes",
         // A table that is attached, looked at or taken off again may have rows in any scope.
         "attached with notes", "forget table's notes",
-        // So may one that was emptied: a few scopes at a time, of which each one's records are then noted by scope.
-        "next scopes",
     ]
 
     @Test("No statement of a scope's table goes without the scope, but for a closed list", arguments: 1...2)

@@ -6,9 +6,9 @@ import TidemarkWire
 ///
 /// They fire while changes are applied, so that a search index or a counter stays right. One that writes to a synced
 /// table makes another row of it than the server has, on every device a different one: `AFTER UPDATE … SET
-/// last_update = now`. So the rows of such a table are noted as they should be (by triggers of the library's, before another one
-/// changes them, and by the library's own writes), and at the end those that are otherwise are written once more, with
-/// all triggers of the connection off.
+/// last_update = now`. So the rows of such a table are noted as they should be (by triggers of the library's, before
+/// another one changes them, and by the library's own writes), and at the end those that are otherwise are written once
+/// more, with all triggers of the connection off.
 struct TriggerGuard {
     let db: Database
     let layout: Layout

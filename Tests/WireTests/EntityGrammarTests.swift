@@ -3,7 +3,7 @@ import Testing
 @testable import TidemarkWire
 
 @Suite("Names of entities (W4, W73)")
-struct EntityNameTests {
+struct EntityGrammarTests {
     @Test(
         "A table's name is an entity's, whatever SQLite allows in it",
         arguments: [
