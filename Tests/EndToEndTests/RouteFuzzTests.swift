@@ -75,21 +75,24 @@
                 #"{"scope":"w","clientId":"device-99","operations":[{"lane":"lane-of-the-end","number":1,"#
                     + #""type":"upsert","entity":"task","id":"last","fields":{"title":"still here"}}]}"#, token: token)
             #expect(push.status == 200)
-            var digests: [String: EntityDigest] = [:]
+            var byBytes: [[UInt8]: EntityDigest] = [:]
             var since = ""
             var pages = 0
             while true {
                 let page = try await bench.get("/sync/changes?scope=w&limit=100\(since)", token: token)
                 try #require(page.status == 200)
-                try Self.count(page.bytes, in: &digests)
+                try Self.count(page.bytes, in: &byBytes)
                 pages += 1
                 since = "&since=\(try #require(page.member("nextSince") as? String))"
                 if page.member("hasMore") as? Bool != true { break }
             }
             let answer = try await bench.get("/sync/digest?scope=w", token: token)
+            let digests = Dictionary(grouping: byBytes) { String(decoding: $0.key, as: UTF8.self) }
             let entities = try #require(answer.member("entities") as? [String: Any])
             #expect(Set(entities.keys) == Set(digests.keys.filter { $0 != "audit" && $0 != "hidden" }))
-            for (entity, digest) in digests where entities[entity] != nil {
+            // Two names that Swift takes for one are one member of what Foundation has read.
+            for (entity, same) in digests where entities[entity] != nil && same.count == 1 {
+                let digest = same[0].value
                 var writer = JSONWriter()
                 digest.write(to: &writer)
                 let ours = try JSONSerialization.jsonObject(with: Data(writer.bytes)) as? NSDictionary
@@ -103,7 +106,7 @@
         }
 
         /// Takes the live records of a page into digests, as a device would.
-        private static func count(_ page: [UInt8], in digests: inout [String: EntityDigest]) throws {
+        private static func count(_ page: [UInt8], in digests: inout [[UInt8]: EntityDigest]) throws {
             let document = page.withUnsafeBytes { Tree.read($0) }
             guard case .object(let members) = try document.get(),
                 case .array(let changes)? = members.first(where: { $0.name == Array("changes".utf8) })?.value
@@ -119,7 +122,7 @@
                     CellHash.record(entity: String(decoding: entity, as: UTF8.self), id: $0)
                 }
                 try writer.bytes.withUnsafeBytes {
-                    try digests[String(decoding: entity, as: UTF8.self), default: EntityDigest()]
+                    try digests[entity, default: EntityDigest()]
                         .replace(number, nil, with: $0)
                 }
             }
