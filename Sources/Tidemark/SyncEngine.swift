@@ -202,7 +202,8 @@ public actor SyncEngine {
         let scopes = scopes
         // A migration since is looked at first; where that is not possible, the file is told as it is.
         if await preparation.layout != nil { _ = try? await preparation.install() }
-        var status = try await file.asked(to: .read) { db in try SyncStatus(db, scopes: scopes) }
+        let layout = await preparation.layout
+        var status = try await file.asked(to: .read) { db in try SyncStatus(db, scopes: scopes, layout: layout) }
         status.warnings = await preparation.warnings
         for driver in drivers {
             let (state, remaining) = await driver.activity

@@ -5,7 +5,10 @@ package import TidemarkWire
 
 extension SyncStatus {
     /// What the file says; activities are the drivers' to tell.
-    package init(_ db: Database, scopes: [Scope]) throws {
+    package init(_ db: Database, scopes: [Scope]) throws { try self.init(db, scopes: scopes, layout: nil) }
+
+    /// - Parameter layout: the tables as they were read last, which saves reading them once more.
+    init(_ db: Database, scopes: [Scope], layout: Layout?) throws {
         guard try LibrarySchema.isInstalled(db) else {
             for scope in scopes { self.scopes[scope] = ScopeStatus() }
             return
@@ -25,7 +28,8 @@ extension SyncStatus {
         undecided = try Pending.count(db, "SELECT count(*) FROM tidemark_conflict WHERE is_open")
         parked = try Pending.count(db, "SELECT count(*) FROM tidemark_parked WHERE leaving = 0")
         setAside = try Pending.count(db, "SELECT count(*) FROM tidemark_aside")
-        try countRows(db)
+        let version = try Installation.schemaVersion(db)
+        try countRows(db, layout.flatMap { $0.schemaVersion == version ? $0 : nil })
         for scope in scopes {
             let record = try ScopeRecord.read(db, scope)
             var status = ScopeStatus()
@@ -41,14 +45,14 @@ extension SyncStatus {
     }
 
     /// Tables that only another engine on this file names are counted too: their rows are in the file.
-    private mutating func countRows(_ db: Database) throws {
+    private mutating func countRows(_ db: Database, _ layout: Layout?) throws {
         for (name, rule) in try TableRules.all(db).sorted(by: { $0.key < $1.key }) {
             guard try db.tableExists(name) else {
                 missingTables.append(name)
                 continue
             }
             guard try db.tableExists(TableShape.shadowPrefix + name),
-                let shape = try? TableShape(db, table: name, rule: rule)
+                let shape = layout?[name] ?? (try? TableShape(db, table: name, rule: rule))
             else { continue }
             tables[name] = try RowCounting(db: db, shape: shape).rows()
         }

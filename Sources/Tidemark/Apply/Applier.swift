@@ -306,7 +306,10 @@ final class Applier {
         if let new, !isPending, table.shape.scope(ofKey: key, new) != scope {
             return try putAside(table, id, key, new, isOnScreen: current != nil && !isParked, version: version)
         }
-        guard new != current || isParked && new == nil else { return }
+        guard new != current || isParked && new == nil else {
+            // A trigger of the app's may have made it so: what was noted before that is not wanted any more.
+            return try table.records.noteWanted(db, key, isParked ? nil : new)
+        }
         guard let new else {
             if isParked { return try Parked.remove(db, table.shape.name, id.text, scope.name) }
             do { try table.records.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {
