@@ -59,6 +59,7 @@ extension Applier {
         manifest.look(table.shape.name, id)
         let shadow = try ownShadow(table, key)
         let (current, isParked) = try visible(table, id, key, shadow)
+        if current == nil, let shadow { return try fillDeleted(table, key, shadow, columns: columns, with: incoming) }
         guard let current, try shadow != nil || table.records.shadow(db, key) == nil, shadow?.state ?? .known == .known
         else { return }
         var new = current
@@ -86,6 +87,16 @@ extension Applier {
         try table.records.write(db, key, placed(truth, table.shape, key, new, isSent: true))
     }
 
+    /// A record that was deleted here: if the delete is refused, the row is the server's again, in its new columns too.
+    private func fillDeleted(
+        _ table: ApplyTable, _ key: [Cell], _ shadow: Shadow, columns: [Int], with incoming: [Int: Cell]
+    ) throws {
+        guard shadow.state == .known else { return }
+        var truth = shadow
+        for index in columns { truth.cells[index] = incoming[index] ?? table.shape.data[index].defaultCell }
+        if truth != shadow { try table.records.write(db, key, truth) }
+    }
+
     /// Records that the server has without these columns: what the migration put there is an edit of this device.
     private func fillUnseen(
         _ table: ApplyTable, _ columns: [Int], _ backfill: Backfill, _ reserved: Set<Int>
@@ -98,7 +109,8 @@ extension Applier {
             guard try !Backfills.hasSeen(db, backfill, id) else { return }
             try fill(table, id, key, columns: columns, with: [:], reserved)
         }
-        for id in try parked(table) where try !Backfills.hasSeen(db, backfill, id) {
+        let deleted = try table.records.deletedKeys(db).compactMap(shape.recordID)
+        for id in try parked(table) + deleted where try !Backfills.hasSeen(db, backfill, id) {
             guard let key = shape.key(of: id) else { continue }
             try fill(table, id, key, columns: columns, with: [:], reserved)
         }
@@ -165,6 +177,19 @@ extension Applier {
 }
 
 extension RecordTable {
+    /// Keys of records that were deleted here, and whose delete is on its way.
+    fileprivate func deletedKeys(_ db: Database) throws -> [[Cell]] {
+        let keys = shape.key.map { "s.\($0.sql)" }.joined(separator: ", ")
+        let isRow = shape.key.map { "t.\($0.sql) = s.\($0.sql)" }.joined(separator: " AND ")
+        return try Query(
+            db,
+            """
+            SELECT \(keys) FROM \(shape.shadowSQL) AS s WHERE s.tidemark_state = \(Shadow.State.known.rawValue)
+            AND NOT EXISTS (SELECT 1 FROM \(shape.sql) AS t WHERE \(isRow))
+            """
+        ).rows(db) { $0.cells(0..<shape.key.count) }
+    }
+
     /// SQL for a row without edits, where `row` is an alias of the table.
     fileprivate func hasNoShadowSQL(_ row: String) -> String {
         let isSame = shape.key.map { "s.\($0.sql) = \(row).\($0.sql)" }.joined(separator: " AND ")
