@@ -52,7 +52,9 @@ struct TableFlaw: Hashable, Sendable {
     private static func ofPrograms(_ db: Database, _ table: String) -> [TableFlaw] {
         for statement in ["INSERT INTO \(quoted(table)) DEFAULT VALUES", "DELETE FROM \(quoted(table))"] {
             do { _ = try db.makeStatement(sql: statement) } catch let error as DatabaseError {
-                guard let message = error.message, message.hasPrefix("no such") else { continue }
+                guard let message = error.message,
+                    message.hasPrefix("no such") || message.hasPrefix("unknown function")
+                else { continue }
                 return [
                     TableFlaw(
                         "Table '\(table)' cannot be written to by this program: \(message).",
@@ -74,7 +76,7 @@ struct TableFlaw: Hashable, Sendable {
                 hint: "Sync the ordinary table behind it and let a trigger keep the virtual one.")
         case .shadow:
             TableFlaw(
-                "Table '\(table.name)' holds the data of a virtual table.",
+                "Table '\(table.name)' is a shadow table: it holds the data of a virtual table.",
                 hint: "Leave it out: the virtual table keeps it by itself.")
         }
     }
