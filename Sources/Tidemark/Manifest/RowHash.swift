@@ -26,7 +26,7 @@ struct RowHash {
         return sum
     }
 
-    /// What a cell counts for; to be weighted.
+    /// A cell's part of the sum, before it is weighted.
     func content(_ column: Int, _ cell: Cell) -> UInt64 { Self.content(columns[column], cell) }
 
     /// The same for a column that this device does not have any more.

@@ -20,7 +20,7 @@ public struct InferredEdits: Hashable, Sendable {
 }
 
 extension SyncEngine {
-    /// What waits for ``confirmInferredEdits(in:)`` or ``discardInferredEdits(in:)``, by table.
+    /// The edits that wait for ``confirmInferredEdits(in:)`` or ``discardInferredEdits(in:)``, by table.
     ///
     /// A table may be rebuilt, restored or written to while its triggers are gone. What was written then is found and
     /// sent by itself, but for more than 100 deletes or 1,000 changed rows of a table, and for a table that came back
