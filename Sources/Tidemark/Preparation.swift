@@ -48,7 +48,7 @@ actor Preparation {
     }
 
     /// What the app's developer should know of the schema.
-    var warnings: [String] { layout?.warnings(assigned: Set(assigned.map(TableName.init))) ?? [] }
+    var warnings: [String] { layout?.warnings(assigned: Set(assigned.map(SQLName.init))) ?? [] }
 
     /// Remembers whose ids the server assigns, for the warnings of those who cannot ask it.
     private func note(_ declarations: Declarations) async throws {

@@ -11,7 +11,7 @@ struct RowCounting {
 
     func rows() throws -> SyncStatus.Rows {
         var rows = SyncStatus.Rows()
-        guard try Installation.isCaptured(db, shape) else {
+        guard try Installation.isCaptured(db, shape), try Installation.hasKey(db, shape) else {
             // Nothing is compared yet: the next installation looks at each row, as this does at their number.
             rows.pending = try count(shape.sql)
             return rows
@@ -58,7 +58,7 @@ struct RowCounting {
         ).rows(db, [name]) { $0.text(0) }
         return try records.filter { record in
             guard let key = KeyText.key(of: record, in: shape), try table.row(db, key) != nil else { return false }
-            return try table.shadow(db, key).map { $0.mark == nil } ?? false
+            return try table.shadowHead(db, key).map { $0.mark == nil } ?? false
         }.count
     }
 
@@ -79,16 +79,22 @@ struct RowCounting {
         guard let key = RecordID(record).flatMap({ shape.key(of: $0) }), try table.row(db, key) != nil else {
             return false
         }
-        return try table.shadow(db, key) != nil
+        return try table.shadowHead(db, key) != nil
     }
 
-    /// Records with an open conflict whose row is the server's. One that was edited since is on its way like any other.
+    /// Records with an open conflict whose row is the server's. One that was edited since, unseen or not, is on its way
+    /// like any other.
     private func undecided() throws -> Int {
-        try Query(db, "SELECT DISTINCT record FROM tidemark_conflict WHERE is_open AND entity = ?1")
-            .rows(db, [name]) { $0.text(0) }
+        try Query(
+            db,
+            """
+            SELECT DISTINCT record FROM tidemark_conflict WHERE is_open AND entity = ?1
+            EXCEPT SELECT record FROM tidemark_inferred WHERE entity = ?1 AND compared = 0
+            """
+        ).rows(db, [name]) { $0.text(0) }
             .filter { record in
                 guard let key = RecordID(record).flatMap({ shape.key(of: $0) }) else { return false }
-                return try table.row(db, key) != nil && table.shadow(db, key) == nil
+                return try table.row(db, key) != nil && table.shadowHead(db, key) == nil
             }.count
     }
 
@@ -99,7 +105,7 @@ struct RowCounting {
         var (base, edited) = (0, 0)
         for row in rows {
             guard let key = RecordID(row.record).flatMap({ shape.key(of: $0) }) else { continue }
-            if let shadow = try table.shadow(db, key) {
+            if let shadow = try table.shadowHead(db, key) {
                 if shape.isScopedByColumn, shadow.scope != row.scope {
                     base += 1
                 } else if shadow.state != .absent, !shadow.isGone, try table.row(db, key) == nil {
@@ -137,7 +143,7 @@ struct RowCounting {
         }
         for entry in entries {
             guard let key = RecordID(entry.record).flatMap({ shape.key(of: $0) }) else { continue }
-            let shadow = try table.shadow(db, key)
+            let shadow = try table.shadowHead(db, key)
             let isHere = try table.row(db, key) != nil
             if entry.isCompared {
                 // A later edit of it lets it go.

@@ -66,7 +66,7 @@ public struct SyncedTable: Hashable, Sendable {
         }
         let names = tables.map(\.name)
         // Names that differ in their bytes only are refused too: programs take them for equal.
-        guard Set(names.map(TableName.init)).count == tables.count, Set(names).count == tables.count,
+        guard Set(names.map(SQLName.init)).count == tables.count, Set(names).count == tables.count,
             Set(scopes).count == scopes.count
         else {
             throw SyncError(.configurationInvalid, "A table or scope is named twice.", hint: "Name each once.")

@@ -47,7 +47,7 @@ final class Applier {
     var mayWriteRows = true
     var record: ScopeRecord
     var outcome = Outcome()
-    private(set) var tables = ByTable<ApplyTable>()
+    private(set) var tables = ByName<ApplyTable>()
     /// Versions above this are remembered one by one: a row's, and a verdict's.
     var rememberRowsAbove: Version = .max
     private(set) var rememberVerdictsAbove: Version = 0
@@ -69,7 +69,7 @@ final class Applier {
     /// The records whose server rows may be others now; `end` looks at them.
     var manifest = ManifestChanges()
     /// Entities whose changes were passed over.
-    var passedOver: Set<TableName> = []
+    var passedOver: Set<SQLName> = []
 
     /// - Parameter entities: the tables to write to; `nil`: all of the scope.
     init(

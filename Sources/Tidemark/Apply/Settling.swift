@@ -14,9 +14,9 @@ struct Settling {
         let row = try table.row(db, key)
         var columns = DataObject.Builder()
         for (column, cell) in zip(shape.key, key) { columns.append(name: column.wireName) { $0.cell(cell) } }
-        let referred = Set(shape.children.flatMap(\.parentColumns).map { $0.lowercased() })
+        let referred = Set(shape.children.flatMap(\.parentColumns).map { SQLName($0) })
         for (column, cell) in zip(shape.data, row ?? [])
-        where referred.contains(column.name.lowercased()) && cell.isSendable {
+        where referred.contains(SQLName(column.name)) && cell.isSendable {
             columns.append(name: column.wireName) { $0.cell(cell) }
         }
         try Query(
@@ -48,8 +48,8 @@ struct Settling {
             guard let shape = layout[entry.entity], let id = RecordID(entry.record), let key = shape.key(of: id),
                 try RecordTable(shape).row(db, key) == nil, try !Parked.exists(db, entry.entity, entry.record)
             else { continue }
-            var values: [String: Cell] = [:]
-            for (name, value) in try columns(entry.columns) { values[name.lowercased()] = value }
+            var values = ByName<Cell>()
+            for (name, value) in try columns(entry.columns) { values[name] = value }
             try settleChildren(shape.children, values)
         }
         return settled
@@ -74,17 +74,17 @@ struct Settling {
 
     /// A record will never come to be: what refers to it is settled as if it had been deleted.
     func settleChildren(of shape: TableShape, _ key: [Cell], _ fields: [String: Value]) throws {
-        var values: [String: Cell] = [:]
-        for (name, value) in fields { values[name.lowercased()] = Cell(value) }
-        for (column, cell) in zip(shape.key, key) { values[column.name.lowercased()] = cell }
+        var values = ByName<Cell>()
+        for (name, value) in fields { values[name] = Cell(value) }
+        for (column, cell) in zip(shape.key, key) { values[column.name] = cell }
         try settleChildren(shape.children, values)
     }
 
     /// Foreign keys are off here, so a cascade is walked by hand, from each deleted row to its own children.
-    private func settleChildren(_ children: [TableShape.Child], _ parent: [String: Cell]) throws {
+    private func settleChildren(_ children: [TableShape.Child], _ parent: ByName<Cell>) throws {
         var waiting = children.map { ($0, parent) }
         while let (child, values) = waiting.popLast() {
-            let referred = child.parentColumns.compactMap { values[$0.lowercased()] }
+            let referred = child.parentColumns.compactMap { values[$0] }
             guard referred.count == child.columns.count, !referred.contains(.null) else { continue }
             let condition = child.columns.enumerated().map { "\(quoted($1)) = ?\($0 + 1)" }.joined(separator: " AND ")
             let table = quoted(child.table)
@@ -111,11 +111,13 @@ struct Settling {
         do { try Query(db, sql).execute(cells) } catch let error as DatabaseError where error.refusesRow {}
     }
 
-    private func rows(_ table: String, _ condition: String, _ cells: [Cell]) throws -> [[String: Cell]] {
+    private func rows(_ table: String, _ condition: String, _ cells: [Cell]) throws -> [ByName<Cell>] {
         let names = try Query(db, "PRAGMA table_info(\(quoted(table)))").rows(db) { $0.text(1) }
         let list = names.map(quoted).joined(separator: ", ")
         return try Query(db, "SELECT \(list) FROM \(quoted(table)) WHERE \(condition)").rows(db, cells) { row in
-            Dictionary(zip(names.map { $0.lowercased() }, row.cells(0..<names.count)), uniquingKeysWith: { $1 })
+            var values = ByName<Cell>()
+            for (name, cell) in zip(names, row.cells(0..<names.count)) { values[name] = cell }
+            return values
         }
     }
 

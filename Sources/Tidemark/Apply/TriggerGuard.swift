@@ -25,12 +25,6 @@ struct TriggerGuard {
         }
     }
 
-    /// An edit that is made anew is what it was, and not what triggers make of it: they fired when it was made first.
-    func keep(_ table: RecordTable, _ key: [Cell], as cells: [Cell]) throws {
-        guard table.shape.isGuarded, try table.row(db, key) != cells else { return }
-        try Self.withoutTriggers(db) { try table.write(db, key, cells) }
-    }
-
     private func restore(_ table: RecordTable) throws {
         let shape = table.shape
         let columns = shape.columns.map(\.sql).joined(separator: ", ")

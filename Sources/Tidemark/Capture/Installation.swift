@@ -13,7 +13,7 @@ enum Installation {
         var shapes: [TableShape] = []
         for table in tables {
             var shape = try TableShape(db, table: table.name, rule: table.rule)
-            shape.isGuarded = guarded.contains(TableName(table.name))
+            shape.isGuarded = guarded.contains(SQLName(table.name))
             try shape.warnAboutTriggers(db, synced: Set(tables.map(\.name)))
             let isNew = try !db.tableExists(shape.shadowName)
             try installShadow(db, shape)
@@ -74,12 +74,21 @@ enum Installation {
         try widenShadow(db, shape)
     }
 
-    /// A key's column may get another name; the columns that it is made of never change.
-    private static func followKey(_ db: Database, _ shape: TableShape) throws {
+    /// Whether the shadow names its records by the columns that are the table's key now.
+    static func hasKey(_ db: Database, _ shape: TableShape) throws -> Bool {
+        try shadowKey(db, shape) == shape.key.map(\.name)
+    }
+
+    private static func shadowKey(_ db: Database, _ shape: TableShape) throws -> [String] {
         let index =
             try Query(db, "PRAGMA index_list(\(shape.shadowSQL))").rows(db) { ($0.text(1), $0.text(3)) }
             .first { $0.1 == "u" }?.0 ?? ""
-        let known = try Query(db, "PRAGMA index_info(\(quoted(index)))").rows(db) { $0.text(2) }
+        return try Query(db, "PRAGMA index_info(\(quoted(index)))").rows(db) { $0.text(2) }
+    }
+
+    /// A key's column may get another name; the columns that it is made of never change.
+    private static func followKey(_ db: Database, _ shape: TableShape) throws {
+        let known = try shadowKey(db, shape)
         let key = shape.key.map(\.name)
         guard known != key else { return }
         guard let old = known.first, known.count == 1, key.count == 1,
@@ -271,9 +280,9 @@ struct Layout: Hashable, Sendable {
     /// What the app's developer should know of the schema.
     ///
     /// - Parameter assigned: tables whose ids the operator has the server assign.
-    func warnings(assigned: Set<TableName>) -> [String] {
+    func warnings(assigned: Set<SQLName>) -> [String] {
         let remarks = shapes.flatMap { shape in
-            shape.remarks.filter { $0 != .countedIDs(table: shape.name) || !assigned.contains(TableName(shape.name)) }
+            shape.remarks.filter { $0 != .countedIDs(table: shape.name) || !assigned.contains(SQLName(shape.name)) }
         }
         return SchemaRemark.summary(remarks) + shapes.flatMap(\.warnings)
     }

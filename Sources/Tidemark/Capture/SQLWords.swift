@@ -60,8 +60,8 @@ struct SQLWords {
     }
 
     /// The names that stand where a statement names the table it writes to.
-    var writtenTables: Set<TableName> {
-        var tables: Set<TableName> = []
+    var writtenTables: Set<SQLName> {
+        var tables: Set<SQLName> = []
         for (index, word) in words.enumerated() {
             var next = index + 1
             if word.isKeyword("update") {
@@ -73,7 +73,7 @@ struct SQLWords {
             {
                 continue
             }
-            if next < words.count { tables.insert(TableName(words[next].text)) }
+            if next < words.count { tables.insert(SQLName(words[next].text)) }
         }
         return tables
     }

@@ -102,7 +102,7 @@ struct TableFlaw: Hashable, Sendable {
                     "Table '\(table)' has no primary key.",
                     hint: "Declare a PRIMARY KEY: without one, two devices cannot name the same row."))
         }
-        for column in columns where column.name.hasPrefix("$") || column.name.lowercased().hasPrefix("tidemark_") {
+        for column in columns where column.name.isReservedColumn {
             flaws.append(
                 TableFlaw(
                     "Column '\(column.name)' of table '\(table)' has a reserved name.",

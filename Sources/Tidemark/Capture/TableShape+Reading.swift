@@ -138,7 +138,7 @@ extension TableShape {
     /// An app trigger that writes to a synced table while the server's changes are applied makes edits of its own on
     /// every device; it should ask for the flag row first. Triggers that keep a search index are left in peace.
     mutating func warnAboutTriggers(_ db: Database, synced: Set<String>) throws {
-        let synced = Set(synced.map(TableName.init))
+        let synced = Set(synced.map(SQLName.init))
         let triggers = try Query(
             db,
             "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE ORDER BY name"
@@ -150,7 +150,7 @@ extension TableShape {
     }
 
     /// The tables that the app's triggers write to while changes are applied.
-    static func tablesWrittenByTriggers(_ db: Database) throws -> Set<TableName> {
+    static func tablesWrittenByTriggers(_ db: Database) throws -> Set<SQLName> {
         let triggers = try Query(
             db, "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE 'tidemark\\_%' ESCAPE '\\'"
         ).rows(db) { $0.text(0) }

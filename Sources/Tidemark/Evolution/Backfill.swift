@@ -49,8 +49,8 @@ enum Backfills {
             db,
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'tidemark\\_shadow\\_%' ESCAPE '\\'"
         ).rows(db) { String($0.text(0).dropFirst(prefix.count)) }
-        let named = Set(named.map(TableName.init))
-        for table in tables where !named.contains(TableName(table)) {
+        let named = Set(named.map(SQLName.init))
+        for table in tables where !named.contains(SQLName(table)) {
             for scope in scopes { try note(db, entity: table, fields: nil, scope) }
         }
     }

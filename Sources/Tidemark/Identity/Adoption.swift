@@ -87,7 +87,7 @@ struct Adoption {
     // MARK: Columns
 
     private func isKey(_ column: Identity.Column, of shape: TableShape) -> Bool {
-        shape.key.contains { $0.name.lowercased() == column.column.lowercased() }
+        shape.key.contains { $0.name.isSameName(as: column.column) }
     }
 
     /// In tables of the app's own every id goes, and in synced ones those that nobody else can have meant.

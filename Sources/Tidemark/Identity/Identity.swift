@@ -30,7 +30,7 @@ struct Identity: Hashable {
                 let children = try layout[target.table]?.children ?? TableShape.references(db, to: target.table)
                 for child in children {
                     for (column, parent) in zip(child.columns, child.parentColumns)
-                    where parent.lowercased() == target.column.lowercased() {
+                    where parent.isSameName(as: target.column) {
                         let found = Column(entity: shape.name, table: child.table, column: column)
                         guard !columns.contains(found) else { continue }
                         columns.append(found)
@@ -49,11 +49,11 @@ struct Identity: Hashable {
     /// Every place of a table that may hold an id of one of the entities.
     func references(in shape: TableShape) -> [Reference] {
         let held = columns.filter { $0.table == shape.name }.compactMap { column -> Reference? in
-            let name = column.column.lowercased()
-            if let part = shape.key.firstIndex(where: { $0.name.lowercased() == name }) {
+            let name = column.column
+            if let part = shape.key.firstIndex(where: { $0.name.isSameName(as: name) }) {
                 return Reference(.key(part: Int64(part)), to: column.entity)
             }
-            return shape.data.first { $0.name.lowercased() == name }
+            return shape.data.first { $0.name.isSameName(as: name) }
                 .map { Reference(.field($0.name), to: column.entity) }
         }
         return held

@@ -6,23 +6,33 @@ extension Manifest {
     /// files that are older than the manifest.
     static func rebuild(_ db: Database, _ shape: TableShape) throws {
         let hasher = RowHash(shape)
-        // A row that no trigger saw come is not the server's, although it has no shadow.
-        let unseen = Set(
-            try Query(db, "SELECT record FROM tidemark_inferred WHERE entity = ?1 AND compared = 0 AND kind = ?2")
-                .rows(db, [.text(shape.name), .integer(Inferred.Kind.insert.rawValue)]) { $0.text(0) })
         for scope in try Backfills.begun(db) where shape.rule.mayHold(scope) {
             let manifest = Manifest(db: db, scope: scope, entity: shape.name)
+            let unseen = try manifest.unseen()
             try manifest.clear()
+            try manifest.take(unseen.filter { $0.value != nil })
             var last: [Cell]?
             repeat {
                 var changes: [[UInt8]: UInt64?] = [:]
                 last = try ServerRows(shape: shape, scope: scope).step(db, from: last) { id, cells in
-                    guard !unseen.contains(id.text) else { return }
                     let key = ManifestKey.encode(id)
-                    changes[key] = .some(hasher.hash(key, cells))
+                    if unseen[key] == nil { changes[key] = .some(hasher.hash(key, cells)) }
                 }
                 try manifest.take(changes)
             } while last != nil
         }
+    }
+
+    /// What is known of records that were written while no trigger stood, until the server is asked about them: their
+    /// rows here are not the server's, although they may have no shadow. `nil` of one that the server does not have.
+    private func unseen() throws -> [[UInt8]: UInt64?] {
+        let records = try Query(
+            db, "SELECT record FROM tidemark_inferred WHERE entity = ?1 AND scope = ?2 AND compared = 0"
+        ).rows(db, [.text(entity), .text(scope.name)]) { $0.text(0) }
+        var unseen: [[UInt8]: UInt64?] = [:]
+        for id in records.compactMap({ RecordID($0) }) {
+            try unseen.updateValue(hash(of: id), forKey: ManifestKey.encode(id))
+        }
+        return unseen
     }
 }

@@ -69,8 +69,7 @@ struct Manifest {
 
     func hash(of id: RecordID) throws -> UInt64? {
         let key = ManifestKey.encode(id)
-        guard let range = try range(of: key), let index = range.entries.index(of: key) else { return nil }
-        return range.entries.entries[index].hash
+        return try range(of: key)?.entries.find(key)?.hash
     }
 
     // MARK: Writing
@@ -88,9 +87,9 @@ struct Manifest {
             let part = rest[rest.startIndex..<(count ?? rest.endIndex)]
             rest = rest[(count ?? rest.endIndex)...]
             var entries = stored?.entries ?? ManifestRange()
-            let before = entries.entries.count
+            let before = entries.count
             guard entries.merge(part) else { continue }
-            grown += entries.entries.count - before
+            grown += entries.count - before
             try write(entries, over: stored)
             stored = nil
         }
@@ -106,14 +105,14 @@ struct Manifest {
         if let stored {
             if let kept = blobs.popFirst() {
                 try Query(db, "UPDATE tidemark_manifest SET first = ?2, entries = ?3 WHERE id = ?1")
-                    .execute([.integer(stored.id), .blob(Array(kept.first)), .blob(kept.blob)])
+                    .execute([.integer(stored.id), .blob(kept.first), .blob(kept.blob)])
             } else {
                 try Query(db, "DELETE FROM tidemark_manifest WHERE id = ?1").execute([.integer(stored.id)])
             }
         }
         for part in blobs {
             try Query(db, "INSERT INTO tidemark_manifest(scope, entity, first, entries) VALUES (?1, ?2, ?3, ?4)")
-                .execute(place + [.blob(Array(part.first)), .blob(part.blob)])
+                .execute(place + [.blob(part.first), .blob(part.blob)])
         }
     }
 

@@ -1,5 +1,6 @@
 /// The entries of one range of the manifest, as they stand in a BLOB: for each record the length of its key, the key
-/// and eight bytes of its row's hash, in the order of the keys.
+/// and eight bytes of its row's hash, in the order of the keys. A few changes among many entries move bytes and make
+/// nothing else of them.
 struct ManifestRange {
     struct Entry: Hashable {
         var key: ArraySlice<UInt8>
@@ -11,72 +12,135 @@ struct ManifestRange {
     /// How many entries each of those gets.
     static let half = 64
 
-    private(set) var entries: [Entry] = []
+    private(set) var count = 0
+    private var bytes: [UInt8] = []
 
     init() {}
 
     /// What cannot be read ends the range: the records behind it count as unknown, and the server is asked for them.
     init(_ blob: [UInt8]) {
-        entries.reserveCapacity(Self.limit)
-        var index = 0
-        while index < blob.count {
-            let start = index + 1
-            let end = start + Int(blob[index])
-            guard end + 8 <= blob.count, end > start else { return }
-            let hash = blob[end..<(end + 8)].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-            entries.append(Entry(key: blob[start..<end], hash: hash))
-            index = end + 8
+        bytes = blob
+        var end = 0
+        blob.withUnsafeBytes { buffer in
+            while let place = Place(buffer, at: end) { (end, count) = (place.end, count + 1) }
+        }
+        if end < bytes.count { bytes.removeSubrange(end...) }
+    }
+
+    /// Where an entry stands.
+    private struct Place {
+        let start: Int
+        let keyEnd: Int
+        var end: Int { keyEnd + 8 }
+
+        init?(_ buffer: UnsafeRawBufferPointer, at start: Int) {
+            guard start < buffer.count else { return nil }
+            self.start = start
+            keyEnd = start + 1 + Int(buffer[start])
+            guard keyEnd > start + 1, end <= buffer.count else { return nil }
+        }
+
+        func key(_ buffer: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+            UnsafeRawBufferPointer(rebasing: buffer[(start + 1)..<keyEnd])
+        }
+
+        func hash(_ buffer: UnsafeRawBufferPointer) -> UInt64 {
+            UInt64(littleEndian: buffer.loadUnaligned(fromByteOffset: keyEnd, as: UInt64.self))
         }
     }
 
-    func index(of key: some Collection<UInt8>) -> Int? {
-        var (low, high) = (0, entries.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if entries[middle].key.lexicographicallyPrecedes(key) { low = middle + 1 } else { high = middle }
+    /// Where in the order of the range a key stands, and its hash; `nil` where it does not.
+    func find(_ key: [UInt8]) -> (index: Int, hash: UInt64)? {
+        bytes.withUnsafeBytes { buffer in
+            key.withUnsafeBytes { key in
+                var (at, index) = (0, 0)
+                while let place = Place(buffer, at: at) {
+                    let known = place.key(buffer)
+                    if !known.lexicographicallyPrecedes(key) {
+                        return known.elementsEqual(key) ? (index, place.hash(buffer)) : nil
+                    }
+                    (at, index) = (place.end, index + 1)
+                }
+                return nil
+            }
         }
-        return low < entries.count && entries[low].key.elementsEqual(key) ? low : nil
+    }
+
+    var entries: [Entry] {
+        var entries: [Entry] = []
+        entries.reserveCapacity(count)
+        bytes.withUnsafeBytes { buffer in
+            var at = 0
+            while let place = Place(buffer, at: at) {
+                entries.append(Entry(key: bytes[(place.start + 1)..<place.keyEnd], hash: place.hash(buffer)))
+                at = place.end
+            }
+        }
+        return entries
     }
 
     /// Takes changes in, which are in the order of their keys; a hash of `nil` takes the entry out. Returns whether
     /// anything is different.
     mutating func merge(_ changes: ArraySlice<(key: [UInt8], hash: UInt64?)>) -> Bool {
-        var merged: [Entry] = []
-        merged.reserveCapacity(entries.count + changes.count)
+        var merged: [UInt8] = []
         var isChanged = false
-        var old = entries[...]
-        for change in changes {
-            while let next = old.first, next.key.lexicographicallyPrecedes(change.key) {
-                merged.append(old.removeFirst())
+        var grown = 0
+        // What stands before it is in `merged`.
+        var copied = 0
+        bytes.withUnsafeBytes { buffer in
+            var at = 0
+            for change in changes {
+                var former: Place?
+                change.key.withUnsafeBytes { key in
+                    while let place = Place(buffer, at: at) {
+                        let known = place.key(buffer)
+                        guard known.lexicographicallyPrecedes(key) else {
+                            if known.elementsEqual(key) { former = place }
+                            return
+                        }
+                        at = place.end
+                    }
+                }
+                guard former?.hash(buffer) != change.hash else { continue }
+                if !isChanged { merged.reserveCapacity(buffer.count + changes.count * 40) }
+                isChanged = true
+                merged.append(contentsOf: buffer[copied..<at])
+                if let former { (at, grown) = (former.end, grown - 1) }
+                copied = at
+                guard let hash = change.hash else { continue }
+                Self.append(change.key, hash, to: &merged)
+                grown += 1
             }
-            let former = old.first?.key.elementsEqual(change.key) == true ? old.removeFirst().hash : nil
-            isChanged = isChanged || former != change.hash
-            if let hash = change.hash { merged.append(Entry(key: change.key[...], hash: hash)) }
+            if isChanged { merged.append(contentsOf: buffer[copied...]) }
         }
-        merged.append(contentsOf: old)
-        if isChanged { entries = merged }
-        return isChanged
+        guard isChanged else { return false }
+        bytes = merged
+        count += grown
+        return true
+    }
+
+    private static func append(_ key: [UInt8], _ hash: UInt64, to bytes: inout [UInt8]) {
+        // A key has at most 129 bytes: a form and the text of a record id.
+        bytes.append(UInt8(truncatingIfNeeded: key.count))
+        bytes.append(contentsOf: key)
+        withUnsafeBytes(of: hash.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
     /// The entries as BLOBs of at most `limit` entries, each with its first key.
-    func blobs() -> [(first: ArraySlice<UInt8>, blob: [UInt8])] {
-        guard !entries.isEmpty else { return [] }
-        guard entries.count > Self.limit else { return [(entries[0].key, Self.blob(entries[...]))] }
-        return stride(from: 0, to: entries.count, by: Self.half).map { start in
-            let part = entries[start..<min(start + Self.half, entries.count)]
-            return (entries[start].key, Self.blob(part))
+    func blobs() -> [(first: [UInt8], blob: [UInt8])] {
+        var blobs: [(first: [UInt8], blob: [UInt8])] = []
+        let size = count > Self.limit ? Self.half : Self.limit
+        bytes.withUnsafeBytes { buffer in
+            var (start, at, entries) = (0, 0, 0)
+            while let place = Place(buffer, at: at) {
+                (at, entries) = (place.end, entries + 1)
+                guard entries == size || at == buffer.count else { continue }
+                if let first = Place(buffer, at: start) {
+                    blobs.append((Array(first.key(buffer)), Array(buffer[start..<at])))
+                }
+                (start, entries) = (at, 0)
+            }
         }
-    }
-
-    private static func blob(_ entries: ArraySlice<Entry>) -> [UInt8] {
-        var blob: [UInt8] = []
-        blob.reserveCapacity(entries.reduce(0) { $0 + $1.key.count + 9 })
-        for entry in entries {
-            // A key has at most 129 bytes: a form and the text of a record id.
-            blob.append(UInt8(truncatingIfNeeded: entry.key.count))
-            blob.append(contentsOf: entry.key)
-            withUnsafeBytes(of: entry.hash.littleEndian) { blob.append(contentsOf: $0) }
-        }
-        return blob
+        return blobs
     }
 }

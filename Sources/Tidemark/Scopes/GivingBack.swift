@@ -23,7 +23,7 @@ struct GivingBack {
     mutating func make(_ entries: [SetAside.Entry]) throws -> Int {
         let edits = entries.compactMap(edit)
         // One of a table that this engine does not name keeps its whole group.
-        guard edits.count == entries.count else { return 0 }
+        guard edits.count == entries.count, !edits.allSatisfy(isRest) else { return 0 }
         var refusal: (entry: SetAside.Entry, reason: String)?
         try db.inSavepoint {
             for edit in edits {
@@ -35,7 +35,7 @@ struct GivingBack {
                 if refusal != nil { return .rollback }
             }
             if edits.contains(where: { $0.entry.group != nil }) { try group(edits) }
-            for entry in entries { try SetAside.remove(db, entry.id) }
+            for edit in edits { try keepRest(edit) }
             return .commit
         }
         guard let refusal else { return edits.count }
@@ -48,6 +48,24 @@ struct GivingBack {
                 .execute([.integer(entry.id), .text(reason)])
         }
         return 0
+    }
+
+    /// Whether none of the columns that were edited is in the table any more.
+    private func isRest(_ edit: Edit) -> Bool {
+        edit.entry.kind == .update && edit.entry.fields.cells(in: edit.table.shape).isEmpty
+    }
+
+    /// What was edited in columns that a migration has taken away or renamed since stays in the list.
+    private func keepRest(_ edit: Edit) throws {
+        let columns = Set(edit.table.shape.data.map { Array($0.canonicalName) })
+        let fields = edit.entry.fields
+        let rest = fields.filter { !columns.contains(Array(fields.name($0))) }
+        guard let first = rest.fields.first else { return try SetAside.remove(db, edit.entry.id) }
+        try Query(db, "UPDATE tidemark_aside SET kind = ?2, fields = ?3, in_group = NULL, reason = ?4 WHERE id = ?1")
+            .execute([
+                .integer(edit.entry.id), .text(SetAside.Stored.update.rawValue), .blob(rest.bytes),
+                .text("The table has no column '\(rest.nameString(first))' any more."),
+            ])
     }
 
     private func edit(_ entry: SetAside.Entry) -> Edit? {
@@ -77,7 +95,7 @@ struct GivingBack {
         switch edit.entry.kind {
         case .delete where !since.isEmpty: return nil
         case .delete:
-            if isHere { try table.deleteRow(db, key) } else { try deleteAside(edit) }
+            if isHere { try redo(edit, row, as: nil) } else { try deleteAside(edit) }
             return nil
         case .departure: return try depart(edit)
         case .insert where since == .deleted, .arrival where since == .deleted, .revival where since == .deleted:
@@ -94,10 +112,36 @@ struct GivingBack {
             guard shape.scope(ofKey: key, cells) == scope else {
                 return "By its table's rule the row would be in another scope now."
             }
-            try table.write(db, key, cells)
-            try TriggerGuard(db: db, layout: layout).keep(table, key, as: cells)
+            try redo(edit, row, as: cells)
             return nil
         }
+    }
+
+    /// Writes or deletes the row, as an edit of this device. Where the app's triggers write to synced tables, what they
+    /// made of other rows is an edit of its own, and of this row part of the edit: they fire, and the rows stay as they
+    /// are.
+    private func redo(_ edit: Edit, _ row: [Cell]?, as cells: [Cell]?) throws {
+        let (table, key, shape) = (edit.table, edit.key, edit.table.shape)
+        func write() throws {
+            if let cells { try table.write(db, key, cells) } else { try table.deleteRow(db, key) }
+        }
+        guard layout.shapes.contains(where: \.isGuarded) else { return try write() }
+        guard cells != row else { return }
+        var shadow = try table.shadow(db, key) ?? Self.unedited(shape, key, row)
+        shadow.isGone = cells == nil
+        if shape.isScopedByColumn { shadow.place = scope.name }
+        try Flag.whileApplying(db, layout) { try write() }
+        try db.execute(sql: CaptureTriggers.count)
+        shadow.edited = try Query(db, "SELECT clock FROM tidemark_counter").first(db) { $0.integer(0) }
+        try table.write(db, key, shadow)
+        try table.mark(db, key)
+    }
+
+    private static func unedited(_ shape: TableShape, _ key: [Cell], _ row: [Cell]?) -> Shadow {
+        var shadow = Shadow(
+            state: row == nil ? .absent : .known, cells: row ?? shape.data.map { _ in .null })
+        if shape.isScopedByColumn { shadow.scope = row.flatMap { shape.scope(ofKey: key, $0)?.name } }
+        return shadow
     }
 
     /// What was done to the record since the edit was set aside: it is newer, and stands.

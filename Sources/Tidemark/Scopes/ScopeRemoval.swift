@@ -36,6 +36,8 @@ struct ScopeRemoval: Sendable {
                 db: db, scope: scope, table: RecordTable(shape),
                 reserved: declarations.reserved(in: shape), now: now
             ).run()
+            // An edit in another table is set aside as it was made, not as triggers make it when these rows go.
+            try TriggerGuard(db: db, layout: layout).restore()
         }
         let tables = [
             "ahead", "settle", "wanted", "parked", "lane", "bootstrap", "staged", "backfill", "backfill_seen", "kept",
@@ -52,7 +54,6 @@ struct ScopeRemoval: Sendable {
         for shape in shapes {
             _ = try Contest(db: db, table: RecordTable(shape)).settle()
         }
-        try TriggerGuard(db: db, layout: layout).accept()
     }
 
     private func forget(_ db: Database, _ what: String) throws {

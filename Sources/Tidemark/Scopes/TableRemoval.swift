@@ -194,12 +194,14 @@ struct TableRemoval {
             \(shape.sql) AS t WHERE \(shape.isInSQL(scope, "t")) AND \(shape.isNamedSQL("t"))
             AND NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS s WHERE \(isUnsent))
             """ + isStaying
-        do { try db.execute(sql: "DELETE FROM \(rows)") } catch let error as DatabaseError where error.refusesRow {
+        if !shape.isGuarded {
+            do { return try db.execute(sql: "DELETE FROM \(rows)") }
             // A trigger of the app's own keeps one of them: the others go all the same.
-            let keys = shape.key.map(\.sql).joined(separator: ", ")
-            for key in try Query(db, "SELECT \(keys) FROM \(rows)").rows(db, [], { $0.cells(0..<shape.key.count) }) {
-                try deleteRow(key)
-            }
+            catch let error as DatabaseError where error.refusesRow {}
+        }
+        let keys = shape.key.map(\.sql).joined(separator: ", ")
+        for key in try Query(db, "SELECT \(keys) FROM \(rows)").rows(db, [], { $0.cells(0..<shape.key.count) }) {
+            try deleteRow(key)
         }
     }
 }

@@ -36,7 +36,7 @@ struct Dependence {
         for parent in layout.shapes {
             for child in parent.children {
                 let columns = parent.key.compactMap { column in
-                    zip(child.parentColumns, child.columns).first { $0.0.lowercased() == column.name.lowercased() }?.1
+                    zip(child.parentColumns, child.columns).first { $0.0.isSameName(as: column.name) }?.1
                 }
                 guard columns.count == parent.key.count, columns.count == child.columns.count else { continue }
                 references[child.table, default: []].append(Reference(parent: parent, columns: columns))
@@ -119,10 +119,10 @@ struct Dependence {
         var cells: [Cell] = []
         var isSet = operation.baseVersion == nil
         for column in reference.columns {
-            if let index = shape.data.firstIndex(where: { $0.name.lowercased() == column.lowercased() }) {
+            if let index = shape.data.firstIndex(where: { $0.name.isSameName(as: column) }) {
                 cells.append(row[index])
                 isSet = isSet || operation.fields.value(named: shape.data[index].canonicalName) != nil
-            } else if let index = shape.key.firstIndex(where: { $0.name.lowercased() == column.lowercased() }) {
+            } else if let index = shape.key.firstIndex(where: { $0.name.isSameName(as: column) }) {
                 cells.append(key[index])
             }
         }

@@ -9,6 +9,7 @@ struct RecordStatements: Hashable, Sendable {
     private(set) var shadowDelete = ""
     private(set) var shadowParked = ""
     private(set) var shadowGone = ""
+    private(set) var shadowHead = ""
     private(set) var shadowUnmark = ""
     private(set) var shadowMark = ""
     private(set) var shadowSettled = ""
@@ -32,6 +33,7 @@ extension RecordStatements {
             tidemark_scope, tidemark_place, tidemark_gone
             """
         shadowSelect = "SELECT \(extra)\(dataList) FROM \(shape.shadowSQL) WHERE \(isKey)"
+        shadowHead = "SELECT \(extra) FROM \(shape.shadowSQL) WHERE \(isKey)"
         shadowUnmark = """
             UPDATE \(shape.shadowSQL) SET tidemark_mark = NULL, tidemark_since = NULL WHERE \(isKey)
             """

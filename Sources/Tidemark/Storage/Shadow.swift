@@ -88,14 +88,25 @@ struct RecordTable {
 
     func shadow(_ db: Database, _ key: [Cell]) throws -> Shadow? {
         try Query(db, sql.shadowSelect).first(db, key) { row in
-            let (bases, originals) = Self.readBases(row.blob(2))
-            return Shadow(
-                state: Shadow.State(rawValue: row.integer(0)) ?? .absent,
-                cells: row.cells(9..<(9 + shape.data.count)), version: row.optionalInteger(1), bases: bases,
-                originals: originals, mark: row.optionalInteger(3), since: row.optionalInteger(4),
-                edited: row.optionalInteger(5), scope: row.optionalText(6).flatMap { $0.isEmpty ? nil : $0 },
-                place: row.optionalText(7), isGone: row.optionalInteger(8) == 1)
+            var shadow = Self.head(row)
+            shadow.cells = row.cells(9..<(9 + shape.data.count))
+            return shadow
         }
+    }
+
+    /// The shadow without its cells: a migration may have given the table columns that the shadow gets only with the
+    /// next installation.
+    func shadowHead(_ db: Database, _ key: [Cell]) throws -> Shadow? {
+        try Query(db, sql.shadowHead).first(db, key, Self.head)
+    }
+
+    private static func head(_ row: Query) -> Shadow {
+        let (bases, originals) = readBases(row.blob(2))
+        return Shadow(
+            state: Shadow.State(rawValue: row.integer(0)) ?? .absent, cells: [], version: row.optionalInteger(1),
+            bases: bases, originals: originals, mark: row.optionalInteger(3), since: row.optionalInteger(4),
+            edited: row.optionalInteger(5), scope: row.optionalText(6).flatMap { $0.isEmpty ? nil : $0 },
+            place: row.optionalText(7), isGone: row.optionalInteger(8) == 1)
     }
 
     func write(_ db: Database, _ key: [Cell], _ shadow: Shadow) throws {

@@ -191,9 +191,9 @@ private final class SeenManifest {
             current = try manifest.range(of: key)
             end = try current.flatMap { try manifest.next(after: $0.first)?.first }
         }
-        guard let current, let index = current.entries.index(of: key) else { return nil }
-        seen[current.id, default: []].insert(index)
-        return current.entries.entries[index].hash
+        guard let current, let found = current.entries.find(key) else { return nil }
+        seen[current.id, default: []].insert(found.index)
+        return found.hash
     }
 
     private func isCurrent(_ key: [UInt8]) -> Bool {

@@ -108,6 +108,9 @@ extension World {
                 found.append("device \(device.number): \(table) is written unseen")
             }
             try device.file.queue.unsafeRead { db in
+                for table in app.migrating.keys.sorted() where try isOutgrown(table, db) {
+                    found.append("device \(device.number): columns of \(table) are new")
+                }
                 var counts = [
                     ("operations", "tidemark_operation WHERE finished_at IS NULL"), ("wanted", "tidemark_wanted"),
                     ("scopes never in sync", "tidemark_scope WHERE last_sync IS NULL"),
@@ -139,6 +142,15 @@ extension World {
             }
         }
         return found
+    }
+
+    /// Whether a table has columns that the library has not heard of yet.
+    private func isOutgrown(_ table: String, _ db: Database) throws -> Bool {
+        let sql = """
+            SELECT EXISTS (SELECT name FROM pragma_table_info(?1)
+            EXCEPT SELECT name FROM pragma_table_info('tidemark_shadow_' || ?1))
+            """
+        return try Bool.fetchOne(db.cachedStatement(sql: sql), arguments: [table]) ?? false
     }
 }
 

@@ -73,9 +73,15 @@ extension Oracle {
             let deletes = known.writes.filter { key, writes in
                 key.entity == table.name && writes[""].map { $0.logged == nil && !$0.isBaseless } ?? false
                     && known.sight.rows[key] == nil && known.sight.base(key) != nil && !known.sight.parked.contains(key)
+                    && wasLogged(key, table)
             }
             guard rows.deletes >= deletes.count else { throw fail("\(deletes.keys.sorted()) were deleted") }
         }
+    }
+
+    /// Whether the server has ever had the record.
+    private func wasLogged(_ key: OracleKey, _ table: OracleTable) -> Bool {
+        table.scopes.contains { scope in scopes[scope]?.histories.contains { $0.versions[key] != nil } ?? false }
     }
 
     /// Whether an act wrote something that the server has not, as far as the device can know.

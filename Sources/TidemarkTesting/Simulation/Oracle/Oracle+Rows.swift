@@ -60,6 +60,12 @@ extension Oracle {
         }
         // Until it is filled anew, a row of a lost history lies under what the present one has taken of an edit.
         if histories.newest > 0, standing.isBootstrapping, isMixed(key, base, histories) { return }
+        // Nobody tells any more what stood in a column of a deleted record that a migration has brought back.
+        if tables[key.entity]?.captureCount != nil, histories.current.newest(key) == nil,
+            isMixed(key, base, histories, mayLack: true)
+        {
+            return
+        }
         let known = devices[device].bounds[scope]?[key] ?? OracleDevice.Bound()
         let history = histories.current
         let versions = (history.versions[key] ?? []).map { version in
@@ -74,13 +80,18 @@ extension Oracle {
             """)
     }
 
-    /// Whether each cell of a row is one that the record had in some history.
-    private func isMixed(_ key: OracleKey, _ base: [Value]?, _ histories: OracleScope) -> Bool {
+    /// Whether each cell of a row is one that the record had in some history, or, with `mayLack`, is empty.
+    private func isMixed(
+        _ key: OracleKey, _ base: [Value]?, _ histories: OracleScope, mayLack: Bool = false
+    ) -> Bool {
         guard let base else { return false }
         let rows = histories.histories.flatMap { history in
             (history.versions[key] ?? []).compactMap { history[$0].cells }
         }
-        return base.indices.allSatisfy { index in rows.contains { $0[index] == nil || $0[index] == base[index] } }
+        return base.indices.allSatisfy { index in
+            let isEmpty = mayLack && (base[index] == .null || base[index] == .absent)
+            return isEmpty || rows.contains { $0[index] == nil || $0[index] == base[index] }
+        }
     }
 
     /// The lowest version that the record may stand at.
