@@ -35,7 +35,7 @@ struct TriggerGuard {
             )
         }
         guard !noted.isEmpty else { return }
-        let changed = try noted.filter { try table.row(db, $0.key) != $0.row }
+        let changed = try noted.filter { try table.rowAsItIs(db, $0.key) != $0.row }
         if !changed.isEmpty {
             try Self.withoutTriggers(db) {
                 for (key, row) in changed {

@@ -3,6 +3,7 @@
 struct RecordStatements: Hashable, Sendable {
     private(set) var rowSelect = ""
     private(set) var rowDelete = ""
+    private(set) var touchedSelect = ""
     private(set) var rowUpsert = ""
     private(set) var shadowSelect = ""
     private(set) var shadowUpsert = ""
@@ -26,6 +27,7 @@ extension RecordStatements {
         let dataList = shape.data.map { ", \($0.sql)" }.joined()
         // One constant column keeps the list from being empty in a table that is all key.
         rowSelect = "SELECT 1\(dataList) FROM \(shape.sql) WHERE \(isKey)"
+        touchedSelect = "SELECT tidemark_was\(dataList) FROM \(shape.touchedSQL) WHERE \(isKey)"
         rowDelete = "DELETE FROM \(shape.sql) WHERE \(isKey)"
         rowUpsert = Self.upsert(shape, Array(shape.data.indices))
         let extra = """

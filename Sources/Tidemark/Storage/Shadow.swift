@@ -66,7 +66,17 @@ struct RecordTable {
 
     // MARK: The app's table
 
+    /// The row as it is to stand: while changes are applied, one that a trigger of the app's has changed counts as it
+    /// was before (``TriggerGuard``).
     func row(_ db: Database, _ key: [Cell]) throws -> [Cell]? {
+        guard shape.isGuarded else { return try rowAsItIs(db, key) }
+        let noted = try Query(db, sql.touchedSelect).first(db, key) { row in
+            row.integer(0) == 0 ? nil : row.cells(1..<(shape.data.count + 1))
+        }
+        return try noted ?? rowAsItIs(db, key)
+    }
+
+    func rowAsItIs(_ db: Database, _ key: [Cell]) throws -> [Cell]? {
         try Query(db, sql.rowSelect).first(db, key) { $0.cells(1..<(shape.data.count + 1)) }
     }
 
