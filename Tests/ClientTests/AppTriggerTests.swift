@@ -102,4 +102,46 @@ struct AppTriggerTests {
         #expect(try await devices.second.rows("SELECT films FROM actor WHERE id = 2") == ["2"])
         try await expectEqual(devices)
     }
+
+    @Test("an edit is told from the row as it is to stand, not from what a trigger makes of it while a page comes in")
+    func editUnderTrigger() async throws {
+        let devices = try await pair()
+        try await expectEqual(devices)
+        try await devices.first.sql("INSERT INTO film (id, title, actor) VALUES (8, 'Theta', 1)")
+        try await devices.first.sync()
+        let second = devices.second
+        try await second.sql("INSERT INTO film (id, title, actor) VALUES (9, 'Omega', 1)")
+        await second.wire.next { request, inner in
+            try await second.sql("DELETE FROM film WHERE id = 9")
+            return try await inner.send(request)
+        }
+        try await second.sync()
+        #expect(try await second.rows("SELECT films FROM actor WHERE id = 1") == ["2"])
+        try await expectEqual(devices)
+        #expect(try await second.rows("SELECT films FROM actor WHERE id = 1") == ["2"])
+    }
+
+    @Test("what is set aside with a scope comes back as it was, and nothing besides")
+    func givenBack() async throws {
+        let devices = try await pair()
+        try await expectEqual(devices)
+        let second = devices.second
+        try await second.sql(
+            """
+            UPDATE film SET title = 'Mine' WHERE id = 1; DELETE FROM film WHERE id = 2;
+            INSERT INTO film (id, title, actor) VALUES (7, 'Seven', 2)
+            """)
+        let before = (try await second.rows(Self.actors), try await second.rows(Self.films))
+        let away = try SyncEngine(
+            for: second.writer, tables: second.tables, scopes: ["w:other"], transport: second.wire)
+        try await away.leave(Device.scope)
+        #expect(try await second.count("film") == 0)
+        let edits = try await away.setAsideEdits().filter { $0.entity == "actor" }
+        #expect(edits.map { $0.fields["films"] } == [.integer(1), .integer(2)])
+        try await second.sync()
+        #expect(try await second.rows(Self.actors) == before.0)
+        #expect(try await second.rows(Self.films) == before.1)
+        try await expectEqual(devices)
+        #expect(try await second.rows(Self.actors) == before.0)
+    }
 }

@@ -351,4 +351,43 @@ struct UncapturedTests {
         #expect(try await first.engine().verify().isClean)
         #expect(try await first.rows(Self.all) == second.rows(Self.all))
     }
+
+    @Test("what nobody has compared yet is counted through a change of columns too")
+    func renamedMeanwhile() async throws {
+        let (first, _) = try await pair()
+        try await first.sql("DROP TABLE note; \(noteSchema)")
+        try await first.engine().install()
+        try await first.sql("ALTER TABLE note RENAME COLUMN body TO words")
+        try await first.engine().install()
+        let rows = try await first.engine().status().rows
+        #expect((rows.confirmed, rows.deletes) == (0, 4))
+        try await expectSum(first)
+    }
+
+    @Test("a status needs no installation after a migration", arguments: ["ADD COLUMN more", "RENAME COLUMN id TO key"])
+    func statusFirst(change: String) async throws {
+        let (first, _) = try await pair()
+        try await first.sql(Self.rebuild(and: "UPDATE note SET title = 'new' WHERE id = 'n1'"))
+        try await first.engine().install()
+        try await first.sql("ALTER TABLE note \(change)")
+        try await expectSum(first)
+    }
+
+    @Test("an edit that was set aside keeps what its table has no column for any more")
+    func setAsideWithoutColumn() async throws {
+        let (first, _) = try await pair()
+        try await first.sql("UPDATE note SET title = 'mine', body = 'mine too' WHERE id = 'n1'")
+        let away = try SyncEngine(
+            for: first.writer, tables: first.tables, scopes: ["w:other"], transport: first.wire)
+        try await away.leave(Device.scope)
+        try await first.sql("ALTER TABLE note RENAME COLUMN title TO headline")
+        for _ in 0..<2 {
+            try await first.sync()
+            let edits = try await first.engine().setAsideEdits()
+            #expect(edits.map(\.fields) == [["title": .text("mine")]])
+            #expect(edits.first?.reason == "The table has no column 'title' any more.")
+        }
+        #expect(try await first.rows("SELECT body FROM note WHERE id = 'n1'") == [#""mine too""#])
+        #expect(try await first.engine().status().pending == 0)
+    }
 }
