@@ -66,7 +66,7 @@
             let tables = names.map { name in
                 var table = known.first { $0.name == name } ?? .table(name, scope: .constant(first))
                 table.references.removeAll { reference in
-                    !names.contains { Identifier.isSameEntity($0, reference.table) }
+                    !names.contains { Identifier.isSameName($0, reference.table) }
                 }
                 return table
             }
@@ -154,7 +154,7 @@
         var scopes: [Scope]
 
         subscript(_ name: String) -> SyncedTable? {
-            tables.first { Identifier.isSameEntity($0.name, name) }
+            tables.first { Identifier.isSameName($0.name, name) }
         }
 
         /// Whether rows of the scope may stand in the tables named, or in any at all.

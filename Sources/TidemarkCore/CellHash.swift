@@ -12,8 +12,10 @@ package enum CellHash {
     /// each of them writes it in.
     package static func prefix(entity: String) -> SipHash { prefix(EntityKey(entity).bytes) }
 
-    /// The hash in progress that all values of a field have in common.
-    package static func prefix(_ name: some Collection<UInt8>) -> SipHash {
+    /// The hash in progress that all values of a field have in common, whatever case a side writes its name in.
+    package static func prefix(field name: some Collection<UInt8>) -> SipHash { prefix(Identifier.folded(name)) }
+
+    private static func prefix(_ name: [UInt8]) -> SipHash {
         var hash = SipHash()
         hash.update(name)
         hash.update(byte: 0)

@@ -4,7 +4,7 @@ package import TidemarkWire
 /// (``CellHash``). Sums wrap, so that a record is taken in and out in any order, at a cost that follows the change.
 package struct EntityDigest: Hashable, Sendable {
     package struct Field: Hashable, Sendable {
-        /// In its canonical spelling.
+        /// In its canonical spelling, as it came first: names that differ only in case are one field's (W75).
         package var name: [UInt8]
         /// Live records that have the field, NULL or not.
         package var count: Int64 = 0
@@ -16,7 +16,7 @@ package struct EntityDigest: Hashable, Sendable {
 
         package init(_ name: some Collection<UInt8>) {
             self.name = Array(name)
-            prefix = CellHash.prefix(name)
+            prefix = CellHash.prefix(field: name)
         }
     }
 
@@ -37,7 +37,9 @@ package struct EntityDigest: Hashable, Sendable {
         (self.fields, self.count, self.records, self.isOverfull) = (fields, count, records, isOverfull)
     }
 
-    package subscript(_ name: some Collection<UInt8>) -> Field? { fields.first { $0.name.elementsEqual(name) } }
+    package subscript(_ name: some Collection<UInt8>) -> Field? {
+        fields.first { $0.name.elementsEqual(name) } ?? fields.first { Identifier.isSameName($0.name, name) }
+    }
 
     package var isEmpty: Bool { count == 0 && records == 0 && fields.allSatisfy { $0.count == 0 } }
 
@@ -107,7 +109,9 @@ package struct EntityDigest: Hashable, Sendable {
             defer { guess += 1 }
             return guess
         }
-        if let found = fields.firstIndex(where: { $0.name.elementsEqual(name) }) {
+        if let found = fields.firstIndex(where: { $0.name.elementsEqual(name) })
+            ?? fields.firstIndex(where: { Identifier.isSameName($0.name, name) })
+        {
             guess = found + 1
             return found
         }

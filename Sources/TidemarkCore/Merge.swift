@@ -104,7 +104,7 @@ struct Meeting {
             (fields, losses, isAltered) = (sent, [], false)
             return
         }
-        let isReserved = { (name: ArraySlice<UInt8>) in reserved.contains { $0[...] == name } }
+        let isReserved = { (name: ArraySlice<UInt8>) in reserved.contains { Identifier.isSameName($0, name) } }
         let kept = sent.filter { !isReserved(sent.name($0)) }
         fields = decided.fields.isEmpty ? kept : kept.overlaid(with: decided)
         isAltered = fields != sent

@@ -18,7 +18,7 @@ public struct EntityNames: Hashable, Sendable {
     public var stored: String { all.joined(separator: "\n") }
 
     /// How the log spells an entity's name; `nil` where it has none of its rows.
-    public func spelling(of name: String) -> String? { all.first { Identifier.isSameEntity($0, name) } }
+    public func spelling(of name: String) -> String? { all.first { Identifier.isSameName($0, name) } }
 
     /// Adds the name of a row that is appended; answers whether it is a new one. An idmap has none.
     public mutating func insert(_ name: String) -> Bool {

@@ -163,7 +163,7 @@ struct Ruling {
         _ operation: Operation, _ record: RecordID, _ current: Merge.Current?, _ declaration: EntityDeclaration,
         _ seen: Set<Version>, _ moment: Int64
     ) -> EntityRule.Edit {
-        let mine = operation.fields.values.filter { caller.isService || !declaration.serverFields.contains($0.key) }
+        let mine = operation.fields.values.filter { caller.isService || !declaration.isServerField($0.key) }
         var base: [String: Value] = [:]
         if let current, let data = current.data {
             for field in data.fields {

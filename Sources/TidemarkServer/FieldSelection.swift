@@ -2,7 +2,7 @@ import TidemarkWire
 
 /// The fields that a snapshot is limited to, where a device needs only those: a column that is new to it (F5).
 struct FieldSelection: Hashable, Sendable {
-    /// As the log spells them.
+    /// In their canonical spelling, in whichever case.
     private let names: [[UInt8]]
 
     /// - Throws: ``Problem`` where the text is not a list of names, `a,b`.
@@ -27,7 +27,7 @@ struct FieldSelection: Hashable, Sendable {
             try reader.enterObject()
             while let name = try reader.nextMember() {
                 let value = try reader.skip()
-                guard names.contains(where: { $0.elementsEqual(payload[name.range]) }) else { continue }
+                guard names.contains(where: { Identifier.isSameName($0, payload[name.range]) }) else { continue }
                 writer.raw(writer.bytes.isEmpty ? "{\"" : ",\"")
                 writer.raw(payload[name.range])
                 writer.raw("\":")

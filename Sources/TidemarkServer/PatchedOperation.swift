@@ -11,20 +11,21 @@ struct PatchedOperation {
 
     /// The upsert; `nil` where the text before is not known here, or is another one.
     func whole(_ operation: Operation, of record: RecordID) throws -> Operation? {
-        var upsert = operation
-        upsert.kind = .upsert
-        upsert.patches = []
         // Temporary ids were looked for in whole fields.
         let patched = Set(operation.patches.map(\.field))
         let isResolved = !operation.references.contains { $0.place.field.map(patched.contains) ?? false }
         guard let given = operation.baseVersion, isResolved else { return nil }
         let base = max(given, seen.max() ?? 0)
         let newest = try reader.newest(entity: operation.entity, record: record)
+        let present = try newest.flatMap(Row.init)
+        let operation = operation.spelled(as: present?.data, or: declaration.fieldNames)
+        var upsert = operation
+        upsert.kind = .upsert
+        upsert.patches = []
         // Of a record that is gone for good nothing has to be made out: the edit is refused for that. After a loss the
         // record may come back later.
         if newest?.payload == nil, declaration.deletes == .win, operation.original == nil { return upsert }
         var texts = DataObject.Builder(capacity: 4096)
-        let present = try newest.flatMap(Row.init)
         // The row before is read where it is needed, and once.
         lazy var past = Result {
             try reader.row(entity: operation.entity, record: record, at: base)?.payload
@@ -46,17 +47,19 @@ struct PatchedOperation {
 
     /// The newest row, or what is left of a deleted one.
     private struct Row {
+        let data: DataObject
         let fields: FieldLookup
         let versions: FieldVersions
 
         /// `nil` where nothing is left.
         init?(_ stored: StoredRecord) throws {
             if let payload = stored.payload {
-                fields = try DataObject(stored: payload).lookup
+                data = try DataObject(stored: payload)
+                fields = data.lookup
                 versions = FieldVersions(stored: stored.fieldVersions, rowVersion: stored.version)
             } else {
                 guard let last = LastState(stored: stored.fieldVersions) else { return nil }
-                (fields, versions) = (last.data.lookup, last.fieldVersions)
+                (data, fields, versions) = (last.data, last.data.lookup, last.fieldVersions)
             }
         }
 

@@ -14,6 +14,7 @@ struct RecordWriter {
         _ sent: Operation, to record: RecordID, isService: Bool, seen: Set<Version>, at moment: Int64
     ) throws -> (verdict: Verdict, isVerbatim: Bool) {
         let current = try current(sent.entity, record)
+        let sent = sent.spelled(as: current?.data ?? current?.last?.data, or: declaration.fieldNames)
         var operation = sent
         var restored: Restored?
         var whole: (data: DataObject?, how: Restored)?

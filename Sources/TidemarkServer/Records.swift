@@ -116,7 +116,7 @@ private struct Reference: Sendable {
         do {
             try reader.enterObject()
             while let name = try reader.nextMember() {
-                guard payload[name.range].elementsEqual(field) else {
+                guard Identifier.isSameName(payload[name.range], field) else {
                     try reader.skip()
                     continue
                 }

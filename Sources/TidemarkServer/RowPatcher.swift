@@ -32,7 +32,7 @@ struct RowPatcher {
     /// `nil` where the row travels whole.
     func row(for change: BorrowedChange) -> PatchedRow? {
         guard change.kind == .upsert, change.payload.count >= TextPatch.threshold,
-            let entity = entities.first(where: { Identifier.isSameEntity($0.name.utf8, change.entity) }),
+            let entity = entities.first(where: { Identifier.isSameName($0.name.utf8, change.entity) }),
             let record = RecordID(String(decoding: change.record, as: UTF8.self)),
             // A row that cannot be read any more is no reason to fail: the change itself is at hand.
             let before = try? reader.row(
@@ -41,8 +41,9 @@ struct RowPatcher {
             let new = try? DataObject(stored: Array(change.payload))
         else { return nil }
         var patches: [FieldPatch] = []
-        for field in entity.fields {
-            let name = DataObject.canonical(field)[...]
+        for declared in entity.fields {
+            let name = new.spelling(of: declared)
+            let field = DataObject.string(canonical: name)
             guard let from = old.text(named: name), let to = new.text(named: name),
                 let patch = TextPatch.make(field: field, from: from, to: to)
             else { continue }

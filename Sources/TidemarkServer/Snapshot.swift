@@ -123,11 +123,11 @@ private struct KeyWalk {
         rows.writer.member("epoch", pin.epoch.text)
         rows.writer.raw(",\"changes\":[")
         for entity in order.sorted(reader.state.entities.all) where !rows.isFull {
-            if withheld.contains(entity) || query.entity.map({ !Identifier.isSameEntity($0, entity) }) ?? false {
+            if withheld.contains(entity) || query.entity.map({ !Identifier.isSameName($0, entity) }) ?? false {
                 continue
             }
             if let place, order.precedes(entity, place.entity) { continue }
-            let isCut = place.map { Identifier.isSameEntity($0.entity, entity) } ?? false
+            let isCut = place.map { Identifier.isSameName($0.entity, entity) } ?? false
             try visit(entity, after: isCut ? place?.record : nil)
         }
         rows.writer.raw("]")

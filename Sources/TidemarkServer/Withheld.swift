@@ -12,16 +12,16 @@ struct WithheldEntities: Hashable, Sendable {
     }
 
     func contains(_ name: UnsafeRawBufferPointer) -> Bool {
-        !names.isEmpty && names.contains { Identifier.isSameEntity($0, name) }
+        !names.isEmpty && names.contains { Identifier.isSameName($0, name) }
     }
 
     /// Whether a row is of one of them. An idmap is of no entity, but names one before all else.
     func holdRow(_ change: BorrowedChange) -> Bool {
         guard change.kind == .idmap else { return contains(change.entity) }
-        return openings.contains { Identifier.isSameEntity($0, change.payload.prefix($0.count)) }
+        return openings.contains { Identifier.isSameName($0, change.payload.prefix($0.count)) }
     }
 
-    func contains(_ name: String) -> Bool { names.contains { Identifier.isSameEntity($0, name.utf8) } }
+    func contains(_ name: String) -> Bool { names.contains { Identifier.isSameName($0, name.utf8) } }
 }
 
 extension SyncServer {

@@ -18,9 +18,12 @@ package struct DataObject: Hashable, Sendable {
     /// The field's name in its canonical spelling, without quotes.
     package func name(_ field: Field) -> ArraySlice<UInt8> { bytes[field.name] }
     package func value(_ field: Field) -> ArraySlice<UInt8> { bytes[field.value] }
-    package func nameString(_ field: Field) -> String {
-        bytes.withUnsafeBytes { buffer in
-            JSONReader(buffer).string(JSONReader.Text(range: field.name, hasEscapes: true))
+    package func nameString(_ field: Field) -> String { Self.string(canonical: bytes[field.name]) }
+
+    /// A name that is spelled canonically, as text.
+    package static func string(canonical name: ArraySlice<UInt8>) -> String {
+        name.withUnsafeBytes { buffer in
+            JSONReader(buffer).string(JSONReader.Text(range: 0..<buffer.count, hasEscapes: true))
         }
     }
 
@@ -29,10 +32,14 @@ package struct DataObject: Hashable, Sendable {
         return nil
     }
 
-    /// The decoded value of a field; `nil` where the record does not have it.
-    package func value(_ name: String) -> Value? {
-        guard let bytes = value(named: Self.canonical(name)[...]) else { return nil }
-        return Self.decoded(bytes)
+    /// The decoded value of a field, by its name in whichever case; `nil` where the record does not have it.
+    package func value(_ name: String) -> Value? { value(named: spelling(of: name)).flatMap(Self.decoded) }
+
+    /// How the record spells the name of a field (W75): one that it does not have, as it comes.
+    package func spelling(of name: String) -> ArraySlice<UInt8> {
+        let name = Self.canonical(name)[...]
+        guard value(named: name) == nil else { return name }
+        return fields.lazy.map { bytes[$0.name] }.first { Identifier.isSameName($0, name) } ?? name
     }
 
     package func decoded(_ field: Field) -> Value? { Self.decoded(bytes[field.value]) }
@@ -129,7 +136,7 @@ extension DataObject {
         var seen = MemberNames()
         try reader.enterObject()
         while let name = try reader.nextMember() {
-            try seen.insert(name, of: reader)
+            try seen.insert(name, of: reader, ignoringCase: true)
             let label = reader.string(name)
             guard label.utf8.first != UInt8(ascii: "$") else {
                 throw JSONError(.reservedMember, at: name.range.lowerBound).inside(label)
@@ -200,9 +207,15 @@ package struct MemberNames {
 
     package init() {}
 
-    package mutating func insert(_ text: JSONReader.Text, of reader: JSONReader) throws(JSONError) {
+    /// - Parameter ignoringCase: names that differ only in the case of ASCII letters are one.
+    package mutating func insert(
+        _ text: JSONReader.Text, of reader: JSONReader, ignoringCase: Bool = false
+    ) throws(JSONError) {
         guard names.count < Limits.names else { throw JSONError(.tooManyMembers, at: text.range.lowerBound) }
-        let name = text.hasEscapes ? reader.unescaped(text) : Array(reader.bytes[text.range])
+        var name = text.hasEscapes ? reader.unescaped(text) : Array(reader.bytes[text.range])
+        if ignoringCase {
+            for index in name.indices { name[index] = Identifier.lowered(name[index]) }
+        }
         guard names.insert(name).inserted else {
             throw JSONError(.duplicateMember, at: text.range.lowerBound).inside(reader.string(text))
         }

@@ -84,6 +84,14 @@ public struct EntityDeclaration: Hashable, Sendable {
     public static func events(_ name: String, direction: Direction = .both) -> EntityDeclaration {
         EntityDeclaration(name, kind: .events, direction: direction)
     }
+
+    /// Whether only the server may write a field, in whichever case it is named.
+    package func isServerField(_ name: String) -> Bool {
+        serverFields.contains { Identifier.isSameName($0, name) }
+    }
+
+    /// The names of the fields that are declared one by one.
+    package var fieldNames: [String] { serverFields + patch + defaults.keys.sorted() }
 }
 
 /// How edits of one record that did not know of each other are settled, on the server.
@@ -133,7 +141,7 @@ package struct Declarations: Hashable, Sendable {
     }
 
     package subscript(_ entity: String) -> EntityDeclaration? {
-        entities.first { Identifier.isSameEntity($0.name, entity) }
+        entities.first { Identifier.isSameName($0.name, entity) }
     }
 
     /// What holds for an entity, declared or not.

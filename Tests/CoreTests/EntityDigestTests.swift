@@ -50,7 +50,7 @@ struct EntityDigestTests {
         var digest = EntityDigest()
         for (id, data) in Self.rows { try replace(&digest, id, nil, data) }
         #expect(record("t1") == 0x4872_3a5e_1a1b_ea2d)
-        let title = CellHash.prefix("title".utf8)
+        let title = CellHash.prefix(field: "title".utf8)
         #expect(Array("\"Buy milk\"".utf8).withUnsafeBytes { CellHash.content(title, $0) } == 0xb3a6_878f_044c_7cb7)
         var writer = JSONWriter()
         digest.write(to: &writer)
@@ -120,7 +120,7 @@ struct EntityDigestTests {
             try replace(&all, "t\(index)", nil, #"{"mood":"calm"}"#)
             try replace(&some, "t\(index)", nil, index % 3 == 0 ? #"{"mood":"calm"}"# : "{}")
         }
-        let content = Array("\"calm\"".utf8).withUnsafeBytes { CellHash.content(CellHash.prefix("mood".utf8), $0) }
+        let content = Array("\"calm\"".utf8).withUnsafeBytes { CellHash.content(CellHash.prefix(field: "mood".utf8), $0) }
         #expect(some.sum(of: "mood".utf8, lacking: content) == all["mood".utf8]?.sum)
         #expect(some.isLacked("mood".utf8) && !all.isLacked("mood".utf8))
         #expect(all.sum(of: "other".utf8, lacking: content) == content &* all.records)

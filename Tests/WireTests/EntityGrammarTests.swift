@@ -42,9 +42,9 @@ struct EntityGrammarTests {
         #expect(EntityKey("MiXed É") == EntityKey("mIXED É"))
         #expect(EntityKey("É") != EntityKey("é"))
         #expect(EntityKey("\u{e9}") != EntityKey("e\u{301}"))
-        #expect(Identifier.isSameEntity("Task[", "tASK["))
-        #expect(!Identifier.isSameEntity("task[", "task{"))
-        #expect(!Identifier.isSameEntity("task", "tasks"))
+        #expect(Identifier.isSameName("Task[", "tASK["))
+        #expect(!Identifier.isSameName("task[", "task{"))
+        #expect(!Identifier.isSameName("task", "tasks"))
         #expect(EntityKey("MiXed É").text == "mixed É")
     }
 

@@ -21,6 +21,9 @@ struct Meeting {
 
     func mine(_ field: String) -> Value? { operation.fields.value(field) }
 
+    /// The name of the column that a field goes into.
+    func column(_ field: String) -> String { shape.dataIndex(field).map { shape.data[$0].name } ?? field }
+
     /// The whole row as it was meant here.
     var whole: [String: Value]? {
         (current ?? shadow.overlaid(with: operation, shape: shape)).map { shape.values($0) }
@@ -40,13 +43,14 @@ extension Applier {
     func noteConflicts(_ verdict: Verdict, _ meeting: Meeting) throws {
         var conflicts: [Conflict] = []
         for overwrite in verdict.overwrites {
-            let (base, mine) = (meeting.base(of: overwrite.field), meeting.mine(overwrite.field))
+            let name = meeting.column(overwrite.field)
+            let (base, mine) = (meeting.base(of: name), meeting.mine(name))
             // Where the server keeps no version per field, it names every field of a row that somebody wrote to. One
             // that still held what this edit was made on has met nobody's.
             if let base, base == overwrite.theirs { continue }
             add(
                 Conflict.Field(
-                    name: overwrite.field, base: base, mine: mine,
+                    name: name, base: base, mine: mine,
                     theirs: overwrite.theirs, result: mine),
                 to: &conflicts, overwrite.rule, meeting, version: overwrite.version)
         }
@@ -58,8 +62,8 @@ extension Applier {
             let result = verdict.record?.data?.value(field)
             add(
                 Conflict.Field(
-                    name: field, base: meeting.base(of: field), mine: meeting.mine(field), theirs: result,
-                    result: result),
+                    name: meeting.column(field), base: meeting.base(of: field),
+                    mine: meeting.mine(meeting.column(field)), theirs: result, result: result),
                 to: &conflicts, loss.rule, meeting, version: verdict.record?.version)
         }
         if let tombstone = verdict.revived {
@@ -119,7 +123,8 @@ extension Applier {
             let name = record.nameString(field)
             let (base, theirs) = (meeting.base(of: name), record.decoded(field))
             guard base != theirs, meeting.shape.dataIndex(name) != nil else { continue }
-            fields.append(Conflict.Field(name: name, base: base, mine: nil, theirs: theirs, result: theirs))
+            fields.append(
+                Conflict.Field(name: meeting.column(name), base: base, mine: nil, theirs: theirs, result: theirs))
         }
         var conflict = entry(meeting, rule, fields)
         conflict.isDelete = true

@@ -38,7 +38,7 @@ final class ApplyTable {
         hasher = RowHash(shape)
         records = RecordTable(shape)
         name = Array(shape.name.utf8)
-        self.reserved = Set(shape.data.indices.filter { declared.serverFields.contains(shape.data[$0].name) })
+        self.reserved = Set(declared.serverFields.compactMap(shape.dataIndex))
     }
 
     func begin(_ db: Database, hasAhead: Bool) throws {
@@ -167,8 +167,7 @@ final class ApplyTable {
     private func column(_ name: JSONReader.Text, _ reader: JSONReader, _ guess: Int) -> Int? {
         let bytes = reader.bytes[name.range]
         if guess < shape.data.count, shape.data[guess].canonicalName.elementsEqual(bytes) { return guess }
-        if !name.hasEscapes { return shape.data.firstIndex { $0.canonicalName.elementsEqual(bytes) } }
-        return shape.dataIndex(reader.string(name))
+        return name.hasEscapes ? shape.dataIndex(reader.string(name)) : shape.dataIndex(canonical: bytes)
     }
 
     private func upsertQuery(_ db: Database, isWhole: Bool) throws -> Query {

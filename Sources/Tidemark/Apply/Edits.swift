@@ -71,8 +71,7 @@ extension DataObject {
     func cells(in shape: TableShape) -> [Int: Cell] {
         var cells: [Int: Cell] = [:]
         for field in fields {
-            let label = name(field)
-            guard let index = shape.data.firstIndex(where: { $0.canonicalName.elementsEqual(label) }) else { continue }
+            guard let index = shape.dataIndex(canonical: name(field)) else { continue }
             cells[index] = try? Array(value(field)).reading { (reader: inout JSONReader) throws(JSONError) -> Cell in
                 try reader.readCell()
             }

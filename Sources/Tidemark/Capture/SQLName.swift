@@ -26,7 +26,7 @@ extension String {
     }
 
     /// Whether SQLite takes the two for one name.
-    func isSameName(as other: String) -> Bool { Identifier.isSameEntity(self, other) }
+    func isSameName(as other: String) -> Bool { Identifier.isSameName(self, other) }
 }
 
 /// Something for each of several tables or columns, found by a name in whichever case it comes: the app's, the file's or

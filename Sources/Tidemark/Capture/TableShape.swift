@@ -73,7 +73,13 @@ struct TableShape: Hashable, Sendable {
         key.map { "\(row).\($0.sql) IS NOT NULL" }.joined(separator: " AND ")
     }
 
-    func dataIndex(_ name: String) -> Int? { data.firstIndex { $0.name.utf8.elementsEqual(name.utf8) } }
+    func dataIndex(_ name: String) -> Int? { data.firstIndex { $0.name.isSameName(as: name) } }
+
+    /// The column that a field of the wire goes into.
+    func dataIndex(canonical name: some Collection<UInt8>) -> Int? {
+        data.firstIndex { $0.canonicalName.elementsEqual(name) }
+            ?? data.firstIndex { Identifier.isSameName($0.canonicalName, name) }
+    }
 }
 
 /// SQLite's column affinities, by the rules of its manual ("Datatypes", 3.1).

@@ -10,8 +10,8 @@ struct RowHash {
     private let columns: [SipHash]
 
     init(_ shape: TableShape) {
-        entity = CellHash.prefix(shape.name.lowercased().utf8)
-        columns = shape.data.map { CellHash.prefix($0.canonicalName) }
+        entity = CellHash.prefix(entity: shape.name)
+        columns = shape.data.map { CellHash.prefix(field: $0.canonicalName) }
     }
 
     /// The part that stands for the record's existence, and that every cell is weighted with.
@@ -31,7 +31,7 @@ struct RowHash {
 
     /// The same for a column that this device does not have any more.
     static func content(of column: some Collection<UInt8>, _ cell: Cell) -> UInt64 {
-        content(CellHash.prefix(column), cell)
+        content(CellHash.prefix(field: column), cell)
     }
 
     private static func content(_ prefix: SipHash, _ cell: Cell) -> UInt64 {

@@ -57,9 +57,8 @@ struct GivingBack {
 
     /// What was edited in columns that a migration has taken away or renamed since stays in the list.
     private func keepRest(_ edit: Edit) throws {
-        let columns = Set(edit.table.shape.data.map { Array($0.canonicalName) })
         let fields = edit.entry.fields
-        let rest = fields.filter { !columns.contains(Array(fields.name($0))) }
+        let rest = fields.filter { edit.table.shape.dataIndex(canonical: fields.name($0)) == nil }
         guard let first = rest.fields.first else { return try SetAside.remove(db, edit.entry.id) }
         try Query(db, "UPDATE tidemark_aside SET kind = ?2, fields = ?3, in_group = NULL, reason = ?4 WHERE id = ?1")
             .execute([

@@ -64,7 +64,6 @@ struct ScopeRemoval: Sendable {
 extension Declarations {
     /// The columns that only the server may write.
     fileprivate func reserved(in shape: TableShape) -> Set<Int> {
-        let fields = entity(shape.name).serverFields
-        return Set(shape.data.indices.filter { fields.contains(shape.data[$0].name) })
+        Set(entity(shape.name).serverFields.compactMap(shape.dataIndex))
     }
 }

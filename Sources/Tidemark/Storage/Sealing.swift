@@ -161,7 +161,7 @@ struct Sealing {
             return .settled
         }
         let declared = declarations.entity(shape.name)
-        let reserved = Set(declared.serverFields)
+        let reserved = Set(shape.data.map(\.name).filter(declared.isServerField))
         if let current { try restoreReserved(reserved, table, key, id, current, shadow, isMove: move != nil) }
         if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
         if batch.dependence.hasHeld { try Quarantine.forget(db, name) }

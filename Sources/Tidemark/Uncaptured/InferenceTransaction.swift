@@ -190,10 +190,9 @@ extension Applier {
         let hasher = RowHash(unseen.shape)
         let here = hasher.hash(code, current)
         if here == expected { return true }
-        let names = Set(unseen.shape.data.map(\.canonicalName).map(Array.init))
         let weight = hasher.weight(code)
         var sum = here
-        for field in data.fields where !names.contains(Array(data.name(field))) {
+        for field in data.fields where unseen.shape.dataIndex(canonical: data.name(field)) == nil {
             guard let value = data.decoded(field) else { continue }
             sum &+= weight &* RowHash.content(of: data.name(field), Cell(value))
         }

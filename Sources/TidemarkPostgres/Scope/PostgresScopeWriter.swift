@@ -67,7 +67,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
 
     /// Asks for the entity's digest in the same round trip: it is wanted as soon as the record is written.
     override func newest(entity: String, record: RecordID) throws -> StoredRecord? {
-        if Identifier.isSameEntity(expected.entity, entity), let newest = expected.rows[record] {
+        if Identifier.isSameName(expected.entity, entity), let newest = expected.rows[record] {
             lastNewest = (entity, record, newest.kind, newest.row?.payload)
             return newest.row
         }
@@ -129,7 +129,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
 
     /// The fields of the record's live row, and whether it may have one at all; the engine has mostly just read it.
     func live(_ row: NewRow) throws -> (payload: [UInt8]?, mayBeThere: Bool) {
-        if let lastNewest, Identifier.isSameEntity(lastNewest.entity, row.entity), lastNewest.record == row.record {
+        if let lastNewest, Identifier.isSameName(lastNewest.entity, row.entity), lastNewest.record == row.record {
             switch lastNewest.kind {
             case .upsert: return (lastNewest.payload, true)
             case .delete: return (nil, true)

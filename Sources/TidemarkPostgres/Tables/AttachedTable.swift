@@ -46,7 +46,7 @@ struct AttachedTable: Codable, Hashable, Sendable {
     }
 
     func column(_ name: String) -> AttachedColumn? {
-        columns.first { $0.name.utf8.elementsEqual(name.utf8) }
+        columns.first { $0.name.utf8.elementsEqual(name.utf8) } ?? columns.first { Identifier.isSameName($0.name, name) }
     }
 
     /// The name of a row's scope, as an expression over the row under an alias.
@@ -71,7 +71,7 @@ struct AttachedTables: Sendable {
     var isEmpty: Bool { tables.isEmpty }
 
     subscript(entity: String) -> AttachedTable? {
-        tables.first { Identifier.isSameEntity($0.entity, entity) }
+        tables.first { Identifier.isSameName($0.entity, entity) }
     }
     subscript(id: Int64) -> AttachedTable? { tables.first { $0.id == id } }
 

@@ -186,7 +186,7 @@ extension AttachedTable {
         for field in fields.fields where known?[fields.name(field)] != fields.value(field) {
             let name = fields.nameString(field)
             let value = fields.decoded(field) ?? .null
-            if name.utf8.elementsEqual(key.name.utf8) {
+            if Identifier.isSameName(name, key.name) {
                 guard key.form.parameter(value)?.text == record.text else { throw RowRefusal(valueOf: key) }
                 continue
             }

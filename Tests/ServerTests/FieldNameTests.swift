@@ -1,0 +1,81 @@
+import Foundation
+import Testing
+
+@testable import TidemarkCore
+@testable import TidemarkServer
+@testable import TidemarkWire
+
+/// Fields are named as columns are: names that differ only in the case of ASCII letters are one, on every store (W75).
+@Suite("Names of fields on every store")
+struct FieldNameTests {
+    @Test("A record keeps the spelling that came first, whatever edits are sent in", arguments: StoreKind.allCases)
+    func oneField(kind: StoreKind) async throws {
+        let bench = try EngineBench(kind)
+        _ = try await bench.push(upsert(1, "a", #"{"Title":"x","n":1,"É":1}"#))
+        let edit = try await bench.push(upsert(1, "a", #"{"title":"y","é":2}"#, base: 1), client: "device-bbbb")
+        let late = try await bench.push(
+            upsert(1, "a", #"{"TITLE":"z"}"#, base: 2, extra: #","bases":{"TITLE":1}"#), client: "device-cccc")
+        #expect(edit.statuses + late.statuses == ["applied", "merged"])
+        let overwrote = try #require(late.results[0]["overwrote"] as? [[String: Any]])
+        #expect(overwrote.map { $0["field"] as? String } == ["Title"])
+        let walk = try await bench.pullAll()
+        #expect(walk.changes.first?.data == ["Title": "z", "n": 1, "É": 1, "é": 2])
+        var query = SnapshotQuery(of: "s")
+        (query.entity, query.fields) = ("task", "TITLE")
+        let page = try Answer(try await bench.server.snapshot(query, access: .read(as: "ada")).body)
+        #expect(page.changes.first?.data == ["Title": "z"])
+    }
+
+    @Test("What each side sums up is the same in any case", arguments: StoreKind.allCases)
+    func digests(kind: StoreKind) async throws {
+        var sums: Set<String> = []
+        for name in ["Title", "title", "TITLE"] {
+            let bench = try EngineBench(kind)
+            _ = try await bench.push(upsert(1, "a", "{\"\(name)\":\"x\"}"), upsert(2, "b", "{}"))
+            for asked in ["Title", "title"] {
+                let parts = try #require(
+                    try await bench.digest { ($0.entity, $0.fields) = ("task", [asked]) }["parts"] as? [[String: Any]])
+                sums.insert(try #require(parts.first?["sum"] as? String))
+                #expect(Array((parts.first?["having"] as? [String: Any] ?? [:]).keys) == [asked])
+            }
+        }
+        #expect(sums.count == 1 && sums != ["0000000000000000"])
+    }
+
+    @Test("What is declared of a field holds for it in any case", arguments: StoreKind.allCases)
+    func declared(kind: StoreKind) async throws {
+        let bench = try EngineBench(
+            kind, entities: [.state("task", serverFields: ["Owner"], defaults: ["State": .text("new")], patch: ["Body"])])
+        let text = String(repeating: "All is well. ", count: 400)
+        let first = try await bench.push(
+            upsert(1, "a", #"{"OWNER":"me","state":"old","BODY":"\#(text)"}"#), upsert(2, "b", #"{"x":1}"#))
+        #expect(first.statuses == ["merged", "applied"])
+        var walk = try await bench.pullAll()
+        #expect(walk.changes.map(\.data) == [["State": "old", "Body": text], ["x": 1, "State": "new"]])
+        let patch = try #require(
+            TextPatch.make(field: "body", from: Array(text.utf8), to: Array((text + "!").utf8)))
+        var writer = JSONWriter()
+        writer.patches([patch])
+        let edit = try await bench.push(
+            #"{"lane":"lane-bbbb","number":1,"type":"patch","entity":"task","id":"a","baseVersion":1,"fields":{},"patch":"#
+                + String(decoding: writer.bytes, as: UTF8.self) + "}", client: "device-bbbb")
+        #expect(edit.statuses == ["applied"])
+        walk = try await bench.pullAll()
+        #expect(walk.changes.last?.data == ["State": "old", "Body": text + "!"])
+    }
+
+    @Test("One operation names a field once, in whichever case")
+    func once() async throws {
+        let bench = try EngineBench(.memory)
+        let refusal = await problem { _ = try await bench.push(upsert(1, "a", #"{"x":1,"X":2}"#)) }
+        #expect(refusal?.code == .malformedRequest)
+        let record = try DataObject(stored: Array(#"{"Ab":1,"c":2}"#.utf8))
+        var operation = Operation(.upsert, entity: "task", id: "a")
+        operation.fields = DataObject(["aB": .integer(3), "C": .integer(4), "d": .integer(5), "E": .integer(6)])
+        operation.fieldBases = ["aB".utf8.map { $0 }[...]: 7, "c".utf8.map { $0 }[...]: 8]
+        let spelled = operation.spelled(as: record, or: ["e", "f"])
+        #expect(String(decoding: spelled.fields.bytes, as: UTF8.self) == #"{"Ab":3,"c":4,"d":5,"e":6}"#)
+        #expect(spelled.base(ofField: Array("Ab".utf8)[...]) == 7)
+        #expect(operation.spelled(as: nil, or: []) == operation)
+    }
+}
