@@ -106,9 +106,9 @@ struct RowCounting {
         for row in rows {
             guard let key = RecordID(row.record).flatMap({ shape.key(of: $0) }) else { continue }
             if let shadow = try table.shadowHead(db, key) {
-                if shape.isScopedByColumn, shadow.scope != row.scope {
+                if shape.isScopedByColumn && shadow.scope != row.scope || shadow.state == .absent {
                     base += 1
-                } else if shadow.state != .absent, !shadow.isGone, try table.row(db, key) == nil {
+                } else if !shadow.isGone, try table.row(db, key) == nil {
                     edited += 1
                 }
             } else if let cells = try table.row(db, key), shape.scope(ofKey: key, cells)?.name == row.scope {

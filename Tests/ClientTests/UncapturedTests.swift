@@ -390,4 +390,25 @@ struct UncapturedTests {
         #expect(try await first.rows("SELECT body FROM note WHERE id = 'n1'") == [#""mine too""#])
         #expect(try await first.engine().status().pending == 0)
     }
+
+    @Test("a row that was deleted unseen, made again and set aside comes back with its scope")
+    func setAsideUnseen() async throws {
+        let (first, second) = try await pair()
+        try await first.sql(
+            Self.rebuild(and: "DELETE FROM note WHERE id = 'n1'; UPDATE note SET title = 'unseen' WHERE id = 'n2'"))
+        try await first.engine().install()
+        try await first.sql(
+            "INSERT INTO note (id, title) VALUES ('n1', 'again'); UPDATE note SET body = 'seen' WHERE id = 'n2'")
+        let away = try SyncEngine(
+            for: first.writer, tables: first.tables, scopes: ["w:other"], transport: first.wire)
+        try await away.leave(Device.scope)
+        try await first.sync()
+        try await second.sync()
+        for device in [first, second] {
+            #expect(
+                try await device.rows("SELECT title, body FROM note WHERE id IN ('n1', 'n2') ORDER BY id") == [
+                    #""again"|NULL"#, #""unseen"|"seen""#,
+                ])
+        }
+    }
 }

@@ -75,6 +75,7 @@ struct Recovery: Sendable {
     private func inTransaction(_ db: Database, _ body: () throws -> Void) throws {
         _ = try ApplyTransaction.withoutForeignKeys(db) {
             try layout.check(db, scope)
+            try Inferred.checkCompared(db, scope)
             try Flag.whileApplying(db, layout, body)
             return Applier.Outcome()
         }

@@ -50,8 +50,12 @@ extension RecordTable {
     func serverRow(_ db: Database, _ id: RecordID, in scope: Scope) throws -> [Cell]? {
         guard let key = shape.key(of: id) else { return nil }
         if let shadow = try shadow(db, key) {
-            guard shape.isScopedByColumn, shadow.scope != scope.name else {
-                return shadow.state == .known ? shadow.cells : nil
+            switch shadow.state {
+            case _ where shape.isScopedByColumn && shadow.scope != scope.name: break
+            case .known: return shadow.cells
+            case .deleted: return nil
+            // Made here anew, while the server's row of the same key is kept outside the table.
+            case .absent: break
             }
         } else if let row = try row(db, key), shape.scope(ofKey: key, row) == scope {
             return row

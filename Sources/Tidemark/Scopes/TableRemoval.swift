@@ -15,12 +15,13 @@ struct TableRemoval {
 
     func run() throws {
         try setAsideDepartures()
-        for key in try edited() { try setAside(key) }
         for entry in try Inferred.all(db, scope, shape.name) { try setAside(entry) }
+        for key in try edited() { try setAside(key) }
         try deleteRows()
     }
 
     /// What was written unseen, and is no edit yet. Which of its fields were edited nobody knows, so it is kept whole.
+    /// One that was edited in sight since is kept with that.
     private func setAside(_ entry: Inferred.Entry) throws {
         guard !entry.isCompared, let id = RecordID(entry.record), let key = shape.key(of: id),
             try table.shadow(db, key) == nil
@@ -109,13 +110,15 @@ struct TableRemoval {
             return try SetAside.note(db, scope, shape, id, .delete, group: group, now: now)
         }
         var fields = edits.fields
-        var isNew = shadow.state == .absent
+        // An edit on top of one that nobody saw tells only its own part.
+        let unseen = try Inferred.entry(db, scope, shape.name, id.text)?.kind
+        var isNew = shadow.state == .absent || unseen == .insert
         for operation in try sent.map({ try $0.operation() }) {
             isNew = isNew || operation.isInsert || !operation.setsFields
             // The shadow of what is brought back holds it already (Healing).
             for index in operation.fields.cells(in: shape).keys { fields[index] = current[index] }
         }
-        if isNew { for (index, cell) in current.enumerated() { fields[index] = cell } }
+        if isNew || unseen != nil { for (index, cell) in current.enumerated() { fields[index] = cell } }
         for index in reserved { fields[index] = nil }
         guard isNew || !fields.isEmpty else { return }
         var kind = SetAside.Stored.update

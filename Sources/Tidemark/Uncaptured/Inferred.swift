@@ -98,6 +98,13 @@ enum Inferred {
             .first(db, [.text(scope.name)]) { _ in true } ?? false
     }
 
+    /// Refuses to write rows of a scope while some were written unseen: nothing tells yet what to keep of them.
+    static func checkCompared(_ db: Database, _ scope: Scope) throws {
+        guard try isAny(db, scope) else { return }
+        throw SyncError(
+            .databaseFailed, "The app's schema changed just now.", hint: "It is tried again by itself.", scope: scope)
+    }
+
     /// It is held against the server's row: one that needs no confirmation is done with.
     static func compared(_ db: Database, _ entry: Entry, waits: Bool) throws {
         let what = waits ? "UPDATE tidemark_inferred SET compared = 1" : "DELETE FROM tidemark_inferred"

@@ -1,0 +1,33 @@
+import GRDB
+import Testing
+import TidemarkServer
+
+@testable import Tidemark
+
+@Suite("Counts: each row is confirmed, pending, blocked or unable to travel (I13)")
+struct RowCountTests {
+    @Test("a row that is made anew while the server's row of its key is quarantined counts once")
+    func quarantinedNamesake() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let schema = "CREATE TABLE project (id TEXT PRIMARY KEY, slug TEXT UNIQUE)"
+        let first = try await Device(schema, tables: ["project"], server: server, in: directory, name: "first")
+        let second = try await Device(schema, tables: ["project"], server: server, in: directory, name: "second")
+        try await first.sql("INSERT INTO project VALUES ('p1', 'same')")
+        try await second.sql("INSERT INTO project VALUES ('p2', 'same')")
+        for device in [first, second, first] { try await device.sync() }
+        let parked = try await first.rows("SELECT record FROM tidemark_parked")
+        #expect(parked.count == 1)
+        let id = try #require(parked.first).replacing("\"", with: "")
+        #expect(try await first.engine().status().rows.quarantined == 1)
+        try await first.sql("INSERT INTO project VALUES ('\(id)', 'other')")
+        let rows = try await first.engine().status().rows
+        #expect((rows.confirmed, rows.pending, rows.total) == (1, 1, 2))
+        for device in [first, second, first] { try await device.sync() }
+        for device in [first, second] {
+            let rows = try await device.engine().status().rows
+            #expect((rows.confirmed, rows.pending, rows.quarantined) == (2, 0, 0))
+            #expect(try await device.engine().verify().isClean)
+        }
+    }
+}
