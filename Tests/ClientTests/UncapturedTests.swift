@@ -411,4 +411,24 @@ struct UncapturedTests {
                 ])
         }
     }
+
+    @Test("what a migration writes into a new column arrives, also where the first fill has not begun")
+    func newColumnBeforeFilling() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let first = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "first")
+        let second = try await Device(
+            noteSchema + "; ALTER TABLE note ADD COLUMN mood TEXT", tables: ["note"], server: server, in: directory,
+            name: "second")
+        try await first.sql("INSERT INTO note (id, title) VALUES ('n1', 'a')")
+        await first.wire.nextPage { _, _ in throw Wire.Lost() }
+        await #expect(throws: SyncError.self) { try await first.sync() }
+        #expect(try await first.count("tidemark_operation WHERE status = 'applied'") == 1)
+        try await first.sql("ALTER TABLE note ADD COLUMN mood TEXT; UPDATE note SET mood = 'calm'")
+        for device in [first, second] { try await device.sync() }
+        for device in [first, second] {
+            #expect(try await device.rows("SELECT mood FROM note") == [#""calm""#])
+            #expect(try await device.engine().verify().isClean)
+        }
+    }
 }

@@ -237,6 +237,7 @@ enum Installation {
                 isAnnounced: Meta.get(db, removalKey) == "1"
             ).run()
         } else if !isNew, record.columns != columns {
+            try NewColumns(db: db, shape: shape, known: record.columns ?? columns).note()
             try Manifest.rebuild(db, shape)
         }
         record.identity = try CaptureRecord.identity(db, shape.name)

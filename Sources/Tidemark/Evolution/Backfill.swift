@@ -31,13 +31,14 @@ enum Backfills {
         try write(db, Backfill(scope: scope, entity: entity, fields: wanted))
     }
 
-    /// The scopes that have taken in anything; any other gets everything anyway.
+    /// The scopes that have taken in anything, be it a verdict; any other gets everything anyway.
     static func begun(_ db: Database) throws -> [Scope] {
         try Query(
             db,
             """
             SELECT name FROM tidemark_scope WHERE checkpoint IS NOT NULL
               OR name IN (SELECT scope FROM tidemark_bootstrap WHERE token IS NOT NULL)
+              OR name IN (SELECT scope FROM tidemark_manifested WHERE records > 0)
             """
         ).rows(db) { Scope($0.text(0)) }.compactMap { $0 }
     }

@@ -60,6 +60,12 @@ extension Oracle {
         }
         // Until it is filled anew, a row of a lost history lies under what the present one has taken of an edit.
         if histories.newest > 0, standing.isBootstrapping, isMixed(key, base, histories) { return }
+        // What a row was that was deleted unseen nobody tells, where the server did not have it just then.
+        if tables[key.entity]?.captureCount != nil, devices[device].sight.rows[key] == nil,
+            base?.allSatisfy({ $0 == .null || $0 == .absent }) ?? false
+        {
+            return
+        }
         // Nobody tells any more what stood in a column of a deleted record that a migration has brought back.
         if tables[key.entity]?.captureCount != nil, histories.current.newest(key) == nil,
             isMixed(key, base, histories, mayLack: true)
