@@ -11,7 +11,7 @@ struct UncapturedTests {
     private static let all = "SELECT id, title, body FROM note ORDER BY id"
 
     /// SQLite's twelve steps, as GRDB's migrations, Django's and Alembic's take them.
-    private static func rebuild(
+    static func rebuild(
         _ columns: String = "body TEXT, rank INTEGER, slug TEXT UNIQUE", and more: String = ""
     )
         -> String
@@ -23,7 +23,7 @@ struct UncapturedTests {
         """
     }
 
-    private func pair() async throws -> (first: Device, second: Device) {
+    func pair() async throws -> (first: Device, second: Device) {
         let directory = try TestDirectory()
         let server = try Device.server(in: directory)
         let first = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "first")
@@ -36,7 +36,7 @@ struct UncapturedTests {
     }
 
     /// The four numbers add up to the rows that are there.
-    private func expectSum(_ device: Device, _ place: SourceLocation = #_sourceLocation) async throws {
+    func expectSum(_ device: Device, _ place: SourceLocation = #_sourceLocation) async throws {
         let status = try await device.engine().status()
         #expect(try await status.rows.total == device.count("note"), "\(status.rows)", sourceLocation: place)
     }
@@ -350,85 +350,5 @@ struct UncapturedTests {
         try await second.sync()
         #expect(try await first.engine().verify().isClean)
         #expect(try await first.rows(Self.all) == second.rows(Self.all))
-    }
-
-    @Test("what nobody has compared yet is counted through a change of columns too")
-    func renamedMeanwhile() async throws {
-        let (first, _) = try await pair()
-        try await first.sql("DROP TABLE note; \(noteSchema)")
-        try await first.engine().install()
-        try await first.sql("ALTER TABLE note RENAME COLUMN body TO words")
-        try await first.engine().install()
-        let rows = try await first.engine().status().rows
-        #expect((rows.confirmed, rows.deletes) == (0, 4))
-        try await expectSum(first)
-    }
-
-    @Test("a status needs no installation after a migration", arguments: ["ADD COLUMN more", "RENAME COLUMN id TO key"])
-    func statusFirst(change: String) async throws {
-        let (first, _) = try await pair()
-        try await first.sql(Self.rebuild(and: "UPDATE note SET title = 'new' WHERE id = 'n1'"))
-        try await first.engine().install()
-        try await first.sql("ALTER TABLE note \(change)")
-        try await expectSum(first)
-    }
-
-    @Test("an edit that was set aside keeps what its table has no column for any more")
-    func setAsideWithoutColumn() async throws {
-        let (first, _) = try await pair()
-        try await first.sql("UPDATE note SET title = 'mine', body = 'mine too' WHERE id = 'n1'")
-        let away = try SyncEngine(
-            for: first.writer, tables: first.tables, scopes: ["w:other"], transport: first.wire)
-        try await away.leave(Device.scope)
-        try await first.sql("ALTER TABLE note RENAME COLUMN title TO headline")
-        for _ in 0..<2 {
-            try await first.sync()
-            let edits = try await first.engine().setAsideEdits()
-            #expect(edits.map(\.fields) == [["title": .text("mine")]])
-            #expect(edits.first?.reason == "The table has no column 'title' any more.")
-        }
-        #expect(try await first.rows("SELECT body FROM note WHERE id = 'n1'") == [#""mine too""#])
-        #expect(try await first.engine().status().pending == 0)
-    }
-
-    @Test("a row that was deleted unseen, made again and set aside comes back with its scope")
-    func setAsideUnseen() async throws {
-        let (first, second) = try await pair()
-        try await first.sql(
-            Self.rebuild(and: "DELETE FROM note WHERE id = 'n1'; UPDATE note SET title = 'unseen' WHERE id = 'n2'"))
-        try await first.engine().install()
-        try await first.sql(
-            "INSERT INTO note (id, title) VALUES ('n1', 'again'); UPDATE note SET body = 'seen' WHERE id = 'n2'")
-        let away = try SyncEngine(
-            for: first.writer, tables: first.tables, scopes: ["w:other"], transport: first.wire)
-        try await away.leave(Device.scope)
-        try await first.sync()
-        try await second.sync()
-        for device in [first, second] {
-            #expect(
-                try await device.rows("SELECT title, body FROM note WHERE id IN ('n1', 'n2') ORDER BY id") == [
-                    #""again"|NULL"#, #""unseen"|"seen""#,
-                ])
-        }
-    }
-
-    @Test("what a migration writes into a new column arrives, also where the first fill has not begun")
-    func newColumnBeforeFilling() async throws {
-        let directory = try TestDirectory()
-        let server = try Device.server(in: directory)
-        let first = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "first")
-        let second = try await Device(
-            noteSchema + "; ALTER TABLE note ADD COLUMN mood TEXT", tables: ["note"], server: server, in: directory,
-            name: "second")
-        try await first.sql("INSERT INTO note (id, title) VALUES ('n1', 'a')")
-        await first.wire.nextPage { _, _ in throw Wire.Lost() }
-        await #expect(throws: SyncError.self) { try await first.sync() }
-        #expect(try await first.count("tidemark_operation WHERE status = 'applied'") == 1)
-        try await first.sql("ALTER TABLE note ADD COLUMN mood TEXT; UPDATE note SET mood = 'calm'")
-        for device in [first, second] { try await device.sync() }
-        for device in [first, second] {
-            #expect(try await device.rows("SELECT mood FROM note") == [#""calm""#])
-            #expect(try await device.engine().verify().isClean)
-        }
     }
 }

@@ -120,7 +120,9 @@ struct EntityDigestTests {
             try replace(&all, "t\(index)", nil, #"{"mood":"calm"}"#)
             try replace(&some, "t\(index)", nil, index % 3 == 0 ? #"{"mood":"calm"}"# : "{}")
         }
-        let content = Array("\"calm\"".utf8).withUnsafeBytes { CellHash.content(CellHash.prefix(field: "mood".utf8), $0) }
+        let content = Array("\"calm\"".utf8).withUnsafeBytes {
+            CellHash.content(CellHash.prefix(field: "mood".utf8), $0)
+        }
         #expect(some.sum(of: "mood".utf8, lacking: content) == all["mood".utf8]?.sum)
         #expect(some.isLacked("mood".utf8) && !all.isLacked("mood".utf8))
         #expect(all.sum(of: "other".utf8, lacking: content) == content &* all.records)

@@ -45,7 +45,8 @@ struct FieldNameTests {
     @Test("What is declared of a field holds for it in any case", arguments: StoreKind.allCases)
     func declared(kind: StoreKind) async throws {
         let bench = try EngineBench(
-            kind, entities: [.state("task", serverFields: ["Owner"], defaults: ["State": .text("new")], patch: ["Body"])])
+            kind,
+            entities: [.state("task", serverFields: ["Owner"], defaults: ["State": .text("new")], patch: ["Body"])])
         let text = String(repeating: "All is well. ", count: 400)
         let first = try await bench.push(
             upsert(1, "a", #"{"OWNER":"me","state":"old","BODY":"\#(text)"}"#), upsert(2, "b", #"{"x":1}"#))
@@ -57,8 +58,8 @@ struct FieldNameTests {
         var writer = JSONWriter()
         writer.patches([patch])
         let edit = try await bench.push(
-            #"{"lane":"lane-bbbb","number":1,"type":"patch","entity":"task","id":"a","baseVersion":1,"fields":{},"patch":"#
-                + String(decoding: writer.bytes, as: UTF8.self) + "}", client: "device-bbbb")
+            #"{"lane":"lane-bbbb","number":1,"type":"patch","entity":"task","id":"a","baseVersion":1,"#
+                + #""fields":{},"patch":"# + String(decoding: writer.bytes, as: UTF8.self) + "}", client: "device-bbbb")
         #expect(edit.statuses == ["applied"])
         walk = try await bench.pullAll()
         #expect(walk.changes.last?.data == ["State": "old", "Body": text + "!"])

@@ -29,8 +29,8 @@ extension String {
     func isSameName(as other: String) -> Bool { Identifier.isSameName(self, other) }
 }
 
-/// Something for each of several tables or columns, found by a name in whichever case it comes: the app's, the file's or
-/// another device's.
+/// Something for each of several tables or columns, found by a name in whichever case it comes: the app's, the file's
+/// or another device's.
 struct ByName<Element> {
     private var elements: [SQLName: Element] = [:]
 

@@ -198,8 +198,9 @@ struct TableRemoval {
             AND NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS s WHERE \(isUnsent))
             """ + isStaying
         if !shape.isGuarded {
-            do { return try db.execute(sql: "DELETE FROM \(rows)") }
-            // A trigger of the app's own keeps one of them: the others go all the same.
+            do {
+                return try db.execute(sql: "DELETE FROM \(rows)")
+            }  // A trigger of the app's own keeps one of them: the others go all the same.
             catch let error as DatabaseError where error.refusesRow {}
         }
         let keys = shape.key.map(\.sql).joined(separator: ", ")

@@ -47,7 +47,9 @@ struct TableComparison: Sendable {
     private static func content(lacking index: Int, of shape: TableShape, in scope: Scope) -> UInt64 {
         var writer = JSONWriter(capacity: 32)
         writer.cell(shape.cell(lacking: index, in: scope))
-        return writer.bytes.withUnsafeBytes { CellHash.content(CellHash.prefix(field: shape.data[index].canonicalName), $0) }
+        return writer.bytes.withUnsafeBytes {
+            CellHash.content(CellHash.prefix(field: shape.data[index].canonicalName), $0)
+        }
     }
 }
 

@@ -46,7 +46,8 @@ struct AttachedTable: Codable, Hashable, Sendable {
     }
 
     func column(_ name: String) -> AttachedColumn? {
-        columns.first { $0.name.utf8.elementsEqual(name.utf8) } ?? columns.first { Identifier.isSameName($0.name, name) }
+        columns.first { $0.name.utf8.elementsEqual(name.utf8) }
+            ?? columns.first { Identifier.isSameName($0.name, name) }
     }
 
     /// The name of a row's scope, as an expression over the row under an alias.

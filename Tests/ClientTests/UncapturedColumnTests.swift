@@ -1,0 +1,92 @@
+import GRDB
+import Testing
+import TidemarkServer
+
+@testable import Tidemark
+
+@Suite("Uncaptured: through changes of columns, and with scopes that go (I13)")
+struct UncapturedColumnTests {
+    private let world = UncapturedTests()
+
+    @Test("what nobody has compared yet is counted through a change of columns too")
+    func renamedMeanwhile() async throws {
+        let (first, _) = try await world.pair()
+        try await first.sql("DROP TABLE note; \(noteSchema)")
+        try await first.engine().install()
+        try await first.sql("ALTER TABLE note RENAME COLUMN body TO words")
+        try await first.engine().install()
+        let rows = try await first.engine().status().rows
+        #expect((rows.confirmed, rows.deletes) == (0, 4))
+        try await world.expectSum(first)
+    }
+
+    @Test(
+        "a status needs no installation after a migration", arguments: ["ADD COLUMN more", "RENAME COLUMN id TO key"])
+    func statusFirst(change: String) async throws {
+        let (first, _) = try await world.pair()
+        try await first.sql(UncapturedTests.rebuild(and: "UPDATE note SET title = 'new' WHERE id = 'n1'"))
+        try await first.engine().install()
+        try await first.sql("ALTER TABLE note \(change)")
+        try await world.expectSum(first)
+    }
+
+    @Test("an edit that was set aside keeps what its table has no column for any more")
+    func setAsideWithoutColumn() async throws {
+        let (first, _) = try await world.pair()
+        try await first.sql("UPDATE note SET title = 'mine', body = 'mine too' WHERE id = 'n1'")
+        let away = try SyncEngine(
+            for: first.writer, tables: first.tables, scopes: ["w:other"], transport: first.wire)
+        try await away.leave(Device.scope)
+        try await first.sql("ALTER TABLE note RENAME COLUMN title TO headline")
+        for _ in 0..<2 {
+            try await first.sync()
+            let edits = try await first.engine().setAsideEdits()
+            #expect(edits.map(\.fields) == [["title": .text("mine")]])
+            #expect(edits.first?.reason == "The table has no column 'title' any more.")
+        }
+        #expect(try await first.rows("SELECT body FROM note WHERE id = 'n1'") == [#""mine too""#])
+        #expect(try await first.engine().status().pending == 0)
+    }
+
+    @Test("a row that was deleted unseen, made again and set aside comes back with its scope")
+    func setAsideUnseen() async throws {
+        let (first, second) = try await world.pair()
+        try await first.sql(
+            UncapturedTests.rebuild(
+                and: "DELETE FROM note WHERE id = 'n1'; UPDATE note SET title = 'unseen' WHERE id = 'n2'"))
+        try await first.engine().install()
+        try await first.sql(
+            "INSERT INTO note (id, title) VALUES ('n1', 'again'); UPDATE note SET body = 'seen' WHERE id = 'n2'")
+        let away = try SyncEngine(
+            for: first.writer, tables: first.tables, scopes: ["w:other"], transport: first.wire)
+        try await away.leave(Device.scope)
+        try await first.sync()
+        try await second.sync()
+        for device in [first, second] {
+            #expect(
+                try await device.rows("SELECT title, body FROM note WHERE id IN ('n1', 'n2') ORDER BY id") == [
+                    #""again"|NULL"#, #""unseen"|"seen""#,
+                ])
+        }
+    }
+
+    @Test("what a migration writes into a new column arrives, also where the first fill has not begun")
+    func newColumnBeforeFilling() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let first = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "first")
+        let second = try await Device(
+            noteSchema + "; ALTER TABLE note ADD COLUMN mood TEXT", tables: ["note"], server: server, in: directory,
+            name: "second")
+        try await first.sql("INSERT INTO note (id, title) VALUES ('n1', 'a')")
+        await first.wire.nextPage { _, _ in throw Wire.Lost() }
+        await #expect(throws: SyncError.self) { try await first.sync() }
+        #expect(try await first.count("tidemark_operation WHERE status = 'applied'") == 1)
+        try await first.sql("ALTER TABLE note ADD COLUMN mood TEXT; UPDATE note SET mood = 'calm'")
+        for device in [first, second] { try await device.sync() }
+        for device in [first, second] {
+            #expect(try await device.rows("SELECT mood FROM note") == [#""calm""#])
+            #expect(try await device.engine().verify().isClean)
+        }
+    }
+}
