@@ -145,10 +145,19 @@ package struct EntityDigest: Hashable, Sendable {
 extension EntityDigest {
     package static func == (lhs: EntityDigest, rhs: EntityDigest) -> Bool {
         lhs.count == rhs.count && lhs.records == rhs.records && lhs.isOverfull == rhs.isOverfull
-            && lhs.present == rhs.present
+            && lhs.folded == rhs.folded
     }
 
     package func hash(into hasher: inout Hasher) { hasher.combine(records) }
+
+    /// The same fields under names without case: which spelling came first says nothing of what is summed.
+    private var folded: [Field] {
+        present.map { field in
+            var folded = field
+            folded.name = Identifier.folded(field.name)
+            return folded
+        }.sorted { $0.name.lexicographicallyPrecedes($1.name) }
+    }
 
     /// The fields that some record has, by name.
     package var present: [Field] {
