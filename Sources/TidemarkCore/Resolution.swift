@@ -43,12 +43,12 @@ package struct Resolution: Hashable, Sendable {
             }
             switch reference.place {
             case .field(let field):
-                let name = DataObject.canonical(field)[...]
+                let name = operation.fields.spelling(of: field)
                 if let current = value(name), let id = IDValue(current), let new = try replacement(id) {
                     fields[name] = new.value
                 }
             case .document(let field, let path):
-                let name = DataObject.canonical(field)[...]
+                let name = operation.fields.spelling(of: field)
                 guard case .text(let document)? = value(name),
                     let path = JSONPath(path),
                     let new = try path.replacing(in: Array(document.utf8), replacement)

@@ -75,21 +75,19 @@ public struct EntityRule: Sendable {
         /// Whether the record is to be deleted.
         public var isDelete: Bool
         /// The fields as they were sent; those that the edit leaves alone are not among them.
-        public var mine: [String: Value]
+        public var mine: Fields
         /// The record as it stands; `nil` where there is none, or none any more.
-        public var current: [String: Value]?
+        public var current: Fields?
         /// Of `current`, the fields that the editor knew as they are. One that is missing has been written since by
         /// somebody else.
-        public var base: [String: Value]
+        public var base: Fields
         /// Who sends it.
         public var caller: Caller
         /// The server's time, in milliseconds since 1970.
         public var moment: Int64
 
         /// The record as it would be with all of the edit's fields taken; empty for a delete.
-        public var proposed: [String: Value] {
-            isDelete ? [:] : (current ?? [:]).merging(mine) { _, mine in mine }
-        }
+        public var proposed: Fields { isDelete ? [:] : (current ?? [:]).overlaid(with: mine) }
 
         /// Whether somebody else has written the field since the editor saw it.
         public func isStale(_ field: String) -> Bool { current?[field] != nil && base[field] == nil }
@@ -116,7 +114,7 @@ struct Ruling {
     ) -> Finding {
         guard !Self.isAmbiguous(operation.fields, beside: current?.data) else { return .refused(Self.ambiguous) }
         let edit = edit(operation, record, current, declaration, seen, moment)
-        var decided: [String: Value] = [:]
+        var decided: EntityRule.Fields = [:]
         for rule in rules {
             let decision: EntityRule.Decision
             do { decision = try rule.decide(edit) } catch {
@@ -132,12 +130,10 @@ struct Ruling {
                 guard fields.keys.allSatisfy({ !$0.hasPrefix("$") }) else {
                     return .refused(Self.failed("The rule for \(operation.entity) sets a field of a reserved name."))
                 }
-                decided.merge(fields) { $1 }
+                decided = decided.overlaid(with: EntityRule.Fields(fields))
             }
         }
-        var builder = DataObject.Builder()
-        for (name, value) in decided.sorted(by: { $0.key < $1.key }) { builder.append(name, value) }
-        let set = builder.finish()
+        let set = decided.data(as: current?.data ?? .empty, or: operation.fields)
         guard !Self.isAmbiguous(set, beside: operation.fields) else { return .refused(Self.ambiguous) }
         return .decided(set)
     }
@@ -164,7 +160,7 @@ struct Ruling {
         _ seen: Set<Version>, _ moment: Int64
     ) -> EntityRule.Edit {
         let mine = operation.fields.values.filter { caller.isService || !declaration.isServerField($0.key) }
-        var base: [String: Value] = [:]
+        var base: EntityRule.Fields = [:]
         if let current, let data = current.data {
             for field in data.fields {
                 let name = data.name(field)
@@ -176,8 +172,9 @@ struct Ruling {
             }
         }
         return EntityRule.Edit(
-            scope: scope, entity: operation.entity, id: record, isDelete: operation.kind == .delete, mine: mine,
-            current: current?.data?.values, base: base, caller: caller, moment: moment)
+            scope: scope, entity: operation.entity, id: record, isDelete: operation.kind == .delete,
+            mine: EntityRule.Fields(mine), current: current?.data.map { EntityRule.Fields($0.values) }, base: base,
+            caller: caller, moment: moment)
     }
 
     private static func refusal(_ code: String, _ detail: String, _ hint: String) -> Verdict.Refusal {

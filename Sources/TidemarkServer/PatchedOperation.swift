@@ -12,8 +12,11 @@ struct PatchedOperation {
     /// The upsert; `nil` where the text before is not known here, or is another one.
     func whole(_ operation: Operation, of record: RecordID) throws -> Operation? {
         // Temporary ids were looked for in whole fields.
-        let patched = Set(operation.patches.map(\.field))
-        let isResolved = !operation.references.contains { $0.place.field.map(patched.contains) ?? false }
+        let isResolved = !operation.references.contains { reference in
+            operation.patches.contains { patch in
+                reference.place.field.map { Identifier.isSameName($0, patch.field) } ?? false
+            }
+        }
         guard let given = operation.baseVersion, isResolved else { return nil }
         let base = max(given, seen.max() ?? 0)
         let newest = try reader.newest(entity: operation.entity, record: record)

@@ -10,7 +10,7 @@ extension Operation {
         guard record != nil || !declared.isEmpty else { return self }
         let known = record?.lookup
         let names = fields.fields.map(fields.name) + patches.map { DataObject.canonical($0.field)[...] }
-        let unknown = names.filter { known?[$0] == nil }
+        let unknown = (names + fieldBases.keys).filter { known?[$0] == nil }
         guard !unknown.isEmpty else { return self }
         let spellings = Self.spellings(record, declared)
         var respelled: [ArraySlice<UInt8>: ArraySlice<UInt8>] = [:]
@@ -33,9 +33,11 @@ extension Operation {
     private func respelling(_ names: [ArraySlice<UInt8>: ArraySlice<UInt8>]) -> Operation {
         var operation = self
         var builder = DataObject.Builder(capacity: fields.bytes.count)
+        var taken: Set<ArraySlice<UInt8>> = []
         for field in fields.fields {
-            let name = fields.name(field)
-            builder.append(canonicalName: names[name] ?? name, canonicalValue: fields.value(field))
+            let name = names[fields.name(field)] ?? fields.name(field)
+            // What comes over the wire names a field once; so does what is stored of anything else.
+            if taken.insert(name).inserted { builder.append(canonicalName: name, canonicalValue: fields.value(field)) }
         }
         operation.fields = builder.finish()
         operation.fieldBases = Dictionary(

@@ -227,7 +227,7 @@ extension Operation {
         var seen = MemberNames()
         try reader.enterObject()
         while let name = try reader.nextMember() {
-            try seen.insert(name, of: reader)
+            try seen.insert(name, of: reader, ignoringCase: true)
             let canonical = DataObject.canonical(reader.string(name))
             fieldBases[canonical[...]] = try reader.readInteger(in: 0...Int64.max)
         }
@@ -249,8 +249,8 @@ extension Operation {
         guard !entity.isEmpty else { throw JSONError(.missingMember, at: start).inside("entity") }
         guard id != nil || tempID != nil else { throw JSONError(.missingMember, at: start).inside("id") }
         guard !patches.isEmpty else { return }
-        let whole = fields.lookup
-        for patch in patches where whole[DataObject.canonical(patch.field)[...]] != nil {
+        var names = Set(fields.fields.map { Identifier.folded(fields.name($0)) })
+        for patch in patches where !names.insert(Identifier.folded(DataObject.canonical(patch.field))).inserted {
             throw JSONError(.duplicateMember, at: start).inside(patch.field)
         }
     }

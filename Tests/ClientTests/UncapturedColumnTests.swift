@@ -89,4 +89,18 @@ struct UncapturedColumnTests {
             #expect(try await device.engine().verify().isClean)
         }
     }
+
+    @Test("a column that is spelled in another case by a migration is the same one")
+    func respelled() async throws {
+        let (first, second) = try await world.pair()
+        try await first.sql("UPDATE note SET title = 'mine' WHERE id = 'n1'")
+        try await first.sql("ALTER TABLE note RENAME COLUMN title TO Title")
+        let report = try await first.engine().syncNow()
+        #expect(report.pushed == 1)
+        try await second.sync()
+        for device in [first, second] {
+            #expect(try await device.rows("SELECT title FROM note WHERE id IN ('n1', 'n2')") == [#""mine""#, #""b""#])
+            #expect(try await device.engine().verify().isClean)
+        }
+    }
 }

@@ -79,4 +79,38 @@ struct FieldNameTests {
         #expect(spelled.base(ofField: Array("Ab".utf8)[...]) == 7)
         #expect(operation.spelled(as: nil, or: []) == operation)
     }
+
+    @Test("A rule of the operator's sees a field in whichever case it comes, and sets the one that is there")
+    func rules() async throws {
+        let rule = EntityRule("task") { edit in
+            edit.proposed["title"] == "" ? .reject(code: "title_missing", detail: "It needs one.") : .set(["hours": 1])
+        }
+        let bench = try Bench(rules: [rule])
+        let answer = try await bench.exchange([
+            upsert(1, "a", #"{"TITLE":""}"#), upsert(2, "b", #"{"TITLE":"x","Hours":5}"#),
+            upsert(3, "b", #"{"title":""}"#, base: 0, extra: #","baseNumber":2"#),
+        ])
+        #expect(answer.statuses == ["rejected", "merged", "rejected"])
+        #expect(try await bench.contents() == ["b": ["TITLE": "x", "Hours": 1]])
+    }
+
+    @Test("Bases and patches are of fields in whichever case")
+    func bases() async throws {
+        let bench = try EngineBench(.memory, entities: [.state("task", conflict: .manual)])
+        _ = try await bench.push(upsert(1, "a", #"{"title":"x","n":1}"#), upsert(2, "a", #"{"title":"y"}"#, base: 1))
+        let edit = try await bench.push(
+            upsert(1, "a", #"{"title":"z"}"#, base: 2, extra: #","bases":{"Title":1}"#), client: "device-bbbb")
+        #expect(edit.statuses == ["conflict"])
+        for twice in [
+            #""bases":{"a":1,"A":2},"fields":{"a":1}"#,
+            #""fields":{"a":"x"},"patch":[{"field":"A","splices":[],"hash":""}]"#,
+        ] {
+            let refusal = await problem {
+                _ = try await bench.push(
+                    #"{"lane":"lane-cccc","number":1,"type":"patch","entity":"task","id":"a","baseVersion":2,"# + twice
+                        + "}")
+            }
+            #expect(refusal?.code == .malformedRequest)
+        }
+    }
 }

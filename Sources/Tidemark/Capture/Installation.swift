@@ -105,10 +105,11 @@ enum Installation {
     static func widenShadow(_ db: Database, _ shape: TableShape) throws {
         let known = try Query(db, "PRAGMA table_info(\(shape.shadowSQL))").rows(db) { $0.text(1) }
         // A column of the same name that comes later is another one.
-        for name in known where !name.hasPrefix("tidemark_") && !shape.columns.contains(where: { $0.name == name }) {
+        for name in known
+        where !name.hasPrefix("tidemark_") && !shape.columns.contains(where: { $0.name.isSameName(as: name) }) {
             try db.execute(sql: "ALTER TABLE \(shape.shadowSQL) DROP COLUMN \(quoted(name))")
         }
-        let added = shape.columns.filter { !known.contains($0.name) }
+        let added = shape.columns.filter { column in !known.contains { $0.isSameName(as: column.name) } }
         for column in added {
             try db.execute(sql: "ALTER TABLE \(shape.shadowSQL) ADD COLUMN \(column.sql)")
             // A new column is unedited in rows that were edited before it came.

@@ -10,7 +10,9 @@ struct NewColumns {
     let known: [String]
 
     func note() throws {
-        let added = shape.data.indices.filter { !known.contains(shape.data[$0].name) }
+        let added = shape.data.indices.filter { index in
+            !known.contains { $0.isSameName(as: shape.data[index].name) }
+        }
         guard !added.isEmpty else { return }
         for scope in try Backfills.begun(db) where shape.rule.mayHold(scope) {
             guard try !ScopeRecord.read(db, scope).isFilled else { continue }

@@ -124,7 +124,9 @@ struct GivingBack {
         func write() throws {
             if let cells { try table.write(db, key, cells) } else { try table.deleteRow(db, key) }
         }
-        guard layout.shapes.contains(where: \.isGuarded) else { return try write() }
+        // What a foreign key's action does to other rows is to be captured.
+        let hasActions = try Query(db, "PRAGMA foreign_keys").first(db) { $0.integer(0) } == 1
+        guard layout.shapes.contains(where: \.isGuarded), !hasActions else { return try write() }
         guard cells != row else { return }
         var shadow = try table.shadow(db, key) ?? Self.unedited(shape, key, row)
         shadow.isGone = cells == nil

@@ -98,7 +98,7 @@ struct RecordTable {
 
     func shadow(_ db: Database, _ key: [Cell]) throws -> Shadow? {
         try Query(db, sql.shadowSelect).first(db, key) { row in
-            var shadow = Self.head(row)
+            var shadow = head(row)
             shadow.cells = row.cells(9..<(9 + shape.data.count))
             return shadow
         }
@@ -107,10 +107,10 @@ struct RecordTable {
     /// The shadow without its cells: a migration may have given the table columns that the shadow gets only with the
     /// next installation.
     func shadowHead(_ db: Database, _ key: [Cell]) throws -> Shadow? {
-        try Query(db, sql.shadowHead).first(db, key, Self.head)
+        try Query(db, sql.shadowHead).first(db, key, head)
     }
 
-    private static func head(_ row: Query) -> Shadow {
+    private func head(_ row: Query) -> Shadow {
         let (bases, originals) = readBases(row.blob(2))
         return Shadow(
             state: Shadow.State(rawValue: row.integer(0)) ?? .absent, cells: [], version: row.optionalInteger(1),
@@ -161,8 +161,13 @@ struct RecordTable {
         try Quarantine.forget(db, name)
     }
 
+    private func spelling(of column: String) -> String {
+        shape.dataIndex(column).map { shape.data[$0].name } ?? column
+    }
+
     /// Versions under the columns' names, values under the names behind a `$`, with which no column's name begins.
-    private static func readBases(_ bytes: [UInt8]) -> ([String: Version], [String: Cell]) {
+    /// A migration may have spelled a column in another case since.
+    private func readBases(_ bytes: [UInt8]) -> ([String: Version], [String: Cell]) {
         var (bases, originals): ([String: Version], [String: Cell]) = ([:], [:])
         guard !bytes.isEmpty else { return (bases, originals) }
         _ = try? bytes.reading { (reader: inout JSONReader) throws(JSONError) in
@@ -170,9 +175,9 @@ struct RecordTable {
             while let name = try reader.nextMember() {
                 let name = reader.string(name)
                 if name.hasPrefix("$") {
-                    originals[String(name.dropFirst())] = try reader.readCell()
+                    originals[spelling(of: String(name.dropFirst()))] = try reader.readCell()
                 } else {
-                    bases[name] = try reader.readInteger()
+                    bases[spelling(of: name)] = try reader.readInteger()
                 }
             }
         }

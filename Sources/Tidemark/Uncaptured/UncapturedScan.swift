@@ -82,7 +82,11 @@ struct UncapturedScan {
         if case .constant(let scope) = shape.rule.kind { scope.name } else { nil }
     }
 
-    private var compared: [Int] { shape.data.indices.filter { columns?.contains(shape.data[$0].name) ?? true } }
+    private var compared: [Int] {
+        shape.data.indices.filter { index in
+            columns?.contains { $0.isSameName(as: shape.data[index].name) } ?? true
+        }
+    }
 
     private func hash(_ id: RecordID, _ cells: [Cell]) throws -> UInt64 {
         RowHash(shape).hash(

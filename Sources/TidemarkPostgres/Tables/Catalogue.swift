@@ -152,6 +152,14 @@ struct CatalogueTable {
                     "the column \(column.name) of \(label) is \(column.typeSQL), whose values cannot travel",
                     hint: "leave it out: --columns names those that travel")
             }
+            let others = columns.filter(\.isKey) + chosen
+            if let other = others.first(where: { $0.name != column.name && Identifier.isSameName($0.name, column.name) }
+            ) {
+                throw TableError(
+                    .columnUnsupported,
+                    "the columns \(other.name) and \(column.name) of \(label) are one column on a device",
+                    hint: "leave one of them out: --columns names those that travel")
+            }
             fields.append(field)
         }
         return fields
