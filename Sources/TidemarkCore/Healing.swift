@@ -128,16 +128,22 @@ private struct HealedRecord {
     let current: Merge.Current
     let shared: Version
     let declaration: EntityDeclaration
+    private let lookup: FieldLookup?
 
     init(_ current: Merge.Current, shared: Version, declaration: EntityDeclaration) {
         self.current = current
+        lookup = current.data?.lookup
         self.shared = shared
         self.declaration = declaration
     }
 
-    /// Where a field's value stands in the order of the lost history.
+    /// Where a field's value stands in the order of the lost history. A field that the record lacks was written by nobody,
+    /// unless a deletion has taken it: the inserts of two versions of an app need not name the same fields.
     func place(of name: ArraySlice<UInt8>) -> Version {
-        place(current.originals.mark(of: name), version: current.fieldVersions[name])
+        if let lookup, lookup[name] == nil {
+            return place(.native, version: current.originals.remade)
+        }
+        return place(current.originals.mark(of: name), version: current.fieldVersions[name])
     }
 
     /// Where the record's deletion stands.

@@ -20,6 +20,8 @@ package struct Originals: Hashable, Sendable {
 
     /// The highest version of a deletion that was brought back; 0 for none.
     package private(set) var deletion: Version = 0
+    /// The version of the last deletion of this history that the record was made anew after; 0 for none.
+    package private(set) var remade: Version = 0
     /// The mark of every field that is not listed, and of a tombstone.
     package private(set) var common = Mark.native
     private var exceptions: [Exception] = []
@@ -28,16 +30,18 @@ package struct Originals: Hashable, Sendable {
     package init() {}
 
     package static func == (lhs: Originals, rhs: Originals) -> Bool {
-        (lhs.deletion, lhs.common) == (rhs.deletion, rhs.common) && lhs.exceptions == rhs.exceptions
+        (lhs.deletion, lhs.remade, lhs.common) == (rhs.deletion, rhs.remade, rhs.common)
+            && lhs.exceptions == rhs.exceptions
     }
 
     package func hash(into hasher: inout Hasher) {
         hasher.combine(deletion)
+        hasher.combine(remade)
         hasher.combine(common)
         hasher.combine(exceptions)
     }
 
-    package var isEmpty: Bool { deletion == 0 && common == .native && exceptions.isEmpty }
+    package var isEmpty: Bool { deletion == 0 && remade == 0 && common == .native && exceptions.isEmpty }
 
     package func mark(of name: ArraySlice<UInt8>) -> Mark {
         places[name].map { exceptions[$0].mark } ?? common
@@ -65,6 +69,9 @@ package struct Originals: Hashable, Sendable {
     }
 
     package mutating func noteDeletion(_ version: Version) { deletion = max(deletion, version) }
+
+    /// The record is made anew where this history had deleted it: fields that it lacks were deleted too.
+    package mutating func noteRemade(after deletion: Version) { remade = deletion }
 }
 
 // MARK: - As bytes
@@ -75,6 +82,7 @@ extension Originals {
         guard !isEmpty else { return nil }
         var writer = ByteWriter()
         writer.integer(deletion)
+        writer.integer(remade)
         writer.integer(common.number)
         for exception in exceptions {
             writer.run(exception.name)
@@ -86,8 +94,9 @@ extension Originals {
     package init(stored: [UInt8]?) {
         guard let stored else { return }
         var reader = ByteReader(stored)
-        guard let deletion = reader.integer(), let common = reader.integer() else { return }
-        self.deletion = deletion
+        guard let deletion = reader.integer(), let remade = reader.integer(), let common = reader.integer()
+        else { return }
+        (self.deletion, self.remade) = (deletion, remade)
         self.common = Mark(number: common)
         while let name = reader.run(), let mark = reader.integer() {
             append(Exception(name: name, mark: Mark(number: mark)))

@@ -68,6 +68,9 @@ extension RecordWriter {
         var originals = current?.originals ?? Originals()
         let mark = restored?.mark ?? .native
         if operation.kind == .delete, case .original(let version) = mark { originals.noteDeletion(version) }
+        if let current, current.data == nil, data != nil, mark == .native, originals.common == .native {
+            originals.noteRemade(after: current.version)
+        }
         switch writes {
         case .all where restored?.begins == true:
             originals.noteAll(.nobody)

@@ -207,6 +207,25 @@ struct BroughtBackTests {
     }
 
     @Test(
+        "Fields that an insert made since does not name come back, but not behind a deletion", arguments: Order.allCases
+    )
+    func otherFields(order: Order) async throws {
+        let result = try await heal(order, before: oneRecord) { first, second in
+            try await first.send(edit("n", ["a": 1, "b": 1]), isBased: false)
+            try await second.send(edit("m", ["a": 1, "b": 1]), isBased: false)
+        } meanwhile: { bench in
+            try await bench.server.commit(to: "s") { changes in
+                changes.upsert("task", id: "n", ["a": 9])
+                changes.upsert("task", id: "m", ["a": 8])
+            }
+            try await bench.server.commit(to: "s") { $0.delete("task", id: "m") }
+            try await bench.server.commit(to: "s") { $0.upsert("task", id: "m", ["a": 9]) }
+        }
+        #expect(result.is["n"] == ["a": 9, "b": 1])
+        #expect(result.is["m"] == ["a": 9])
+    }
+
+    @Test(
         "A deletion that was lost covers edits made since, but no record that was made since", arguments: Order.allCases
     )
     func deletedAndWrittenSince(order: Order) async throws {

@@ -73,15 +73,21 @@ extension Oracle {
             let deletes = known.writes.filter { key, writes in
                 key.entity == table.name && writes[""].map { $0.logged == nil && !$0.isBaseless } ?? false
                     && known.sight.rows[key] == nil && known.sight.base(key) != nil && !known.sight.parked.contains(key)
-                    && wasLogged(key, table)
+                    && wasLogged(key, table, as: device)
             }
             guard rows.deletes >= deletes.count else { throw fail("\(deletes.keys.sorted()) were deleted") }
         }
     }
 
-    /// Whether the server has ever had the record.
-    private func wasLogged(_ key: OracleKey, _ table: OracleTable) -> Bool {
-        table.scopes.contains { scope in scopes[scope]?.histories.contains { $0.versions[key] != nil } ?? false }
+    /// Whether the server has ever had the record, as far as the device can know: one that has asked for nothing yet
+    /// knows of what it has sent.
+    private func wasLogged(_ key: OracleKey, _ table: OracleTable, as device: Int) -> Bool {
+        table.scopes.contains { scope in
+            let versions = (scopes[scope]?.histories ?? []).flatMap { $0.versions[key] ?? [] }
+            let standing = devices[device].sight.scopes[scope]
+            guard standing?.complete == nil, standing?.checkpoint == nil else { return !versions.isEmpty }
+            return versions.contains { verdicts.authors[scope]?[$0]?.device == device }
+        }
     }
 
     /// Whether an act wrote something that the server has not, as far as the device can know.

@@ -109,7 +109,9 @@ extension Oracle {
             {
                 throw Violation("I1", "\(place), is taken over what was written at \(written), and nobody is told")
             }
-            if last <= verdict.base(of: column), verdict.tells(of: column), !isSetAgain(column, verdict, history) {
+            if last <= verdict.base(of: column), verdict.tells(of: column),
+                !isSetAgain(column, verdict, history, isNew: table.captureCount != nil && theirs == .null)
+            {
                 throw Violation("T1", "\(place), is told to have met another edit; the last one was at \(last)")
             }
             if verdict.lost.contains(where: { $0.field == column && $0.rule == "lastEditWins" }) {
@@ -123,9 +125,11 @@ extension Oracle {
     }
 
     /// Whether somebody set a field to what it was since the edit was made on it: where the later edit wins, that one
-    /// may be the later one.
-    private func isSetAgain(_ column: String, _ verdict: OracleVerdict, _ history: OracleHistory) -> Bool {
-        guard verdict.isByTime(column), let authors = verdicts.authors[verdict.scope] else { return false }
+    /// may be the later one. The first to write NULL into a column that a migration has added sets it too.
+    private func isSetAgain(
+        _ column: String, _ verdict: OracleVerdict, _ history: OracleHistory, isNew: Bool
+    ) -> Bool {
+        guard verdict.isByTime(column) || isNew, let authors = verdicts.authors[verdict.scope] else { return false }
         return (history.versions[verdict.key] ?? []).contains { version in
             version > verdict.base(of: column) && authors[version]?.fields.contains(column) == true
         }
