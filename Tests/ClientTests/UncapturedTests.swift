@@ -65,6 +65,27 @@ struct UncapturedTests {
         try await expectSum(first)
     }
 
+    @Test("a table that is restored from a dump with its triggers, at the same place in the file, is compared")
+    func restoredFromDump() async throws {
+        let (first, second) = try await pair()
+        // The second time it would stand where it stood, and so would its triggers.
+        for title in ["older", "oldest"] {
+            try await first.writer.write { db in
+                let schema = try String.fetchAll(
+                    db, sql: "SELECT sql FROM sqlite_master WHERE tbl_name = 'note' AND sql IS NOT NULL ORDER BY rowid")
+                try db.execute(sql: "CREATE TEMP TABLE dump AS SELECT * FROM note; DROP TABLE note; \(schema[0])")
+                try db.execute(sql: "INSERT INTO note SELECT * FROM dump; DROP TABLE dump")
+                try db.execute(sql: "UPDATE note SET title = ? WHERE id = 'n1'", arguments: [title])
+                for sql in schema.dropFirst() { try db.execute(sql: sql) }
+            }
+            try await first.sync()
+            try await second.sync()
+            #expect(try await second.rows(Self.all) == first.rows(Self.all))
+            #expect(try await second.count("note WHERE title = '\(title)'") == 1)
+            try await expectSum(first)
+        }
+    }
+
     @Test("a rebuild that changes nothing asks the server nothing and sends nothing")
     func unchanged() async throws {
         let (first, _) = try await pair()

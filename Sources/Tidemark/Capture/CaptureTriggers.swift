@@ -185,8 +185,9 @@ struct CaptureTriggers {
 
     /// Byte by byte: a column's own collation would hide a change of case, and `1 IS 1.0`.
     private func differs(_ columns: [TableShape.Column]) -> String {
-        columns.map {
-            "OLD.\($0.sql) IS NOT NEW.\($0.sql) COLLATE BINARY OR typeof(OLD.\($0.sql)) <> typeof(NEW.\($0.sql))"
-        }.joined(separator: " OR ")
+        anySQL(
+            columns.map {
+                "OLD.\($0.sql) IS NOT NEW.\($0.sql) COLLATE BINARY OR typeof(OLD.\($0.sql)) <> typeof(NEW.\($0.sql))"
+            })
     }
 }

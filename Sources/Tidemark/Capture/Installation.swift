@@ -27,6 +27,7 @@ enum Installation {
             shapes.append(shape)
         }
         try forgetVanished(db)
+        try CaptureRecord.markEnd(db)
         try Meta.set(db, removalKey, "0")
         let clientID: String
         if let known = try Meta.get(db, "clientId") {

@@ -102,6 +102,12 @@ struct TableFlaw: Hashable, Sendable {
                     "Table '\(table)' has no primary key.",
                     hint: "Declare a PRIMARY KEY: without one, two devices cannot name the same row."))
         }
+        if columns.count > TableShape.columnLimit {
+            flaws.append(
+                TableFlaw(
+                    "Table '\(table)' has \(columns.count) columns; up to \(TableShape.columnLimit) can be synced.",
+                    hint: "Spread them over two tables."))
+        }
         for column in columns where column.name.isReservedColumn {
             flaws.append(
                 TableFlaw(

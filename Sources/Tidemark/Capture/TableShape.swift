@@ -35,6 +35,9 @@ struct TableShape: Hashable, Sendable {
         var onDelete: String
     }
 
+    /// Of the 2,000 columns that SQLite allows a table, a shadow table needs some for itself.
+    static let columnLimit = 1980
+
     var name: String
     /// Which scope its rows are in.
     var rule: SyncedTable.ScopeRule
@@ -111,6 +114,16 @@ enum Affinity: Hashable, Sendable {
         case .numeric: "NUMERIC"
         }
     }
+}
+
+/// Whether one of the conditions holds. In a single chain their number would be bounded by how deep SQLite lets an
+/// expression be nested, which is 1,000.
+func anySQL(_ conditions: [String]) -> String {
+    let size = 50
+    guard conditions.count > size else { return conditions.joined(separator: " OR ") }
+    return stride(from: 0, to: conditions.count, by: size)
+        .map { "(" + conditions[$0..<min($0 + size, conditions.count)].joined(separator: " OR ") + ")" }
+        .joined(separator: " OR ")
 }
 
 /// A name as SQL takes it, whatever is in it.

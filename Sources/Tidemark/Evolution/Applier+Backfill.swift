@@ -105,7 +105,7 @@ extension Applier {
         // The columns may have gone from the table again before their walk ended.
         guard !columns.isEmpty else { return }
         let isFilled = columns.map { "t.\(shape.data[$0].sql) IS NOT ?\(shape.key.count + 1 + $0)" }
-        try visit(table, where: isFilled.joined(separator: " OR "), shape.data.map(\.defaultCell)) { id, key in
+        try visit(table, where: anySQL(isFilled), shape.data.map(\.defaultCell)) { id, key in
             guard try !Backfills.hasSeen(db, backfill, id) else { return }
             try fill(table, id, key, columns: columns, with: [:], reserved)
         }
