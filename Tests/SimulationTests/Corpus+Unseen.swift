@@ -73,5 +73,27 @@ extension CorpusCase {
                 flow
                 0 edit restoreTable 0
                 """),
+        CorpusCase(
+            name: "what comes back to a restored server is not drawn over a row that was made unseen (I13)",
+            app: "migrating",
+            script: """
+                world seed 1 devices 1 users 1 page 50
+                0 edit replaceTag 13280987
+                flow
+                wait 31000
+                server restore
+                0 edit rebuildTag 140721
+                """),
+        CorpusCase(
+            name: "what comes back to a restored server does not hide a delete that was made unseen (I13)",
+            app: "migrating",
+            script: """
+                world seed 1 devices 1 users 1 page 50
+                0 edit addNote 0
+                flow
+                server restore
+                wait 31000
+                0 edit restoreTable 0
+                """),
     ]
 }
