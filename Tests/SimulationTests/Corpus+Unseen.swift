@@ -95,5 +95,20 @@ extension CorpusCase {
                 wait 31000
                 0 edit restoreTable 0
                 """),
+        CorpusCase(
+            name: "a column is not filled from a history that the device does not know (I2, I11)", app: "migrating",
+            script: """
+                world seed 4 devices 2 users 1 page 50 shuffled
+                flow
+                wait 3600000
+                1 edit rebuildWithout 0
+                0 edit replaceNote 0
+                flow
+                wait 2000
+                flow
+                server restore
+                1 edit restoreTable 0
+                wait 691200000
+                """),
     ]
 }

@@ -1,4 +1,5 @@
 import GRDB
+import TidemarkCore
 import TidemarkWire
 
 /// The question for a backfill's next page, and what must still hold when the answer comes.
@@ -73,6 +74,12 @@ struct BackfillTransaction: Sendable {
                 db, Backfill(scope: backfill.scope, entity: backfill.entity, fields: backfill.fields))
             return outcome
         }
+        if let known = record.epoch, isLost(record, known) {
+            // What the page holds is of a history that this device does not know: it asks first what became of its own.
+            try Bootstrap.begin(db, backfill.scope, asking: known, hasLost: true)
+            outcome.hasMore = true
+            return outcome
+        }
         var next = backfill
         (next.token, next.cursor, next.since) = (answer.token, answer.cursor, record.checkpoint)
         let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
@@ -82,5 +89,12 @@ struct BackfillTransaction: Sendable {
         outcome.pageTaken = true
         outcome.isFilled = !answer.hasMore
         return outcome
+    }
+
+    /// Whether the server has lost what this device has of it.
+    private func isLost(_ record: ScopeRecord, _ known: String) -> Bool {
+        guard let epoch = answer.epoch, epoch != known else { return false }
+        guard let known = Epoch(text: known), let epoch = Epoch(text: epoch) else { return true }
+        return !known.isBeforeAll && !epoch.holds(record.base, of: known)
     }
 }
