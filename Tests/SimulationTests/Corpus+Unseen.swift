@@ -102,7 +102,7 @@ extension CorpusCase {
                 flow
                 wait 3600000
                 1 edit rebuildWithout 0
-                0 edit replaceNote 0
+                2 edit replaceNote 0
                 flow
                 wait 2000
                 flow
