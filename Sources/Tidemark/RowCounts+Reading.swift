@@ -106,9 +106,10 @@ struct RowCounting {
         for row in rows {
             guard let key = RecordID(row.record).flatMap({ shape.key(of: $0) }) else { continue }
             if let shadow = try table.shadowHead(db, key) {
-                if shape.isScopedByColumn && shadow.scope != row.scope || shadow.state == .absent {
+                let isHere = try table.row(db, key) != nil
+                if shape.isScopedByColumn && shadow.scope != row.scope || shadow.state == .absent && isHere {
                     base += 1
-                } else if !shadow.isGone, try table.row(db, key) == nil {
+                } else if !shadow.isGone, shadow.state != .absent, !isHere {
                     edited += 1
                 }
             } else if let cells = try table.row(db, key), shape.scope(ofKey: key, cells)?.name == row.scope {

@@ -110,5 +110,17 @@ extension CorpusCase {
                 1 edit restoreTable 0
                 wait 691200000
                 """),
+        CorpusCase(
+            name: "a row that was never sent, and makes room for the server's, is counted once (I13)", app: "task",
+            script: """
+                world seed 9630881283846353304 devices 2 users 1 page 50
+                flow
+                0 edit replaceProject 2548533
+                wait 31000
+                pass 0
+                pass 0
+                1 edit replaceProject 0
+                pass 1
+                """),
     ]
 }
