@@ -43,7 +43,7 @@ struct RowCounting {
 
     /// Rows without a value in some column of their key: an index holds just those.
     private func unnamed() throws -> Int {
-        guard let index = shape.unnamedIndex, try db.indexExists(index) else { return 0 }
+        guard let index = shape.unnamedIndex, try db.indexExists(index, on: shape.name) else { return 0 }
         return try count("\(shape.sql) INDEXED BY \(quoted(index)) WHERE \(shape.isUnnamedSQL)")
     }
 

@@ -33,6 +33,6 @@ extension AppFile {
             return try await Surroundings.current.use(writer, access, at: point, body)
         } catch let error as DatabaseError where access == .read || !error.refusesRow {
             throw SyncError(error)
-        }
+        } catch let undone as TransactionUndone { throw undone.cause }
     }
 }

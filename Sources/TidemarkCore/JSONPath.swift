@@ -2,16 +2,13 @@ package import TidemarkWire
 
 /// A path into a JSON document, as far as references need it: `$.order`, `$.items[*].order_id`, `$[0]`.
 package struct JSONPath: Hashable, Sendable {
-    private enum Step: Hashable, Sendable {
+    fileprivate enum Step: Hashable, Sendable {
         case member([UInt8])
         case element(Int)
         case everyElement
     }
 
-    private var steps: [Step] = []
-
-    /// One document has so many places that a path finds, at most; more stay as they are.
-    private static let foundLimit = 100_000
+    fileprivate var steps: [Step] = []
 
     /// `nil` where the text is no such path.
     package init?(_ text: String) {
@@ -43,83 +40,111 @@ package struct JSONPath: Hashable, Sendable {
     /// The document with other ids in the places that the path finds; `nil` where none of them changes, or where the
     /// text is no JSON document. Everything else stays byte by byte.
     package func replacing(in document: [UInt8], _ replacement: (IDValue) throws -> IDValue?) rethrows -> [UInt8]? {
-        let found = find(in: document)
+        try JSONPaths([self]).replacing(in: document) { _, value in try replacement(value) }
+    }
+}
+
+/// Paths into one document, which are looked for in one pass: what that costs follows the document's size.
+package struct JSONPaths: Hashable, Sendable {
+    private struct Seeker {
+        /// The path's place in the list.
+        var path: Int
+        var steps: ArraySlice<JSONPath.Step>
+    }
+
+    private let paths: [JSONPath]
+
+    package init(_ paths: [JSONPath]) { self.paths = paths }
+
+    /// The document with other ids in the places that the paths find; `nil` where none of them changes, or where the
+    /// text is no JSON document. A place that two paths find is the first one's. Everything else stays byte by byte.
+    ///
+    /// - Parameter replacement: what takes the place of a value that the path of this number finds.
+    package func replacing(
+        in document: [UInt8], _ replacement: (_ path: Int, IDValue) throws -> IDValue?
+    ) rethrows -> [UInt8]? {
         var result: [UInt8] = []
         var copied = 0
-        for place in found {
-            guard let new = try replacement(place.value), new != place.value else { continue }
-            result += document[copied..<place.range.lowerBound]
-            var writer = JSONWriter()
-            switch new {
-            case .text(let text): writer.string(text)
-            case .integer(let integer): writer.integer(integer)
+        try document.withUnsafeBytes { buffer in
+            guard JSONReader(buffer).isWhole else { return }
+            var reader = JSONReader(buffer)
+            let seekers = paths.indices.map { Seeker(path: $0, steps: paths[$0].steps[...]) }
+            try find(seekers, &reader) { path, value, range in
+                guard let new = try replacement(path, value), new != value else { return }
+                result += document[copied..<range.lowerBound]
+                var writer = JSONWriter()
+                switch new {
+                case .text(let text): writer.string(text)
+                case .integer(let integer): writer.integer(integer)
+                }
+                result += writer.bytes
+                copied = range.upperBound
             }
-            result += writer.bytes
-            copied = place.range.upperBound
         }
         return copied == 0 ? nil : result + document[copied...]
     }
 
-    // MARK: Finding
-
-    private struct Found {
-        var range: Range<Int>
-        var value: IDValue
-    }
-
-    private func find(in document: [UInt8]) -> [Found] {
-        document.withUnsafeBytes { buffer in
-            var reader = JSONReader(buffer)
-            var found: [Found] = []
-            do throws(JSONError) {
-                try find(steps[...], &reader, &found)
-                try reader.finish()
-            } catch { return [] }
-            return found
-        }
-    }
-
+    /// Visits what the seekers find. The document is known to be whole, so that nothing is left unfound.
     private func find(
-        _ steps: ArraySlice<Step>, _ reader: inout JSONReader, _ found: inout [Found]
-    ) throws(JSONError) {
-        let first = reader.peek()
-        switch steps.first {
-        case nil: try take(&reader, &found)
-        case .member(let wanted) where first == UInt8(ascii: "{"):
-            try reader.enterObject()
-            while let name = try reader.nextMember() {
-                if reader.string(name).utf8.elementsEqual(wanted) {
-                    try find(steps.dropFirst(), &reader, &found)
-                } else {
-                    try reader.skip()
+        _ seekers: [Seeker], _ reader: inout JSONReader, _ visit: (Int, IDValue, Range<Int>) throws -> Void
+    ) rethrows {
+        switch reader.peek() {
+        case UInt8(ascii: "{"):
+            guard (try? reader.enterObject()) != nil else { return }
+            while let name = (try? reader.nextMember()) ?? nil {
+                let label = name.hasEscapes ? Array(reader.string(name).utf8) : nil
+                try descend(seekers, &reader, visit) { step, bytes in
+                    guard case .member(let wanted) = step else { return false }
+                    return label.map { $0 == wanted } ?? bytes[name.range].elementsEqual(wanted)
                 }
             }
-        case .element(let wanted) where first == UInt8(ascii: "["):
+        case UInt8(ascii: "["):
+            guard (try? reader.enterArray()) != nil else { return }
             var index = 0
-            try reader.enterArray()
-            while try reader.nextElement() {
-                if index == wanted { try find(steps.dropFirst(), &reader, &found) } else { try reader.skip() }
+            while (try? reader.nextElement()) ?? false {
+                try descend(seekers, &reader, visit) { step, _ in
+                    switch step {
+                    case .everyElement: true
+                    case .element(let wanted): wanted == index
+                    case .member: false
+                    }
+                }
                 index += 1
             }
-        case .everyElement where first == UInt8(ascii: "["):
-            try reader.enterArray()
-            while try reader.nextElement() { try find(steps.dropFirst(), &reader, &found) }
-        case .member, .element, .everyElement: try reader.skip()
+        default:
+            let isText = reader.peek() == UInt8(ascii: "\"")
+            guard let range = try? reader.skip(), let finder = seekers.first(where: { $0.steps.isEmpty }) else {
+                return
+            }
+            if isText {
+                var again = JSONReader(UnsafeRawBufferPointer(rebasing: reader.bytes[range]))
+                guard let text = try? again.readString() else { return }
+                try visit(finder.path, .text(text), range)
+            } else if let integer = TemporaryShape.integer(String(decoding: reader.bytes[range], as: UTF8.self)) {
+                try visit(finder.path, .integer(integer), range)
+            }
         }
     }
 
-    private func take(_ reader: inout JSONReader, _ found: inout [Found]) throws(JSONError) {
-        let first = reader.peek()
-        let isText = first == UInt8(ascii: "\"")
-        let range = try reader.skip()
-        guard found.count < Self.foundLimit else { return }
-        let spelled = String(decoding: reader.bytes[range], as: UTF8.self)
-        if isText {
-            var again = JSONReader(UnsafeRawBufferPointer(rebasing: reader.bytes[range]))
-            found.append(Found(range: range, value: .text(try again.readString())))
-        } else if let integer = TemporaryShape.integer(spelled) {
-            found.append(Found(range: range, value: .integer(integer)))
+    /// Goes on with those of the seekers whose next step leads here.
+    private func descend(
+        _ seekers: [Seeker], _ reader: inout JSONReader, _ visit: (Int, IDValue, Range<Int>) throws -> Void,
+        leads: (JSONPath.Step, UnsafeRawBufferPointer) -> Bool
+    ) rethrows {
+        let bytes = reader.bytes
+        let next = seekers.compactMap { seeker -> Seeker? in
+            guard let step = seeker.steps.first, leads(step, bytes) else { return nil }
+            return Seeker(path: seeker.path, steps: seeker.steps.dropFirst())
         }
+        if next.isEmpty { _ = try? reader.skip() } else { try find(next, &reader, visit) }
+    }
+}
+
+extension JSONReader {
+    /// Whether the bytes are one JSON document from beginning to end.
+    fileprivate var isWhole: Bool {
+        var reader = self
+        return (try? reader.skip()) != nil && (try? reader.finish()) != nil
     }
 }
 

@@ -13,53 +13,121 @@ package struct Resolution: Hashable, Sendable {
         package var temporary: RecordID
     }
 
+    /// Whether more places hold temporary ids than were allowed; then the operation is as it was.
+    package var isTooMany = false
+
     /// - Parameters:
     ///   - isCandidate: which ids may have to give way; what is none of them is left as it is.
-    ///   - canonical: the id that stands for such a one of an entity; `nil` where none is known.
+    ///   - limit: places with such ids that are looked at, at most.
+    ///   - stopsAtMissing: whether the first id that is not known ends it: the operation is not to be used then.
+    ///   - canonical: the id that stands for such a one of an entity, which is asked for once; `nil` where none is
+    ///     known.
     package init(
-        _ operation: Operation, isCandidate: (String) -> Bool = TemporaryShape.matches,
-        canonical: (_ entity: String, _ temporary: RecordID) throws -> RecordID?
+        _ operation: Operation, isCandidate: (String) -> Bool = TemporaryShape.matches, limit: Int = .max,
+        stopsAtMissing: Bool = false, canonical: (_ entity: String, _ temporary: RecordID) throws -> RecordID?
     ) throws {
         self.operation = operation
         guard !operation.references.isEmpty else { return }
-        self.operation.references = []
+        var search = Search(operation, limit: limit, stopsAtMissing: stopsAtMissing)
+        do {
+            self.operation = try search.run(isCandidate, canonical)
+        } catch is Search.Ended {}
+        (missing, isTooMany) = (search.missing, search.isTooMany)
+    }
+}
+
+/// Looks through the places of one operation.
+private struct Search {
+    /// Nothing more is wanted.
+    struct Ended: Error {}
+
+    private struct Name: Hashable {
+        var entity: String
+        var temporary: RecordID
+    }
+
+    let operation: Operation
+    let limit: Int
+    let stopsAtMissing: Bool
+    var missing: Resolution.Missing?
+    var isTooMany = false
+    private var places = 0
+    private var known: [Name: RecordID?] = [:]
+    /// The references, by number, in whose places an id stands that is not known.
+    private var open: Set<Int> = []
+
+    init(_ operation: Operation, limit: Int, stopsAtMissing: Bool) {
+        self.operation = operation
+        self.limit = limit
+        self.stopsAtMissing = stopsAtMissing
+    }
+
+    mutating func run(
+        _ isCandidate: (String) -> Bool, _ canonical: (String, RecordID) throws -> RecordID?
+    ) throws -> Operation {
+        var result = operation
         let lookup = operation.fields.lookup
-        /// Values that were read, and those that take their places.
-        var read: [ArraySlice<UInt8>: Value] = [:]
+        /// Values that take the places of others.
         var fields: [ArraySlice<UInt8>: Value] = [:]
         func value(_ name: ArraySlice<UInt8>) -> Value? {
-            if let value = fields[name] ?? read[name] { return value }
-            read[name] = lookup[name].flatMap(DataObject.decoded)
-            return read[name]
+            fields[name] ?? lookup[name].flatMap(DataObject.decoded)
         }
-        for reference in operation.references {
-            var isMissing = false
-            func replacement(_ value: IDValue) throws -> IDValue? {
-                guard isCandidate(value.text), let temporary = RecordID(value.text) else { return nil }
-                if let id = try canonical(reference.entity, temporary) { return value.replaced(by: id) }
-                missing = missing ?? Missing(entity: reference.entity, temporary: temporary)
-                isMissing = true
-                return nil
-            }
+        var documents: [(name: ArraySlice<UInt8>, paths: [JSONPath], references: [Int])] = []
+        for (number, reference) in operation.references.enumerated() {
             switch reference.place {
             case .field(let field):
                 let name = operation.fields.spelling(of: field)
-                if let current = value(name), let id = IDValue(current), let new = try replacement(id) {
+                if let current = value(name), let id = IDValue(current),
+                    let new = try replacement(id, number, isCandidate, canonical)
+                {
                     fields[name] = new.value
                 }
             case .document(let field, let path):
                 let name = operation.fields.spelling(of: field)
-                guard case .text(let document)? = value(name),
-                    let path = JSONPath(path),
-                    let new = try path.replacing(in: Array(document.utf8), replacement)
-                else { break }
-                fields[name] = .text(String(decoding: new, as: UTF8.self))
+                guard let path = JSONPath(path) else { continue }
+                if let index = documents.firstIndex(where: { $0.name == name }) {
+                    documents[index].paths.append(path)
+                    documents[index].references.append(number)
+                } else {
+                    documents.append((name, [path], [number]))
+                }
             case .key(let part):
-                self.operation.id = try self.operation.id?.replacing(part: part, replacement) ?? self.operation.id
+                result.id =
+                    try result.id?.replacing(part: part) { try replacement($0, number, isCandidate, canonical) }
+                    ?? result.id
             }
-            if isMissing { self.operation.references.append(reference) }
         }
-        self.operation.fields = operation.fields.setting(fields)
+        for document in documents {
+            guard case .text(let text)? = value(document.name),
+                let new = try JSONPaths(document.paths).replacing(
+                    in: Array(text.utf8), { try replacement($1, document.references[$0], isCandidate, canonical) })
+            else { continue }
+            fields[document.name] = .text(String(decoding: new, as: UTF8.self))
+        }
+        result.references = operation.references.enumerated().filter { open.contains($0.offset) }.map(\.element)
+        result.fields = operation.fields.setting(fields)
+        return result
+    }
+
+    private mutating func replacement(
+        _ value: IDValue, _ number: Int, _ isCandidate: (String) -> Bool,
+        _ canonical: (String, RecordID) throws -> RecordID?
+    ) throws -> IDValue? {
+        guard isCandidate(value.text), let temporary = RecordID(value.text) else { return nil }
+        places += 1
+        guard places <= limit else {
+            isTooMany = true
+            throw Ended()
+        }
+        let entity = operation.references[number].entity
+        let name = Name(entity: entity, temporary: temporary)
+        let id = try known[name] ?? canonical(entity, temporary)
+        known[name] = .some(id)
+        if let id { return value.replaced(by: id) }
+        missing = missing ?? Resolution.Missing(entity: entity, temporary: temporary)
+        open.insert(number)
+        if stopsAtMissing { throw Ended() }
+        return nil
     }
 }
 

@@ -4,10 +4,13 @@ import TidemarkWire
 // MARK: - Groups: all or none
 
 extension Push {
-    /// The request's operations in their order; those of one group follow one another and are taken together.
+    /// The request's operations in their order, as far as its cost allows; those of one group follow one another and are
+    /// taken together.
     mutating func takeAll() throws {
         var rest = request.operations[...]
         while let first = rest.first {
+            // One is always taken, or one group, so that every device gets on.
+            if rest.startIndex > 0, cost.isSpent { break }
             guard let group = first.operation.group else {
                 try take(first)
                 rest = rest.dropFirst()
@@ -17,6 +20,7 @@ extension Push {
             try take(group: Array(members))
             rest = rest.dropFirst(members.count)
         }
+        result.left = rest
         try storeTallies()
         result.head = writer.state.head
     }

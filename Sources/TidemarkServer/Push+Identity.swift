@@ -37,8 +37,16 @@ extension Push {
     mutating func identify(
         _ operation: Operation, _ declaration: EntityDeclaration, seen: Set<Version>
     ) throws -> (Verdict, isVerbatim: Bool) {
-        let resolution = try Resolution(operation) { entity, temporary in
-            try writer.id(for: temporaryName(entity, temporary))
+        let resolution = try Resolution(operation, limit: Limits.temporaryPlaces, stopsAtMissing: true) {
+            entity, temporary in
+            cost.lookUp()
+            return try writer.id(for: temporaryName(entity, temporary))
+        }
+        guard !resolution.isTooMany else {
+            return refused(
+                RejectionCode.tooManyReferences,
+                "More than \(Limits.temporaryPlaces) places of the record hold temporary ids.",
+                "Spread what the document lists over several records.")
         }
         guard resolution.missing == nil else { return (Verdict(.deferred), false) }
         var resolved = resolution.operation

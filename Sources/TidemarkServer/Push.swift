@@ -15,6 +15,8 @@ struct PushResult: Sendable {
     var head: Version?
     /// The oldest version that a verdict of this request names; the device holds rows from there on, if any.
     var oldest: Version?
+    /// Operations that were not taken, because the request had come to its end: they have no verdict.
+    var left: ArraySlice<ExchangeRequest.SealedOperation> = []
 
     /// Whether a verdict with a record, or with what others wrote, is among the results.
     fileprivate(set) var hasLarge = false
@@ -60,12 +62,13 @@ struct Push {
     let request: ExchangeRequest
     let access: Access
     let moment: Int64
+    let cost: Cost
     var result = PushResult()
     var heights: [String: Int64] = [:]
     /// Which operations of this request took effect.
-    private var effects: [OperationKey: Bool] = [:]
-    /// What chains of earlier operations wrote, as far as they were asked for; `nil` where one took no effect.
-    var chains: [OperationKey: Set<Version>?] = [:]
+    var effects: [OperationKey: Bool] = [:]
+    /// Links of chains of earlier operations, as far as they were asked for.
+    var chains: [OperationKey: ChainLink] = [:]
     /// What this user has deleted lately of entities that have a brake, as far as it was asked for.
     var tallies: [EntityKey: DeleteTally] = [:]
 
@@ -75,6 +78,7 @@ struct Push {
         self.request = request
         self.access = access
         self.moment = moment
+        cost = Cost(server.limits, uptime: server.configuration.uptime)
     }
 
     func name(_ lane: String) -> LaneName {
@@ -139,8 +143,10 @@ struct Push {
     @discardableResult
     mutating func answer(_ sealed: ExchangeRequest.SealedOperation, _ verdict: Verdict) throws -> Bool {
         let (_, members, isWhole) = told(verdict)
+        cost.write(members.count)
         // A patch that cannot be made whole is sent again by itself: nobody has to decide anything.
         if verdict.status == .rejected, let refusal = verdict.refusal, refusal.code != RejectionCode.patchBaseUnknown {
+            cost.write(sealed.operation.fields.bytes.count)
             try writer.keep(
                 StoredRejection(
                     sealed.operation, refusal, scope: request.scope, lane: name(sealed.key.lane),
@@ -200,10 +206,17 @@ struct Push {
         if members.count > PushResult.smallVerdict { result.hasLarge = true }
     }
 
-    /// Acknowledged verdicts are dropped after the operations, which may still have named them.
+    /// Acknowledged verdicts are dropped after the operations, which may still have named them; those that were not
+    /// taken still will.
     func acknowledge() throws {
+        var named: [String: Int64] = [:]
+        for sealed in result.left {
+            for number in sealed.operation.needs + [sealed.operation.baseNumber].compactMap({ $0 }) {
+                named[sealed.key.lane] = min(named[sealed.key.lane] ?? .max, number)
+            }
+        }
         for (lane, number) in request.acked.sorted(by: { $0.key < $1.key }) {
-            try writer.forgetVerdicts(name(lane), through: number)
+            try writer.forgetVerdicts(name(lane), through: min(number, (named[lane] ?? .max) - 1))
         }
     }
 }
@@ -270,7 +283,7 @@ extension Push {
         }
         let head = writer.state.head
         let applied = try RecordWriter(
-            writer: writer, declaration: declaration, limits: server.limits, ruling: ruling
+            writer: writer, declaration: declaration, limits: server.limits, ruling: ruling, cost: cost
         ).apply(operation, to: record, isService: access.isService, seen: seen, at: moment)
         if applied.verdict.status == .applied, writer.state.head > head { try count(operation, declaration) }
         let isWithheld = declaration.direction == .push && !access.isService
@@ -297,44 +310,6 @@ extension Push {
                 hint: "Check how the entity is declared.")
     }
 
-    /// The versions that a chain of own operations wrote; `nil` where one of them took no effect.
-    private mutating func versions(ofChain number: Int64, _ lane: LaneName) throws -> Set<Version>? {
-        let key = OperationKey(lane: lane.lane, number: number)
-        var versions: Set<Version>? = []
-        var next: Int64? = number
-        var steps = 0
-        // Whatever lies further back counts as unseen.
-        while let number = next, steps < server.limits.operations {
-            if let known = chains[OperationKey(lane: lane.lane, number: number)] {
-                versions = known.flatMap { versions?.union($0) }
-                break
-            }
-            guard let stored = try writer.verdict(lane, number) else {
-                // The one that is named may still come. What lies behind one that took effect did so too; it was
-                // acknowledged since, and its device knows the versions.
-                if steps == 0 { return nil }
-                break
-            }
-            guard stored.tookEffect else {
-                versions = nil
-                break
-            }
-            if let version = stored.version { versions?.insert(version) }
-            next = stored.baseNumber.flatMap { $0 < number ? $0 : nil }
-            steps += 1
-        }
-        chains[key] = .some(versions)
-        return versions
-    }
-
-    /// The first of the operations needed that took no effect.
-    private func missing(of needs: [Int64], _ lane: LaneName) throws -> Int64? {
-        try needs.first { number in
-            let effect = effects[OperationKey(lane: lane.lane, number: number)]
-            return try effect ?? writer.verdict(lane, number)?.tookEffect != true
-        }
-    }
-
     private func appendEvent(
         _ operation: Operation, record: RecordID, declaration: EntityDeclaration, ruling: Ruling?
     ) throws -> (Verdict, isVerbatim: Bool) {
@@ -358,6 +333,7 @@ extension Push {
                 RejectionCode.recordTooLarge, "An event may take \(server.limits.recordBytes) bytes.",
                 "Keep large content apart from the event.")
         }
+        cost.write(operation.fields.bytes.count)
         let version = try writer.append(
             NewRow(entity: operation.entity, record: record, kind: .event, payload: operation.fields.bytes), at: moment)
         return (Verdict(.applied, version: version), true)

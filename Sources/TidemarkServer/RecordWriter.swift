@@ -9,6 +9,8 @@ struct RecordWriter {
     let limits: Limits
     /// The operator's own rules, where there are any for this entity.
     var ruling: Ruling?
+    /// What the request costs; `nil` where nobody asks.
+    var cost: Cost?
 
     func apply(
         _ sent: Operation, to record: RecordID, isService: Bool, seen: Set<Version>, at moment: Int64
@@ -95,6 +97,7 @@ struct RecordWriter {
             try Assignment(writer: writer, entity: operation.entity).pass(record)
         }
         let version = writer.state.head + 1
+        cost?.write(data?.bytes.count ?? 0)
         let note =
             data == nil
             ? lastState(current, operation)

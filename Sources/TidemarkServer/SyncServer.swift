@@ -58,6 +58,10 @@ public final class SyncServer: Sendable {
         public var streamComment: Duration = .seconds(15)
         /// The clock, in milliseconds since 1970.
         public var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
+        /// Time that only grows, by which work is bounded.
+        package var uptime: @Sendable () -> Duration = {
+            [clock = ContinuousClock(), start = ContinuousClock().now] in clock.now - start
+        }
         /// Random bits, for the ids that the server assigns.
         package var random: @Sendable () -> UInt64 = { UInt64.random(in: .min ... .max) }
 

@@ -6,6 +6,12 @@ public struct Limits: Hashable, Sendable {
     public var maximumPage = 5000
     /// Operations in one push.
     public var operations = 1000
+    /// How long one push may hold the writer before it is ended behind an operation.
+    public var pushTime = Duration.milliseconds(500)
+    /// Bytes that one push may write before it is ended behind an operation.
+    public var pushBytes = 16 << 20
+    /// Rows that one push may have looked up for its references and chains before it is ended behind an operation.
+    public var pushLookups = 20_000
     /// Bytes of a request's body after inflation.
     public var bodyBytes = 8 << 20
     /// Bytes of one record's fields.
@@ -46,6 +52,8 @@ extension Limits {
     package static let names = 2000
     /// Places in JSON documents that one operation may name temporary ids in: each is looked for from the beginning.
     package static let documentPlaces = 64
+    /// Temporary ids that the places of one operation may hold together: each may have to be looked up.
+    package static let temporaryPlaces = 10_000
 }
 
 /// The protocol's version and the headers that carry it.

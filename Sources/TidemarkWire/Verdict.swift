@@ -16,6 +16,8 @@ public enum RejectionCode {
     package static let idNotAssigned = "id_not_assigned"
     /// A temporary id where none can be: of another shape, or of an entity whose ids devices make.
     package static let temporaryIDRefused = "temporary_id_refused"
+    /// The operation's places hold more temporary ids than are looked up for one.
+    package static let tooManyReferences = "too_many_references"
     /// Another operation of the same group was not taken.
     package static let groupFailed = "group_failed"
     /// One user has deleted more records lately than is taken without a question.
@@ -50,7 +52,8 @@ public enum RejectionCode {
     /// The protocol's own codes, which mean something to devices: no rule of an operator's may use them.
     package static let all: Set<String> = [
         recordDeleted, operationMismatch, entityUnknown, directionForbidden, recordTooLarge,
-        kindMismatch, idNotAssigned, temporaryIDRefused, groupFailed, deleteBrake, unsupportedOperation,
+        kindMismatch, idNotAssigned, temporaryIDRefused, tooManyReferences, groupFailed, deleteBrake,
+        unsupportedOperation,
         patchBaseUnknown, unsendableValue, ruleFailed, idTaken, scopeMismatch, columnUnknown, valueRefused,
         valueMissing, referenceViolated, notUnique, checkFailed, tableRefused, "conflict",
     ]

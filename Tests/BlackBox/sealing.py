@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from causality import Session
 from ledger import NOTE, REGISTER, Json, Key, ScopeLedger, Write
@@ -22,6 +22,11 @@ class Batch:
     floor: int = 0
     since: str | None = None
     thrown: list[Json] = field(default_factory=list)
+
+    def part(self, writes: list[Write]) -> Batch:
+        """The same request with some of its operations: the server may end one behind any of them (W76)."""
+        body = json.loads(self.body) | {"operations": [write.operation for write in writes]}
+        return replace(self, body=json.dumps(body).encode(), writes=writes, thrown=[])
 
 
 class Sealer:

@@ -135,7 +135,8 @@ class Writer(Caller):
             self._body = self._seal()
         results = self.ask("POST", "/sync/push", self._body)["results"]
         numbers = [result["number"] for result in results]
-        if numbers != list(range(self.done + 1, self.sent + 1)):
+        taken = self.done + len(numbers)
+        if not numbers or taken > self.sent or numbers != list(range(self.done + 1, taken + 1)):
             raise RuntimeError(f"{self.name}: verdicts {numbers[:3]}… for {self.done + 1} to {self.sent}")
         for result in results:
             version = result.get("version", 0)
@@ -143,11 +144,16 @@ class Writer(Caller):
                 raise RuntimeError(f"{self.name}: {result} after version {self._top}")
             self._top = version
         self.repeats += bool(results[0].get("replayed"))
-        self.done, self._body = self.sent, None
+        self.done, self._body = taken, self._rest(self._body, len(numbers)) if taken < self.sent else None
         self.tally.acknowledged[self.number] = self.done
         if self.setup.pause:
             self.finishing.wait(self.dice.uniform(0, 2 * self.setup.pause))
         return True
+
+    def _rest(self, body: bytes, taken: int) -> bytes:
+        """A request may end behind any of its operations (W76): the others are sent again."""
+        request = json.loads(body)
+        return json.dumps(request | {"operations": request["operations"][taken:]}).encode()
 
     def _seal(self) -> bytes:
         count = self.setup.batch if self.rows is None else min(self.setup.batch, self.rows - self.done)

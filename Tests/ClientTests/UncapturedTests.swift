@@ -86,6 +86,22 @@ struct UncapturedTests {
         }
     }
 
+    @Test("a table whose old rows are kept under another name is captured under its own")
+    func renamedAway() async throws {
+        let (first, second) = try await pair()
+        try await first.sql(
+            "ALTER TABLE note RENAME TO note_old; \(noteSchema) INSERT INTO note SELECT * FROM note_old")
+        try await first.sql("UPDATE note SET title = 'unseen' WHERE id = 'n1'; UPDATE note_old SET title = 'old'")
+        try await expectSum(first)
+        try await first.sync()
+        try await first.sql("UPDATE note SET title = 'seen' WHERE id = 'n2'; UPDATE note_old SET title = 'older'")
+        try await first.sync()
+        try await second.sync()
+        #expect(try await second.rows(Self.all) == first.rows(Self.all))
+        #expect(try await second.count("note WHERE title LIKE '%seen'") == 2)
+        try await expectSum(first)
+    }
+
     @Test("a rebuild that changes nothing asks the server nothing and sends nothing")
     func unchanged() async throws {
         let (first, _) = try await pair()

@@ -65,4 +65,62 @@ struct ResolutionTests {
             resolution.operation.references
                 == [Reference(.field("nine"), to: "order"), Reference(.key(part: 2), to: "other")])
     }
+
+    private func listing(_ ids: [String], paths: [String]) -> Operation {
+        var operation = Operation(.upsert, entity: "line", id: "l1")
+        operation.fields = DataObject(["doc": .text("[" + ids.map { "\"\($0)\"" }.joined(separator: ",") + "]")])
+        operation.references = paths.map { Reference(.document(field: "doc", path: $0), to: "order") }
+        return operation
+    }
+
+    @Test("An id is asked for once, however many places and paths name it")
+    func once() throws {
+        var asked: [RecordID] = []
+        let ids = (0..<500).map { "local-\($0 % 5)" }
+        let resolution = try Resolution(listing(ids, paths: Array(repeating: "$[*]", count: 64))) { _, temporary in
+            asked.append(temporary)
+            return "42"
+        }
+        #expect(asked.count == 5)
+        #expect(
+            resolution.operation.fields.value("doc")
+                == .text("[" + ids.map { _ in "\"42\"" }.joined(separator: ",") + "]"))
+        #expect(resolution.operation.references.isEmpty && !resolution.isTooMany)
+    }
+
+    @Test("Where the first id that is not known ends it, no other is asked for")
+    func stops() throws {
+        var asked = 0
+        let ids = (0..<500).map { "local-\($0)" }
+        let resolution = try Resolution(listing(ids, paths: ["$[*]", "$[*]"]), stopsAtMissing: true) { _, _ in
+            asked += 1
+            return nil
+        }
+        #expect(asked == 1)
+        #expect(resolution.missing == Resolution.Missing(entity: "order", temporary: "local-0"))
+    }
+
+    @Test("More places than allowed are told, and nothing is changed; ids of other shapes are not counted")
+    func limited() throws {
+        let ids = (0..<50).map { "plain-\($0)" } + (0..<11).map { "local-\($0)" }
+        let operation = listing(ids, paths: ["$[*]"])
+        let refused = try Resolution(operation, limit: 10) { _, _ in "42" }
+        #expect(refused.isTooMany && refused.operation == operation)
+        #expect(try !Resolution(operation, limit: 11) { _, _ in "42" }.isTooMany)
+    }
+
+    @Test("Paths that go different ways into one document find their places in one pass")
+    func several() throws {
+        var operation = Operation(.upsert, entity: "line", id: "l1")
+        operation.fields = DataObject(["doc": #"{"a":{"id":"local-1"},"b":[{"id":"local-2"},{"no":"local-1"}]}"#])
+        operation.references = ["$.b[*].id", "$.a.id", "$.b[1].no", "$.c"].map {
+            Reference(.document(field: "doc", path: $0), to: $0 == "$.a.id" ? "order" : "item")
+        }
+        let resolution = try Resolution(operation) { entity, temporary in
+            RecordID("\(entity)-\(temporary.text.suffix(1))")
+        }
+        #expect(
+            resolution.operation.fields.value("doc")
+                == .text(#"{"a":{"id":"order-1"},"b":[{"id":"item-2"},{"no":"item-1"}]}"#))
+    }
 }

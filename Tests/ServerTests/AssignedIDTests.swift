@@ -343,6 +343,7 @@ struct AssignedIDTests {
         bench.clock += 200 * 86_400_000
         var configuration = SyncServer.Configuration()
         configuration.retention = .seconds(86_400)
+        configuration.uptime = { .zero }
         configuration.now = { bench.clock }
         let server = SyncServer(store: bench.store, entities: entities, configuration: configuration)
         #expect(try await server.compact(trustingClock: true).expired > 0)

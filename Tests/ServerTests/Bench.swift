@@ -40,6 +40,7 @@ final class Bench: @unchecked Sendable {  // because the tests of one bench run 
     private func configuration() -> SyncServer.Configuration {
         var configuration = SyncServer.Configuration()
         configuration.rejectionLimit = rejectionLimit
+        configuration.uptime = { .zero }
         configuration.now = { [unowned self] in clock }
         return configuration
     }

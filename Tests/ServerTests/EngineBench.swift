@@ -19,6 +19,7 @@ final class EngineBench: @unchecked Sendable {  // because the tests of one benc
 
     private func serve() {
         var configuration = SyncServer.Configuration()
+        configuration.uptime = { .zero }
         configuration.now = { [unowned self] in clock }
         server = SyncServer(store: bench.store, entities: entities, configuration: configuration)
     }

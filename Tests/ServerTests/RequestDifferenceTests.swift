@@ -79,6 +79,7 @@ private final class RequestBench: @unchecked Sendable {  // because a script wai
         (configuration.window, configuration.retention) = (.seconds(60), .seconds(120))
         (configuration.deviceRetention, configuration.laneRetention) = (.seconds(600), .seconds(1200))
         (configuration.sweepLimit, configuration.rejectionLimit) = (9, 20)
+        configuration.uptime = { .zero }
         configuration.now = { [unowned self] in clock.withLock { $0 } }
         configuration.random = { [unowned self] in chance.withLock { $0.next() } }
         server = SyncServer(

@@ -18,6 +18,7 @@ struct RetentionTests {
         var configuration = SyncServer.Configuration()
         configuration.retention = .seconds(30 * 86_400)
         configuration.sweepLimit = limit
+        configuration.uptime = { .zero }
         configuration.now = { bench.clock }
         let server = SyncServer(store: bench.store, configuration: configuration)
         return try await server.compact(elapsed: elapsed, trustingClock: trustingClock, isRehearsal: isRehearsal)
@@ -277,6 +278,7 @@ struct RetentionTests {
         configuration.sweepInterval = .milliseconds(1)
         configuration.compactionInterval = .zero
         let moment = bench.clock
+        configuration.uptime = { .zero }
         configuration.now = { moment }
         let server = SyncServer(store: bench.store, configuration: configuration)
         let running = Task { try await server.sweepContinuously() }

@@ -38,28 +38,48 @@ struct TriggerGuard {
         let changed = try noted.filter { try table.rowAsItIs(db, $0.key) != $0.row }
         if !changed.isEmpty {
             try Self.withoutTriggers(db) {
-                for (key, row) in changed {
-                    // Another row that a trigger made may stand in its way; the next change of either settles it.
-                    do {
-                        if let row { try table.write(db, key, row) } else { try table.deleteRow(db, key) }
-                    } catch let error as DatabaseError where error.refusesRow {}
-                }
+                let inTheWay = try changed.filter { try !put($0.row, at: $0.key, table) }
+                // Rows of which a trigger has made room for each other: all of them give way first.
+                for (key, _) in inTheWay { try table.deleteRow(db, key) }
+                let contending = try inTheWay.filter { try !put($0.row, at: $0.key, table) }
+                for (key, row) in contending { try park(row, at: key, table) }
+                if !contending.isEmpty { _ = try Contest(db: db, table: table).settle() }
             }
         }
         try Query(db, "DELETE FROM \(shape.touchedSQL)").execute()
     }
 
-    private static func withoutTriggers(_ db: Database, _ body: () throws -> Void) throws {
-        try set(db, true, to: false)
-        let result = Result { try body() }
-        try set(db, false, to: true)
-        try result.get()
+    /// Puts a row to rights; `false` where another one stands in its way.
+    private func put(_ row: [Cell]?, at key: [Cell], _ table: RecordTable) throws -> Bool {
+        do {
+            if let row { try table.write(db, key, row) } else { try table.deleteRow(db, key) }
+            return true
+        } catch let error as DatabaseError where error.refusesRow { return false }
     }
 
-    private static func set(_ db: Database, _ from: Bool, to isOn: Bool) throws {
-        let connection = UnsafeMutableRawPointer(db.sqliteConnection)
-        let code = tidemark_set_triggers(connection, isOn ? 1 : 0)
+    /// The row contends for a unique value with one that a trigger had made room for.
+    private func park(_ row: [Cell]?, at key: [Cell], _ table: RecordTable) throws {
+        guard let row, let id = table.shape.recordID(key) else { return }
+        try table.parkEdits(db, key)
+        try Parked.put(
+            db, table.shape, record: id.text, scope: try table.scopeName(db, key), version: nil, cells: row,
+            reason: "Another record holds the same unique value.", contends: true, fresh: true)
+    }
+
+    /// Runs with the connection's triggers off, where they are not off already.
+    static func withoutTriggers<Result>(_ db: Database, _ body: () throws -> Result) throws -> Result {
+        let wereOn = try set(db, to: 0)
+        let result = Swift.Result { try body() }
+        if wereOn { _ = try set(db, to: 1) }
+        return try result.get()
+    }
+
+    /// Returns whether they were on.
+    private static func set(_ db: Database, to state: CInt) throws -> Bool {
+        var was: CInt = 0
+        let code = tidemark_set_triggers(UnsafeMutableRawPointer(db.sqliteConnection), state, &was)
         guard code == 0 else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+        return was != 0
     }
 }
 

@@ -186,9 +186,11 @@ enum Installation {
 
     /// Rows without a whole key are no records, and are counted by an index that holds nothing else.
     private static func installUnnamedIndex(_ db: Database, _ shape: TableShape) throws {
-        guard let index = shape.unnamedIndex, try !db.indexExists(index) else { return }
+        guard let index = shape.unnamedIndex, try !db.indexExists(index, on: shape.name) else { return }
         try db.execute(
-            sql: "CREATE INDEX \(quoted(index)) ON \(shape.sql)(\(shape.key[0].sql)) WHERE \(shape.isUnnamedSQL)")
+            sql:
+                "DROP INDEX IF EXISTS \(quoted(index)); CREATE INDEX \(quoted(index)) ON \(shape.sql)(\(shape.key[0].sql)) WHERE \(shape.isUnnamedSQL)"
+        )
     }
 
     /// Edits of a table that is in the file no more went with it, or with the table that it was renamed to, which is
@@ -260,7 +262,8 @@ enum Installation {
             try db.execute(sql: "DROP TRIGGER \(quoted(name))")
         }
         for trigger in wanted where !installed.contains(where: { $0.0 == trigger.name && $0.1 == trigger.sql }) {
-            try db.execute(sql: trigger.sql)
+            // One that went with a table under another name still has this one's.
+            try db.execute(sql: "DROP TRIGGER IF EXISTS \(quoted(trigger.name)); \(trigger.sql)")
         }
     }
 }
@@ -301,9 +304,14 @@ struct Layout: Hashable, Sendable {
 }
 
 extension Database {
-    /// Whether an index of this name is in the file.
-    func indexExists(_ name: String) throws -> Bool {
-        try Query(self, "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?1 COLLATE NOCASE")
-            .first(self, [.text(name)]) { _ in true } ?? false
+    /// Whether a table has an index of this name.
+    func indexExists(_ name: String, on table: String) throws -> Bool {
+        try Query(
+            self,
+            """
+            SELECT 1 FROM sqlite_master
+            WHERE type = 'index' AND name = ?1 COLLATE NOCASE AND tbl_name = ?2 COLLATE NOCASE
+            """
+        ).first(self, [.text(name), .text(table)]) { _ in true } ?? false
     }
 }

@@ -28,6 +28,10 @@ extension Database {
     /// All or nothing, as GRDB's `inTransaction(.immediate)`; beginning and end are compiled once for a connection, and
     /// not for each transaction.
     func committed<Result>(_ updates: (Database) throws -> Result) throws -> Result {
+        try UndoneStatements.replaying { try committedOnce(updates) }
+    }
+
+    private func committedOnce<Result>(_ updates: (Database) throws -> Result) throws -> Result {
         try cachedStatement(sql: "BEGIN IMMEDIATE TRANSACTION").execute()
         do {
             let result = try updates(self)

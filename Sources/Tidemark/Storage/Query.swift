@@ -61,11 +61,21 @@ struct Query {
 
     // MARK: Running
 
-    func execute() throws { try statement.execute() }
+    /// - Throws: `TransactionUndone` where the statement has ended the transaction that it ran in.
+    func execute() throws {
+        try UndoneStatements.current?.check(handle)
+        let wasInside = isInsideTransaction
+        do { try statement.execute() } catch let error as DatabaseError where wasInside && !isInsideTransaction {
+            let isTrigger = error.resultCode == .SQLITE_CONSTRAINT
+            throw TransactionUndone(cause: error, statement: isTrigger ? UndoneStatements.text(of: handle) : nil)
+        }
+    }
+
+    private var isInsideTransaction: Bool { sqlite3_get_autocommit(sqlite3_db_handle(handle)) == 0 }
 
     func execute(_ cells: [Cell]) throws {
         bind(cells)
-        try statement.execute()
+        try execute()
         sqlite3_reset(handle)
     }
 

@@ -97,9 +97,11 @@ struct SimulatedServer {
             limits.operations = choose([Self.fewestOperations, 3, limits.operations])
             limits.pageBytes = choose([1, 300, limits.pageBytes])
             limits.resultBytes = choose([1, 300, limits.resultBytes])
+            limits.pushBytes = choose([1, 300, limits.pushBytes])
         }
         let random = SeededSource(seed: generator.next())
         configuration.random = { random.next() }
+        configuration.uptime = { .zero }
         configuration.now = { [unowned world] in World.beginning + world.time + world.server.clockOffset }
         machine.life.died = { [unowned world] point in world.noteDeath("server \(point)") }
         return SyncServer(
