@@ -240,8 +240,7 @@ final class Applier {
             return
         }
         guard let id = RecordID(reader.string(change.id)), let key = table.shape.key(of: id) else {
-            outcome.skipped += 1
-            return
+            return try takeMisfit(change, table, reader)
         }
         let known = try Ahead.version(db, scope, table.shape.name, id.text) ?? -1
         // The same version again is the same row, but for one that a verdict made of what a lost history had left here.

@@ -112,11 +112,12 @@ extension Applier {
         try fetched.visitAll { change, reader in
             outcome.received += 1
             let entity = reader.string(change.entity)
-            guard change.kind != .unknown, let table = tables[entity], let id = RecordID(reader.string(change.id)),
-                let key = table.shape.key(of: id)
-            else {
+            guard change.kind != .unknown, let table = tables[entity] else {
                 outcome.skipped += 1
                 return
+            }
+            guard let id = RecordID(reader.string(change.id)), let key = table.shape.key(of: id) else {
+                return try takeMisfit(change, table, reader)
             }
             try apply(change, table, id, key, asOf: fetched.head, reader)
         }

@@ -107,9 +107,11 @@ struct Swap {
             }
         }
         for record in try Parked.records(db, table.shape.name, applier.scope) {
-            guard let id = RecordID(record), let key = table.shape.key(of: id),
-                try !SeenRecords.contains(db, table.shape.name, id)
-            else { continue }
+            guard let id = RecordID(record), try !SeenRecords.contains(db, table.shape.name, id) else { continue }
+            guard let key = table.shape.key(of: id) else {
+                try Parked.remove(db, table.shape.name, record, applier.scope.name)
+                continue
+            }
             try applier.takeOut(table, id, key, at: version)
         }
     }

@@ -24,6 +24,7 @@ enum Installation {
             try TableRules.note(db, table.name, table.rule)
             try settleCapture(db, shape, isNew: isNew, wasCaptured: wasCaptured)
             try refreshPlaces(db, shape)
+            try Misfits.release(db, shape)
             shapes.append(shape)
         }
         try forgetVanished(db)
@@ -41,7 +42,8 @@ enum Installation {
                 .execute([.text(scope.name)])
         }
         // A migration may have made room for rows that did not fit before.
-        try Query(db, "UPDATE tidemark_parked SET fresh = 1 WHERE fresh = 0").execute()
+        try Query(db, "UPDATE tidemark_parked SET fresh = 1 WHERE fresh = 0 AND reason <> ?1")
+            .execute([.text(Misfits.reason)])
         return Layout(shapes: shapes, clientID: clientID, schemaVersion: try schemaVersion(db))
     }
 

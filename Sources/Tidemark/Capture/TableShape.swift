@@ -178,7 +178,10 @@ extension TableShape {
             try reader.finish()
             return cells
         }
-        guard let cells, cells.count == key.count, recordID(cells) == id else { return nil }
+        // A value that the column would make another one of is another record's.
+        guard let cells, cells.count == key.count, recordID(cells) == id,
+            zip(key, cells).allSatisfy({ $0.affinity.keeps($1) })
+        else { return nil }
         return cells
     }
 }

@@ -17,11 +17,13 @@ extension Applier {
             while try reader.nextElement() {
                 outcome.received += 1
                 guard let change = try IncomingChange.read(from: &reader), change.kind == .upsert,
-                    reader.string(change.entity).isSameName(as: backfill.entity),
-                    let id = RecordID(reader.string(change.id)),
-                    let key = table.shape.key(of: id)
+                    reader.string(change.entity).isSameName(as: backfill.entity)
                 else {
                     outcome.skipped += 1
+                    continue
+                }
+                guard let id = RecordID(reader.string(change.id)), let key = table.shape.key(of: id) else {
+                    try takeMisfit(change, table, reader)
                     continue
                 }
                 let incoming = try table.cells(change, reader)

@@ -1,0 +1,49 @@
+import GRDB
+import TidemarkWire
+
+/// Records whose id the table's key cannot hold: a text where this version of the app has an INTEGER key. They stand
+/// outside the table, counted (I13), until a migration makes the key fit.
+enum Misfits {
+    static let reason = "The table's key cannot hold the record's id."
+
+    static func put(
+        _ db: Database, _ shape: TableShape, _ id: RecordID, scope: Scope, version: Version, _ incoming: [Int: Cell]
+    ) throws {
+        var cells = try Parked.cells(db, shape, id, scope.name) ?? shape.data.map(\.defaultCell)
+        for (index, cell) in incoming { cells[index] = cell }
+        try Parked.put(
+            db, shape, record: id.text, scope: scope.name, version: version, cells: cells, reason: reason,
+            contends: false, fresh: false)
+    }
+
+    /// After a migration: where the key holds such an id now, the table's records are asked for anew.
+    static func release(_ db: Database, _ shape: TableShape) throws {
+        let records = try Query(db, "SELECT record FROM tidemark_parked WHERE entity = ?1 AND reason = ?2")
+            .rows(db, [.text(shape.name), .text(reason)]) { $0.text(0) }
+        let fitting = records.filter { RecordID($0).flatMap(shape.key(of:)) != nil }
+        guard !fitting.isEmpty else { return }
+        for record in fitting {
+            try Query(db, "DELETE FROM tidemark_parked WHERE entity = ?1 AND record = ?2 AND reason = ?3")
+                .execute([.text(shape.name), .text(record), .text(reason)])
+        }
+        try Backfills.note(db, entity: shape.name, fields: nil, rule: shape.rule)
+    }
+}
+
+extension Applier {
+    /// Takes in a change of a record whose id is none of the table's keys.
+    func takeMisfit(_ change: IncomingChange, _ table: ApplyTable, _ reader: JSONReader) throws {
+        guard let id = RecordID(reader.string(change.id)) else {
+            outcome.skipped += 1
+            return
+        }
+        switch change.kind {
+        case .upsert:
+            try Misfits.put(
+                db, table.shape, id, scope: scope, version: change.version, try table.cells(change, reader))
+            outcome.parked += 1
+        case .delete, .absent: try Parked.remove(db, table.shape.name, id.text, scope.name)
+        case .idmap, .unknown: outcome.skipped += 1
+        }
+    }
+}
