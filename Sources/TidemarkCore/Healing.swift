@@ -137,8 +137,8 @@ private struct HealedRecord {
         self.declaration = declaration
     }
 
-    /// Where a field's value stands in the order of the lost history. A field that the record lacks was written by nobody,
-    /// unless a deletion has taken it: the inserts of two versions of an app need not name the same fields.
+    /// Where a field's value stands in the order of the lost history. A field that the record lacks was written by
+    /// nobody, unless a deletion has taken it: the inserts of two versions of an app need not name the same fields.
     func place(of name: ArraySlice<UInt8>) -> Version {
         if let lookup, lookup[name] == nil {
             return place(.native, version: current.originals.remade)

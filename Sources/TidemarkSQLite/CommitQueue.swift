@@ -9,6 +9,8 @@ actor CommitQueue {
     private let pool: DatabasePool
     private let incarnation: Int64
     private var jobs: [Job] = []
+    /// Writes that were not begun yet, for those that run.
+    private let waiting = Guarded(0)
     private var isDraining = false
 
     init(pool: DatabasePool, incarnation: Int64) {
@@ -19,13 +21,16 @@ actor CommitQueue {
     func run<Result: Sendable>(
         _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result {
-        let incarnation = incarnation
+        let (incarnation, waiting) = (incarnation, waiting)
+        waiting.withLock { $0 += 1 }
         return try await withCheckedThrowingContinuation { continuation in
             jobs.append(
                 Job { db in
-                    let result = Swift.Result { try Self.attempt(db, scope, incarnation, body) }
+                    waiting.withLock { $0 -= 1 }
+                    let result = Swift.Result { try Self.attempt(db, scope, incarnation, waiting, body) }
                     return { commit in continuation.resume(with: commit.flatMap { result }) }
                 } fail: { error in
+                    waiting.withLock { $0 -= 1 }
                     continuation.resume(throwing: error)
                 })
             if !isDraining {
@@ -37,11 +42,12 @@ actor CommitQueue {
 
     /// One job in a savepoint of its own, so that its failure undoes only itself.
     private static func attempt<Result>(
-        _ db: Database, _ scope: Scope, _ incarnation: Int64, _ body: (any ScopeWriter) throws -> Result
+        _ db: Database, _ scope: Scope, _ incarnation: Int64, _ waiting: Guarded<Int>,
+        _ body: (any ScopeWriter) throws -> Result
     ) throws -> Result {
         var result: Result?
         try db.inSavepoint {
-            let writer = try SQLiteScopeWriter(db, scope, incarnation: incarnation)
+            let writer = try SQLiteScopeWriter(db, scope, incarnation: incarnation, waiting: waiting)
             result = try body(writer)
             try writer.finish()
             return .commit

@@ -155,6 +155,9 @@ public protocol ScopeReader {
 
 /// The one writer of a scope, for the length of a transaction.
 public protocol ScopeWriter: ScopeReader {
+    /// Whether another write waits for this one to end: then a long one is cut short (`Limits.pushTime`).
+    var othersWait: Bool { get }
+
     /// Appends a row at `state.head + 1`, marks the record's former row superseded, and returns the version. The
     /// entity's digest is kept in step, in the same transaction (`DigestKeeper`), and so are `state.entities`.
     ///

@@ -8,12 +8,14 @@ final class Cost {
     private let limits: Limits
     private let uptime: () -> Duration
     private let end: Duration
+    private let othersWait: () -> Bool
     private var lookups = 0
     private var bytes = 0
 
-    init(_ limits: Limits, uptime: @escaping () -> Duration) {
+    init(_ limits: Limits, uptime: @escaping () -> Duration, othersWait: @escaping () -> Bool) {
         self.limits = limits
         self.uptime = uptime
+        self.othersWait = othersWait
         end = uptime() + limits.pushTime
     }
 
@@ -23,5 +25,5 @@ final class Cost {
     /// So many bytes go into the log, or are kept beside it.
     func write(_ count: Int) { bytes += count }
 
-    var isSpent: Bool { lookups >= limits.pushLookups || bytes >= limits.pushBytes || uptime() >= end }
+    var isSpent: Bool { lookups >= limits.pushLookups || bytes >= limits.pushBytes || uptime() >= end && othersWait() }
 }

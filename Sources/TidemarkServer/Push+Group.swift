@@ -4,8 +4,8 @@ import TidemarkWire
 // MARK: - Groups: all or none
 
 extension Push {
-    /// The request's operations in their order, as far as its cost allows; those of one group follow one another and are
-    /// taken together.
+    /// The request's operations in their order, as far as its cost allows; those of one group follow one another and
+    /// are taken together.
     mutating func takeAll() throws {
         var rest = request.operations[...]
         while let first = rest.first {

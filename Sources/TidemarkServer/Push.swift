@@ -78,7 +78,7 @@ struct Push {
         self.request = request
         self.access = access
         self.moment = moment
-        cost = Cost(server.limits, uptime: server.configuration.uptime)
+        cost = Cost(server.limits, uptime: server.configuration.uptime) { writer.othersWait }
     }
 
     func name(_ lane: String) -> LaneName {

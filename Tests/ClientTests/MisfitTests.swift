@@ -59,9 +59,10 @@ struct MisfitTests {
         for device in [second, first] { try await device.sync() }
         #expect(try await rows(second).quarantined == 1)
         #expect(
-            try await first.rows("SELECT x, title FROM note ORDER BY title") == [
-                #""1"|"a number's""#, #""b"|"edited""#, #""1"|"one""#,
-            ].filter { !$0.contains("number") })
+            try await first.rows("SELECT x, title FROM note ORDER BY title")
+                == [
+                    #""1"|"a number's""#, #""b"|"edited""#, #""1"|"one""#,
+                ].filter { !$0.contains("number") })
         #expect(try await rows(first).quarantined == 1, "the number is none of its keys")
     }
 }

@@ -22,6 +22,7 @@ struct CaptureTriggers {
             triggers.append(evictingInsert(unique, index))
             triggers.append(evictingUpdate(unique, index))
         }
+        if let number = shape.rowNumber { triggers += replacing(number) }
         return triggers + (shape.isGuarded ? guards() : [])
     }
 
@@ -79,6 +80,18 @@ struct CaptureTriggers {
         return make(
             "evict\(index)_update", "BEFORE UPDATE",
             when: "EXISTS (SELECT 1 FROM \(shape.sql) AS evicted WHERE \(rows))", [count, noteExisting(rows)])
+    }
+
+    /// A REPLACE by the row's own number evicts the row that has it, whatever its key.
+    private func replacing(_ number: String) -> [(name: String, sql: String)] {
+        let rows = "evicted.\(number) = NEW.\(number)"
+        let exists = "EXISTS (SELECT 1 FROM \(shape.sql) AS evicted WHERE \(rows))"
+        return [
+            make("evict_row_insert", "BEFORE INSERT", when: exists, [count, noteExisting(rows)]),
+            make(
+                "evict_row_update", "BEFORE UPDATE", when: "NEW.\(number) <> OLD.\(number) AND \(exists)",
+                [count, noteExisting(rows)]),
+        ]
     }
 
     // MARK: Parts

@@ -15,6 +15,8 @@ struct FileTable: Hashable, Sendable {
     var kind: Kind
     /// Whether it is this connection's alone, and gone with it.
     var isTemporary: Bool
+    /// Whether its rows have numbers of their own, beside the key.
+    var hasRowIDs: Bool
 
     /// Every table and view of the file, and the connection's own.
     static func all(_ db: Database) throws -> [FileTable] { try read(db, "PRAGMA table_list") }
@@ -37,12 +39,11 @@ struct FileTable: Hashable, Sendable {
 
     private static func read(_ db: Database, _ pragma: String) throws -> [FileTable] {
         try Query(db, pragma).rows(db) { row in
-            switch row.text(0) {
-            case "main": FileTable(name: row.text(1), kind: Kind(rawValue: row.text(2)) ?? .virtual, isTemporary: false)
-            case "temp": FileTable(name: row.text(1), kind: Kind(rawValue: row.text(2)) ?? .virtual, isTemporary: true)
-            // Of a file that the app has attached beside its own.
-            default: nil
-            }
+            // Others are of a file that the app has attached beside its own.
+            guard ["main", "temp"].contains(row.text(0)) else { return nil }
+            return FileTable(
+                name: row.text(1), kind: Kind(rawValue: row.text(2)) ?? .virtual, isTemporary: row.text(0) == "temp",
+                hasRowIDs: row.integer(4) == 0)
         }.compactMap { $0 }
     }
 }

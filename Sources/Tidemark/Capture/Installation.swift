@@ -190,9 +190,10 @@ enum Installation {
     private static func installUnnamedIndex(_ db: Database, _ shape: TableShape) throws {
         guard let index = shape.unnamedIndex, try !db.indexExists(index, on: shape.name) else { return }
         try db.execute(
-            sql:
-                "DROP INDEX IF EXISTS \(quoted(index)); CREATE INDEX \(quoted(index)) ON \(shape.sql)(\(shape.key[0].sql)) WHERE \(shape.isUnnamedSQL)"
-        )
+            sql: """
+                DROP INDEX IF EXISTS \(quoted(index));
+                CREATE INDEX \(quoted(index)) ON \(shape.sql)(\(shape.key[0].sql)) WHERE \(shape.isUnnamedSQL)
+                """)
     }
 
     /// Edits of a table that is in the file no more went with it, or with the table that it was renamed to, which is
@@ -223,12 +224,27 @@ enum Installation {
     static func isCaptured(_ db: Database, _ shape: TableShape) throws -> Bool {
         let known = try CaptureRecord.read(db, shape.name)
         if let identity = known.identity, try identity != CaptureRecord.identity(db, shape.name) { return false }
+        if try mayBeHidden(db, shape) { return false }
         let installed = try Query(
             db, "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE"
         ).rows(db, [.text(shape.name)]) { $0.text(0) }
         return CaptureTriggers.standing.allSatisfy { suffix in
             installed.contains(CaptureTriggers.name(suffix, of: shape.name))
         }
+    }
+
+    /// Whether a trigger of the app's that came after the library's may end a row's other triggers before those run:
+    /// SQLite begins with the newest.
+    private static func mayBeHidden(_ db: Database, _ shape: TableShape) throws -> Bool {
+        try Query(
+            db,
+            """
+            SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
+              AND name NOT LIKE 'tidemark\\_%' ESCAPE '\\' AND sql LIKE '%RAISE%IGNORE%'
+              AND rowid > (SELECT min(rowid) FROM sqlite_master WHERE type = 'trigger'
+                AND tbl_name = ?1 COLLATE NOCASE AND name LIKE 'tidemark\\_capture\\_%' ESCAPE '\\')
+            """
+        ).first(db, [.text(shape.name)]) { _ in true } ?? false
     }
 
     /// Finds what was written while nothing was captured, and brings the manifest in step with the table's columns.
@@ -260,10 +276,12 @@ enum Installation {
             """
         ).rows(db, [.text(shape.name)]) { ($0.text(0), $0.text(1)) }
         let wanted = CaptureTriggers(shape: shape).all()
-        for (name, sql) in installed where !wanted.contains(where: { $0.name == name && $0.sql == sql }) {
+        let isHidden = try mayBeHidden(db, shape)
+        for (name, sql) in installed where isHidden || !wanted.contains(where: { $0.name == name && $0.sql == sql }) {
             try db.execute(sql: "DROP TRIGGER \(quoted(name))")
         }
-        for trigger in wanted where !installed.contains(where: { $0.0 == trigger.name && $0.1 == trigger.sql }) {
+        for trigger in wanted
+        where isHidden || !installed.contains(where: { $0.0 == trigger.name && $0.1 == trigger.sql }) {
             // One that went with a table under another name still has this one's.
             try db.execute(sql: "DROP TRIGGER IF EXISTS \(quoted(trigger.name)); \(trigger.sql)")
         }

@@ -5,7 +5,8 @@ extension TableShape {
     /// Reads a table's shape and refuses what cannot be synced, saying what to change.
     init(_ db: Database, table: String, rule: SyncedTable.ScopeRule) throws {
         if let error = TableFlaw.error(try TableFlaw.all(db, table: table, rule: rule)) { throw error }
-        let name = try FileTable.named(table, db).first?.name ?? table
+        let file = try FileTable.named(table, db).first
+        let name = file?.name ?? table
         let columns = try Self.declaredColumns(db, name).map { column in
             (
                 column: Self.column(db, column), keyPosition: column.keyPosition, isRequired: column.isRequired,
@@ -18,6 +19,10 @@ extension TableShape {
             data: columns.filter { $0.keyPosition == 0 }.map(\.column), uniques: [], children: [], warnings: [])
         // The row's own number is never NULL; any other key may be, unless the schema says otherwise.
         let isRowID = keyPairs.count == 1 && keyPairs[0].isRowID
+        if file?.hasRowIDs == true, !isRowID {
+            let names = columns.map(\.column.name)
+            rowNumber = ["rowid", "_rowid_", "oid"].first { number in !names.contains { $0.isSameName(as: number) } }
+        }
         mayLackKey = !isRowID && keyPairs.contains { !$0.isRequired }
         try readUniques(db)
         children = try Self.references(db, to: name)

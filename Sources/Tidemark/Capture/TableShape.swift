@@ -48,6 +48,8 @@ struct TableShape: Hashable, Sendable {
     var uniques: [UniqueIndex]
     /// Whether the schema takes rows without a value in some column of the key, as SQLite does unless told not to.
     var mayLackKey = false
+    /// What SQL calls the rows' own numbers; `nil` where they have none, or where that is the key.
+    var rowNumber: String?
     /// Whether a trigger of the app's writes to the table, and does not look away while changes are applied.
     var isGuarded = false
     /// Whether a unique index holds only expressions or generated columns, whose values cannot be read off a row.

@@ -98,6 +98,9 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         \(insert)
         """)
 
+    /// Other nodes may wait for the scope's row, which nobody sees from here.
+    var othersWait: Bool { true }
+
     func append(_ row: NewRow, at moment: Int64) throws -> Version {
         if !isTakingCaptured, let table = tables[row.entity] { try write(row, to: table) }
         try create(at: moment)
