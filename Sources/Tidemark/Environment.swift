@@ -37,13 +37,12 @@ extension DatabaseWriter {
     }
 }
 
-/// How the app's file is used, as GRDB tells them apart.
+/// How the app's file is used.
 package enum FileAccess: Hashable, Sendable {
-    case read
     /// In one transaction.
+    case read
+    /// The body begins and ends its own transactions, with `Database.committed`.
     case write
-    /// The body begins and ends its own transactions.
-    case writeWithoutTransaction
 }
 
 /// What the library writes to the app's file. Each is a place where a device can lose its power: what was to be written
@@ -84,13 +83,13 @@ struct AppFile: Sendable {
     func write<Result: Sendable>(
         at point: WritePoint, _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
-        try await Surroundings.current.use(writer, .write, at: point, body)
+        try await writeWithoutTransaction(at: point) { db in try db.committed(body) }
     }
 
     func writeWithoutTransaction<Result: Sendable>(
         at point: WritePoint, _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
-        try await Surroundings.current.use(writer, .writeWithoutTransaction, at: point, body)
+        try await Surroundings.current.use(writer, .write, at: point, body)
     }
 }
 

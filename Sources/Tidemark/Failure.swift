@@ -79,7 +79,6 @@ struct Failure: Error {
     /// The database's own failures, without the statement and its values.
     static func database(_ thrown: any Error, scope: Scope) -> Failure {
         if thrown is SyncError || thrown is Failure || thrown is JSONError { return Failure(thrown, scope: scope) }
-        let thrown = (thrown as? TransactionUndone)?.cause ?? thrown
         if let error = thrown as? DatabaseError { return Failure(SyncError(error, scope: scope), scope: scope) }
         let error = SyncError(
             .databaseFailed, "The database did not take the change (\(type(of: thrown))).",

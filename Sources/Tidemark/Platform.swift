@@ -34,8 +34,7 @@ struct Platform: Environment {
     ) async throws -> Result {
         switch access {
         case .read: try await writer.unsafeRead { db in try db.consistently(body) }
-        case .write: try await writer.write(body)
-        case .writeWithoutTransaction: try await writer.writeWithoutTransaction(body)
+        case .write: try await writer.writeWithoutTransaction(body)
         }
     }
 

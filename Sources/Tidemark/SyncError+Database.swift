@@ -28,11 +28,11 @@ extension AppFile {
     func asked<Result: Sendable>(
         to access: FileAccess, _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
-        let point: WritePoint? = access == .read ? nil : .decide
         do {
-            return try await Surroundings.current.use(writer, access, at: point, body)
-        } catch let error as DatabaseError where access == .read || !error.refusesRow {
-            throw SyncError(error)
-        } catch let undone as TransactionUndone { throw undone.cause }
+            return switch access {
+            case .read: try await read(body)
+            case .write: try await write(at: .decide, body)
+            }
+        } catch let error as DatabaseError where access == .read || !error.refusesRow { throw SyncError(error) }
     }
 }

@@ -61,14 +61,13 @@ struct Query {
 
     // MARK: Running
 
-    /// - Throws: `TransactionUndone` where the statement has ended the transaction that it ran in.
+    /// - Throws: `TransactionUndone` where the app's schema has ended the transaction that the statement ran in.
     func execute() throws {
         try UndoneStatements.current?.check(handle)
         let wasInside = isInsideTransaction
-        do { try statement.execute() } catch let error as DatabaseError where wasInside && !isInsideTransaction {
-            let isTrigger = error.resultCode == .SQLITE_CONSTRAINT
-            throw TransactionUndone(cause: error, statement: isTrigger ? UndoneStatements.text(of: handle) : nil)
-        }
+        do { try statement.execute() } catch let error as DatabaseError
+            where error.refusesRow && wasInside && !isInsideTransaction
+        { throw TransactionUndone(cause: error, statement: UndoneStatements.text(of: handle)) }
     }
 
     private var isInsideTransaction: Bool { sqlite3_get_autocommit(sqlite3_db_handle(handle)) == 0 }

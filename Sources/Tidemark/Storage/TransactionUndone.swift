@@ -1,11 +1,14 @@
 import GRDB
 import GRDBSQLite
 
-/// A statement has undone the transaction that it ran in: a trigger of the app's says `RAISE(ROLLBACK)`, or the disk is
-/// full. Nothing may go on as if it were still there: what follows would be committed piece by piece.
+/// A statement has undone the transaction that it ran in: a trigger of the app's says `RAISE(ROLLBACK)`. Whoever passes
+/// over rows that the schema refuses may not pass over this: what follows would be committed piece by piece.
+///
+/// `Database.committed` is the only one that catches it. A disk that is full undoes a transaction too; its error is
+/// nobody's to pass over.
 struct TransactionUndone: Error {
     var cause: DatabaseError
-    /// With its values; `nil` where it would be undone again in any case.
+    /// With its values; `nil` where SQLite has no memory for it.
     var statement: String?
 }
 

@@ -90,8 +90,7 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
     ) throws -> Result {
         switch access {
         case .read: try writer.unsafeRead { db in try db.consistently(body) }
-        case .write: try writer.write(body)
-        case .writeWithoutTransaction: try writer.writeWithoutTransaction(body)
+        case .write: try writer.writeWithoutTransaction(body)
         }
     }
 
