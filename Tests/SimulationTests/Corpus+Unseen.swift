@@ -122,5 +122,18 @@ extension CorpusCase {
                 1 edit replaceProject 0
                 pass 1
                 """),
+        CorpusCase(
+            name: "an edit meets nobody where the row is again what it was made on (T1)", app: "trigger",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                2 edit addItem 7265330
+                2 backup
+                flow
+                1 sync
+                pass 0 replaced
+                1 edit manyItems 0
+                2 edit titleItem 288508
+                2 restore
+                """),
     ]
 }

@@ -177,7 +177,11 @@ extension Oracle {
         let base = verdict.base(of: column)
         let row = history.versions[verdict.key]?.last { $0 <= base }.flatMap { history[$0].cells }
         guard verdict.tells(of: column),
-            verdict.overwritten.allSatisfy({ $0.field != column || $0.theirs != row?[index] }),
+            !verdict.overwritten.contains(where: { told in
+                guard told.field == column else { return false }
+                guard let theirs = told.theirs, let made = row?[index] else { return told.theirs == row?[index] }
+                return theirs.isAlmost(made)
+            }),
             !verdict.overwritten.contains(where: { isOwn($0, column, verdict) })
         else { return }
         verdicts.told[verdict.device, default: []].insert(
