@@ -75,5 +75,5 @@ extension ScopeHistory {
 
 extension Operation {
     /// The newest version that the edit was made on.
-    fileprivate var newestBase: Version { max(baseVersion ?? 0, fieldBases.values.max() ?? 0) }
+    fileprivate var newestBase: Version { max(baseVersion ?? 0, fieldBases.newest ?? 0) }
 }

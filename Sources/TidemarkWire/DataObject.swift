@@ -200,24 +200,3 @@ extension DataObject {
         return builder.finish()
     }
 }
-
-/// Notices a member that is given twice in one object, by the bytes of its name, and an object that has too many.
-package struct MemberNames {
-    private var names: Set<[UInt8]> = []
-
-    package init() {}
-
-    /// - Parameter ignoringCase: names that differ only in the case of ASCII letters are one.
-    package mutating func insert(
-        _ text: JSONReader.Text, of reader: JSONReader, ignoringCase: Bool = false
-    ) throws(JSONError) {
-        guard names.count < Limits.names else { throw JSONError(.tooManyMembers, at: text.range.lowerBound) }
-        var name = text.hasEscapes ? reader.unescaped(text) : Array(reader.bytes[text.range])
-        if ignoringCase {
-            for index in name.indices { name[index] = Identifier.lowered(name[index]) }
-        }
-        guard names.insert(name).inserted else {
-            throw JSONError(.duplicateMember, at: text.range.lowerBound).inside(reader.string(text))
-        }
-    }
-}

@@ -10,7 +10,7 @@ extension Operation {
         guard record != nil || !declared.isEmpty else { return self }
         let known = record?.lookup
         let names = fields.fields.map(fields.name) + patches.map { DataObject.canonical($0.field)[...] }
-        let unknown = (names + fieldBases.keys).filter { known?[$0] == nil }
+        let unknown = (names + fieldBases.all.map(\.name)).filter { known?[$0] == nil }
         guard !unknown.isEmpty else { return self }
         let spellings = Self.spellings(record, declared)
         var respelled: [ArraySlice<UInt8>: ArraySlice<UInt8>] = [:]
@@ -40,8 +40,11 @@ extension Operation {
             if taken.insert(name).inserted { builder.append(canonicalName: name, canonicalValue: fields.value(field)) }
         }
         operation.fields = builder.finish()
-        operation.fieldBases = Dictionary(
-            fieldBases.map { (names[$0.key] ?? $0.key, $0.value) }, uniquingKeysWith: { min($0, $1) })
+        operation.fieldBases = [:]
+        for (name, base) in fieldBases.all {
+            let name = names[name] ?? name
+            operation.fieldBases[name] = min(operation.fieldBases[name] ?? base, base)
+        }
         for index in patches.indices {
             guard let name = names[DataObject.canonical(patches[index].field)[...]] else { continue }
             operation.patches[index].field = DataObject.string(canonical: name)

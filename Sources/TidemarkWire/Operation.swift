@@ -24,7 +24,7 @@ package struct Operation: Hashable, Sendable {
     /// An own operation of the same lane whose verdict was not known yet when this one was sealed.
     package var baseNumber: Int64?
     /// Fields whose base is older than `baseVersion`, by canonical name.
-    package var fieldBases: [ArraySlice<UInt8>: Version] = [:]
+    package var fieldBases = FieldBases()
     package var fields = DataObject.empty
     /// Fields of large text, as the difference to what they were at `baseVersion`; none of them is in `fields` too.
     package var patches: [FieldPatch] = []
@@ -116,11 +116,11 @@ extension Operation {
     private func writeFieldBases(to writer: inout JSONWriter) {
         guard !fieldBases.isEmpty else { return }
         writer.raw(",\"bases\":{")
-        for (index, base) in fieldBases.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }).enumerated() {
+        for (index, base) in fieldBases.all.enumerated() {
             writer.raw(index == 0 ? "\"" : ",\"")
-            writer.raw(base.key)
+            writer.raw(base.name)
             writer.raw("\":")
-            writer.integer(base.value)
+            writer.integer(base.version)
         }
         writer.raw(byte: UInt8(ascii: "}"))
     }
@@ -207,7 +207,7 @@ extension Operation {
         case "tempId": tempID = RecordID(try reader.readIdentifier(Identifier.isRecordID))
         case "baseVersion": baseVersion = try reader.readInteger(in: 0...Int64.max)
         case "baseNumber": baseNumber = try reader.readInteger(in: 1...Int64.max)
-        case "bases": try readFieldBases(from: &reader)
+        case "bases": fieldBases = try FieldBases(from: &reader)
         case "patch": patches = try reader.readPatches()
         case "fields", "data": fields = try DataObject(from: &reader)
         case "editedAt": editedAt = try reader.readString()
@@ -220,16 +220,6 @@ extension Operation {
         case "refs": references = try Reference.readAll(from: &reader)
         case "original": original = try Original(from: &reader)
         default: try reader.skip()
-        }
-    }
-
-    private mutating func readFieldBases(from reader: inout JSONReader) throws(JSONError) {
-        var seen = MemberNames()
-        try reader.enterObject()
-        while let name = try reader.nextMember() {
-            try seen.insert(name, of: reader, ignoringCase: true)
-            let canonical = DataObject.canonical(reader.string(name))
-            fieldBases[canonical[...]] = try reader.readInteger(in: 0...Int64.max)
         }
     }
 
