@@ -26,7 +26,11 @@
             router.add(middleware: SyncMiddleware(for: server))
             router.addRoutes(server.healthRoutes())
             router.group("sync").add(middleware: TokenMiddleware(verifier)).addRoutes(
-                server.routes { scope, _, context in context.claims?.access(to: scope) ?? .none })
+                server.routes { scope, _, context in
+                    context.claims?.access(to: scope) ?? .none
+                } caller: { _, context in
+                    try context.caller()
+                })
             return router
         }
     }

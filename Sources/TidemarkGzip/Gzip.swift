@@ -39,6 +39,11 @@ package enum Gzip {
         }
     }
 
+    /// The size that a gzip member says it has when it is inflated (RFC 1952, 2.3.1: ISIZE); 0 for what is none.
+    package static func announcedSize(_ bytes: [UInt8]) -> Int {
+        bytes.suffix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
+    }
+
     /// Inflates one gzip member and refuses anything behind it.
     package static func decompress(_ bytes: [UInt8], limit: Int) throws(Failure) -> [UInt8] {
         var stream = z_stream()

@@ -47,37 +47,65 @@
         }
     }
 
-    extension Request {
-        /// The body of a push: JSON, plain or gzip, never more than `limit` bytes in memory.
-        func syncBody(limit: Int) async throws -> [UInt8] {
-            try checkContentType()
-            let isCompressed = try isGzip()
-            if let announced = headers[.contentLength].flatMap({ Int($0) }), announced > limit {
-                throw Self.tooLarge("\(announced) bytes", limit)
-            }
-            let body: [UInt8]
+    /// A body as it came.
+    struct SyncBody: Sendable {
+        let bytes: [UInt8]
+        let isCompressed: Bool
+        let limit: Int
+
+        /// Bytes when it is inflated, as it says itself; never more than are taken.
+        var size: Int { isCompressed ? min(Gzip.announcedSize(bytes), limit) : bytes.count }
+
+        func inflated() throws(Problem) -> [UInt8] {
+            guard isCompressed else { return bytes }
             do {
-                body = Array(try await self.body.collect(upTo: limit).readableBytesView)
-            } catch is NIOTooManyBytesError {
-                throw Self.tooLarge("more bytes", limit)
-            } catch is CancellationError {
-                throw CancellationError()
+                return try Gzip.decompress(bytes, limit: size)
             } catch {
-                throw Problem(.malformedRequest, "The body is not framed as HTTP has it, or was cut on the way.")
-            }
-            guard isCompressed else { return body }
-            do {
-                return try Gzip.decompress(body, limit: limit)
-            } catch {
-                switch error {
-                case .corrupt: throw Problem(.malformedRequest, "The body is not gzip, or was cut on the way.")
-                case .tooLarge: throw Self.tooLarge("more bytes, inflated,", limit)
-                }
+                // One that says less than is in it is no gzip either.
+                if case .tooLarge(let size) = error, size == limit { throw Self.tooLarge("more bytes, inflated,", limit) }
+                throw Problem(.malformedRequest, "The body is not gzip, or was cut on the way.")
             }
         }
 
-        private static func tooLarge(_ what: String, _ limit: Int) -> Problem {
+        static func tooLarge(_ what: String, _ limit: Int) -> Problem {
             Problem(.requestTooLarge, "The body has \(what) where \(limit) are taken.")
+        }
+    }
+
+    extension Request {
+        /// Reads the body of a push, JSON, plain or gzip, and passes it on as it came.
+        ///
+        /// - Parameters:
+        ///   - caller: whose it is, for the budget.
+        ///   - limit: the bytes that are taken, inflated or not.
+        func withSyncBody<Result: Sendable>(
+            of caller: String, within budget: BodyBudget, limit: Int, _ use: (SyncBody) async throws -> Result
+        ) async throws -> Result {
+            try checkContentType()
+            let isCompressed = try isGzip()
+            if let announced = headers[.contentLength].flatMap({ Int($0) }), announced > limit {
+                throw SyncBody.tooLarge("\(announced) bytes", limit)
+            }
+            let body = self.body
+            return try await budget.collect(of: caller) { hold in
+                var bytes: [UInt8] = []
+                do {
+                    for try await part in body {
+                        guard bytes.count + part.readableBytes <= limit else {
+                            throw SyncBody.tooLarge("more bytes", limit)
+                        }
+                        try hold(part.readableBytes)
+                        bytes += part.readableBytesView
+                    }
+                } catch let error where error is CancellationError || error is Problem {
+                    throw error
+                } catch {
+                    throw Problem(.malformedRequest, "The body is not framed as HTTP has it, or was cut on the way.")
+                }
+                return bytes
+            } use: { bytes in
+                try await use(SyncBody(bytes: bytes, isCompressed: isCompressed, limit: limit))
+            }
         }
 
         private func checkContentType() throws(Problem) {

@@ -13,15 +13,21 @@
         ///     atPath: "/sync")
         /// ```
         ///
-        /// - Parameter authorize: the one question that the host answers: what may this caller do in this scope? It is
-        ///   asked on every request and page, and before each nudge of a stream. Throw `HTTPError(.unauthorized)` where
-        ///   the caller is not known; it may run at any time, on any thread, many times at once.
+        /// - Parameters:
+        ///   - authorize: what may this caller do in this scope? It is asked on every request and page, and before each
+        ///     nudge of a stream. Throw `HTTPError(.unauthorized)` where the caller is not known; it may run at any
+        ///     time, on any thread, many times at once.
+        ///   - caller: who asks, as far as that can be told before the body is read: bodies take memory, of which each
+        ///     caller has a share. Throw `HTTPError(.unauthorized)` for one who is not known, and `.forbidden` for one
+        ///     who may not use any scope. Where it is left out all callers share as one.
         /// - Returns: `GET` of `changes`, `snapshot`, `records/{entity}`, `digest`, `events` and `declarations`, and
         ///   `POST` at the root and of `push`.
         public func routes<Context: RequestContext>(
             context: Context.Type = Context.self,
-            authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access
+            authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access,
+            caller: @escaping @Sendable (Request, Context) async throws -> String = { _, _ in "" }
         ) -> RouteCollection<Context> {
+            let bodies = BodyBudget(limit: limits.bodiesBytes, largest: limits.bodyBytes)
             let routes = RouteCollection(context: Context.self)
             routes.add(middleware: SyncMiddleware(for: self))
             routes.on("changes", only: .get) { request, context in
@@ -58,9 +64,13 @@
             routes.on("declarations", only: .get) { request, _ in .json(self.declarations.body(), to: request) }
             for (path, mode) in [("", ExchangeMode.pushAndPull), ("push", .pushOnly)] {
                 routes.on(RouterPath(path), only: .post) { request, context in
-                    let body = try await request.syncBody(limit: self.limits.bodyBytes)
-                    let answer = try await self.exchange(body, mode: mode) { scope in
-                        try await authorize(scope, request, context)
+                    let caller = try await caller(request, context)
+                    let answer = try await request.withSyncBody(
+                        of: caller, within: bodies, limit: self.limits.bodyBytes
+                    ) { body in
+                        try await self.exchange(body.size, of: { try body.inflated() }, mode: mode, for: caller) { scope in
+                            try await authorize(scope, request, context)
+                        }
                     }
                     return .json(answer, to: request)
                 }

@@ -9,6 +9,18 @@
         var claims: TokenClaims? { get set }
     }
 
+    extension TokenRequestContext {
+        /// Who asks, for ``TidemarkServer/SyncServer/routes(context:authorize:caller:)``.
+        ///
+        /// - Throws: an answer of 403 where the token grants no scope at all.
+        public func caller() throws -> String {
+            guard let claims, !claims.scopes.isEmpty else {
+                throw Problem(.scopeForbidden, "The token grants no scope.")
+            }
+            return claims.subject
+        }
+    }
+
     /// The context of a server that does nothing but sync.
     public struct SyncRequestContext: TokenRequestContext {
         /// Hummingbird's part.

@@ -89,18 +89,18 @@ public final class PostgresStore: ChangeStore {
 
     /// Reads in one snapshot of the database.
     public func read<Result: Sendable>(
-        _ scope: Scope, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
+        _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
     ) async throws -> Result {
-        try await reads.run { line in
+        try await reads.run(for: caller, in: scope) { line in
             try line.read { session in try body(PostgresScope(session, scope, ScopeRow.read(session, scope))) }
         }
     }
 
     /// Queues a write; it returns after the commit that holds it is durable.
     public func write<Result: Sendable>(
-        _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
+        _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result {
-        try await commits.run(scope, body)
+        try await commits.run(scope, for: caller, body)
     }
 
     /// Removes superseded rows in bounded transactions, unless another node is at it.

@@ -1,53 +1,73 @@
 import GRDB
+import TidemarkCore
 import TidemarkServer
 
-/// Group commit: what arrives while one transaction is being made durable goes into the next one together.
-actor CommitQueue {
+/// Group commit: what waits while one transaction is made durable goes into the next one together, in turns (I14).
+final class CommitQueue: Sendable {
     /// Writes that share one transaction, at most: the first of them should not wait long for the last.
     private static let batchLimit = 256
+    /// After this time a transaction takes no further write: what has one already waits for its commit.
+    private static let batchTime = Duration.milliseconds(50)
+    /// Writes that may wait; those beyond are refused for now.
+    private static let waitingLimit = 10_000
+
+    private struct State {
+        var jobs = FairQueue<Job>()
+        var isDraining = false
+    }
 
     private let pool: DatabasePool
     private let incarnation: Int64
-    private var jobs: [Job] = []
-    /// Writes that were not begun yet, for those that run.
-    private let waiting = Guarded(0)
-    private var isDraining = false
+    private let state = Guarded(State())
 
     init(pool: DatabasePool, incarnation: Int64) {
         self.pool = pool
         self.incarnation = incarnation
     }
 
+    /// Whether a write waits for the one that runs.
+    var hasWaiting: Bool { state.withLock { !$0.jobs.isEmpty } }
+
     func run<Result: Sendable>(
-        _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
+        _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result {
-        let (incarnation, waiting) = (incarnation, waiting)
-        waiting.withLock { $0 += 1 }
-        return try await withCheckedThrowingContinuation { continuation in
-            jobs.append(
-                Job { db in
-                    waiting.withLock { $0 -= 1 }
-                    let result = Swift.Result { try Self.attempt(db, scope, incarnation, waiting, body) }
-                    return { commit in continuation.resume(with: commit.flatMap { result }) }
-                } fail: { error in
-                    waiting.withLock { $0 -= 1 }
-                    continuation.resume(throwing: error)
-                })
-            if !isDraining {
-                isDraining = true
-                Task { await drain() }
+        let isGone = Guarded(false)
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                push(
+                    Job { [self] db in
+                        let result = Swift.Result {
+                            if isGone.withLock({ $0 }) { throw CancellationError() }
+                            return try attempt(db, scope, body)
+                        }
+                        return { commit in continuation.resume(with: commit.flatMap { result }) }
+                    } fail: { error in
+                        continuation.resume(throwing: error)
+                    }, of: caller, in: scope)
             }
+        } onCancel: {
+            isGone.withLock { $0 = true }
         }
     }
 
+    private func push(_ job: Job, of caller: String, in scope: Scope) {
+        let (isTaken, begins): (Bool, Bool) = state.withLock { state in
+            guard state.jobs.count < Self.waitingLimit else { return (false, false) }
+            state.jobs.append(job, of: caller, in: scope)
+            defer { state.isDraining = true }
+            return (true, !state.isDraining)
+        }
+        if !isTaken { job.fail(StoreUnavailable("\(Self.waitingLimit) writes are waiting already")) }
+        if begins { Task { await drain() } }
+    }
+
     /// One job in a savepoint of its own, so that its failure undoes only itself.
-    private static func attempt<Result>(
-        _ db: Database, _ scope: Scope, _ incarnation: Int64, _ waiting: Guarded<Int>,
-        _ body: (any ScopeWriter) throws -> Result
+    private func attempt<Result>(
+        _ db: Database, _ scope: Scope, _ body: (any ScopeWriter) throws -> Result
     ) throws -> Result {
         var result: Result?
         try db.inSavepoint {
-            let writer = try SQLiteScopeWriter(db, scope, incarnation: incarnation, waiting: waiting)
+            let writer = try SQLiteScopeWriter(db, scope, incarnation: incarnation) { [self] in hasWaiting }
             result = try body(writer)
             try writer.finish()
             return .commit
@@ -57,18 +77,47 @@ actor CommitQueue {
     }
 
     private func drain() async {
-        while !jobs.isEmpty {
-            let batch = Array(jobs.prefix(Self.batchLimit))
-            jobs.removeFirst(batch.count)
+        while mayGoOn() {
             do {
-                let answers = try await pool.writeWithoutTransaction { db in Job.runAll(batch, db) }
+                let answers = try await pool.writeWithoutTransaction { [self] db in commitNext(db) }
                 for answer in answers { answer() }
             } catch {
-                // The store is closed: nothing of the batch has begun.
-                for job in batch { job.fail(error) }
+                // The store is closed: nothing of what waits has begun.
+                for job in state.withLock({ $0.jobs.removeAll() }) { job.fail(error) }
             }
         }
-        isDraining = false
+    }
+
+    private func mayGoOn() -> Bool {
+        state.withLock { state in
+            state.isDraining = !state.jobs.isEmpty
+            return state.isDraining
+        }
+    }
+
+    private func next() -> Job? { state.withLock { $0.jobs.popFirst() } }
+
+    /// Runs what waits in one durable transaction, and returns the answers that may go out now. Whoever comes while it
+    /// runs goes with it, as long as there is room.
+    private func commitNext(_ db: Database) -> [@Sendable () -> Void] {
+        let end = ContinuousClock.now + Self.batchTime
+        var answers: [Job.Answer] = []
+        let commit = Result {
+            try db.inTransaction(.immediate) {
+                // A full disk makes SQLite undo the whole transaction by itself: nothing may run outside of one, and
+                // nothing of what has run is there.
+                while answers.count < Self.batchLimit, answers.isEmpty || .now < end, let job = next() {
+                    answers.append(job.run(db))
+                    guard db.isInsideTransaction else { throw Job.undone }
+                }
+                return .commit
+            }
+        }
+        guard case .failure(let error) = commit, answers.isEmpty else {
+            return answers.map { answer in { answer(commit) } }
+        }
+        // It could not even begin, after all the time that SQLite waits for a lock: nor would those that wait.
+        return state.withLock { $0.jobs.removeAll() }.map { job in { job.fail(error) } }
     }
 }
 
@@ -80,30 +129,7 @@ private struct Job: Sendable {
     let run: @Sendable (Database) -> Answer
     let fail: @Sendable (any Error) -> Void
 
-    private static var undone: DatabaseError {
+    static var undone: DatabaseError {
         DatabaseError(resultCode: .SQLITE_FULL, message: "the transaction was undone")
-    }
-
-    /// Runs a batch in one durable transaction, and returns the answers that may go out now.
-    static func runAll(_ batch: [Job], _ db: Database) -> [@Sendable () -> Void] {
-        var answers: [Answer] = []
-        let commit = Result {
-            try db.inTransaction(.immediate) {
-                // A full disk makes SQLite undo the whole transaction by itself: nothing may run outside of one, and
-                // nothing of what has run is there.
-                for job in batch {
-                    guard db.isInsideTransaction else { throw undone }
-                    answers.append(job.run(db))
-                }
-                guard db.isInsideTransaction else { throw undone }
-                return .commit
-            }
-        }
-        let unstarted = batch.dropFirst(answers.count).map { job in
-            { @Sendable () -> Void in
-                if case .failure(let error) = commit { job.fail(error) }
-            }
-        }
-        return answers.map { answer in { answer(commit) } } + unstarted
     }
 }

@@ -5,19 +5,19 @@ import TidemarkServer
 /// The one writer of a scope inside a transaction: SQLite has one writer at all, so versions are taken in commit order.
 final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
     private let incarnation: Int64
-    private let waiting: Guarded<Int>
+    private let hasWaiting: () -> Bool
     /// The lanes that moved in this transaction: row id, number and time, written once at its end.
     private var lanes: [LaneName: (id: Int64, number: Int64, moment: Int64)] = [:]
     private var isChanged = false
     private var digests = DigestKeeper()
 
-    init(_ db: Database, _ scope: Scope, incarnation: Int64, waiting: Guarded<Int>) throws {
+    init(_ db: Database, _ scope: Scope, incarnation: Int64, hasWaiting: @escaping () -> Bool) throws {
         self.incarnation = incarnation
-        self.waiting = waiting
+        self.hasWaiting = hasWaiting
         try super.init(db, scope)
     }
 
-    var othersWait: Bool { waiting.withLock { $0 > 0 } }
+    var othersWait: Bool { hasWaiting() }
 
     func append(_ row: NewRow, at moment: Int64) throws -> Version {
         let id = try create(at: moment)

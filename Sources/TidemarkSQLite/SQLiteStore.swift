@@ -15,6 +15,13 @@ public final class SQLiteStore: ChangeStore {
     public let tokenKey: [UInt8]
     let pool: DatabasePool
     private let commits: CommitQueue
+    /// Turns at the readers (I14).
+    private let readers = FairGate(
+        capacity: SQLiteStore.readerCount, share: SQLiteStore.readerCount - 1, waitingLimit: SQLiteStore.waitingReads)
+
+    private static let readerCount = 4
+    /// Reads that may wait; those beyond are refused for now.
+    private static let waitingReads = 10_000
 
     /// Opens a store, making the file where there is none, and begins a new incarnation (PROTOCOL.md 3).
     ///
@@ -30,7 +37,7 @@ public final class SQLiteStore: ChangeStore {
         var configuration = Configuration()
         configuration.busyMode = .timeout(10)
         configuration.foreignKeysEnabled = false
-        configuration.maximumReaderCount = 4
+        configuration.maximumReaderCount = Self.readerCount
         configuration.prepareDatabase { db in
             // Fewer, larger checkpoints of the WAL: half the time goes there at the default of 4 MB.
             try db.execute(sql: "PRAGMA wal_autocheckpoint = 16384")
@@ -56,16 +63,20 @@ public final class SQLiteStore: ChangeStore {
 
     /// Reads in one snapshot of the database.
     public func read<Result: Sendable>(
-        _ scope: Scope, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
+        _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
     ) async throws -> Result {
-        try await Unavailability.told { try await pool.read { db in try body(try SQLiteScope(db, scope)) } }
+        try await Unavailability.told {
+            try await readers.pass(for: caller, in: scope) {
+                try await pool.read { db in try body(try SQLiteScope(db, scope)) }
+            }
+        }
     }
 
     /// Queues a write; it returns after the commit that holds it is on disk.
     public func write<Result: Sendable>(
-        _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
+        _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result {
-        try await Unavailability.told { try await commits.run(scope, body) }
+        try await Unavailability.told { try await commits.run(scope, for: caller, body) }
     }
 
     /// Removes superseded rows in one bounded transaction.

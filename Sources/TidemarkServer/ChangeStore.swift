@@ -9,17 +9,19 @@ public protocol ChangeStore: Sendable {
     var tokenKey: [UInt8] { get }
 
     /// Runs `body` on a consistent view of one scope. Other scopes and writers are not held up. A body may run again,
-    /// where the store was lost meanwhile.
+    /// where the store was lost meanwhile. Those who wait take turns, by `caller`: whom it is for, and empty for the
+    /// server itself.
     func read<Result: Sendable>(
-        _ scope: Scope, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
+        _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
     ) async throws -> Result
 
     /// Runs `body` as the only writer of one scope and returns when all that it wrote is durable.
     ///
     /// Bodies that arrive together may share one commit; an error thrown by one undoes that one alone. A body may run
-    /// more than once, as long as nothing of its former run is there: it has no effect but through its writer.
+    /// more than once, as long as nothing of its former run is there: it has no effect but through its writer. Those
+    /// who wait take turns, by `caller`; one whose task was cancelled before its turn is not run.
     func write<Result: Sendable>(
-        _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
+        _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result
 
     /// Removes at most `limit` rows that were superseded before a moment (milliseconds since 1970; a row is superseded
@@ -53,6 +55,16 @@ public protocol ChangeStore: Sendable {
 }
 
 extension ChangeStore {
+    /// Reads for the server itself.
+    public func read<Result: Sendable>(
+        _ scope: Scope, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
+    ) async throws -> Result { try await read(scope, for: "", body) }
+
+    /// Writes for the server itself.
+    public func write<Result: Sendable>(
+        _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
+    ) async throws -> Result { try await write(scope, for: "", body) }
+
     /// For a store of one node: waits until it is cancelled.
     public func watch(
         _ watched: @escaping @Sendable () -> Set<Scope>, seen: @escaping @Sendable ([Scope: Version]) -> Void

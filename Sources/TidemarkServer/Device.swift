@@ -68,7 +68,7 @@ extension SyncServer {
     /// Writes down what a read has told. The answer does not depend on it: a store that is full can still be read.
     func note(_ news: DeviceStanding?, of device: DeviceName?, in scope: Scope) async {
         guard let news, let device else { return }
-        try? await store.write(scope) { writer in try writer.note(news, of: device) }
+        try? await store.write(scope, for: device.principal) { writer in try writer.note(news, of: device) }
     }
 }
 

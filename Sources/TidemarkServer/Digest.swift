@@ -26,7 +26,7 @@ extension SyncServer {
         let asked = try query.entity.map { entity in try DigestRange(query, entity: entity, limits: limits) }
         let (key, rewind) = (store.tokenKey, limits.digestRewind)
         let leftOut = leftOut(from: access)
-        return try await store.read(query.scope) { reader in
+        return try await store.read(query.scope, for: access.principal) { reader in
             let history = reader.state.history
             let version =
                 try query.at.map { token in

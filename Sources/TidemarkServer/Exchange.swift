@@ -10,15 +10,61 @@ package enum ExchangeMode: Hashable, Sendable {
 extension SyncServer {
     /// `POST /sync` and `POST /sync/push`: operations in, a verdict for each, and a page (PROTOCOL.md 4).
     ///
-    /// - Parameter authorize: what the caller may do in the scope that the body names.
+    /// - Parameters:
+    ///   - size: bytes of the body; `body` gives them when their turn has come.
+    ///   - caller: who asks, as far as that is known before the body is read.
+    ///   - authorize: what the caller may do in the scope that the body names.
     package func exchange(
-        _ body: [UInt8], mode: ExchangeMode, authorize: (Scope) async throws -> Access
+        _ size: Int, of body: @escaping @Sendable () throws -> [UInt8], mode: ExchangeMode, for caller: String,
+        authorize: @escaping @Sendable (Scope) async throws -> Access
     ) async throws -> [UInt8] {
-        let request = try read(body)
+        try await work.pass(for: caller, weight: Self.requestWeight + size * Self.bodyWeight) {
+            let (bytes, scope) = try await aside(size) {
+                let bytes = try body()
+                return (bytes, try Self.understood { () throws(JSONError) in try bytes.scope() })
+            }
+            let access = try await authorize(scope)
+            try access.require(mode == .pushOnly ? .readWrite : .read, in: scope)
+            let limit = limits.operations
+            let request = try await aside(size) {
+                try Self.understood { () throws(JSONError) in try bytes.request(operationLimit: limit) }
+            }
+            return try await answer(request, mode: mode, access: access)
+        }
+    }
+
+    /// The same for a body that is at hand.
+    package func exchange(
+        _ body: [UInt8], mode: ExchangeMode, authorize: @escaping @Sendable (Scope) async throws -> Access
+    ) async throws -> [UInt8] {
+        try await exchange(body.count, of: { body }, mode: mode, for: "", authorize: authorize)
+    }
+
+    /// What a request is reckoned to hold in memory while it is worked on: so much, and for each byte of its body so
+    /// much. The most that was seen are objects of many names of two letters.
+    private static let requestWeight = 16 << 10
+    private static let bodyWeight = 12
+
+    /// A body of so few bytes is read faster than it is handed to another thread.
+    private static let smallBody = 16 << 10
+
+    private func aside<Result: Sendable>(
+        _ size: Int, _ work: @escaping @Sendable () throws -> Result
+    ) async throws -> Result {
+        guard size > Self.smallBody else { return try work() }
+        return try await withCheckedThrowingContinuation { continuation in
+            configuration.aside { continuation.resume(with: Swift.Result { try work() }) }
+        }
+    }
+
+    private static func understood<Result>(_ read: () throws(JSONError) -> Result) throws(Problem) -> Result {
+        do { return try read() } catch { throw Problem(error) }
+    }
+
+    private func answer(_ request: ExchangeRequest, mode: ExchangeMode, access: Access) async throws -> [UInt8] {
         guard ProtocolVersion.supported.contains(Int(truncatingIfNeeded: request.protocolVersion)) else {
             throw Problem(.unsupportedProtocol, "Version \(request.protocolVersion) was asked for.")
         }
-        let access = try await authorize(request.scope)
         let isPush = !request.operations.isEmpty || mode == .pushOnly
         try access.require(isPush ? .readWrite : .read, in: request.scope)
         let limit = try pageLimit(request.limit)
@@ -40,7 +86,7 @@ extension SyncServer {
             let page = try await page(
                 of: request.scope, since: request.since, limit: limit, leavingOut: own,
                 withholding: withheld(from: access), holding: pushed.oldest,
-                takesPatches: request.takesPatches, device: try access.device(request.clientID))
+                takesPatches: request.takesPatches, device: try access.device(request.clientID), for: access.principal)
             answer.raw(",")
             answer.raw(page)
         case .pushOnly:
@@ -49,15 +95,18 @@ extension SyncServer {
         answer.raw("}")
         return answer.bytes
     }
+}
 
-    private func read(_ body: [UInt8]) throws(Problem) -> ExchangeRequest {
-        let limit = limits.operations
-        let result: Result<ExchangeRequest, JSONError> = body.withUnsafeBytes { bytes in
+extension [UInt8] {
+    fileprivate func scope() throws(JSONError) -> Scope {
+        try withUnsafeBytes { bytes in
+            Result { () throws(JSONError) in try ExchangeRequest.scope(in: bytes) }
+        }.get()
+    }
+
+    fileprivate func request(operationLimit limit: Int) throws(JSONError) -> ExchangeRequest {
+        try withUnsafeBytes { bytes in
             Result { () throws(JSONError) in try ExchangeRequest(from: bytes, operationLimit: limit) }
-        }
-        switch result {
-        case .success(let request): return request
-        case .failure(let error): throw Problem(error)
-        }
+        }.get()
     }
 }

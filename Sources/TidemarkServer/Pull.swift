@@ -16,7 +16,7 @@ extension SyncServer {
         let device = try access.device(client)
         let members = try await page(
             of: scope, since: since, limit: limit, leavingOut: [], withholding: withheld(from: access),
-            takesPatches: takesPatches, device: device)
+            takesPatches: takesPatches, device: device, for: access.principal)
         return [UInt8(ascii: "{")] + members + [UInt8(ascii: "}")]
     }
 
@@ -34,16 +34,17 @@ extension SyncServer {
     ///   - own: versions that the reader wrote itself in this very request and knows already.
     ///   - withheld: entities that do not travel to this reader.
     ///   - oldest: the first version of what the reader holds by the verdicts of this very request.
-    ///   - device: who reads, where it has said so.
+    ///   - device: which device reads, where it has said so.
+    ///   - caller: who reads.
     func page(
         of scope: Scope, since: String?, limit: Int, leavingOut own: Set<Version>,
         withholding withheld: WithheldEntities,
-        holding oldest: Version? = nil, takesPatches: Bool, device: DeviceName?
+        holding oldest: Version? = nil, takesPatches: Bool, device: DeviceName?, for caller: String
     ) async throws -> [UInt8] {
         let byteBudget = limits.pageBytes
         let declarations = declarations
         let key = store.tokenKey
-        let (bytes, news) = try await store.read(scope) { reader in
+        let (bytes, news) = try await store.read(scope, for: caller) { reader in
             let history = reader.state.history
             let walk =
                 try since.map { token in

@@ -56,7 +56,7 @@ extension SyncServer {
         let (key, byteBudget, declarations) = (store.tokenKey, limits.pageBytes, declarations)
         let withheld = withheld(from: access)
         let window = configuration.window.components.seconds
-        let (page, news) = try await store.read(query.scope) { reader in
+        let (page, news) = try await store.read(query.scope, for: access.principal) { reader in
             let history = reader.state.history
             let pin = try Self.pin(query, LostHistory(reader, of: device), key: key, history, order: declarations.order)
             let place = try query.cursor.map { text in

@@ -1,3 +1,4 @@
+import Dispatch
 import TidemarkCore
 package import TidemarkWire
 
@@ -30,6 +31,11 @@ public final class SyncServer: Sendable {
     package let declarationsFingerprint: String
     /// Who waits on this node for news of which scopes.
     let nudges = Nudges()
+    /// Memory for requests that are worked on.
+    let work: FairGate
+
+    /// Requests that may wait for their turn; those beyond are refused for now.
+    private static let waitingRequests = 10_000
 
     /// What a host may set.
     public struct Configuration: Sendable {
@@ -62,6 +68,10 @@ public final class SyncServer: Sendable {
         package var uptime: @Sendable () -> Duration = {
             [clock = ContinuousClock(), start = ContinuousClock().now] in clock.now - start
         }
+        /// Does what takes long on a thread that serves nobody else.
+        package var aside: @Sendable (@escaping @Sendable () -> Void) -> Void = {
+            [queue = DispatchQueue(label: "tidemark.parse", attributes: .concurrent)] in queue.async(execute: $0)
+        }
         /// Random bits, for the ids that the server assigns.
         package var random: @Sendable () -> UInt64 = { UInt64.random(in: .min ... .max) }
 
@@ -86,6 +96,8 @@ public final class SyncServer: Sendable {
         self.rules = Dictionary(grouping: rules) { EntityKey($0.entity) }
         self.limits = limits
         self.configuration = configuration
+        work = FairGate(
+            capacity: limits.workBytes, share: limits.workBytes / 2, waitingLimit: Self.waitingRequests)
         declarations = Declarations(isStrict: isStrict, entities: entities)
         declarationsFingerprint = SHA256.digest(declarations.body()).prefix(8)
             .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()

@@ -61,6 +61,25 @@ extension ExchangeRequest {
         self = request
     }
 
+    /// Finds the scope that a body names, and looks at nothing else of it: who asks is authorized before his operations
+    /// are read (I14). It makes nothing, wherever the member stands.
+    package static func scope(in bytes: UnsafeRawBufferPointer) throws(JSONError) -> Scope {
+        var reader = JSONReader(bytes)
+        try reader.enterObject()
+        while let name = try reader.nextMember() {
+            guard reader.string(name) == "scope" else {
+                try reader.skip()
+                continue
+            }
+            let start = reader.index
+            do throws(JSONError) {
+                guard let scope = Scope(try reader.readString()) else { throw JSONError(.invalidIdentifier, at: start) }
+                return scope
+            } catch { throw error.inside("scope") }
+        }
+        throw JSONError(.missingMember, at: 0).inside("scope")
+    }
+
     private mutating func readAcked(from reader: inout JSONReader) throws(JSONError) {
         try reader.enterObject()
         while let name = try reader.nextMember() {

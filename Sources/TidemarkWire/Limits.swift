@@ -14,6 +14,10 @@ public struct Limits: Hashable, Sendable {
     public var pushLookups = 20_000
     /// Bytes of a request's body after inflation.
     public var bodyBytes = 8 << 20
+    /// Bytes of all bodies that are on their way to a server at one time.
+    public var bodiesBytes = 64 << 20
+    /// Bytes of memory for all pushes that are worked on at one time, as they are reckoned from their bodies.
+    public var workBytes = 128 << 20
     /// Bytes of one record's fields.
     public var recordBytes = 1 << 20
     /// Bytes at which a page ends early; one change always fits.

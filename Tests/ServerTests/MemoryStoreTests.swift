@@ -9,7 +9,7 @@ struct MemoryStoreTests {
     @Test("Is the same for the same seed, and another for another")
     func seeds() throws {
         func incarnation(_ store: MemoryStore) throws -> Int64 {
-            try store.write("s") { writer in
+            try store.write("s", for: "") { writer in
                 _ = try writer.append(.upsert("a"), at: 1)
                 return writer.state.incarnations[0].id
             }
@@ -24,19 +24,19 @@ struct MemoryStoreTests {
     @Test("A backup is the store as it was, and opening it is a new incarnation whatever the seed", arguments: [1, 2])
     func backups(seed: UInt64) async throws {
         let store = MemoryStore(seed: 1)
-        _ = try store.write("s") { try $0.append(.upsert("a", #"{"n":1}"#), at: 1) }
+        _ = try store.write("s", for: "") { try $0.append(.upsert("a", #"{"n":1}"#), at: 1) }
         let backup = store.backup()
         let before = try await store.portrait()
-        _ = try store.write("s") { try $0.append(.upsert("a", #"{"n":2}"#), at: 2) }
-        _ = try store.write("other") { try $0.append(.upsert("a"), at: 2) }
+        _ = try store.write("s", for: "") { try $0.append(.upsert("a", #"{"n":2}"#), at: 2) }
+        _ = try store.write("other", for: "") { try $0.append(.upsert("a"), at: 2) }
         let after = try await store.portrait()
         let restored = MemoryStore(backup, seed: seed)
         #expect(restored.tokenKey == store.tokenKey)
         #expect(try await restored.portrait() == before)
-        #expect(try restored.write("s") { try $0.append(.upsert("b"), at: 3) } == 2)
+        #expect(try restored.write("s", for: "") { try $0.append(.upsert("b"), at: 3) } == 2)
         #expect(try await store.portrait() == after)
         #expect(try await MemoryStore(backup, seed: 9).portrait() == before)
-        let incarnations = try restored.read("s") { $0.state.incarnations }
+        let incarnations = try restored.read("s", for: "") { $0.state.incarnations }
         #expect(incarnations.map(\.start) == [0, 1])
         #expect(incarnations[0].id != incarnations[1].id)
     }
@@ -44,13 +44,13 @@ struct MemoryStoreTests {
     @Test("Shows its log to one who checks it, superseded rows too")
     func log() throws {
         let store = MemoryStore()
-        _ = try store.write("s") { writer in
+        _ = try store.write("s", for: "") { writer in
             _ = try writer.append(.upsert("a", #"{"n":1}"#), at: 10)
             _ = try writer.append(.delete("a", madeOn: 7), at: 20)
             _ = try writer.append(.event("e", "[]"), at: 30)
             return try writer.append(.delete("b"), at: 30)
         }
-        _ = try store.write("A") { try $0.append(.idmap("1"), at: 1) }
+        _ = try store.write("A", for: "") { try $0.append(.idmap("1"), at: 1) }
         let log = store.log(of: "s", after: 0)
         #expect(log.map(\.version) == [1, 2, 3, 4])
         #expect(log.map(\.entity) == ["task", "task", "audit", "task"])

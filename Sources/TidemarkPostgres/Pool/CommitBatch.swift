@@ -3,6 +3,8 @@ import TidemarkServer
 /// A write that waits. Its body may run more than once; what it answers counts after the commit.
 struct CommitJob: Sendable {
     let scope: Scope
+    /// Whom it is for.
+    let caller: String
     /// Does the work; what comes back gives the answer out.
     let run: @Sendable (any ScopeWriter) throws -> Answer
     let fail: @Sendable (any Error) -> Void
@@ -21,26 +23,32 @@ struct CommitBatch: Sendable {
         let answers: [CommitJob.Answer]
         /// Scopes that have rows now which they had not.
         let changed: [Scope]
+        /// Writes that have no part in it.
+        let left: [CommitJob]
     }
 
+    /// After this time a transaction takes no further write: what has one already waits for its commit.
+    private static let time = Duration.milliseconds(50)
+
     /// Commits all of them together, or, where that fails, each by itself: so that none is refused for another's sake.
-    func commit(on line: Line) {
+    /// Returns those that were not begun because the others have taken long.
+    func commit(on line: Line) -> [CommitJob] {
         var isHeldUp = false
         do {
             if jobs.count > 1 {
                 let isShared = Set(jobs.map(\.scope)).count > 1
-                give(try line.finish(transact(jobs, try line.session(), isBrief: isShared)))
-                return
+                return give(try line.finish(transact(jobs, try line.session(), isBrief: isShared)))
             }
         } catch let error as StoreUnavailable {
             // Nobody is there, or nobody knows whether it is done: in no case may it be done again.
             for job in jobs { job.fail(error) }
-            return
+            return []
         } catch {
             line.check()
             isHeldUp = (error as? PostgresError)?.code == .locked
         }
         commitEach(isHeldUp ? commitBriefly(on: line) : jobs, on: line)
+        return []
     }
 
     /// Commits what need not wait for somebody's lock, and answers what has to, or has failed in another way.
@@ -84,9 +92,11 @@ struct CommitBatch: Sendable {
         }
     }
 
-    private func give(_ done: Done) {
+    @discardableResult
+    private func give(_ done: Done) -> [CommitJob] {
         for answer in done.answers { answer() }
         hints.changed(done.changed)
+        return done.left
     }
 
     /// How long a write waits for a program's lock on a row or table of its own while other scopes wait with it.
@@ -111,12 +121,19 @@ struct CommitBatch: Sendable {
                 writers[scope] = PostgresScopeWriter(
                     session, scope, row, incarnation: incarnation, tables: tables)
             }
-            let answers = try jobs.compactMap { job in
-                try writers[job.scope].map { try run(job, $0, session, isAlone: jobs.count == 1) }
+            let end = ContinuousClock.now + Self.time
+            var (answers, left): ([CommitJob.Answer], [CommitJob]) = ([], [])
+            for job in jobs {
+                guard answers.isEmpty || .now < end else {
+                    left.append(job)
+                    continue
+                }
+                guard let writer = writers[job.scope] else { continue }
+                answers.append(try run(job, writer, session, isAlone: jobs.count == 1))
             }
             for scope in scopes { try writers[scope]?.finish() }
             for scope in scopes { try writers[scope]?.keepRejections() }
-            return Done(answers: answers, changed: scopes.filter { writers[$0]?.hasAppended == true })
+            return Done(answers: answers, changed: scopes.filter { writers[$0]?.hasAppended == true }, left: left)
         }
     }
 

@@ -1,9 +1,11 @@
 import Foundation
+import TidemarkCore
 import TidemarkServer
+import TidemarkWire
 
 /// Group commit: writes of a scope that arrive while one of its commits is under way go into the next one together,
 /// and scopes share commits when there are more of them than workers. A scope is with one worker at a time, so that
-/// this node's connections do not wait for each other's locks.
+/// this node's connections do not wait for each other's locks. Those who write take turns (I14).
 final class CommitQueue: WorkQueue, @unchecked Sendable {  // because what changes is only touched under `condition`
     /// Writes that share a transaction, at most. Each is a subtransaction, and PostgreSQL keeps the numbers of 64 at
     /// hand; with more, every reader has to look them up.
@@ -15,11 +17,11 @@ final class CommitQueue: WorkQueue, @unchecked Sendable {  // because what chang
     private let limit: Int
     private let incarnations: Incarnations
     private let hints: HintSender
-    /// Writes that wait, by scope, in the order in which they came.
-    private var waiting: [Scope: [CommitJob]] = [:]
-    private var waitingCount = 0
-    /// Scopes with writes that wait and with no worker, the first to come first.
-    private var ready: ArraySlice<Scope> = []
+    private var waiting = FairQueue<CommitJob>()
+    /// How many wait, by scope.
+    private var counts: [Scope: Int] = [:]
+    /// Scopes with writes that wait and with no worker.
+    private var readyCount = 0
     private var taken: Set<Scope> = []
     private var idleWorkers = 0
     private var connections = 0
@@ -32,71 +34,92 @@ final class CommitQueue: WorkQueue, @unchecked Sendable {  // because what chang
     }
 
     func run<Result: Sendable>(
-        _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
+        _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result {
-        try await withCheckedThrowingContinuation { continuation in
-            push(
-                CommitJob(scope: scope) { writer in
-                    let result = try body(writer)
-                    return { continuation.resume(returning: result) }
-                } fail: { error in
-                    continuation.resume(throwing: error)
-                })
+        let isGone = Guarded(false)
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                push(
+                    CommitJob(scope: scope, caller: caller) { writer in
+                        if isGone.withLock({ $0 }) { throw CancellationError() }
+                        let result = try body(writer)
+                        return { continuation.resume(returning: result) }
+                    } fail: { error in
+                        continuation.resume(throwing: error)
+                    })
+            }
+        } onCancel: {
+            isGone.withLock { $0 = true }
         }
     }
 
     private func push(_ job: CommitJob) {
         let refusal: StoreUnavailable? = condition.withLock {
             if isClosed { return .closed }
-            if waitingCount >= limit { return .crowded(limit) }
-            waitingCount += 1
-            waiting[job.scope, default: []].append(job)
-            if waiting[job.scope]?.count == 1, !taken.contains(job.scope) {
-                ready.append(job.scope)
-                condition.signal()
-            }
+            if waiting.count >= limit { return .crowded(limit) }
+            waiting.append(job, of: job.caller, in: job.scope)
+            count(job.scope, 1)
             return nil
         }
         if let refusal { job.fail(refusal) }
     }
 
+    /// Notes that so many writes of a scope wait, more than before.
+    private func count(_ scope: Scope, _ change: Int) {
+        let former = counts[scope, default: 0]
+        counts[scope] = former + change > 0 ? former + change : nil
+        guard former == 0, change > 0, !taken.contains(scope) else { return }
+        readyCount += 1
+        condition.signal()
+    }
+
     func wait() -> Bool {
         condition.withLock {
             idleWorkers += 1
-            while ready.isEmpty, !isClosed { condition.wait() }
+            while readyCount == 0, !isClosed { condition.wait() }
             idleWorkers -= 1
-            return !ready.isEmpty
+            return readyCount > 0
         }
     }
 
     /// This worker's share of what is ready, so that all workers have something to do.
     func take() -> CommitBatch? {
         condition.withLock {
-            let share = min((ready.count + idleWorkers) / (idleWorkers + 1), Self.scopeLimit)
+            let share = min((readyCount + idleWorkers) / (idleWorkers + 1), Self.scopeLimit)
             var jobs: [CommitJob] = []
-            for _ in 0..<share {
-                guard jobs.count < Self.jobLimit, let scope = ready.popFirst(), var rest = waiting[scope] else { break }
-                let count = min(rest.count, Self.jobLimit - jobs.count)
-                jobs += rest.prefix(count)
-                rest.removeFirst(count)
-                waiting[scope] = rest.isEmpty ? nil : rest
-                taken.insert(scope)
+            var own: Set<Scope> = []
+            func isFree(_ scope: Scope, _: CommitJob) -> Bool {
+                own.contains(scope) || own.count < share && !taken.contains(scope)
             }
-            waitingCount -= jobs.count
+            while jobs.count < Self.jobLimit, let job = waiting.popFirst(where: isFree) {
+                jobs.append(job)
+                count(job.scope, -1)
+                if own.insert(job.scope).inserted {
+                    taken.insert(job.scope)
+                    readyCount -= 1
+                }
+            }
             return jobs.isEmpty ? nil : CommitBatch(jobs: jobs, incarnations: incarnations, hints: hints)
         }
     }
 
     func perform(_ batch: CommitBatch, on line: Line) {
-        batch.commit(on: line)
-        condition.withLock {
+        let left = batch.commit(on: line)
+        let refused: [CommitJob] = condition.withLock {
             for scope in Set(batch.jobs.map(\.scope)) {
                 taken.remove(scope)
-                guard waiting[scope] != nil else { continue }
-                ready.append(scope)
+                guard counts[scope] != nil else { continue }
+                readyCount += 1
                 condition.signal()
             }
+            guard !isClosed else { return left }
+            for job in left.reversed() {
+                waiting.putBack(job, of: job.caller, in: job.scope)
+                count(job.scope, 1)
+            }
+            return []
         }
+        for job in refused { job.fail(StoreUnavailable.closed) }
     }
 
     func count(connections change: Int) { condition.withLock { connections += change } }
@@ -123,11 +146,8 @@ final class CommitQueue: WorkQueue, @unchecked Sendable {  // because what chang
     }
 
     private func removeAll() -> [CommitJob] {
-        defer {
-            waiting = [:]
-            waitingCount = 0
-            ready = []
-        }
-        return waiting.values.flatMap { $0 }
+        counts = [:]
+        readyCount = 0
+        return waiting.removeAll()
     }
 }

@@ -1,7 +1,9 @@
 import Foundation
+import TidemarkCore
 import TidemarkServer
+import TidemarkWire
 
-/// What reads or tidies, first come, first served.
+/// What reads or tidies, in turns (I14).
 final class ReadQueue: WorkQueue, @unchecked Sendable {  // because what changes is only touched under `condition`
     struct Work: Sendable {
         let run: @Sendable (Line) -> Void
@@ -10,29 +12,40 @@ final class ReadQueue: WorkQueue, @unchecked Sendable {  // because what changes
 
     private let condition = NSCondition()
     private let limit: Int
-    private var waiting: ArraySlice<Work> = []
+    private var waiting = FairQueue<Work>()
     private var connections = 0
     private var isClosed = false
 
     init(limit: Int) { self.limit = limit }
 
-    /// Runs a body on a worker's line and returns when it is done.
-    func run<Result: Sendable>(_ body: @escaping @Sendable (Line) throws -> Result) async throws -> Result {
-        try await withCheckedThrowingContinuation { continuation in
-            push(
-                Work { line in
-                    continuation.resume(with: Swift.Result { try body(line) })
+    /// Runs a body on a worker's line and returns when it is done. One whose caller has gone by then is not run.
+    func run<Result: Sendable>(
+        for caller: String = "", in scope: Scope = "-", _ body: @escaping @Sendable (Line) throws -> Result
+    ) async throws -> Result {
+        let isGone = Guarded(false)
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let work = Work { line in
+                    let result = Swift.Result {
+                        if isGone.withLock({ $0 }) { throw CancellationError() }
+                        return try body(line)
+                    }
+                    continuation.resume(with: result)
                 } fail: { error in
                     continuation.resume(throwing: error)
-                })
+                }
+                push(work, of: caller, in: scope)
+            }
+        } onCancel: {
+            isGone.withLock { $0 = true }
         }
     }
 
-    private func push(_ work: Work) {
+    private func push(_ work: Work, of caller: String, in scope: Scope) {
         let refusal: StoreUnavailable? = condition.withLock {
             if isClosed { return .closed }
             if waiting.count >= limit { return .crowded(limit) }
-            waiting.append(work)
+            waiting.append(work, of: caller, in: scope)
             condition.signal()
             return nil
         }
@@ -53,24 +66,22 @@ final class ReadQueue: WorkQueue, @unchecked Sendable {  // because what changes
     func count(connections change: Int) { condition.withLock { connections += change } }
 
     func refuse(_ error: any Error) {
-        let refused: ArraySlice<Work> = condition.withLock {
+        let refused: [Work] = condition.withLock {
             guard connections == 0 else {
                 // The call that woke this worker is for another.
                 condition.signal()
                 return []
             }
-            defer { waiting = [] }
-            return waiting
+            return waiting.removeAll()
         }
         for work in refused { work.fail(error) }
     }
 
     func close() {
-        let refused: ArraySlice<Work> = condition.withLock {
+        let refused: [Work] = condition.withLock {
             isClosed = true
             condition.broadcast()
-            defer { waiting = [] }
-            return waiting
+            return waiting.removeAll()
         }
         for work in refused { work.fail(StoreUnavailable.closed) }
     }

@@ -37,16 +37,16 @@ struct MortalStore: ChangeStore {
     var tokenKey: [UInt8] { store.tokenKey }
 
     func read<Result: Sendable>(
-        _ scope: Scope, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
+        _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
     ) async throws -> Result {
-        try await life.use("read") { _ in try await store.read(scope, body) }
+        try await life.use("read") { _ in try await store.read(scope, for: caller, body) }
     }
 
     func write<Result: Sendable>(
-        _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
+        _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result {
         try await life.use("write") { dies in
-            try await store.write(scope) { writer in
+            try await store.write(scope, for: caller) { writer in
                 let result = try body(writer)
                 if dies { throw ServerLife.Over() }
                 return result

@@ -102,6 +102,7 @@ struct SimulatedServer {
         let random = SeededSource(seed: generator.next())
         configuration.random = { random.next() }
         configuration.uptime = { .zero }
+        configuration.aside = { $0() }
         configuration.now = { [unowned world] in World.beginning + world.time + world.server.clockOffset }
         machine.life.died = { [unowned world] point in world.noteDeath("server \(point)") }
         return SyncServer(

@@ -108,15 +108,15 @@ final class FileStore: SimulatedStore {
     // MARK: What the engine asks
 
     func read<Result: Sendable>(
-        _ scope: Scope, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
+        _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
     ) async throws -> Result {
-        try await place.executor.outside { try await store.read(scope, body) }
+        try await place.executor.outside { try await store.read(scope, for: caller, body) }
     }
 
     func write<Result: Sendable>(
-        _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
+        _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result {
-        try await place.executor.outside { try await store.write(scope, body) }
+        try await place.executor.outside { try await store.write(scope, for: caller, body) }
     }
 
     func sweep(supersededBefore moment: Int64, limit: Int) async throws -> Int {

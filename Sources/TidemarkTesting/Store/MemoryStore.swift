@@ -52,7 +52,7 @@ public final class MemoryStore: ChangeStore {
 
     /// Reads what the store held when the call came; others may write meanwhile.
     public func read<Result: Sendable>(
-        _ scope: Scope, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
+        _ scope: Scope, for _: String, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
     ) throws -> Result {
         let seen = log.withLock { $0 }
         return try body(MemoryScope(scope, in: seen, incarnation: incarnation))
@@ -60,7 +60,7 @@ public final class MemoryStore: ChangeStore {
 
     /// Writes at once; other calls wait.
     public func write<Result: Sendable>(
-        _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
+        _ scope: Scope, for _: String, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) throws -> Result {
         try change { log in
             // Moved into the writer and back: a second reference would copy what is written to.

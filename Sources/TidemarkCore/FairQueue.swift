@@ -1,0 +1,87 @@
+package import TidemarkWire
+
+/// Work that waits for something that everybody shares, handed out in turns (I14): a round goes over all who wait, and
+/// the turns of each of them over the scopes that he waits in. However much one of them asks for, another waits for one
+/// piece of it.
+///
+/// Within a scope the order is kept: what one caller asks there is done in the order in which it came.
+package struct FairQueue<Work> {
+    /// What one caller waits for.
+    private struct Line {
+        var works: [Scope: ArraySlice<Work>] = [:]
+        /// His scopes, the one whose turn is next first.
+        var scopes: [Scope] = []
+
+        mutating func append(_ work: Work, in scope: Scope) {
+            if works[scope] == nil { scopes.append(scope) }
+            works[scope, default: []].append(work)
+        }
+
+        mutating func putBack(_ work: Work, in scope: Scope) {
+            if works[scope] == nil { scopes.insert(scope, at: 0) }
+            works[scope, default: []].insert(work, at: works[scope]?.startIndex ?? 0)
+        }
+
+        /// The first of the scopes whose oldest work may be handed out.
+        func place(where isFree: (Scope, Work) -> Bool) -> Int? {
+            scopes.firstIndex { scope in works[scope]?.first.map { isFree(scope, $0) } ?? false }
+        }
+
+        mutating func remove(at place: Int) -> Work? {
+            let scope = scopes.remove(at: place)
+            let work = works[scope]?.popFirst()
+            if works[scope]?.isEmpty ?? true { works[scope] = nil } else { scopes.append(scope) }
+            return work
+        }
+    }
+
+    private var lines: [String: Line] = [:]
+    /// Those who wait, the one whose turn is next first.
+    private var callers: [String] = []
+    package private(set) var count = 0
+
+    package init() {}
+
+    package var isEmpty: Bool { count == 0 }
+
+    package mutating func append(_ work: Work, of caller: String, in scope: Scope) {
+        if lines[caller] == nil { callers.append(caller) }
+        lines[caller, default: Line()].append(work, in: scope)
+        count += 1
+    }
+
+    /// Takes back what was handed out and not begun: it comes first when its caller's turn comes.
+    package mutating func putBack(_ work: Work, of caller: String, in scope: Scope) {
+        if lines[caller] == nil { callers.insert(caller, at: 0) }
+        lines[caller, default: Line()].putBack(work, in: scope)
+        count += 1
+    }
+
+    /// What is handed out next, of that which may be.
+    package func first(where isFree: (Scope, Work) -> Bool = { _, _ in true }) -> Work? {
+        for caller in callers {
+            if let line = lines[caller], let place = line.place(where: isFree) {
+                return line.works[line.scopes[place]]?.first
+            }
+        }
+        return nil
+    }
+
+    /// Hands it out.
+    package mutating func popFirst(where isFree: (Scope, Work) -> Bool = { _, _ in true }) -> Work? {
+        for (turn, caller) in callers.enumerated() {
+            guard let place = lines[caller]?.place(where: isFree) else { continue }
+            let work = lines[caller]?.remove(at: place)
+            callers.remove(at: turn)
+            if lines[caller]?.scopes.isEmpty ?? true { lines[caller] = nil } else { callers.append(caller) }
+            count -= 1
+            return work
+        }
+        return nil
+    }
+
+    package mutating func removeAll() -> [Work] {
+        defer { self = FairQueue() }
+        return lines.values.flatMap { line in line.works.values.flatMap { $0 } }
+    }
+}
