@@ -135,5 +135,15 @@ extension CorpusCase {
                 2 edit titleItem 288508
                 2 restore
                 """),
+        CorpusCase(
+            name: "a row that was made anew beside a parked one, and deleted, is not counted (I13)", app: "task",
+            script: """
+                world seed 543450629075530104 devices 2 users 1 page 50
+                1 edit replaceProject 2697224
+                2 edit replaceProject 1
+                flow
+                1 edit addProject 0
+                1 edit deleteProject 0
+                """),
     ]
 }
