@@ -145,5 +145,42 @@ extension CorpusCase {
                 1 edit addProject 0
                 1 edit deleteProject 0
                 """),
+        CorpusCase(
+            name: "a row made anew over its own delete keeps what it holds in a new column (I1)", app: "migrating",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit replaceNote 0
+                flow
+                0 edit deleteNote 0
+                server fail 1
+                flow
+                0 edit renameColumn 0
+                0 edit rebuildWithout 8231719
+                0 edit renameColumn 0
+                """),
+        CorpusCase(
+            name: "rows without a key stay when their scope goes (I13)", app: "migrating",
+            script: """
+                world seed 5 devices 1 users 1 page 50
+                0 edit addTag 1
+                0 edit addTag 2
+                0 edit addTag 3
+                0 edit addTag 4
+                0 edit addTag 5
+                0 edit addTag 6
+                0 edit addTag 7
+                0 edit addTag 8
+                0 edit addTag 9
+                0 edit addTag 10
+                0 edit addTag 11
+                0 edit addTag 12
+                0 edit addTag 13
+                0 edit addTag 14
+                flow
+                user 0 scope 0 none
+                wait 31000
+                0 sync
+                flow
+                """),
     ]
 }

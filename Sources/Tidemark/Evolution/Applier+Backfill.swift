@@ -61,7 +61,10 @@ extension Applier {
         manifest.look(table.shape.name, id)
         let shadow = try ownShadow(table, key)
         let (current, isParked) = try visible(table, id, key, shadow)
-        if current == nil, let shadow { return try fillDeleted(table, key, shadow, columns: columns, with: incoming) }
+        // A row that is here again since its delete was sealed is the app's own: nothing of the server's was in it.
+        if let shadow, try current == nil || isBeingDeleted(table, id) {
+            return try fillDeleted(table, key, shadow, columns: columns, with: incoming)
+        }
         guard let current, try shadow != nil || table.records.shadow(db, key) == nil, shadow?.state ?? .known == .known
         else { return }
         var new = current
@@ -87,6 +90,10 @@ extension Applier {
         if isEdited, truth.mark == nil { truth.mark = try Pending.nextMark(db) }
         truth.since = truth.since ?? (isEdited ? now : nil)
         try table.records.write(db, key, placed(truth, table.shape, key, new, isSent: true))
+    }
+
+    private func isBeingDeleted(_ table: ApplyTable, _ id: RecordID) throws -> Bool {
+        try Outbox.open(db, entity: table.shape.name, record: id.text, scope: scope.name).contains { $0.isDelete }
     }
 
     /// A record that was deleted here: if the delete is refused, the row is the server's again, in its new columns too.
