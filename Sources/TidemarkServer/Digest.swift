@@ -23,8 +23,8 @@ extension SyncServer {
     /// `GET /sync/digest`: what the live records add up to, for a device to compare with its own tables (F2).
     package func digest(_ query: DigestQuery, access: Access) async throws -> [UInt8] {
         try access.require(.read, in: query.scope)
-        let asked = try query.entity.map { entity in try DigestRange(query, entity: entity, limits: limits) }
-        let (key, rewind) = (store.tokenKey, limits.digestRewind)
+        let asked = try query.entity.map { entity in try DigestRange(query, entity: entity, limits: self.limits) }
+        let (key, limits) = (store.tokenKey, self.limits)
         let leftOut = leftOut(from: access)
         return try await store.read(query.scope, for: access.principal) { reader in
             let history = reader.state.history
@@ -49,7 +49,7 @@ extension SyncServer {
                 range.entity = self.spelling(of: range.entity, in: reader.state)
                 try DigestScan(reader: reader, range: range, version: version).write(to: &writer)
             } else {
-                try ScopeDigest(reader: reader, version: version, leftOut: leftOut, rewindLimit: rewind)
+                try ScopeDigest(reader: reader, version: version, leftOut: leftOut, limits: limits)
                     .write(to: &writer)
             }
             writer.raw("}")
@@ -84,7 +84,7 @@ private struct ScopeDigest {
     let reader: any ScopeReader
     let version: Version
     let leftOut: [EntityKey: LeftOut]
-    let rewindLimit: Int
+    let limits: Limits
 
     private struct Present {
         let name: String
@@ -120,43 +120,50 @@ private struct ScopeDigest {
         left.utf8.lexicographicallyPrecedes(right.utf8)
     }
 
-    /// Takes out what records have become since, and takes in what they were.
+    /// Takes out what records have become since, and takes in what they were. What is read is not kept.
     private func rewind(_ digests: inout [EntityKey: Present]) throws {
-        var changed: [(entity: String, record: RecordID, payload: [UInt8]?)] = []
-        var isTooLong = false
+        var changed: [(entity: EntityKey, name: String, record: RecordID)] = []
+        var budget = limits.digestBytes
+        var outcome: Result<Void, any Error> = .success(())
         try reader.changes(after: version, through: reader.state.head, tombstonesAfter: 0) { change in
             guard change.kind.supersedes else { return true }
-            isTooLong = changed.count >= rewindLimit
+            let name = String(decoding: change.entity, as: UTF8.self)
+            let entity = EntityKey(name)
+            outcome = Result {
+                guard changed.count < limits.digestRewind else {
+                    throw unavailable("More than \(limits.digestRewind) records have")
+                }
+                if change.kind == .upsert {
+                    try spend(&budget, change.payload.count)
+                    let number = CellHash.record(CellHash.prefix(entity: name), id: change.record)
+                    try digests[entity]?.digest.replace(number, change.payload, with: nil)
+                }
+            }
             // Ids were checked when they came in, so what the store gives back is one.
-            guard !isTooLong, let record = RecordID(String(decoding: change.record, as: UTF8.self)) else {
+            guard case .success = outcome, let record = RecordID(String(decoding: change.record, as: UTF8.self)) else {
                 return false
             }
-            let payload = change.kind == .upsert ? Array(change.payload) : nil
-            changed.append((String(decoding: change.entity, as: UTF8.self), record, payload))
+            if digests[entity] != nil { changed.append((entity, name, record)) }
             return true
         }
-        guard !isTooLong else {
-            throw SyncServer.unavailable("More than \(rewindLimit) records have changed since version \(version).")
-        }
+        try outcome.get()
         for change in changed {
-            let key = EntityKey(change.entity)
-            guard var present = digests.removeValue(forKey: key) else { continue }
-            defer { digests[key] = present }
-            let former = try reader.row(entity: change.entity, record: change.record, at: version)?.payload
+            guard let then = try reader.row(entity: change.name, record: change.record, at: version)?.payload else {
+                continue
+            }
+            try spend(&budget, then.count)
             var id = change.record.text
-            let number = id.withUTF8 {
-                CellHash.record(entity: change.entity, id: UnsafeRawBufferPointer($0))
-            }
-            try change.payload.withBytes { now in
-                try former.withBytes { then in try present.digest.replace(number, now, with: then) }
-            }
+            let number = id.withUTF8 { CellHash.record(entity: change.name, id: UnsafeRawBufferPointer($0)) }
+            try then.withUnsafeBytes { try digests[change.entity]?.digest.replace(number, nil, with: $0) }
         }
     }
-}
 
-extension [UInt8]? {
-    fileprivate func withBytes(_ body: (UnsafeRawBufferPointer?) throws -> Void) throws {
-        guard let self else { return try body(nil) }
-        try self.withUnsafeBytes { try body($0) }
+    private func spend(_ budget: inout Int, _ bytes: Int) throws(Problem) {
+        guard budget > 0 else { throw unavailable("More than \(limits.digestBytes) bytes have") }
+        budget -= bytes
+    }
+
+    private func unavailable(_ what: String) -> Problem {
+        SyncServer.unavailable("\(what) changed since version \(version).")
     }
 }

@@ -11,6 +11,7 @@ struct DigestRange: Hashable, Sendable {
     let fields: [[UInt8]]
     let scanLimit: Int
     let partLimit: Int
+    let byteLimit: Int
 
     init(_ query: DigestQuery, entity: String, limits: Limits) throws(Problem) {
         guard Identifier.isEntity(entity) else {
@@ -29,7 +30,7 @@ struct DigestRange: Hashable, Sendable {
         after = try Self.record(query.after, "after")
         through = try Self.record(query.through, "through")
         fields = query.fields.map(DataObject.canonical)
-        (scanLimit, partLimit) = (limits.digestScan, limits.digestParts)
+        (scanLimit, partLimit, byteLimit) = (limits.digestScan, limits.digestParts, limits.digestBytes)
     }
 
     private static func record(_ text: String?, _ member: String) throws(Problem) -> RecordID? {
@@ -53,15 +54,16 @@ struct DigestScan {
         var parts: [DigestPart] = []
         var part = EntityDigest()
         var last: String?
-        var scanned = 0
+        var (scanned, bytes) = (0, 0)
         var isCut = false
         var failure: (any Error)?
         try reader.records(of: range.entity, above: 0, at: version, after: range.after) { change in
             if let through = range.through, through.text.utf8.precedes(change.record) { return false }
             guard change.kind == .upsert else { return true }
-            isCut = scanned == range.scanLimit || parts.count == range.partLimit
+            isCut = scanned == range.scanLimit || parts.count == range.partLimit || bytes >= range.byteLimit
             if isCut { return false }
             scanned += 1
+            bytes += change.payload.count
             do {
                 try part.replace(CellHash.record(prefix, id: change.record), nil, with: change.payload)
             } catch {

@@ -34,6 +34,8 @@ public struct Limits: Hashable, Sendable {
     public var digestRewind = 10_000
     /// Records that are read for the digest of a key range, in one request.
     public var digestScan = 100_000
+    /// Bytes of records that one digest reads; one record always may.
+    public var digestBytes = 32 << 20
     /// Parts of a key range in one answer.
     public var digestParts = 256
     /// Fields that one request may name.

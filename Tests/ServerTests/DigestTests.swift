@@ -140,6 +140,35 @@ struct DigestTests {
         }
     }
 
+    @Test("A digest reads a bounded number of bytes: computed back it is refused, a range goes on (I14)")
+    func bytes() async throws {
+        var limits = Limits()
+        limits.digestBytes = 3000
+        let bench = try Bench(limits: limits)
+        let text = Value.text(String(repeating: "x", count: 1000))
+        func write(_ ids: ClosedRange<Int>, _ value: Value) async throws {
+            try await bench.server.commit(to: "s") { changes in
+                for id in ids { changes.upsert("task", id: RecordID("\(id)")!, ["n": value]) }
+            }
+        }
+        try await write(1...9, text)
+        let since = try #require(try await bench.pullAll().nextSince)
+        let then = try await ask(bench, at: since)
+        try await write(1...1, 1)
+        #expect(try await ask(bench, at: since) == then)
+        try await write(2...4, 1)
+        #expect(await problem { _ = try await ask(bench, at: since) }?.code == .digestUnavailable)
+        var (count, after, requests): (Int64, String?, Int) = (0, nil, 0)
+        while true {
+            let answer = try await parts(bench, after: after, every: 100)
+            count += answer.parts.reduce(0) { $0 + $1.count }
+            requests += 1
+            guard answer.hasMore else { break }
+            after = try #require(answer.parts.last?.through)
+        }
+        #expect(count == 9 && requests == 2)
+    }
+
     @Test("As of a checkpoint the digest is what it was then, while the window and the limit hold")
     func rewound() async throws {
         var limits = Limits()
