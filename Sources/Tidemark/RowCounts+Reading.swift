@@ -107,8 +107,10 @@ struct RowCounting {
             guard let key = RecordID(row.record).flatMap({ shape.key(of: $0) }) else { continue }
             if let shadow = try table.shadowHead(db, key) {
                 let isHere = try table.row(db, key) != nil
-                if shape.isScopedByColumn && shadow.scope != row.scope || shadow.state == .absent && (isHere || shadow.isGone) {
-                    // The app has made it anew beside the one that waits for its place, and may have deleted that since.
+                if shape.isScopedByColumn && shadow.scope != row.scope
+                    || shadow.state == .absent && (isHere || shadow.isGone)
+                {
+                    // The app has made it anew beside the one that waits for its place, and may have deleted it.
                     base += 1
                 } else if !shadow.isGone, shadow.state != .absent, !isHere {
                     edited += 1

@@ -58,7 +58,11 @@
             reading.withLock { $0 = task }
             let body: [UInt8]
             do {
-                body = try await withTaskCancellationHandler { try await task.value } onCancel: { task.cancel() }
+                body = try await withTaskCancellationHandler {
+                    try await task.value
+                } onCancel: {
+                    task.cancel()
+                }
             } catch {
                 throw isHeld(number) ? error : Self.tooSlow
             }

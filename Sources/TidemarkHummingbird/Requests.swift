@@ -62,7 +62,9 @@
                 return try Gzip.decompress(bytes, limit: size)
             } catch {
                 // One that says less than is in it is no gzip either.
-                if case .tooLarge(let size) = error, size == limit { throw Self.tooLarge("more bytes, inflated,", limit) }
+                if case .tooLarge(let size) = error, size == limit {
+                    throw Self.tooLarge("more bytes, inflated,", limit)
+                }
                 throw Problem(.malformedRequest, "The body is not gzip, or was cut on the way.")
             }
         }

@@ -68,7 +68,8 @@
                     let answer = try await request.withSyncBody(
                         of: caller, within: bodies, limit: self.limits.bodyBytes
                     ) { body in
-                        try await self.exchange(body.size, of: { try body.inflated() }, mode: mode, for: caller) { scope in
+                        try await self.exchange(body.size, of: { try body.inflated() }, mode: mode, for: caller) {
+                            scope in
                             try await authorize(scope, request, context)
                         }
                     }

@@ -8,7 +8,7 @@
 
     /// What every answer has in common: the protocol's headers, and problem details for whatever goes wrong.
     ///
-    /// ``TidemarkServer/SyncServer/routes(context:authorize:caller:)`` brings it along. A server that does nothing but sync
+    /// ``TidemarkServer/SyncServer/routes(context:authorize:caller:)`` brings it along. A server that only syncs
     /// adds it to its router too, so that unknown addresses are answered in the same form; twice does no harm.
     public struct SyncMiddleware<Context: RequestContext>: RouterMiddleware {
         private let fingerprint: String

@@ -1,4 +1,3 @@
-import Dispatch
 import TidemarkCore
 package import TidemarkWire
 
@@ -69,9 +68,7 @@ public final class SyncServer: Sendable {
             [clock = ContinuousClock(), start = ContinuousClock().now] in clock.now - start
         }
         /// Does what takes long on a thread that serves nobody else.
-        package var aside: @Sendable (@escaping @Sendable () -> Void) -> Void = {
-            [queue = DispatchQueue(label: "tidemark.parse", attributes: .concurrent)] in queue.async(execute: $0)
-        }
+        package var aside: @Sendable (@escaping @Sendable () -> Void) -> Void = { ParsingThreads.run($0) }
         /// Random bits, for the ids that the server assigns.
         package var random: @Sendable () -> UInt64 = { UInt64.random(in: .min ... .max) }
 

@@ -54,7 +54,11 @@ package struct FieldBases: Hashable, Sendable {
         var (low, high) = (0, entries.count)
         while low < high {
             let middle = (low + high) / 2
-            if self.name(of: entries[middle]).lexicographicallyPrecedes(name) { low = middle + 1 } else { high = middle }
+            if self.name(of: entries[middle]).lexicographicallyPrecedes(name) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
         }
         return low
     }

@@ -33,7 +33,8 @@
                 + "Content-Type: application/json\r\nContent-Length: \(size)\r\n\r\n"
         }
 
-        private static let body = #"{"protocolVersion":1,"scope":"s","clientId":"77080b9066cc6a27b93e6f15c55fef49","operations":[]}"#
+        private static let body =
+            #"{"protocolVersion":1,"scope":"s","clientId":"77080b9066cc6a27b93e6f15c55fef49","operations":[]}"#
 
         @Test("A token without any scope is refused before its body comes")
         func noScope() async throws {

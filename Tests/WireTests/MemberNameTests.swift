@@ -26,7 +26,8 @@ struct MemberNameTests {
         "{" + names.map { "\"\($0)\":1" }.joined(separator: ",") + "}"
     }
 
-    @Test("A name that comes again is found among few and among many, however it is spelled", arguments: [3, 8, 9, 500])
+    @Test(
+        "A name that comes again is found among few and among many, however it is spelled", arguments: [3, 8, 9, 500])
     func again(count: Int) throws {
         let many = (0..<count).map { "n\($0)" }
         #expect(try names(object(many)) == count)
@@ -50,7 +51,9 @@ struct MemberNameTests {
     @Test("Bases are found by their names, and written in the names' order")
     func bases() throws {
         var bases = FieldBases()
-        for (name, version) in [("b", 2), ("a", 1), ("ab", 3), ("", 4)] { bases[Array(name.utf8)[...]] = Version(version) }
+        for (name, version) in [("b", 2), ("a", 1), ("ab", 3), ("", 4)] {
+            bases[Array(name.utf8)[...]] = Version(version)
+        }
         #expect(bases.all.map { String(decoding: $0.name, as: UTF8.self) } == ["", "a", "ab", "b"])
         #expect(bases[Array("ab".utf8)[...]] == 3 && bases[Array("b".utf8)[...]] == 2)
         #expect(bases[Array("c".utf8)[...]] == nil && bases.newest == 4)
