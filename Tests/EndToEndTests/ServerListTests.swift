@@ -47,5 +47,25 @@
             #expect(again.status == 1 && again.errors.contains("\nhint: "), "\(again.errors)")
             #expect(try await rejected(["--retry", newest]).status != 0)
         }
+
+        @Test("Nothing of an edit reaches the operator's terminal as an order or as a line of its own")
+        func terminal() async throws {
+            let store = try SQLiteStore(path: folder.path("sync.sqlite"))
+            let body = #"""
+                {"scope":"w","clientId":"device-aaaa","operations":[{"lane":"lane-aaaa","number":1,"type":"upsert",\#
+                "entity":"task","id":"t\u202e","baseVersion":5,"fields":{"a\u009b":"\u001b]0;x\u0007\n9: task t"}}]}
+                """#
+            _ = try await SyncServer(store: store).exchange(Array(body.utf8), mode: .pushOnly) { _ in
+                .readWrite(as: "ada\u{1b}[2J")
+            }
+            try store.close()
+            let (_, output, _) = try await ChildProcess(
+                ServeTests.command, ["rejected", "--store", "sqlite:" + folder.path("sync.sqlite")]
+            ).result()
+            #expect(output.contains("\\u001b[2J"), "\(output)")
+            let orders = output.unicodeScalars.filter { $0 != "\n" && ($0.value < 0x20 || 0x7f...0x9f ~= $0.value) }
+            #expect(orders.isEmpty && !output.contains("\u{202e}"))
+            #expect(!output.contains("\n9: task"))
+        }
     }
 #endif
