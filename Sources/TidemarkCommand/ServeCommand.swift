@@ -86,6 +86,7 @@
             ).application(address: .hostname(address.host, port: address.port)) { port in
                 Console.line("listening on \(address.url(port: port))")
             }
+            Memory.giveBackWhatIsFree()
             try await Self.serve(app, address: address, limits: limits, logger: logger)
         }
 

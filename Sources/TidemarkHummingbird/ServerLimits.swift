@@ -29,7 +29,7 @@
         public var backlog = 256
         /// Bytes of answers that wait for their readers, of all connections together; one answer always may. Beyond
         /// it the connections whose readers have taken nothing for longest are closed.
-        public var unsentBytes = 256 << 20
+        public var unsentBytes = 64 << 20
         /// Bytes of all headers of a request together.
         public var headerBytes = 32 << 10
         /// Bytes of one header, the token's among them.

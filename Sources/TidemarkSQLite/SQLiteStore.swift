@@ -42,7 +42,8 @@ public final class SQLiteStore: ChangeStore {
             // Fewer, larger checkpoints of the WAL: half the time goes there at the default of 4 MB.
             try db.execute(sql: "PRAGMA wal_autocheckpoint = 16384")
             try db.execute(sql: "PRAGMA secure_delete = OFF")
-            try db.execute(sql: "PRAGMA cache_size = -65536")
+            // In KiB, of each connection: five of them together stay well below what a small machine has.
+            try db.execute(sql: "PRAGMA cache_size = -24576")
             try prepare(db)
         }
         pool = try DatabasePool(path: path, configuration: configuration)

@@ -15,7 +15,11 @@ extension SyncServer {
         let waiter = try nudges.wait(for: Set(grants.map(\.scope)), as: principal, limits)
         do {
             // Read after it has begun: what is committed from now on is told.
-            for scope in waiter.scopes { waiter.note(scope, try await store.read(scope) { $0.state.head }) }
+            try await openings.pass(for: principal) {
+                for scope in waiter.scopes {
+                    waiter.note(scope, try await store.read(scope, for: principal) { $0.state.head })
+                }
+            }
         } catch {
             nudges.end(waiter)
             throw error
