@@ -1,8 +1,8 @@
 package import TidemarkWire
 
-/// Work that waits for something that everybody shares, handed out in turns (I14): a round goes over all who wait, and
-/// the turns of each of them over the scopes that he waits in. However much one of them asks for, another waits for one
-/// piece of it.
+/// Work that waits for something that everybody shares, handed out in turns (I14): the next turn is that of the caller
+/// whose last one is longest ago, and his turns go over the scopes that he waits in. However much one of them asks for,
+/// another waits for the piece that is in work, and for no second one.
 ///
 /// Within a scope the order is kept: what one caller asks there is done in the order in which it came.
 package struct FairQueue<Work> {
@@ -35,9 +35,15 @@ package struct FairQueue<Work> {
         }
     }
 
+    /// Callers whose last turn is remembered although they wait for nothing, at most.
+    private static var rememberedLimit: Int { 4096 }
+
     private var lines: [String: Line] = [:]
     /// Those who wait, the one whose turn is next first.
     private var callers: [String] = []
+    /// When each had his last turn, counted in turns.
+    private var served: [String: Int] = [:]
+    private var turns = 0
     package private(set) var count = 0
 
     package init() {}
@@ -45,16 +51,21 @@ package struct FairQueue<Work> {
     package var isEmpty: Bool { count == 0 }
 
     package mutating func append(_ work: Work, of caller: String, in scope: Scope) {
-        if lines[caller] == nil { callers.append(caller) }
+        if lines[caller] == nil { enter(caller) }
         lines[caller, default: Line()].append(work, in: scope)
         count += 1
     }
 
     /// Takes back what was handed out and not begun: it comes first when its caller's turn comes.
     package mutating func putBack(_ work: Work, of caller: String, in scope: Scope) {
-        if lines[caller] == nil { callers.insert(caller, at: 0) }
+        if lines[caller] == nil { enter(caller) }
         lines[caller, default: Line()].putBack(work, in: scope)
         count += 1
+    }
+
+    private mutating func enter(_ caller: String) {
+        let last = served[caller, default: 0]
+        callers.insert(caller, at: callers.firstIndex { served[$0, default: 0] > last } ?? callers.endIndex)
     }
 
     /// What is handed out next, of that which may be.
@@ -73,6 +84,9 @@ package struct FairQueue<Work> {
             guard let place = lines[caller]?.place(where: isFree) else { continue }
             let work = lines[caller]?.remove(at: place)
             callers.remove(at: turn)
+            turns += 1
+            if served.count >= Self.rememberedLimit { served = served.filter { lines[$0.key] != nil } }
+            served[caller] = turns
             if lines[caller]?.scopes.isEmpty ?? true { lines[caller] = nil } else { callers.append(caller) }
             count -= 1
             return work

@@ -35,10 +35,10 @@ final class CommitQueue: Sendable {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 push(
-                    Job { [self] db in
+                    Job { [self] db, holdsUpOthers in
                         let result = Swift.Result {
                             if isGone.withLock({ $0 }) { throw CancellationError() }
-                            return try attempt(db, scope, body)
+                            return try attempt(db, scope, holdsUpOthers, body)
                         }
                         return { commit in continuation.resume(with: commit.flatMap { result }) }
                     } fail: { error in
@@ -63,11 +63,13 @@ final class CommitQueue: Sendable {
 
     /// One job in a savepoint of its own, so that its failure undoes only itself.
     private func attempt<Result>(
-        _ db: Database, _ scope: Scope, _ body: (any ScopeWriter) throws -> Result
+        _ db: Database, _ scope: Scope, _ holdsUpOthers: Bool, _ body: (any ScopeWriter) throws -> Result
     ) throws -> Result {
         var result: Result?
         try db.inSavepoint {
-            let writer = try SQLiteScopeWriter(db, scope, incarnation: incarnation) { [self] in hasWaiting }
+            let writer = try SQLiteScopeWriter(
+                db, scope, incarnation: incarnation, holdsUpOthers: holdsUpOthers
+            ) { [self] in hasWaiting }
             result = try body(writer)
             try writer.finish()
             return .commit
@@ -107,7 +109,7 @@ final class CommitQueue: Sendable {
                 // A full disk makes SQLite undo the whole transaction by itself: nothing may run outside of one, and
                 // nothing of what has run is there.
                 while answers.count < Self.batchLimit, answers.isEmpty || .now < end, let job = next() {
-                    answers.append(job.run(db))
+                    answers.append(job.run(db, !answers.isEmpty))
                     guard db.isInsideTransaction else { throw Job.undone }
                 }
                 return .commit
@@ -125,8 +127,8 @@ final class CommitQueue: Sendable {
 private struct Job: Sendable {
     typealias Answer = @Sendable (Result<Void, any Error>) -> Void
 
-    /// Does the work; what comes back is told how the commit went.
-    let run: @Sendable (Database) -> Answer
+    /// Does the work, and is told whether others that are done wait for it; what comes back is told how the commit went.
+    let run: @Sendable (Database, _ holdsUpOthers: Bool) -> Answer
     let fail: @Sendable (any Error) -> Void
 
     static var undone: DatabaseError {

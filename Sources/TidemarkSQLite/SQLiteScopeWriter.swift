@@ -5,14 +5,18 @@ import TidemarkServer
 /// The one writer of a scope inside a transaction: SQLite has one writer at all, so versions are taken in commit order.
 final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
     private let incarnation: Int64
+    let holdsUpOthers: Bool
     private let hasWaiting: () -> Bool
     /// The lanes that moved in this transaction: row id, number and time, written once at its end.
     private var lanes: [LaneName: (id: Int64, number: Int64, moment: Int64)] = [:]
     private var isChanged = false
     private var digests = DigestKeeper()
 
-    init(_ db: Database, _ scope: Scope, incarnation: Int64, hasWaiting: @escaping () -> Bool) throws {
+    init(
+        _ db: Database, _ scope: Scope, incarnation: Int64, holdsUpOthers: Bool, hasWaiting: @escaping () -> Bool
+    ) throws {
         self.incarnation = incarnation
+        self.holdsUpOthers = holdsUpOthers
         self.hasWaiting = hasWaiting
         try super.init(db, scope)
     }

@@ -169,6 +169,8 @@ public protocol ScopeReader {
 public protocol ScopeWriter: ScopeReader {
     /// Whether another write waits for this one to end: then a long one is cut short (`Limits.pushTime`).
     var othersWait: Bool { get }
+    /// Whether writes that are done wait for this one, because they share its commit: then it is cut shorter still.
+    var holdsUpOthers: Bool { get }
 
     /// Appends a row at `state.head + 1`, marks the record's former row superseded, and returns the version. The
     /// entity's digest is kept in step, in the same transaction (`DigestKeeper`), and so are `state.entities`.

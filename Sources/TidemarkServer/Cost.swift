@@ -7,16 +7,26 @@ import TidemarkWire
 final class Cost {
     private let limits: Limits
     private let uptime: () -> Duration
-    private let end: Duration
+    private let start: Duration
     private let othersWait: () -> Bool
+    private let holdsUpOthers: Bool
     private var lookups = 0
     private var bytes = 0
 
-    init(_ limits: Limits, uptime: @escaping () -> Duration, othersWait: @escaping () -> Bool) {
+    /// For how long a push holds up writes that are done already, and wait for the same commit.
+    private static let briefTime = Duration.milliseconds(50)
+
+    /// - Parameters:
+    ///   - othersWait: whether anybody waits for the writer, or for the memory that this push holds.
+    ///   - holdsUpOthers: whether writes that are done wait for the same commit.
+    init(
+        _ limits: Limits, uptime: @escaping () -> Duration, holdsUpOthers: Bool, othersWait: @escaping () -> Bool
+    ) {
         self.limits = limits
         self.uptime = uptime
+        self.holdsUpOthers = holdsUpOthers
         self.othersWait = othersWait
-        end = uptime() + limits.pushTime
+        start = uptime()
     }
 
     /// One row was looked up that no operation names as its own.
@@ -25,5 +35,9 @@ final class Cost {
     /// So many bytes go into the log, or are kept beside it.
     func write(_ count: Int) { bytes += count }
 
-    var isSpent: Bool { lookups >= limits.pushLookups || bytes >= limits.pushBytes || uptime() >= end && othersWait() }
+    var isSpent: Bool {
+        if lookups >= limits.pushLookups || bytes >= limits.pushBytes { return true }
+        let time = uptime() - start
+        return holdsUpOthers && time >= min(Self.briefTime, limits.pushTime) || time >= limits.pushTime && othersWait()
+    }
 }

@@ -18,7 +18,8 @@ extension SyncServer {
         _ size: Int, of body: @escaping @Sendable () throws -> [UInt8], mode: ExchangeMode, for caller: String,
         authorize: @escaping @Sendable (Scope) async throws -> Access
     ) async throws -> [UInt8] {
-        try await work.pass(for: caller, weight: Self.requestWeight + size * Self.bodyWeight) {
+        let work = size > Self.smallBody ? largeWork : smallWork
+        return try await work.pass(for: caller, weight: Self.requestWeight + size * Self.bodyWeight) {
             let (bytes, scope) = try await aside(size) {
                 let bytes = try body()
                 return (bytes, try Self.understood { () throws(JSONError) in try bytes.scope() })
@@ -45,7 +46,7 @@ extension SyncServer {
     private static let requestWeight = 16 << 10
     private static let bodyWeight = 12
 
-    /// A body of so few bytes is read faster than it is handed to another thread.
+    /// A body of so few bytes is read faster than it is handed to another thread, and waits for no large one.
     private static let smallBody = 16 << 10
 
     private func aside<Result: Sendable>(

@@ -52,6 +52,9 @@ package final class FairGate: Sendable {
         state = Guarded(State(free: max(1, capacity)))
     }
 
+    /// Whether anybody waits before it.
+    package var hasWaiting: Bool { state.withLock { !$0.waiting.isEmpty } }
+
     /// Runs a piece of work when its turn has come.
     ///
     /// - Throws: `CancellationError` where the caller goes away before; what `body` throws.

@@ -78,7 +78,10 @@ struct Push {
         self.request = request
         self.access = access
         self.moment = moment
-        cost = Cost(server.limits, uptime: server.configuration.uptime) { writer.othersWait }
+        let (large, small) = (server.largeWork, server.smallWork)
+        cost = Cost(server.limits, uptime: server.configuration.uptime, holdsUpOthers: writer.holdsUpOthers) {
+            writer.othersWait || large.hasWaiting || small.hasWaiting
+        }
     }
 
     func name(_ lane: String) -> LaneName {

@@ -30,9 +30,13 @@ public final class SyncServer: Sendable {
     package let declarationsFingerprint: String
     /// Who waits on this node for news of which scopes.
     let nudges = Nudges()
-    /// Memory for requests that are worked on.
-    let work: FairGate
+    /// Streams of nudges that are being opened: each reads the heads of up to `streamScopes` scopes.
+    let openings: FairGate
+    /// Memory for pushes that are worked on. Small ones have a part of their own, so that they wait for no large one.
+    let (largeWork, smallWork): (FairGate, FairGate)
 
+    /// Streams that are opened at one time, one of each caller.
+    private static let openingsAtOnce = 4
     /// Requests that may wait for their turn; those beyond are refused for now.
     private static let waitingRequests = 10_000
 
@@ -93,8 +97,11 @@ public final class SyncServer: Sendable {
         self.rules = Dictionary(grouping: rules) { EntityKey($0.entity) }
         self.limits = limits
         self.configuration = configuration
-        work = FairGate(
-            capacity: limits.workBytes, share: limits.workBytes / 2, waitingLimit: Self.waitingRequests)
+        openings = FairGate(capacity: Self.openingsAtOnce, share: 1, waitingLimit: max(1, limits.streams))
+        let small = limits.workBytes / 4
+        smallWork = FairGate(capacity: small, share: small / 2, waitingLimit: Self.waitingRequests)
+        let large = limits.workBytes - small
+        largeWork = FairGate(capacity: large, share: large / 2, waitingLimit: Self.waitingRequests)
         declarations = Declarations(isStrict: isStrict, entities: entities)
         declarationsFingerprint = SHA256.digest(declarations.body()).prefix(8)
             .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()

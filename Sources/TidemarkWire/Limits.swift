@@ -7,7 +7,7 @@ public struct Limits: Hashable, Sendable {
     /// Operations in one push.
     public var operations = 1000
     /// How long one push may hold the writer before it is ended behind an operation.
-    public var pushTime = Duration.milliseconds(500)
+    public var pushTime = Duration.milliseconds(250)
     /// Bytes that one push may write before it is ended behind an operation.
     public var pushBytes = 16 << 20
     /// Rows that one push may have looked up for its references and chains before it is ended behind an operation.

@@ -26,6 +26,17 @@ struct FairQueueTests {
         #expect(drained(queue(flood + [("b", "s"), ("b", "s")])) == ["a0", "b5", "a1", "b6", "a2", "a3", "a4"])
     }
 
+    @Test("Who comes while another is served is next, and nobody is passed over for ever")
+    func newcomers() {
+        var queue = queue([("a", "s"), ("a", "s"), ("a", "s")])
+        #expect(queue.popFirst() == "a0")
+        queue.append("b", of: "b", in: "s")
+        #expect(queue.popFirst() == "b")
+        // One that comes again at once has had his turn after the other.
+        queue.append("b again", of: "b", in: "s")
+        #expect(drained(queue) == ["a1", "b again", "a2"])
+    }
+
     @Test("One caller's scopes take turns too, and each keeps its order")
     func scopes() {
         #expect(drained(queue([("a", "s"), ("a", "s"), ("a", "t"), ("b", "s")])) == ["a0", "b3", "a2", "a1"])

@@ -45,22 +45,24 @@ struct TurnTests {
     @Test("One who reads once is behind few of another's many", arguments: queued)
     func readers(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
-        let (store, order) = (bench.store, Order())
+        let (store, order, latch) = (bench.store, Order(), Latch())
         _ = try await store.write("s") { try $0.append(.event("e"), at: 1) }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for index in 0..<40 {
+            for index in 0..<30 {
                 group.addTask {
                     try await store.read("s", for: "ada") { _ in
-                        Thread.sleep(forTimeInterval: 0.05)
+                        latch.wait()
                         order.note("ada \(index)")
                     }
                 }
             }
-            try await Task.sleep(for: .milliseconds(100))
+            try await Task.sleep(for: .milliseconds(500))
             group.addTask { try await store.read("s", for: "bob") { _ in order.note("bob") } }
+            try await Task.sleep(for: .milliseconds(500))
+            for _ in 0..<30 { latch.open() }
             try await group.waitForAll()
         }
-        #expect((order.all.firstIndex(of: "bob") ?? 99) < 20, "\(order.all)")
+        #expect((order.all.firstIndex(of: "bob") ?? 99) < 10, "\(order.all)")
     }
 
     @Test("A write whose caller has gone before its turn is not carried out", arguments: queued)

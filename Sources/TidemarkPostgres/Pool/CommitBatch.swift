@@ -129,6 +129,7 @@ struct CommitBatch: Sendable {
                     continue
                 }
                 guard let writer = writers[job.scope] else { continue }
+                writer.holdsUpOthers = !answers.isEmpty
                 answers.append(try run(job, writer, session, isAlone: jobs.count == 1))
             }
             for scope in scopes { try writers[scope]?.finish() }

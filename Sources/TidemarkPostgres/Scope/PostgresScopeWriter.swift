@@ -100,6 +100,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
 
     /// Other nodes may wait for the scope's row, which nobody sees from here.
     var othersWait: Bool { true }
+    var holdsUpOthers = false
 
     func append(_ row: NewRow, at moment: Int64) throws -> Version {
         if !isTakingCaptured, let table = tables[row.entity] { try write(row, to: table) }
