@@ -21,6 +21,7 @@ SHARES = {
     "full_disk": 0.08,
     "hostile_sockets": 0.10,
     "many_connections": 0.10,
+    "neighbours": 0.14,
     "drain": 0.10,
     "clocks": 0.04,
     "cluster": 0.22,
