@@ -3,8 +3,8 @@
         import Glibc
     #endif
 
-    /// How the system's allocator keeps what was freed. By default glibc raises the size from which a block is a mapping
-    /// of its own with each large one that is freed, up to 32 MiB: then pages of 4 MiB lie in its arenas, and memory is
+    /// How the system's allocator keeps what was freed. By default glibc raises the size from which a block is mapped
+    /// by itself with each large one that is freed, up to 32 MiB: then pages of 4 MiB lie in its arenas, and memory is
     /// not given back although nobody holds it.
     enum Memory {
         /// Blocks from this size on are mappings of their own, and are given back when they are freed.

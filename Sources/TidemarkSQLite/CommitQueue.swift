@@ -127,7 +127,7 @@ final class CommitQueue: Sendable {
 private struct Job: Sendable {
     typealias Answer = @Sendable (Result<Void, any Error>) -> Void
 
-    /// Does the work, and is told whether others that are done wait for it; what comes back is told how the commit went.
+    /// Does the work, and is told whether others that are done wait for it. What comes back is told of the commit.
     let run: @Sendable (Database, _ holdsUpOthers: Bool) -> Answer
     let fail: @Sendable (any Error) -> Void
 

@@ -20,21 +20,39 @@ struct TurnTests {
         func open() { semaphore.signal() }
     }
 
+    /// Waits until so many have asked: from then to the queue there is no wait.
+    private func waitFor(_ count: Int, in asked: Order) async throws {
+        for _ in 0..<3000 where asked.all.count < count { try await Task.sleep(for: .milliseconds(10)) }
+        try #require(asked.all.count >= count)
+        try await Task.sleep(for: .milliseconds(100))
+    }
+
     private static let queued: [StoreKind] = [.sqlite, .postgres]
 
     @Test("One who writes once is behind one write of another's many", arguments: queued)
     func writer(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
-        let (store, order, latch) = (bench.store, Order(), Latch())
+        let (store, order, asked, latch) = (bench.store, Order(), Order(), Latch())
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await store.write("s", for: "ada") { _ in latch.wait() } }
-            try await Task.sleep(for: .milliseconds(200))
-            for index in 0..<20 {
-                group.addTask { try await store.write("s", for: "ada") { _ in order.note("ada \(index)") } }
+            group.addTask {
+                try await store.write("s", for: "ada") { _ in
+                    asked.note("it runs")
+                    latch.wait()
+                }
             }
-            try await Task.sleep(for: .milliseconds(300))
-            group.addTask { try await store.write("s", for: "bob") { _ in order.note("bob") } }
-            try await Task.sleep(for: .milliseconds(300))
+            try await waitFor(1, in: asked)
+            for index in 0..<20 {
+                group.addTask {
+                    asked.note("ada")
+                    try await store.write("s", for: "ada") { _ in order.note("ada \(index)") }
+                }
+            }
+            try await waitFor(21, in: asked)
+            group.addTask {
+                asked.note("bob")
+                try await store.write("s", for: "bob") { _ in order.note("bob") }
+            }
+            try await waitFor(22, in: asked)
             latch.open()
             try await group.waitForAll()
         }
@@ -45,20 +63,24 @@ struct TurnTests {
     @Test("One who reads once is behind few of another's many", arguments: queued)
     func readers(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
-        let (store, order, latch) = (bench.store, Order(), Latch())
+        let (store, order, asked, latch) = (bench.store, Order(), Order(), Latch())
         _ = try await store.write("s") { try $0.append(.event("e"), at: 1) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for index in 0..<30 {
                 group.addTask {
+                    asked.note("ada")
                     try await store.read("s", for: "ada") { _ in
                         latch.wait()
                         order.note("ada \(index)")
                     }
                 }
             }
-            try await Task.sleep(for: .milliseconds(500))
-            group.addTask { try await store.read("s", for: "bob") { _ in order.note("bob") } }
-            try await Task.sleep(for: .milliseconds(500))
+            try await waitFor(30, in: asked)
+            group.addTask {
+                asked.note("bob")
+                try await store.read("s", for: "bob") { _ in order.note("bob") }
+            }
+            try await waitFor(31, in: asked)
             for _ in 0..<30 { latch.open() }
             try await group.waitForAll()
         }
@@ -68,11 +90,19 @@ struct TurnTests {
     @Test("A write whose caller has gone before its turn is not carried out", arguments: queued)
     func gone(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
-        let (store, order, latch) = (bench.store, Order(), Latch())
-        let first = Task { try await store.write("s", for: "ada") { _ in latch.wait() } }
-        try await Task.sleep(for: .milliseconds(200))
-        let second = Task { try await store.write("s", for: "bob") { _ in order.note("bob") } }
-        try await Task.sleep(for: .milliseconds(200))
+        let (store, order, asked, latch) = (bench.store, Order(), Order(), Latch())
+        let first = Task {
+            try await store.write("s", for: "ada") { _ in
+                asked.note("it runs")
+                latch.wait()
+            }
+        }
+        try await waitFor(1, in: asked)
+        let second = Task {
+            asked.note("bob")
+            try await store.write("s", for: "bob") { _ in order.note("bob") }
+        }
+        try await waitFor(2, in: asked)
         second.cancel()
         latch.open()
         try await first.value
@@ -102,21 +132,28 @@ struct TurnTests {
     @Test("A gate lets through what fits, a share for each caller, and one piece in any case")
     func gate() async throws {
         let gate = FairGate(capacity: 4, share: 3, waitingLimit: 2)
-        let (order, latch) = (Order(), AsyncStream.makeStream(of: Void.self))
+        let (order, asked, latch) = (Order(), Order(), AsyncStream.makeStream(of: Void.self))
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 try await gate.pass(for: "ada", weight: 3) {
                     order.note("ada 1")
+                    asked.note("ada 1")
                     for await _ in latch.stream {}
                 }
             }
-            try await Task.sleep(for: .milliseconds(100))
-            group.addTask { try await gate.pass(for: "ada", weight: 1) { order.note("ada 2") } }
-            try await Task.sleep(for: .milliseconds(100))
+            try await waitFor(1, in: asked)
+            group.addTask {
+                asked.note("ada 2")
+                try await gate.pass(for: "ada", weight: 1) { order.note("ada 2") }
+            }
+            try await waitFor(2, in: asked)
             try await gate.pass(for: "bob", weight: 1) { order.note("bob") }
             #expect(order.all == ["ada 1", "bob"], "the second of one's own waits for the first")
-            let third = Task { try await gate.pass(for: "cay", weight: 99) { order.note("cay") } }
-            try await Task.sleep(for: .milliseconds(100))
+            let third = Task {
+                asked.note("cay")
+                try await gate.pass(for: "cay", weight: 99) { order.note("cay") }
+            }
+            try await waitFor(3, in: asked)
             await #expect(throws: StoreUnavailable.self) { try await gate.pass(for: "dan") {} }
             third.cancel()
             await #expect(throws: CancellationError.self) { try await third.value }
