@@ -65,7 +65,12 @@ package struct FairQueue<Work> {
 
     private mutating func enter(_ caller: String) {
         let last = served[caller, default: 0]
-        callers.insert(caller, at: callers.firstIndex { served[$0, default: 0] > last } ?? callers.endIndex)
+        var (low, high) = (0, callers.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if served[callers[middle], default: 0] > last { high = middle } else { low = middle + 1 }
+        }
+        callers.insert(caller, at: low)
     }
 
     /// What is handed out next, of that which may be.
@@ -85,7 +90,10 @@ package struct FairQueue<Work> {
             let work = lines[caller]?.remove(at: place)
             callers.remove(at: turn)
             turns += 1
-            if served.count >= Self.rememberedLimit { served = served.filter { lines[$0.key] != nil } }
+            // With as many who wait, forgetting is worth its time only once they are as many again.
+            if served.count >= max(Self.rememberedLimit, 2 * callers.count) {
+                served = served.filter { lines[$0.key] != nil }
+            }
             served[caller] = turns
             if lines[caller]?.scopes.isEmpty ?? true { lines[caller] = nil } else { callers.append(caller) }
             count -= 1

@@ -42,11 +42,14 @@
         }
 
         /// Collects a body within the budget and passes it on; its bytes count until `use` has ended.
+        ///
+        /// - Parameter announced: its bytes, where its headers say so. A small one counts for nobody.
         func collect<Result: Sendable>(
-            of caller: String,
+            of caller: String, announced: Int?,
             _ read: @escaping @Sendable (_ hold: @Sendable (Int) throws(Problem) -> Void) async throws -> [UInt8],
             use: ([UInt8]) async throws -> Result
         ) async throws -> Result {
+            if let announced, announced <= Self.uncounted { return try await use(try await read { _ in }) }
             let reading = Guarded<Task<[UInt8], any Error>?>(nil)
             let number = state.withLock { state in
                 state.last += 1

@@ -85,11 +85,12 @@
         ) async throws -> Result {
             try checkContentType()
             let isCompressed = try isGzip()
-            if let announced = headers[.contentLength].flatMap({ Int($0) }), announced > limit {
+            let announced = headers[.contentLength].flatMap { Int($0) }
+            if let announced, announced > limit {
                 throw SyncBody.tooLarge("\(announced) bytes", limit)
             }
             let body = self.body
-            return try await budget.collect(of: caller) { hold in
+            return try await budget.collect(of: caller, announced: announced) { hold in
                 var bytes: [UInt8] = []
                 do {
                     for try await part in body {

@@ -99,8 +99,8 @@ final class CommitQueue: Sendable {
 
     private func next() -> Job? { state.withLock { $0.jobs.popFirst() } }
 
-    /// Runs what waits in one durable transaction, and returns the answers that may go out now. Whoever comes while it
-    /// runs goes with it, as long as there is room.
+    /// Runs waiting writes in one durable transaction, and returns the answers that may go out now. A write that comes
+    /// while it runs joins it, as long as there is room.
     private func commitNext(_ db: Database) -> [@Sendable () -> Void] {
         let end = ContinuousClock.now + Self.batchTime
         var answers: [Job.Answer] = []
@@ -127,7 +127,7 @@ final class CommitQueue: Sendable {
 private struct Job: Sendable {
     typealias Answer = @Sendable (Result<Void, any Error>) -> Void
 
-    /// Does the work, and is told whether others that are done wait for it. What comes back is told of the commit.
+    /// Does the work, knowing whether finished writes wait for it. What it returns takes the commit's outcome.
     let run: @Sendable (Database, _ holdsUpOthers: Bool) -> Answer
     let fail: @Sendable (any Error) -> Void
 

@@ -41,8 +41,8 @@ extension SyncServer {
         try await exchange(body.count, of: { body }, mode: mode, for: "", authorize: authorize)
     }
 
-    /// What a request is reckoned to hold in memory while it is worked on: so much, and for each byte of its body so
-    /// much. The most that was seen are objects of many names of two letters.
+    /// Bytes of memory that a request is reckoned to hold while it is worked on: these for itself, and these for each
+    /// byte of its body. Objects with many names of two letters hold the most.
     private static let requestWeight = 16 << 10
     private static let bodyWeight = 12
 

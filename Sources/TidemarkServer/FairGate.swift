@@ -1,9 +1,9 @@
 import TidemarkCore
 package import TidemarkWire
 
-/// Lets a bounded amount of work through at a time, and the rest in turns (I14). What one piece holds is weighed: a
-/// gate over threads takes 1 for each, a gate over memory its bytes. One caller never holds more than a share, so that
-/// another one finds a place.
+/// Lets a bounded amount of work through at a time, and the rest in turns (I14). Each piece has a weight: 1 at a gate
+/// over threads, its bytes at a gate over memory. One caller never holds more than a share, so that another one finds a
+/// place.
 package final class FairGate: Sendable {
     private struct State {
         var free: Int

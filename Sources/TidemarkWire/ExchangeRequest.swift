@@ -62,12 +62,15 @@ extension ExchangeRequest {
     }
 
     /// Finds the scope that a body names, and looks at nothing else of it: who asks is authorized before his operations
-    /// are read (I14). It makes nothing, wherever the member stands.
+    /// are read (I14). It copies nothing, wherever the member stands.
     package static func scope(in bytes: UnsafeRawBufferPointer) throws(JSONError) -> Scope {
         var reader = JSONReader(bytes)
         try reader.enterObject()
         while let name = try reader.nextMember() {
-            guard reader.string(name) == "scope" else {
+            // A text is made only of a name with escapes.
+            let isScope =
+                name.hasEscapes ? reader.string(name) == "scope" : reader.bytes[name.range].elementsEqual(scopeName)
+            guard isScope else {
                 try reader.skip()
                 continue
             }
@@ -79,6 +82,8 @@ extension ExchangeRequest {
         }
         throw JSONError(.missingMember, at: 0).inside("scope")
     }
+
+    private static let scopeName = Array("scope".utf8)
 
     private mutating func readAcked(from reader: inout JSONReader) throws(JSONError) {
         try reader.enterObject()

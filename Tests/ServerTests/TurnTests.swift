@@ -6,7 +6,7 @@ import TidemarkWire
 
 @Suite("Readers, the writer and memory are shared in turns (I14)")
 struct TurnTests {
-    /// What has run, in its order.
+    /// Remembers names in the order in which they were noted.
     private final class Order: Sendable {
         private let names = Guarded<[String]>([])
         func note(_ name: String) { names.withLock { $0.append(name) } }

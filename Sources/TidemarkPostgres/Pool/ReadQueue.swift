@@ -3,7 +3,7 @@ import TidemarkCore
 import TidemarkServer
 import TidemarkWire
 
-/// What reads or tidies, in turns (I14).
+/// Reads and sweeps wait here for a worker, in turns (I14).
 final class ReadQueue: WorkQueue, @unchecked Sendable {  // because what changes is only touched under `condition`
     struct Work: Sendable {
         let run: @Sendable (Line) -> Void
