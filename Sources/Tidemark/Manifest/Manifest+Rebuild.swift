@@ -10,7 +10,7 @@ extension Manifest {
             let manifest = Manifest(db: db, scope: scope, entity: shape.name)
             let unseen = try manifest.unseen()
             try manifest.clear()
-            try manifest.take(unseen.filter { $0.value != nil })
+            try manifest.take(unseen.filter { $0.value != nil } as [[UInt8]: UInt64?])
             var last: [Cell]?
             repeat {
                 var changes: [[UInt8]: UInt64?] = [:]

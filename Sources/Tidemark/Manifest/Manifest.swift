@@ -74,11 +74,19 @@ struct Manifest {
 
     // MARK: Writing
 
-    /// Takes changes in; a hash of `nil` takes a record out. Each range is read and written once.
+    /// What becomes of one record's entry: a hash of `nil` takes it out.
+    struct Change {
+        let key: [UInt8]
+        let hash: UInt64?
+    }
+
     func take(_ changes: [[UInt8]: UInt64?]) throws {
-        guard !changes.isEmpty else { return }
-        let sorted = changes.map { (key: $0.key, hash: $0.value) }.sorted { $0.key.lexicographicallyPrecedes($1.key) }
-        var rest = sorted[...]
+        try take(changes.map { Change(key: $0.key, hash: $0.value) })
+    }
+
+    /// Takes changes in, one of each record. Each range is read and written once.
+    func take(_ changes: [Change]) throws {
+        var rest = changes.sorted { $0.key.lexicographicallyPrecedes($1.key) }[...]
         var grown = 0
         while let key = rest.first?.key {
             var stored = try range(of: key)
@@ -127,9 +135,7 @@ struct Manifest {
     }
 
     func remove(_ id: RecordID) throws {
-        var changes: [[UInt8]: UInt64?] = [:]
-        changes.updateValue(nil, forKey: ManifestKey.encode(id))
-        try take(changes)
+        try take([Change(key: ManifestKey.encode(id), hash: nil)])
     }
 
     func clear() throws {

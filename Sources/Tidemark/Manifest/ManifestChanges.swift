@@ -4,43 +4,67 @@ import TidemarkWire
 /// The records whose server rows a transaction may have changed. They are looked at, and the manifest written, once at
 /// its end: whatever happened to a record in between, its entry says how it stands then.
 struct ManifestChanges {
-    private enum Touch {
-        /// The row's hash is known already, from the page's own bytes.
-        case hash(UInt64)
-        /// The file tells.
-        case look
+    private struct Touch {
+        let key: [UInt8]
+        /// The row's hash, where the page's own bytes told it; else the file is read.
+        let hash: UInt64?
     }
 
-    private var touched: [String: [[UInt8]: Touch]] = [:]
+    private struct Table {
+        let entity: String
+        var touches: [Touch] = []
+    }
 
-    var isEmpty: Bool { touched.isEmpty }
+    private var tables: [Table] = []
+
+    var isEmpty: Bool { tables.isEmpty }
 
     mutating func look(_ entity: String, _ id: RecordID) { look(entity, ManifestKey.encode(id)) }
 
-    mutating func look(_ entity: String, _ key: [UInt8]) { touched[entity, default: [:]][key] = .look }
+    mutating func look(_ entity: String, _ key: [UInt8]) { append(Touch(key: key, hash: nil), to: entity) }
 
     /// The record's row went from the page into the table as it was.
     mutating func note(_ entity: String, _ key: [UInt8], hash: UInt64) {
-        touched[entity, default: [:]][key] = .hash(hash)
+        append(Touch(key: key, hash: hash), to: entity)
+    }
+
+    private mutating func append(_ touch: Touch, to entity: String) {
+        // A page tells of one table after the other.
+        let place = tables.lastIndex { $0.entity == entity } ?? tables.endIndex
+        if place == tables.endIndex { tables.append(Table(entity: entity)) }
+        tables[place].touches.append(touch)
     }
 
     mutating func write(_ db: Database, _ layout: Layout, _ scope: Scope) throws {
-        for (entity, records) in touched.sorted(by: { $0.key < $1.key }) {
-            guard let shape = layout[entity] else { continue }
-            let (hasher, table) = (RowHash(shape), RecordTable(shape))
-            var changes: [[UInt8]: UInt64?] = [:]
-            changes.reserveCapacity(records.count)
-            for (key, touch) in records {
-                switch touch {
-                case .hash(let hash): changes[key] = .some(hash)
-                case .look:
-                    let cells = try ManifestKey.decode(key[...]).flatMap { try table.serverRow(db, $0, in: scope) }
-                    changes[key] = .some(cells.map { hasher.hash(key, $0) })
-                }
-            }
-            try Manifest(db: db, scope: scope, entity: entity).take(changes)
+        for table in tables {
+            guard let shape = layout[table.entity] else { continue }
+            try Manifest(db: db, scope: scope, entity: table.entity)
+                .take(Self.changes(table.touches, db, shape, scope))
         }
-        touched = [:]
+        tables = []
+    }
+
+    /// Each record once. One that was touched twice is read, whatever the page said.
+    private static func changes(
+        _ touches: [Touch], _ db: Database, _ shape: TableShape, _ scope: Scope
+    ) throws -> [Manifest.Change] {
+        let (hasher, records) = (RowHash(shape), RecordTable(shape))
+        let sorted = touches.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+        var changes: [Manifest.Change] = []
+        changes.reserveCapacity(sorted.count)
+        var next = 0
+        while next < sorted.count {
+            let touch = sorted[next]
+            let start = next
+            while next < sorted.count, sorted[next].key == touch.key { next += 1 }
+            if let hash = touch.hash, next == start + 1 {
+                changes.append(Manifest.Change(key: touch.key, hash: hash))
+            } else {
+                let cells = try ManifestKey.decode(touch.key[...]).flatMap { try records.serverRow(db, $0, in: scope) }
+                changes.append(Manifest.Change(key: touch.key, hash: cells.map { hasher.hash(touch.key, $0) }))
+            }
+        }
+        return changes
     }
 }
 

@@ -45,7 +45,11 @@ enum ManifestKey {
 
     private static func encode(_ number: Int64) -> [UInt8] {
         let bits = UInt64(bitPattern: number) ^ signBit
-        return [integer] + (0..<8).map { UInt8(truncatingIfNeeded: bits >> (56 - 8 * UInt64($0))) }
+        return [UInt8](unsafeUninitializedCapacity: 9) { bytes, count in
+            bytes[0] = integer
+            for index in 0..<8 { bytes[index + 1] = UInt8(truncatingIfNeeded: bits >> (56 - 8 * UInt64(index))) }
+            count = 9
+        }
     }
 
     /// The number that the text spells as the wire does: no sign but a minus, no leading zero.
@@ -70,7 +74,7 @@ enum ManifestKey {
 
     // MARK: UUIDs
 
-    private static let hyphens: Set<Int> = [8, 13, 18, 23]
+    private static func isHyphen(at index: Int) -> Bool { index == 8 || index == 13 || index == 18 || index == 23 }
 
     /// `nil` where the text is no UUID, or mixes upper and lower case.
     private static func uuid(_ id: UnsafeRawBufferPointer) -> [UInt8]? {
@@ -78,7 +82,7 @@ enum ManifestKey {
         bytes.reserveCapacity(17)
         var (hasLower, hasUpper, half): (Bool, Bool, UInt8?) = (false, false, nil)
         for (index, byte) in id.enumerated() {
-            if hyphens.contains(index) {
+            if isHyphen(at: index) {
                 guard byte == UInt8(ascii: "-") else { return nil }
                 continue
             }
@@ -106,7 +110,7 @@ enum ManifestKey {
         var text: [UInt8] = []
         text.reserveCapacity(36)
         for byte in bytes {
-            if hyphens.contains(text.count) { text.append(UInt8(ascii: "-")) }
+            if isHyphen(at: text.count) { text.append(UInt8(ascii: "-")) }
             text.append(digits[Int(byte >> 4)])
             text.append(digits[Int(byte & 15)])
         }

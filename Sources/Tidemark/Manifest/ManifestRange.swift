@@ -81,7 +81,7 @@ struct ManifestRange {
 
     /// Takes changes in, which are in the order of their keys; a hash of `nil` takes the entry out. Returns whether
     /// anything is different.
-    mutating func merge(_ changes: ArraySlice<(key: [UInt8], hash: UInt64?)>) -> Bool {
+    mutating func merge(_ changes: ArraySlice<Manifest.Change>) -> Bool {
         var merged: [UInt8] = []
         var isChanged = false
         var grown = 0
