@@ -68,6 +68,14 @@ extension Epoch {
         self = epoch
     }
 
+    /// The same of two names as a device has them. A name that cannot be read tells nothing, and the answer is no.
+    package static func holds(_ version: Version, of known: String, in next: String) -> Bool {
+        if known == next { return true }
+        guard let known = Epoch(text: known), let next = Epoch(text: next) else { return false }
+        // Before all nothing has a version, and the first write gives every history its name.
+        return known.isBeforeAll || next.holds(version, of: known)
+    }
+
     func write(to writer: inout ByteWriter) {
         writer.integer(id)
         writer.integer(start)

@@ -159,6 +159,77 @@ extension CorpusCase {
                 0 edit renameColumn 0
                 """),
         CorpusCase(
+            name: "a record that was compared by another opening of the store stays at its version (I2)",
+            app: "migrating",
+            script: """
+                world seed 1 devices 3 users 1 page 2
+                1 edit manyNotes 1
+                0 edit remake 0
+                flow
+                2 edit dropColumn 0
+                0 edit writeNote 1
+                0 edit titleNote 0
+                1 edit renameTag 0
+                0 edit rebuildWithout 5491158
+                flow
+                server kill 0
+                1 edit replaceNote 1
+                1 edit replaceNote 0
+                0 edit renameColumn 0
+                0 edit restoreTable 0
+                flow
+                """),
+        CorpusCase(
+            name: "a delete in sight stays one when the restored server lacks the record, too (I4)", app: "migrating",
+            script: """
+                world seed 1 devices 1 users 1 page 50
+                1 edit replaceNote 0
+                flow
+                1 edit addColumn 0
+                1 edit manyNotes 0
+                pass 0
+                server restore
+                pass 0
+                1 edit restoreTable 0
+                1 edit rebuildWithout 0
+                """),
+        CorpusCase(
+            name: "what is pushed to a restored server stays on screen where a column's fetch found the loss (I5)",
+            app: "migrating",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit replaceNote 0
+                flow
+                server restore
+                1 edit addColumn 0
+                1 edit manyNotes 8054829
+                """),
+        CorpusCase(
+            name: "a column is filled beneath what is on its way into it (I8)", app: "migrating",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                0 edit replaceNote 0
+                flow
+                0 edit manyNotes 0
+                server fail 1
+                pass 0
+                pass 0
+                0 edit deleteNote 0
+                0 edit renameColumn 0
+                0 edit rebuildWithout 8231719
+                0 edit renameColumn 0
+                """),
+        CorpusCase(
+            name: "a fetched column is newer than its row until the next page (I2)", app: "migrating",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                2 edit renameColumn 0
+                1 edit addNote 9426296
+                flow
+                2 edit renameColumn 0
+                1 edit replaceNote 9426296
+                """),
+        CorpusCase(
             name: "rows without a key stay when their scope goes (I13)", app: "migrating",
             script: """
                 world seed 5 devices 1 users 1 page 50

@@ -127,7 +127,6 @@ final class Applier {
     /// An answer names its history. Where that is not the one of what is remembered beyond the checkpoint, which the
     /// server hears nothing of, the scope is filled anew, and whether the server has what it once took is asked.
     func goOn(in epoch: String) throws {
-        // Before all nothing has a version, and the first write gives every history its name.
         if let known = record.epoch, known != epoch, Epoch(text: known)?.isBeforeAll != true {
             let healing = Healing(db: db, layout: layout, declarations: declarations, now: now)
             if record.isFilled {
@@ -145,11 +144,20 @@ final class Applier {
         record.epoch = epoch
     }
 
+    /// Goes on in a history where all that is known here is in it too; elsewhere nothing changes, and it is `false`.
+    func goOnWhereKept(in epoch: String) throws -> Bool {
+        if let known = record.epoch {
+            guard Epoch.holds(record.base, of: known, in: epoch), try isKept(of: known, in: epoch) else { return false }
+        }
+        record.epoch = epoch
+        try record.write(db)
+        return true
+    }
+
     /// Whether what is remembered one by one of a history is in another one too.
     private func isKept(of known: String, in epoch: String) throws -> Bool {
         guard let newest = try Ahead.newest(db, scope) else { return true }
-        guard let known = Epoch(text: known), let epoch = Epoch(text: epoch) else { return false }
-        return epoch.holds(newest, of: known)
+        return Epoch.holds(newest, of: known, in: epoch)
     }
 
     /// What is edited from here on is later than all that this answer could tell.

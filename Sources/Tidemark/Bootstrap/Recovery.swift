@@ -1,4 +1,5 @@
 import GRDB
+import TidemarkCore
 import TidemarkWire
 
 /// What a device does when the server cannot go on from where it stands. The scope is filled anew in any case; the
@@ -37,8 +38,10 @@ struct Recovery: Sendable {
             switch outcome {
             case .kept(let epoch):
                 // A snapshot that names another history than this one is asked about again.
+                let complete = record.complete ?? 0
+                let isHeld = epoch.map { Epoch.holds(complete, of: asked, in: $0) } ?? true
                 record.epoch = epoch
-                try healing.forget(&record, after: record.complete ?? 0)
+                try healing.forget(&record, after: isHeld ? complete : 0)
                 try record.write(db)
             case .lost(let problem):
                 record.epoch = problem.epoch

@@ -115,12 +115,13 @@ enum Installation {
         let added = shape.columns.filter { column in !known.contains { $0.isSameName(as: column.name) } }
         for column in added {
             try db.execute(sql: "ALTER TABLE \(shape.shadowSQL) ADD COLUMN \(column.sql)")
-            // A new column is unedited in rows that were edited before it came.
+            // A new column is unedited in rows that were edited before it came; where the row had been deleted, what
+            // stands there was made anew.
             try db.execute(
                 sql: """
                     UPDATE \(shape.shadowSQL) AS shadow SET \(column.sql) = (SELECT \(column.sql) FROM \(shape.sql) AS t
                     WHERE \(shape.key.map { "t.\($0.sql) = shadow.\($0.sql)" }.joined(separator: " AND ")))
-                    WHERE tidemark_state <> 0
+                    WHERE tidemark_state <> 0 AND tidemark_gone IS NULL
                     """)
         }
         guard !added.isEmpty else { return }

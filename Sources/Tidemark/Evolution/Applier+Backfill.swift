@@ -70,11 +70,13 @@ extension Applier {
         var new = current
         var truth = shadow ?? Shadow(state: .known, cells: current)
         var isEdited = false
+        let sent = try shadow == nil ? [:] : onItsWay(table, id)
         for index in columns {
             let served = incoming[index]
             let isOwn = shadow.map { $0.cells[index] != current[index] } ?? false
             if reserved.contains(index) || (!isOwn && served != nil) {
-                new[index] = served ?? table.shape.data[index].defaultCell
+                // What is on its way already stands over it.
+                new[index] = sent[index] ?? served ?? table.shape.data[index].defaultCell
             }
             truth.cells[index] = served ?? table.shape.data[index].defaultCell
             guard new[index] != truth.cells[index] else { continue }
@@ -90,6 +92,12 @@ extension Applier {
         if isEdited, truth.mark == nil { truth.mark = try Pending.nextMark(db) }
         truth.since = truth.since ?? (isEdited ? now : nil)
         try table.records.write(db, key, placed(truth, table.shape, key, new, isSent: true))
+    }
+
+    private func onItsWay(_ table: ApplyTable, _ id: RecordID) throws -> [Int: Cell] {
+        let name = table.shape.name
+        return try Outbox.overlay(db, entity: name, record: id.text, scope: scope.name)?
+            .fields.cells(in: table.shape) ?? [:]
     }
 
     private func isBeingDeleted(_ table: ApplyTable, _ id: RecordID) throws -> Bool {

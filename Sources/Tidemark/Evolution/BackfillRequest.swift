@@ -74,7 +74,7 @@ struct BackfillTransaction: Sendable {
                 db, Backfill(scope: backfill.scope, entity: backfill.entity, fields: backfill.fields))
             return outcome
         }
-        if let known = record.epoch, isLost(record, known) {
+        if let known = record.epoch, let epoch = answer.epoch, !Epoch.holds(record.base, of: known, in: epoch) {
             // What the page holds is of a history that this device does not know: it asks first what became of its own.
             try Bootstrap.begin(db, backfill.scope, asking: known, hasLost: true)
             outcome.hasMore = true
@@ -89,12 +89,5 @@ struct BackfillTransaction: Sendable {
         outcome.pageTaken = true
         outcome.isFilled = !answer.hasMore
         return outcome
-    }
-
-    /// Whether the server has lost what this device has of it.
-    private func isLost(_ record: ScopeRecord, _ known: String) -> Bool {
-        guard let epoch = answer.epoch, epoch != known else { return false }
-        guard let known = Epoch(text: known), let epoch = Epoch(text: epoch) else { return true }
-        return !known.isBeforeAll && !epoch.holds(record.base, of: known)
     }
 }

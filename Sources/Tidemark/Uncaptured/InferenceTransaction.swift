@@ -43,7 +43,8 @@ struct InferenceTransaction: Sendable {
             return settled
         }
         guard since == record.checkpoint else { return 0 }
-        let isComparable = isComparable(record, fetched)
+        // Else the server's versions count in another history than the one that this device knows.
+        let isComparable = try fetched.epoch.map { try applier.goOnWhereKept(in: $0) } ?? true
         try fetched.visitAll { change, reader in
             let id = reader.string(change.id)
             guard let table = applier.tables[reader.string(change.entity)],
@@ -66,13 +67,6 @@ struct InferenceTransaction: Sendable {
         }
         try applier.finish()
         return settled
-    }
-
-    /// Whether the server's versions count in the history that this device knows.
-    private func isComparable(_ record: ScopeRecord, _ fetched: FetchedRecords) -> Bool {
-        guard let known = record.epoch.flatMap(Epoch.init(text:)), let epoch = fetched.epoch.flatMap(Epoch.init(text:))
-        else { return true }
-        return known == epoch || known.isBeforeAll || epoch.holds(record.base, of: known)
     }
 }
 
@@ -157,7 +151,9 @@ extension Applier {
     /// The server has no such record: it was made here.
     private func insert(_ unseen: Unseen, isKnown: Bool) throws -> Bool {
         let known = try unseen.table.records.shadow(db, unseen.key)
-        if unseen.current == nil, unseen.entry.kind != .delete {
+        // One that the server had, and that was deleted in sight since, the server may have lost and get again.
+        let wasServers = unseen.entry.kind == .update && known?.state == .known
+        if unseen.current == nil, unseen.entry.kind != .delete, !wasServers, try !isOnItsWay(unseen) {
             // It was made and taken away again, and nobody else heard of it.
             if known != nil { try unseen.table.records.forget(db, unseen.key, unseen.id) }
             return false
@@ -165,6 +161,10 @@ extension Applier {
         var shadow = known ?? Shadow(state: .absent, cells: unseen.shape.data.map { _ in .null })
         shadow.state = isKnown ? .known : .absent
         return try write(shadow, unseen)
+    }
+
+    private func isOnItsWay(_ unseen: Unseen) throws -> Bool {
+        try !Outbox.open(db, entity: unseen.shape.name, record: unseen.id.text, scope: scope.name).isEmpty
     }
 
     private func write(_ shadow: Shadow, _ unseen: Unseen) throws -> Bool {

@@ -28,6 +28,30 @@ extension Oracle {
         for cell in devices[device].written where aside.contains(cell.key) { allowed[cell, default: 0] += 1 }
     }
 
+    func noteFilled(_ device: Int, since former: OracleDevice.Sight) {
+        for (entity, places) in former.unfilled {
+            let left = devices[device].sight.unfilled[entity] ?? []
+            let places = places.filter { !left.contains($0) }
+            guard !places.isEmpty else { continue }
+            for (scope, histories) in scopes {
+                let known = devices[device].filled[scope]?[entity]?.places ?? []
+                devices[device].filled[scope, default: [:]][entity] = OracleDevice.Filled(
+                    places: known + places, history: histories.newest, head: histories.current.head)
+            }
+        }
+    }
+
+    /// The row without what it shows of later versions than the rest of it.
+    private func settled(
+        _ device: Int, _ key: OracleKey, _ base: [Value]?, _ scope: Scope, _ histories: OracleScope, complete: Version
+    ) -> [Value]? {
+        guard var cells = base, let filled = devices[device].filled[scope]?[key.entity],
+            filled.history == histories.newest, complete < filled.head
+        else { return base }
+        for index in filled.places { cells[index] = .absent }
+        return cells
+    }
+
     func checkRows(_ device: Int) throws {
         let sight = devices[device].sight
         devices[device].unfounded.formIntersection(Set(sight.shadows.keys).union(sight.parked))
@@ -109,6 +133,7 @@ extension Oracle {
     ) -> OracleDevice.Bound? {
         let known = devices[device].bounds[scope]?[key] ?? OracleDevice.Bound()
         let complete = complete(standing, in: histories)
+        let base = settled(device, key, base, scope, histories, complete: complete)
         let first = isPresent(standing, in: histories) ? histories.newest : known.history
         for history in first...histories.newest
         where histories.clip(floor, of: history, to: histories.newest) == floor {

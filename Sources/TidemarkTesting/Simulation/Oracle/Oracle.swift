@@ -118,6 +118,7 @@ final class Oracle {
         }
         try noteLoss(device, db, since: former)
         try checkScopes(device, since: former)
+        noteFilled(device, since: former)
         try checkRows(device)
         try checkWrites(device, db, since: former)
         try checkRefusals(device, db)

@@ -31,6 +31,14 @@ struct OracleDevice {
         var version: Version = 0
     }
 
+    /// Columns that a migration brought and the server filled: its newest values, over rows as old as the last page.
+    struct Filled {
+        var places: [Int]
+        /// The scope's history and head when they were filled: with the pages up to it each row is of one version.
+        var history: Int
+        var head: Version
+    }
+
     struct Standing: Hashable {
         var complete: Version?
         /// What the server is asked to go on from.
@@ -43,6 +51,8 @@ struct OracleDevice {
     /// The file as it was seen last.
     var sight = Sight()
     var bounds: [Scope: [OracleKey: Bound]] = [:]
+    /// By scope and table.
+    var filled: [Scope: [String: Filled]] = [:]
     /// By record and column; a delete has none. What an act wrote and nobody has outdone yet.
     var writes: [OracleKey: [String: Write]] = [:]
     /// All that acts ever wrote here: an outbox may still have it below what stands.
