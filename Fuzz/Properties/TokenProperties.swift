@@ -25,7 +25,7 @@ extension FuzzTarget {
 
 /// A text that this server did not seal opens nothing; one bit more or less in one that it did opens nothing either.
 private func altered(_ text: String) throws {
-    let pin = Pin(epoch: Epoch(id: 1, start: 0), horizon: 9, base: 0, order: 1)
+    let pin = Pin(epoch: Epoch(id: 1, start: 0), horizon: 9, base: 0, walk: 1)
     let checkpoint = try? Checkpoint(token: text, scope: scope, key: key)
     try hold(checkpoint == nil, "a checkpoint was forged")
     try hold(Pin(token: text, scope: scope, key: key) == nil, "a pin was forged")
@@ -66,7 +66,7 @@ private func turned(_ body: [UInt8]) throws {
 
 private func cursor(_ body: [UInt8]) throws {
     var reader = ByteReader(body)
-    let pin = Pin(epoch: Epoch(id: 1, start: 0), horizon: reader.integer() ?? 0, base: 0, order: 1)
+    let pin = Pin(epoch: Epoch(id: 1, start: 0), horizon: reader.integer() ?? 0, base: 0, walk: 1)
     guard let cursor = Cursor(token: seal(body, .cursor), in: pin, scope: scope, key: key) else { return }
     let token = cursor.token(in: pin, scope: scope, key: key)
     try hold(Cursor(token: token, in: pin, scope: scope, key: key) == cursor, "a cursor comes back as another one")

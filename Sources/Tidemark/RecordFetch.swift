@@ -112,7 +112,7 @@ struct RecordFetch: Sendable {
         query += records.map { TransportRequest.QueryItem("id", $0.id.text) }
         query += follow.map { TransportRequest.QueryItem("follow", $0) }
         return TransportRequest(
-            path: "/sync/records/\(PathName.encoded(entity))", query: query,
+            path: "/sync/records/\(PercentEncoding.encoded(entity))", query: query,
             headers: Exchange.headers(clientID: layout.clientID))
     }
 

@@ -7,14 +7,15 @@ package struct Pin: Hashable, Sendable {
     package var horizon: Version
     /// What the reader has already: 0 for a snapshot.
     package var base: Version
-    /// The order of entities that the walk began with; under another one its cursors mean nothing.
-    package var order: Int64
+    /// A number of what the walk goes through and in which order: under another one its cursors mean nothing, and its
+    /// end is no end.
+    package var walk: Int64
 
-    package init(epoch: Epoch, horizon: Version, base: Version, order: Int64) {
+    package init(epoch: Epoch, horizon: Version, base: Version, walk: Int64) {
         self.epoch = epoch
         self.horizon = horizon
         self.base = base
-        self.order = order
+        self.walk = walk
     }
 
     /// The checkpoint of the boundary, which the reader stores when the walk has ended.
@@ -24,17 +25,17 @@ package struct Pin: Hashable, Sendable {
 
     package func token(scope: Scope, key: [UInt8]) -> String {
         var writer = ByteWriter()
-        for number in [horizon, base, order] { writer.integer(number) }
+        for number in [horizon, base, walk] { writer.integer(number) }
         epoch.write(to: &writer)
         return SealedToken.seal(writer.bytes, .snapshot, scope: scope, key: key)
     }
 
     package init?(token: String, scope: Scope, key: [UInt8]) {
         guard var reader = SealedToken.open(token, .snapshot, scope: scope, key: key),
-            let horizon = reader.integer(), let base = reader.integer(), let order = reader.integer(),
+            let horizon = reader.integer(), let base = reader.integer(), let walk = reader.integer(),
             let epoch = Epoch(from: &reader), reader.isAtEnd, 0 <= base, base <= horizon
         else { return nil }
-        self.init(epoch: epoch, horizon: horizon, base: base, order: order)
+        self.init(epoch: epoch, horizon: horizon, base: base, walk: walk)
     }
 
     /// Refuses a walk whose history this store has lost (``ProblemCode/checkpointExpired``), or whose deletions it does

@@ -39,8 +39,8 @@
         /// The scopes that are named, each once.
         private static func scopes(of request: Request) throws(Problem) -> [Scope] {
             var scopes: Set<Scope> = []
-            for (name, value) in request.uri.queryParameters where name == "scope" {
-                guard let scope = Scope(String(value)) else {
+            for (name, value) in try request.queryMembers() where name == "scope" {
+                guard let scope = Scope(value) else {
                     throw Problem(.invalidIdentifier, "In `scope`: a name that is not of the allowed form.")
                 }
                 scopes.insert(scope)

@@ -9,10 +9,10 @@
     /// The query of a read, each member checked where it enters. Members that no route knows are passed over.
     struct SyncQuery {
         let scope: Scope
-        private var members: [Substring: [Substring]] = [:]
+        private var members: [String: [String]] = [:]
 
         init(of request: Request) throws(Problem) {
-            for (name, value) in request.uri.queryParameters { members[name, default: []].append(value) }
+            for (name, value) in try request.queryMembers() { members[name, default: []].append(value) }
             guard let name = try Self.only("scope", members) else {
                 throw Problem(.malformedRequest, "In `scope`: a required member is missing.")
             }
@@ -23,12 +23,12 @@
         }
 
         /// A member that may stand once.
-        func text(_ name: Substring) throws(Problem) -> String? { try Self.only(name, members) }
+        func text(_ name: String) throws(Problem) -> String? { try Self.only(name, members) }
 
         /// A member that may stand several times, in its order.
-        func texts(_ name: Substring) -> [String] { (members[name] ?? []).map { String($0) } }
+        func texts(_ name: String) -> [String] { members[name] ?? [] }
 
-        func number(_ name: Substring) throws(Problem) -> Int64? {
+        func number(_ name: String) throws(Problem) -> Int64? {
             guard let text = try text(name) else { return nil }
             if let number = Int64(text) { return number }
             let digits = text.first == "-" ? text.dropFirst() : text[...]
@@ -39,11 +39,11 @@
         }
 
         private static func only(
-            _ name: Substring, _ members: [Substring: [Substring]]
+            _ name: String, _ members: [String: [String]]
         ) throws(Problem) -> String? {
             let values = members[name] ?? []
             guard values.count <= 1 else { throw Problem(.malformedRequest, "In `\(name)`: a member given twice.") }
-            return values.first.map { String($0) }
+            return values.first
         }
     }
 
@@ -75,6 +75,10 @@
     }
 
     extension Request {
+        func queryMembers() throws(Problem) -> [(name: String, value: String)] {
+            try PercentEncoding.members(ofQuery: uri.query ?? "")
+        }
+
         /// Reads the body of a push, JSON, plain or gzip, and passes it on as it came.
         ///
         /// - Parameters:

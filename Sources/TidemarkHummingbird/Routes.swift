@@ -43,7 +43,7 @@
             routes.on("records/:entity", only: .get) { request, context in
                 let query = try SyncQuery(of: request)
                 let access = try await authorize(query.scope, request, context)
-                let entity = try PathName.decoded(context.parameters.get("entity") ?? "")
+                let entity = try PercentEncoding.decoded(path: context.parameters.get("entity") ?? "")
                 var named = NamedRecords(of: entity, in: query.scope, ids: query.texts("id"))
                 named.follow = query.texts("follow")
                 named.since = try query.text("since")

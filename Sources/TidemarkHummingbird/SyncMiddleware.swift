@@ -22,6 +22,7 @@
         ) async throws -> Response {
             var response: Response
             do {
+                try checkHost(of: request)
                 try checkProtocol(of: request)
                 response = try await next(request, context)
             } catch {
@@ -33,6 +34,15 @@
             return response
         }
 
+        /// A request says once for whom it is (RFC 9112, 3.2): two readers of it may each believe another one.
+        private func checkHost(of request: Request) throws(Problem) {
+            guard request.head.authority?.isEmpty == false,
+                !request.headers.contains(where: { $0.name.canonicalName == "host" })
+            else {
+                throw Problem(.malformedRequest, "The request has no `Host`, or more than one.")
+            }
+        }
+
         private func checkProtocol(of request: Request) throws(Problem) {
             guard let asked = request.headers[.tidemarkProtocol] else { return }
             guard let version = Int(asked), ProtocolVersion.supported.contains(version) else {
@@ -42,7 +52,14 @@
 
         /// What goes out says what the caller can do; what went wrong inside goes into the log only.
         private func problem(for error: any Error, _ request: Request, _ context: Context) -> Problem {
-            if let problem = error as? Problem { return problem }
+            if let problem = error as? Problem {
+                if problem.reason == .epoch || problem.reason == .ahead {
+                    context.logger.warning(
+                        "A device knows a history that this store has lost: was it restored from a backup?",
+                        metadata: ["path": "\(request.uri.path)", "survived": "\(problem.survived ?? 0)"])
+                }
+                return problem
+            }
             if let error = error as? any HTTPResponseError, let problem = Problem(status: error.status, request) {
                 return problem
             }

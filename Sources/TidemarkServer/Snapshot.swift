@@ -9,6 +9,8 @@ package struct SnapshotQuery: Hashable, Sendable {
     package var cursor: String?
     /// The checkpoint from which a delta goes; `nil` for a snapshot.
     package var since: String?
+    /// Whether it is a delta that goes on.
+    package var isDelta = false
     package var limit: Int64?
     /// The only entity wanted.
     package var entity: String?
@@ -58,7 +60,8 @@ extension SyncServer {
         let window = configuration.window.components.seconds
         let (page, news) = try await store.read(query.scope, for: access.principal) { reader in
             let history = reader.state.history
-            let pin = try Self.pin(query, LostHistory(reader, of: device), key: key, history, order: declarations.order)
+            let pin = try Self.pin(
+                query, LostHistory(reader, of: device), key: key, history, walk: query.walk(declarations))
             let place = try query.cursor.map { text in
                 guard let cursor = Cursor(token: text, in: pin, scope: query.scope, key: key) else {
                     throw Problem(.invalidCheckpoint, "`pageCursor` is not one of this walk.")
@@ -79,20 +82,22 @@ extension SyncServer {
     }
 
     private static func pin(
-        _ query: SnapshotQuery, _ lost: LostHistory, key: [UInt8], _ history: ScopeHistory, order: Int64
+        _ query: SnapshotQuery, _ lost: LostHistory, key: [UInt8], _ history: ScopeHistory, walk: Int64
     ) throws -> Pin {
         guard let token = query.token else {
             let base = try query.since.map {
                 try lost.resume(try Checkpoint(token: $0, scope: query.scope, key: key)).complete
             }
-            return Pin(epoch: history.epoch(of: history.head), horizon: history.head, base: base ?? 0, order: order)
+            return Pin(epoch: history.epoch(of: history.head), horizon: history.head, base: base ?? 0, walk: walk)
         }
         guard let pin = Pin(token: token, scope: query.scope, key: key) else {
             throw Problem(.invalidCheckpoint, "`snapshotToken` is not one of scope \(query.scope).")
         }
         do throws(Problem) { try pin.check(in: history) } catch { throw try lost.told(error) }
-        guard pin.order == order else {
-            throw Problem(.snapshotExpired, "The order of entities was declared anew while the walk went on.")
+        guard pin.walk == walk, pin.base == 0 || query.isDelta || query.since != nil else {
+            throw Problem(
+                .snapshotExpired,
+                "The walk began with other entities, fields or changes, or entities were declared in another order.")
         }
         return pin
     }
@@ -169,13 +174,16 @@ private struct KeyWalk {
     }
 }
 
-extension Declarations {
-    /// A number that changes with the order of entities.
-    fileprivate var order: Int64 {
-        let text = entities.map { "\($0.priority) \($0.name)" }.joined(separator: "\n")
+extension SnapshotQuery {
+    /// A number that changes with the order of entities, and with what is wanted of them.
+    fileprivate func walk(_ declarations: Declarations) -> Int64 {
+        let order = declarations.entities.map { "\($0.priority) \($0.name)" }
+        let text = ([entity?.lowercased() ?? "", fields ?? ""] + order).joined(separator: "\n")
         return SHA256.digest(Array(text.utf8)).prefix(7).reduce(0) { $0 << 8 | Int64($1) }
     }
+}
 
+extension Declarations {
     private func priority(_ entity: String) -> Int { self[entity]?.priority ?? EntityDeclaration(entity).priority }
 
     fileprivate func precedes(_ left: String, _ right: String) -> Bool {

@@ -52,7 +52,7 @@ public struct InProcessTransport: Transport {
         case ("GET", "/sync/snapshot"):
             return try await snapshot(request, since: nil)
         case ("GET", let path) where path.hasPrefix("/sync/records/"):
-            let entity = try PathName.decoded(String(path.dropFirst("/sync/records/".count)))
+            let entity = try PercentEncoding.decoded(path: String(path.dropFirst("/sync/records/".count)))
             var named = NamedRecords(of: entity, in: try scope(request), ids: all("id", request))
             named.follow = all("follow", request)
             named.since = query("since", request)

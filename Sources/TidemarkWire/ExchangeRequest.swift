@@ -49,7 +49,7 @@ extension ExchangeRequest {
                 case "patches": request.takesPatches = try reader.readBool()
                 case "acked": try request.readAcked(from: &reader)
                 case "operations": try request.readOperations(from: &reader, limit: operationLimit)
-                default: try reader.skip()
+                default: try reader.skipUnknown()
                 }
             } catch { throw error.inside(label) }
         }
@@ -91,7 +91,9 @@ extension ExchangeRequest {
             let lane = reader.string(name)
             guard Identifier.isLane(lane) else { throw JSONError(.invalidIdentifier, at: name.range.lowerBound) }
             guard acked[lane] == nil else { throw JSONError(.duplicateMember, at: name.range.lowerBound) }
-            guard acked.count < operationLaneLimit else { throw JSONError(.outOfRange, at: name.range.lowerBound) }
+            guard acked.count < operationLaneLimit else {
+                throw JSONError(.tooManyMembers, at: name.range.lowerBound, limit: operationLaneLimit)
+            }
             acked[lane] = try reader.readInteger(in: 0...Int64.max)
         }
     }
@@ -99,7 +101,7 @@ extension ExchangeRequest {
     private mutating func readOperations(from reader: inout JSONReader, limit: Int) throws(JSONError) {
         try reader.enterArray()
         while try reader.nextElement() {
-            guard operations.count < limit else { throw JSONError(.tooMany, at: reader.index) }
+            guard operations.count < limit else { throw JSONError(.tooMany, at: reader.index, limit: limit) }
             do throws(JSONError) {
                 let (key, operation) = try Operation.read(from: &reader)
                 operations.append(SealedOperation(key: key, operation: operation))

@@ -21,12 +21,15 @@ package struct JSONError: Error, Hashable, Sendable {
     package var reason: Reason
     /// Byte offset in the document.
     package var offset: Int
+    /// How many there may be, where there are too many.
+    package var limit: Int?
     /// The member, as a path from the top: `operations[3].fields.title`.
     package var path: String = ""
 
-    package init(_ reason: Reason, at offset: Int, path: String = "") {
+    package init(_ reason: Reason, at offset: Int, limit: Int? = nil, path: String = "") {
         self.reason = reason
         self.offset = offset
+        self.limit = limit
         self.path = path
     }
 

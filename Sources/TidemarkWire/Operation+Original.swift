@@ -37,7 +37,7 @@ extension Operation.Original {
                 switch label {
                 case "epoch": epoch = try reader.readIdentifier { (1...Self.epochLimit).contains($0.utf8.count) }
                 case "version": version = try reader.readInteger(in: 1...Int64.max)
-                default: try reader.skip()
+                default: try reader.skipUnknown()
                 }
             } catch { throw error.inside(label) }
         }

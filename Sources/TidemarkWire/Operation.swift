@@ -219,14 +219,16 @@ extension Operation {
         case "confirmed": isConfirmed = try reader.readBool()
         case "refs": references = try Reference.readAll(from: &reader)
         case "original": original = try Original(from: &reader)
-        default: try reader.skip()
+        default: try reader.skipUnknown()
         }
     }
 
     private mutating func readNeeds(from reader: inout JSONReader) throws(JSONError) {
         try reader.enterArray()
         while try reader.nextElement() {
-            guard needs.count < Self.needLimit else { throw JSONError(.tooMany, at: reader.index) }
+            guard needs.count < Self.needLimit else {
+                throw JSONError(.tooMany, at: reader.index, limit: Self.needLimit)
+            }
             needs.append(try reader.readInteger(in: 1...Int64.max))
         }
     }

@@ -110,11 +110,13 @@ extension Problem {
     /// What a broken document means for the request that carried it.
     package init(_ error: JSONError) {
         let place = error.path.isEmpty ? "at byte \(error.offset)" : "in `\(error.path.clipped)`"
+        let limit = error.limit.map { "; \($0) are taken" } ?? ""
+        let detail = "\(place.capitalizedFirst): \(error.reason.rawValue)\(limit)."
         switch error.reason {
-        case .invalidIdentifier: self.init(.invalidIdentifier, "\(place.capitalizedFirst): \(error.reason.rawValue).")
-        case .tooMany: self.init(.requestTooLarge, "\(place.capitalizedFirst): \(error.reason.rawValue).")
-        case .outOfRange: self.init(.limitOutOfRange, "\(place.capitalizedFirst): \(error.reason.rawValue).")
-        default: self.init(.malformedRequest, "\(place.capitalizedFirst): \(error.reason.rawValue).")
+        case .invalidIdentifier: self.init(.invalidIdentifier, detail)
+        case .tooMany: self.init(.requestTooLarge, detail)
+        case .outOfRange: self.init(.limitOutOfRange, detail)
+        default: self.init(.malformedRequest, detail)
         }
     }
 }

@@ -54,7 +54,7 @@ extension Reference {
         var documents = 0
         try reader.enterArray()
         while try reader.nextElement() {
-            guard references.count < limit else { throw JSONError(.tooMany, at: reader.index) }
+            guard references.count < limit else { throw JSONError(.tooMany, at: reader.index, limit: limit) }
             do throws(JSONError) {
                 let start = reader.index
                 let reference = try Reference(from: &reader)
@@ -83,7 +83,7 @@ extension Reference {
                 case "path": path = try reader.readString()
                 case "key": part = try reader.readInteger(in: 0...Self.partLimit)
                 case "entity": entity = try reader.readIdentifier(Identifier.isEntity)
-                default: try reader.skip()
+                default: try reader.skipUnknown()
                 }
             } catch { throw error.inside(label) }
         }

@@ -20,7 +20,7 @@ struct PinTests {
 
     @Test("come back from their tokens")
     func token() {
-        let pin = Pin(epoch: epoch, horizon: 9, base: 4, order: .min)
+        let pin = Pin(epoch: epoch, horizon: 9, base: 4, walk: .min)
         #expect(Pin(token: pin.token(scope: "s", key: key), scope: "s", key: key) == pin)
         #expect(Pin(token: pin.token(scope: "s", key: key), scope: "t", key: key) == nil)
         #expect(Pin(token: pin.checkpoint.token(scope: "s", key: key), scope: "s", key: key) == nil)
@@ -28,17 +28,17 @@ struct PinTests {
 
     @Test("A snapshot is held against the retention floor by its horizon, a delta by its base")
     func floor() {
-        let snapshot = Pin(epoch: epoch, horizon: 9, base: 0, order: 0)
+        let snapshot = Pin(epoch: epoch, horizon: 9, base: 0, walk: 0)
         #expect(check(snapshot, head: 20, floor: 9) == nil)
         #expect(check(snapshot, head: 20, floor: 10)?.code == .snapshotExpired)
-        let delta = Pin(epoch: epoch, horizon: 9, base: 4, order: 0)
+        let delta = Pin(epoch: epoch, horizon: 9, base: 4, walk: 0)
         #expect(check(delta, floor: 4) == nil)
         #expect(check(delta, floor: 5)?.code == .snapshotExpired)
     }
 
     @Test("One whose history is lost hears of that, and not of a snapshot that expired")
     func lost() {
-        #expect(check(Pin(epoch: epoch, horizon: 10, base: 0, order: 0))?.reason == .ahead)
-        #expect(check(Pin(epoch: Epoch(id: 2, start: 0), horizon: 5, base: 0, order: 0))?.reason == .epoch)
+        #expect(check(Pin(epoch: epoch, horizon: 10, base: 0, walk: 0))?.reason == .ahead)
+        #expect(check(Pin(epoch: Epoch(id: 2, start: 0), horizon: 5, base: 0, walk: 0))?.reason == .epoch)
     }
 }

@@ -38,9 +38,9 @@
                     let query = try SyncQuery(of: request)
                     #expect(Identifier.isScope(query.scope.name))
                     for name in ["since", "limit", "every", "at", "fields"] {
-                        _ = query.texts(name[...])
-                        guard let value = try query.text(name[...]) else { continue }
-                        if let number = try? query.number(name[...]) { #expect(Int64(value) == number) }
+                        _ = query.texts(name)
+                        guard let value = try query.text(name) else { continue }
+                        if let number = try? query.number(name) { #expect(Int64(value) == number) }
                         guard Self.isPlain(text) else { continue }
                         let pairs = text.split(separator: "&").map { $0.split(separator: "=", maxSplits: 1) }
                         #expect(

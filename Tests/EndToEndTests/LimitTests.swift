@@ -64,6 +64,19 @@
             }
         }
 
+        @Test(
+            "A request says once for whom it is (RFC 9112, 3.2)",
+            arguments: ["", "Host: x\r\nHost: y\r\n", "Host: x\r\nHost: x\r\n"])
+        func hosts(headers: String) async throws {
+            try await LiveServer.run(in: folder) { server in
+                let token = try await LiveServer.token()
+                let socket = try Socket(port: server.port)
+                try await socket.write(
+                    "GET /sync/changes?scope=w HTTP/1.1\r\n\(headers)Authorization: Bearer \(token)\r\n\r\n")
+                #expect(try await socket.read().hasPrefix("HTTP/1.1 400"))
+            }
+        }
+
         private static let health = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 
         private func few() -> ServerLimits {

@@ -64,6 +64,8 @@
             ("task", "scope=w", 400, ProblemCode.malformedRequest), ("task", "id=t1", 400, .malformedRequest),
             ("task", "scope=w&id=", 400, .invalidIdentifier), ("%20task", "scope=w&id=t1", 400, .invalidIdentifier),
             ("task", "scope=w&id=t1&follow=a", 400, .malformedRequest),
+            ("task", "scope=w&id=%ff", 400, .malformedRequest),
+            ("task", "scope=w&%ff=1&id=t1", 400, .malformedRequest),
             ("task", "scope=w&scope=w&id=t1", 400, .malformedRequest),
             ("task", "scope=w&id=t1&since=x&since=y", 400, .malformedRequest),
             ("task", "scope=w&id=t1&since=x", 400, .invalidCheckpoint),

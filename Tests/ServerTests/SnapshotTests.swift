@@ -33,7 +33,7 @@ struct SnapshotTests {
         var isConsistent = page.consistent
         while page.answer.hasMore {
             try await meanwhile()
-            page = try await self.page(bench, token: page.token, cursor: page.cursor, limit: limit)
+            page = try await self.page(bench, token: page.token, cursor: page.cursor, since: since, limit: limit)
             changes += page.answer.changes
             isConsistent = isConsistent && page.consistent
         }
@@ -120,6 +120,38 @@ struct SnapshotTests {
         // What is declared besides leaves the order as it is.
         let same = SyncServer(store: bench.store, entities: [.state("task", deletes: .lose), .state("profile")])
         _ = try await same.snapshot(query, access: .read(as: "ada"))
+    }
+
+    @Test("A walk goes on as what it began, or not at all: a part of a scope never ends as the whole (W21)")
+    func otherWalk() async throws {
+        let bench = try await filled()
+        let since = try await bench.pullAll().nextSince
+        try await bench.server.commit(to: "s") { $0.delete("task", id: "a") }
+        func refusal(_ change: (inout SnapshotQuery) -> Void, begun: (inout SnapshotQuery) -> Void) async throws -> Bool
+        {
+            var query = SnapshotQuery(of: "s")
+            query.limit = 1
+            begun(&query)
+            let first = try await bench.server.snapshot(query, access: .read(as: "ada"))
+            let object = try JSONSerialization.jsonObject(with: Data(first.body)) as? [String: Any] ?? [:]
+            query.token = object["snapshotToken"] as? String
+            query.cursor = object["pageCursor"] as? String
+            change(&query)
+            let wanted = query
+            let found = await problem { _ = try await bench.server.snapshot(wanted, access: .read(as: "ada")) }
+            return found?.code == .snapshotExpired
+        }
+        #expect(try await refusal({ $0.entity = nil }, begun: { $0.entity = "task" }))
+        #expect(try await refusal({ $0.entity = "profile" }, begun: { $0.entity = "task" }))
+        #expect(try await refusal({ $0.fields = nil }, begun: { $0.fields = "n" }))
+        #expect(try await refusal({ $0.since = nil }, begun: { $0.since = since }))
+        #expect(try await !refusal({ $0.entity = "TASK" }, begun: { $0.entity = "task" }))
+        #expect(
+            try await !refusal(
+                {
+                    $0.since = nil
+                    $0.isDelta = true
+                }, begun: { $0.since = since }))
     }
 
     @Test("A walk that outlived the window goes on with rows as they are, and says so; the delta makes it whole")

@@ -26,7 +26,7 @@ struct EntityGrammarTests {
         let declared = Declarations(entities: [EntityDeclaration(name)])
         let read = try declared.body().withUnsafeBytes { try Declarations(from: $0) }
         #expect(read.entities.map(\.name) == [name])
-        #expect(try Array(PathName.decoded(PathName.encoded(name)).utf8) == Array(name.utf8))
+        #expect(try Array(PercentEncoding.decoded(path: PercentEncoding.encoded(name)).utf8) == Array(name.utf8))
     }
 
     @Test(
@@ -60,6 +60,17 @@ struct EntityGrammarTests {
         #expect(read == declared)
     }
 
+    @Test("A query's members are taken apart once, and a plus is a plus")
+    func query() throws {
+        let members = try PercentEncoding.members(ofQuery: "a=b%3Dc=d&%61&&x=1+2&y=&=z")
+        #expect(members.map { "\($0.name):\($0.value)" } == ["a:b=c=d", "a:", "x:1+2", "y:", ":z"])
+    }
+
+    @Test("What is no percent-encoded UTF-8 is no query", arguments: ["a=%", "a=%4", "%zz=a", "a=%ff", "a=%ed%a0%80"])
+    func brokenQuery(text: String) {
+        #expect(throws: Problem.self) { try PercentEncoding.members(ofQuery: text) }
+    }
+
     @Test("What is no percent-encoded UTF-8 is no name in a path", arguments: ["%", "%4", "a%zz", "%ff", "%ed%a0%80"])
-    func paths(text: String) { #expect(throws: Problem.self) { try PathName.decoded(text) } }
+    func paths(text: String) { #expect(throws: Problem.self) { try PercentEncoding.decoded(path: text) } }
 }

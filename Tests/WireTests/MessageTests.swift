@@ -17,6 +17,29 @@ struct MessageTests {
         }
     }
 
+    @Test("A member given twice is refused where nobody knows it, too (W1)")
+    func unknownTwice() {
+        #expect(path(of: #"{"scope":"s","clientId":"client-01","new":{"a":[{"b":1,"c":2,"b":3}]}}"#) == "new.b")
+        #expect(path(of: #"{"scope":"s","clientId":"client-01","new":{"a":[{"b":1,"c":2}],"b":3}}"#) == nil)
+    }
+
+    @Test("What is too long says how much is taken")
+    func limits() {
+        func detail(_ members: String) -> String? {
+            do {
+                _ = try request(#"{"scope":"s","clientId":"client-01",\#(members)}"#)
+                return nil
+            } catch { return (error as? JSONError).map { Problem($0).detail } }
+        }
+        let operation = #"{"lane":"lane-0001","number":1,"type":"delete","entity":"t","id":"1"}"#
+        let operations = Array(repeating: operation, count: 4).joined(separator: ",")
+        #expect(
+            detail(#""operations":[\#(operations)]"#)
+                == "In `operations`: more than a request may hold; 3 are taken.")
+        let lanes = (0...1000).map { #""lane-\#(10_000 + $0)":1"# }.joined(separator: ",")
+        #expect(detail(#""acked":{\#(lanes)}"#)?.hasSuffix("than one may have; 1000 are taken.") == true)
+    }
+
     @Test("A sealed operation is read back as it was written")
     func operationRoundTrip() throws {
         var operation = Operation(.upsert, entity: "task", id: RecordID("t\"1"))
