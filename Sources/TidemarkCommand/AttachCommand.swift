@@ -14,6 +14,9 @@
                 Rows that are there already are taken over in batches, while other programs go on writing; a command
                 that was interrupted goes on when it is given again. Servers may run meanwhile.
 
+                No column travels that is not named: --read for those that devices get, --write for those that they
+                write, too, or --all-columns. The key always travels, and the scope's column.
+
                 Every row has a scope: one for all (--scope), or the one that a column names (--scope-column), behind
                 --scope-prefix. With --add-scope-column the column is made, and --scope is what it begins with.
                 Without --table, the tables that are attached are listed.
@@ -22,8 +25,8 @@
 
                 EXAMPLES
                   tidemark attach --store postgres://… --table public.todo --entity todo \\
-                    --scope-column list_id --scope-prefix list:
-                  tidemark attach --store postgres://… --table country --scope world --columns name,capital
+                    --scope-column list_id --scope-prefix list: --write title,done --read author
+                  tidemark attach --store postgres://… --table country --scope world --read name,capital
                   tidemark attach --store postgres://… --json
                 """)
 
@@ -51,9 +54,14 @@
         @Flag(help: "Make the scope's column: a text with the scope's whole name.")
         var addScopeColumn = false
 
-        @Option(
-            help: ArgumentHelp("The columns that travel, with commas between; all, if not given.", valueName: "list"))
-        var columns: String?
+        @Option(help: ArgumentHelp("Columns that devices get, with commas between.", valueName: "list"))
+        var read: String?
+
+        @Option(help: ArgumentHelp("Columns that devices get and write, with commas between.", valueName: "list"))
+        var write: String?
+
+        @Flag(help: "Devices get and write all columns.")
+        var allColumns = false
 
         @Flag(help: "The log has records of the entity: make them what the table says.")
         var tableWins = false
@@ -74,7 +82,7 @@
             }
             var plan = PostgresStore.TablePlan(
                 table: table, entity: entity ?? table.split(separator: ".").last.map(String.init) ?? table,
-                place: try place(), columns: columns.map { $0.split(separator: ",").map(String.init) })
+                place: try place(), columns: try columns())
             plan.tableWins = tableWins
             try tables.check(plan.entity)
             let attachment = try await tables.attach(plan)
@@ -86,6 +94,15 @@
             let report = AttachReport(
                 attached: AttachedReport(status ?? attachment), rows: fill.rows, placeless: fill.placeless)
             if json { Console.line(try JSON.text(report)) } else { report.lines.forEach(Console.line) }
+        }
+
+        private func columns() throws -> PostgresStore.TablePlan.Columns {
+            func list(_ names: String?) -> [String] { names?.split(separator: ",").map(String.init) ?? [] }
+            guard allColumns else { return .named(read: list(read), write: list(write)) }
+            guard read == nil, write == nil else {
+                throw ValidationError("--all-columns leaves nothing to name: leave --read and --write out.")
+            }
+            return .all
         }
 
         private func place() throws -> PostgresStore.TablePlan.Place {

@@ -98,6 +98,10 @@
     struct AttachedReport: Codable, Hashable {
         var table, entity, key: String
         var columns: [String]
+        /// Of those, the ones that devices do not write.
+        var readOnly: [String]
+        /// Columns whose names look like a secret, or like a right that devices may write.
+        var sensitive: [String]
         var scopeColumn: String?
         /// The scope of all rows, or what stands before the column's value.
         var scope: String
@@ -111,6 +115,7 @@
         init(_ attachment: PostgresStore.TableStatus) {
             (table, entity, key) = (attachment.table, attachment.entity, attachment.key)
             columns = attachment.columns
+            (readOnly, sensitive) = (attachment.readOnly, attachment.sensitive)
             (scopeColumn, scope) = (attachment.scopeColumn, attachment.scope)
             (filled, waiting) = (attachment.isFilled, attachment.waiting)
             problem = attachment.problem
@@ -118,7 +123,11 @@
 
         var lines: [String] {
             let place = scopeColumn.map { "scope \(scope)<\($0)>" } ?? "scope \(scope)"
-            var lines = ["\(table) as \(entity): key \(key), \(place), columns \(columns.joined(separator: ", "))"]
+            let columns = columns.map { readOnly.contains($0) ? "\($0) (read only)" : $0 }.joined(separator: ", ")
+            var lines = ["\(table) as \(entity): key \(key), \(place), columns \(columns)"]
+            for column in sensitive {
+                lines.append("  \(column): its name looks like a secret or a right; should devices have it?")
+            }
             if !filled { lines.append("  older rows are not all taken over: give the same `tidemark attach` again") }
             if waiting > 0 { lines.append("  \(waiting) writes wait for a server") }
             if let problem { lines.append("  it cannot be read: \(problem)") }
@@ -135,8 +144,8 @@
         var placeless: Int
 
         var lines: [String] {
-            var lines = attached.lines.prefix(1) + ["\(rows) rows were there before"]
-            if attached.problem != nil { lines += attached.lines.dropFirst() }
+            var lines = attached.lines.prefix(1 + attached.sensitive.count) + ["\(rows) rows were there before"]
+            if attached.problem != nil { lines += attached.lines.dropFirst(1 + attached.sensitive.count) }
             if placeless > 0 {
                 lines.append("\(placeless) of them are in no scope: their column is NULL or no scope's name")
             }

@@ -171,6 +171,8 @@ public protocol ScopeWriter: ScopeReader {
     var othersWait: Bool { get }
     /// Whether writes that are done wait for this one, because they share its commit: then it is cut shorter still.
     var holdsUpOthers: Bool { get }
+    /// Fields of an entity that only the server's own programs write, beside those that are declared so.
+    func serverFields(of entity: String) -> [String]
 
     /// Appends a row at `state.head + 1`, marks the record's former row superseded, and returns the version. The
     /// entity's digest is kept in step, in the same transaction (`DigestKeeper`), and so are `state.entities`.

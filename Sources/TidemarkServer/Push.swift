@@ -236,11 +236,12 @@ extension Push {
             verdict.id = try survivingID(of: operation)
             return (verdict, false)
         }
-        guard let declaration = server.declaration(of: operation.entity) else {
+        guard var declaration = server.declaration(of: operation.entity) else {
             return refused(
                 RejectionCode.entityUnknown, "Entity \(operation.entity) is not declared on this server.",
                 "Declare it in tidemark.yaml, or leave the table out of the device's list.")
         }
+        declaration.serverFields += writer.serverFields(of: operation.entity)
         guard server.hasRoom(for: operation.entity, in: writer.state) else {
             return refused(
                 RejectionCode.entityUnknown,
@@ -273,7 +274,8 @@ extension Push {
             principal: access.principal, client: request.clientID, isService: access.isService)
         let ruling = server.ruling(on: operation.entity, in: request.scope, by: caller)
         if declaration.kind == .events {
-            return try appendEvent(operation, record: record, declaration: declaration, ruling: ruling)
+            let event = access.isService ? operation : operation.leavingOutNull(declaration.serverFields)
+            return try appendEvent(event, record: record, declaration: declaration, ruling: ruling)
         }
         let patched = PatchedOperation(reader: writer, declaration: declaration, seen: seen)
         guard let operation = operation.kind == .patch ? try patched.whole(operation, of: record) : operation else {
@@ -331,6 +333,13 @@ extension Push {
         {
             return (Verdict(.rejected, refusal: refusal), false)
         }
+        if !access.isService,
+            let field = operation.fields.fields.map(operation.fields.nameString).first(where: declaration.isServerField)
+        {
+            return refused(
+                RejectionCode.columnUnknown, "Devices do not write \(field).",
+                "Leave it out, or attach the table with the column in --write.")
+        }
         guard operation.fields.bytes.count <= server.limits.recordBytes else {
             return refused(
                 RejectionCode.recordTooLarge, "An event may take \(server.limits.recordBytes) bytes.",
@@ -358,5 +367,18 @@ extension Verdict {
     fileprivate init(short tookEffect: Bool, version: Version?, id: RecordID?) {
         self.init(tookEffect ? .settled : .deferred, version: tookEffect ? version : nil)
         self.id = id
+    }
+}
+
+extension Operation {
+    /// The operation without those of these fields that say nothing.
+    fileprivate func leavingOutNull(_ names: [String]) -> Operation {
+        guard !names.isEmpty else { return self }
+        var operation = self
+        operation.fields = fields.filter { field in
+            fields.decoded(field) != .null
+                || !names.contains { Identifier.isSameName($0, fields.nameString(field)) }
+        }
+        return operation
     }
 }

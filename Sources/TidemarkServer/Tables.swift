@@ -66,3 +66,8 @@ public struct RowRefusal: Error, Hashable, Sendable {
         self.hint = hint
     }
 }
+
+extension ScopeWriter {
+    /// None: only a store whose rows are in tables of the operator's own knows more than is declared.
+    public func serverFields(of entity: String) -> [String] { [] }
+}

@@ -58,7 +58,7 @@
             let first = try await server()
             let attached = try await tidemark([
                 "attach", "--table", "public.todo", "--entity", "todo", "--scope-column", "list_id", "--scope-prefix",
-                "list:", "--json",
+                "list:", "--all-columns", "--json",
             ])
             #expect(attached.status == 0, "\(attached.errors)")
             let report = try JSONDecoder().decode(AttachReport.self, from: Data(attached.output.utf8))
@@ -106,7 +106,7 @@
                 CREATE TABLE todo (id int PRIMARY KEY, title text);
                 INSERT INTO todo SELECT g, 'row ' || g FROM generate_series(1, 12000) g
                 """)
-            let arguments = ["attach", "--table", "todo", "--scope", "s", "--store", cluster.url()]
+            let arguments = ["attach", "--table", "todo", "--scope", "s", "--all-columns", "--store", cluster.url()]
             let process = try ChildProcess(ServeTests.command, arguments)
             let deadline = ContinuousClock.now + .seconds(30)
             var filled = ""
@@ -126,7 +126,7 @@
 
         @Test(.timeLimit(.minutes(2))) func aServerThatIsKilledLeavesTheRestToOthers() async throws {
             try await psql("CREATE TABLE todo (id int PRIMARY KEY, title text)")
-            #expect(try await tidemark(["attach", "--table", "todo", "--scope", "w:1"]).status == 0)
+            #expect(try await tidemark(["attach", "--table", "todo", "--scope", "w:1", "--all-columns"]).status == 0)
             let token = try await bench.run(
                 ["token", "--secret-file", bench.path("key"), "--sub", "ada", "--scope", "w:1=rw"]
             ).output.trimmingCharacters(in: .whitespacesAndNewlines)
@@ -159,7 +159,7 @@
 
         @Test(.timeLimit(.minutes(5))) func whatIsForgottenIsTold() async throws {
             try await psql("CREATE TABLE todo (id int PRIMARY KEY, title text)")
-            #expect(try await tidemark(["attach", "--table", "todo", "--scope", "s"]).status == 0)
+            #expect(try await tidemark(["attach", "--table", "todo", "--scope", "s", "--all-columns"]).status == 0)
             try await psql("INSERT INTO todo VALUES (1, 'a'), (2, 'b'); ALTER TABLE todo RENAME TO other")
             let listed = try await tidemark(["attach"])
             #expect(listed.output.contains("  2 writes wait") && listed.output.contains("it cannot be read: "))
@@ -172,7 +172,7 @@
             let sqlite = try await bench.run(
                 ["attach", "--store", "sqlite:" + bench.path("s"), "--table", "t", "--scope", "s"])
             #expect(sqlite.status == 1 && sqlite.errors.contains("\nhint: "), "\(sqlite.errors)")
-            let missing = try await tidemark(["attach", "--table", "nothing", "--scope", "s"])
+            let missing = try await tidemark(["attach", "--table", "nothing", "--scope", "s", "--all-columns"])
             #expect(missing.status == 1 && missing.errors.contains("there is no table 'nothing'"), "\(missing.errors)")
             #expect(try await tidemark(["attach", "--table", "nothing"]).status == 64)
             #expect(try await tidemark(["detach"]).status == 64)

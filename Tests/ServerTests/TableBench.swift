@@ -40,7 +40,7 @@ final class TableBench: Sendable {
     }
 
     func plan(
-        _ table: String, _ entity: String, _ place: PostgresStore.TablePlan.Place, columns: [String]? = nil
+        _ table: String, _ entity: String, _ place: PostgresStore.TablePlan.Place, columns: PostgresStore.TablePlan.Columns = .all
     ) -> PostgresStore.TablePlan {
         PostgresStore.TablePlan(table: "\(app).\(table)", entity: entity, place: place, columns: columns)
     }
@@ -49,7 +49,7 @@ final class TableBench: Sendable {
     @discardableResult
     func attach(
         _ table: String, as entity: String = "task", _ place: PostgresStore.TablePlan.Place = .scope("s"),
-        columns: [String]? = nil
+        columns: PostgresStore.TablePlan.Columns = .all
     ) async throws -> PostgresStore.TableStatus {
         let status = try await store.attach(plan(table, entity, place, columns: columns))
         while try await !store.fill(entity, limit: 3).isLast {}

@@ -36,6 +36,8 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     /// Tables that were found in their places.
     var placed: Set<Int64> = []
 
+    func serverFields(of entity: String) -> [String] { tables[entity]?.readOnly ?? [] }
+
     init(
         _ session: Session, _ scope: Scope, _ row: ScopeRow, incarnation: Int64, tables: AttachedTables = .none
     ) {

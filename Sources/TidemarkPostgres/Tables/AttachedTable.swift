@@ -10,6 +10,13 @@ struct AttachedTable: Codable, Hashable, Sendable {
         case constant(String)
         /// Each to the scope that its column names, behind a prefix.
         case column(AttachedColumn, prefix: String)
+
+        var column: AttachedColumn? {
+            switch self {
+            case .constant: nil
+            case .column(let column, _): column
+            }
+        }
     }
 
     var id: Int64 = 0
@@ -19,6 +26,8 @@ struct AttachedTable: Codable, Hashable, Sendable {
     let key: AttachedColumn
     /// The fields of a record, the scope's column among them; without the key.
     let columns: [AttachedColumn]
+    /// Of those, the ones that devices do not write; `nil` in a table that was attached before there were any.
+    let readOnly: [String]?
     let place: Place
     /// Whether the scope's column was made for this.
     let addsColumn: Bool
@@ -38,12 +47,7 @@ struct AttachedTable: Codable, Hashable, Sendable {
         }
     }
 
-    var scopeColumn: AttachedColumn? {
-        switch place {
-        case .constant: nil
-        case .column(let column, _): column
-        }
-    }
+    var scopeColumn: AttachedColumn? { place.column }
 
     func column(_ name: String) -> AttachedColumn? {
         columns.first { $0.name.utf8.elementsEqual(name.utf8) }

@@ -66,7 +66,9 @@ struct Attaching {
             found = try CatalogueTable(session, named: plan.table)
         }
         let place = try place(in: found)
-        var columns = try found.fields(plan.columns)
+        if plan.columns.names?.isEmpty == true { throw found.columnsNotNamed() }
+        var columns = try found.fields(plan.columns.names)
+        let readOnly = columns.map(\.name).filter { plan.columns.isReadOnly($0) && $0 != place.column?.name }
         if case .column(let column, _) = place, !columns.contains(column),
             found.columns.contains(where: {
                 $0.name == column.name && !$0.isKey
@@ -77,7 +79,7 @@ struct Attaching {
         let id = try session.change(Self.insert, .text(EntityKey(plan.entity).text), .text(found.sql)).integer(0, 0)
         let table = AttachedTable(
             id: id, schema: found.schema, name: found.name, entity: plan.entity, key: try found.key(),
-            columns: columns, place: place, addsColumn: plan.addsColumn,
+            columns: columns, readOnly: readOnly, place: place, addsColumn: plan.addsColumn,
             home: try session.ask(Self.home).text(0, 0))
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys

@@ -134,6 +134,17 @@ struct CatalogueTable {
         return key
     }
 
+    /// What is said to a plan that names no column: a table has more in it than its devices should see.
+    func columnsNotNamed() -> TableError {
+        let names = columns.filter { !$0.isKey }.map(\.name)
+        let sensitive = names.filter { SensitiveName($0) != nil }
+        let warning =
+            sensitive.isEmpty ? "" : "; \(sensitive.joined(separator: ", ")) should perhaps stay on the server"
+        return TableError(
+            .columnsNotNamed, "say which columns of \(label) travel: it has \(names.joined(separator: ", "))\(warning)",
+            hint: "--read a,b to the devices, --write c both ways, or --all-columns")
+    }
+
     /// The columns that travel.
     func fields(_ names: [String]?) throws(TableError) -> [AttachedColumn] {
         let chosen: [Column]
@@ -150,7 +161,7 @@ struct CatalogueTable {
                 throw TableError(
                     .columnUnsupported,
                     "the column \(column.name) of \(label) is \(column.typeSQL), whose values cannot travel",
-                    hint: "leave it out: --columns names those that travel")
+                    hint: "leave it out: --read and --write name those that travel")
             }
             let others = columns.filter(\.isKey) + chosen
             if let other = others.first(where: { $0.name != column.name && Identifier.isSameName($0.name, column.name) }
@@ -158,7 +169,7 @@ struct CatalogueTable {
                 throw TableError(
                     .columnUnsupported,
                     "the columns \(other.name) and \(column.name) of \(label) are one column on a device",
-                    hint: "leave one of them out: --columns names those that travel")
+                    hint: "leave one of them out: --read and --write name those that travel")
             }
             fields.append(field)
         }

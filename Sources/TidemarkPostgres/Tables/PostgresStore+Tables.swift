@@ -98,6 +98,8 @@ extension PostgresStore.TableStatus {
         entity = table.entity
         key = table.key.name
         columns = table.columns.map(\.name)
+        readOnly = table.readOnly ?? []
+        sensitive = table.sensitiveColumns
         addsColumn = table.addsColumn
         scopeColumn = table.scopeColumn?.name
         switch table.place {

@@ -10,6 +10,8 @@ public struct TableError: Error, Hashable, Sendable, CustomStringConvertible {
         case keyUnsupported = "key_unsupported"
         /// There is no such column.
         case columnUnknown = "column_unknown"
+        /// The plan does not say which columns travel.
+        case columnsNotNamed = "columns_not_named"
         /// The values of a column cannot travel.
         case columnUnsupported = "column_unsupported"
         /// The role may not do what is needed.

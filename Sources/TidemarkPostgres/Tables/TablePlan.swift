@@ -14,19 +14,41 @@ extension PostgresStore {
             case newColumn(String, initially: Scope?)
         }
 
+        /// Which columns travel. The key always does, and the scope's column too.
+        public enum Columns: Hashable, Sendable {
+            /// All of them, to the devices and from them.
+            case all
+            /// `read`: to the devices alone. `write`: to the devices and from them.
+            case named(read: [String], write: [String])
+
+            var names: [String]? {
+                switch self {
+                case .all: nil
+                case .named(let read, let write): read.filter { !write.contains($0) } + write
+                }
+            }
+
+            func isReadOnly(_ column: String) -> Bool {
+                switch self {
+                case .all: false
+                case .named(_, let write): !write.contains(column)
+                }
+            }
+        }
+
         /// The table: `schema.name`, or a name in `public`.
         public var table: String
         /// The entity that its rows are records of.
         public var entity: String
         /// Where its rows belong.
         public var place: Place
-        /// The columns that travel; `nil`: all.
-        public var columns: [String]?
+        /// The columns that travel.
+        public var columns: Columns
         /// Whether records of the entity that the log has and the table has not are deleted.
         public var tableWins = false
 
         /// Makes a plan.
-        public init(table: String, entity: String, place: Place, columns: [String]? = nil) {
+        public init(table: String, entity: String, place: Place, columns: Columns) {
             self.table = table
             self.entity = entity
             self.place = place
@@ -44,6 +66,11 @@ extension PostgresStore {
         public var key: String
         /// The columns that travel, beside the key.
         public var columns: [String]
+        /// Of those, the ones that devices do not write.
+        public var readOnly: [String]
+        /// Columns that travel and whose names look like a secret, and columns that devices write and whose names look
+        /// like a right: `password_hash`, `is_admin`.
+        public var sensitive: [String]
         /// The column that names a row's scope; `nil` where all rows are in one.
         public var scopeColumn: String?
         /// The scope of all rows, or what stands before the column's value.
