@@ -230,6 +230,43 @@ extension CorpusCase {
                 1 edit replaceNote 9426296
                 """),
         CorpusCase(
+            name: "what the app discards goes, where the server has deleted it or lost it (I4)", app: "migrating",
+            script: """
+                world seed 21963506872592237 devices 3 users 1 page 50 hurried
+                0 edit renameTag 0
+                0 edit manyNotes 0
+                2 edit remake 0
+                flow
+                0 edit dropColumn 0
+                2 edit colorTag 0
+                2 edit deleteNote 0
+                pass 0
+                0 edit colorTag 0
+                0 edit restoreTable 0
+                0 edit rebuildWithout 0
+                pass 0 old
+                0 edit manyNotes 0
+                server restore
+                """),
+        CorpusCase(
+            name: "a row written unseen that a restored server has lost goes as a new one (I8)", app: "migrating",
+            script: """
+                world seed 1 devices 3 users 1 page 50 hurried
+                1 edit replaceNote 0
+                0 edit addColumn 0
+                1 edit feelNote 0
+                2 edit replaceTag 0
+                2 edit addTag 0
+                1 edit addNote 0
+                0 edit addTag 0
+                server clone
+                flow
+                2 edit rebuildWithout 0
+                1 edit rebuildWithout 0
+                1 edit manyNotes 1
+                server exchange
+                """),
+        CorpusCase(
             name: "rows without a key stay when their scope goes (I13)", app: "migrating",
             script: """
                 world seed 5 devices 1 users 1 page 50

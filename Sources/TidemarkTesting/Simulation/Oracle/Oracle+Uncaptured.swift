@@ -56,6 +56,18 @@ extension Oracle {
                 && sight.captureCounts[key.entity] == tables[key.entity]?.captureCount
             if isTold || isCompared { sight.uncaptured[key] = nil }
         }
+        for key in former.inferred.subtracting(sight.inferred) { allowWhole(key, sight) }
+    }
+
+    /// A record that was written unseen, and that a restored server has lost, goes as a new one: nobody can tell any
+    /// more what of it was edited.
+    private func allowWhole(_ key: OracleKey, _ sight: OracleDevice.Sight) {
+        guard let table = tables[key.entity], let cells = sight.rows[key], sight.shadows[key] == .some(nil),
+            table.scopes.contains(where: { scopes[$0]?.newest ?? 0 > 0 })
+        else { return }
+        for (column, value) in zip(table.data, cells) {
+            allowed[OracleCell(key: key, column: column, value: value), default: 0] += 1
+        }
     }
 
     /// The app takes the server's rows for what waits.
