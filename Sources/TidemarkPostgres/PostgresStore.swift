@@ -137,9 +137,9 @@ public final class PostgresStore: ChangeStore {
     }
 
     /// Reads the bounded list.
-    public func rejections(in scope: Scope?, limit: Int) async throws -> [StoredRejection] {
+    public func rejections(in scope: Scope?, id: Int64?, limit: Int) async throws -> [StoredRejection] {
         try await reads.run { line in
-            try line.read { session in try Rejections.newest(session, in: scope, limit: limit) }
+            try line.read { session in try Rejections.newest(session, in: scope, id: id, limit: limit) }
         }
     }
 

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import TidemarkServer
 
-/// The bounded list of refused edits.
+/// Each scope's bounded list of refused edits.
 enum Rejections {
     static func keep(_ db: Database, _ rejection: StoredRejection, limit: Int) throws {
         let insert = try db.cachedStatement(
@@ -16,8 +16,14 @@ enum Rejections {
             rejection.fields.map { Data($0) }, rejection.lane.principal.whole, rejection.lane.client,
             rejection.lane.lane, rejection.number, rejection.code, rejection.detail.whole, rejection.time,
         ])
-        let trim = try db.cachedStatement(sql: "DELETE FROM rejection WHERE id <= ?")
-        try trim.execute(arguments: [db.lastInsertedRowID - Int64(limit)])
+        // Looking for the oldest that stays takes as many steps as there may be: not each time.
+        guard db.lastInsertedRowID % Int64(max(1, limit / 16)) == 0 else { return }
+        let trim = try db.cachedStatement(
+            sql: """
+                DELETE FROM rejection WHERE scope = ?1 AND id <=
+                    (SELECT id FROM rejection WHERE scope = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)
+                """)
+        try trim.execute(arguments: [rejection.scope.name, limit])
     }
 
     static func discard(_ db: Database, _ id: Int64) throws -> Bool {
@@ -25,14 +31,17 @@ enum Rejections {
         return db.changesCount > 0
     }
 
-    static func newest(_ db: Database, in scope: Scope?, limit: Int) throws -> [StoredRejection] {
+    static func newest(_ db: Database, in scope: Scope?, id: Int64?, limit: Int) throws -> [StoredRejection] {
+        var arguments: StatementArguments = ["limit": limit]
+        if let scope { arguments += ["scope": scope.name] }
+        if let id { arguments += ["id": id] }
         let rows = try Row.fetchAll(
             db,
             sql: """
                 SELECT scope, entity, record, is_delete, fields, principal, client, lane, number, code, detail, time, id
-                FROM rejection WHERE ?1 IS NULL OR scope = ?1 ORDER BY id DESC LIMIT ?2
-                """,
-            arguments: [scope?.name, limit])
+                FROM rejection WHERE true\(scope == nil ? "" : " AND scope = :scope")\(id == nil ? "" : " AND id = :id")
+                ORDER BY id DESC LIMIT :limit
+                """, arguments: arguments)
         return rows.compactMap { row in
             guard let scope = Scope(row[0] as String) else { return nil }
             return StoredRejection(

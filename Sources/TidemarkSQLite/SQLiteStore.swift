@@ -116,9 +116,9 @@ public final class SQLiteStore: ChangeStore {
     }
 
     /// Reads the bounded list.
-    public func rejections(in scope: Scope?, limit: Int) async throws -> [StoredRejection] {
+    public func rejections(in scope: Scope?, id: Int64?, limit: Int) async throws -> [StoredRejection] {
         try await Unavailability.told {
-            try await pool.read { db in try Rejections.newest(db, in: scope, limit: limit) }
+            try await pool.read { db in try Rejections.newest(db, in: scope, id: id, limit: limit) }
         }
     }
 

@@ -10,6 +10,9 @@ enum Schema {
             for statement in first { try db.execute(sql: statement) }
             try db.execute(sql: "INSERT INTO meta VALUES ('token_key', ?)", arguments: [Data(newKey)])
         }
+        migrator.registerMigration("2") { db in
+            try db.execute(sql: "CREATE INDEX rejection_place ON rejection (scope, id)")
+        }
         try migrator.migrate(pool)
         return try pool.read { db in
             let key = try Data.fetchOne(db, sql: "SELECT value FROM meta WHERE key = 'token_key'")

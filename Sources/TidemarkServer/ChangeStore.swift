@@ -40,8 +40,8 @@ public protocol ChangeStore: Sendable {
     /// Keeps the time by which history ages.
     func setAgeClock(_ moment: Int64) async throws
 
-    /// The refused edits that are kept, of one scope or of all, newest first.
-    func rejections(in scope: Scope?, limit: Int) async throws -> [StoredRejection]
+    /// The refused edits that are kept, of one scope or of all, newest first; with `id`, the one of this number.
+    func rejections(in scope: Scope?, id: Int64?, limit: Int) async throws -> [StoredRejection]
 
     /// Takes a refused edit off the list; `false` where it is not there (any more).
     func discardRejection(_ id: Int64) async throws -> Bool
@@ -197,7 +197,7 @@ public protocol ScopeWriter: ScopeReader {
     /// Runs a part of the transaction that may fail: an error undoes what the part wrote, and only that.
     func attempt<Result>(_ body: () throws -> Result) throws -> Result
 
-    /// Keeps a refused edit for the operator, and of all that are kept, in whatever scope, about the `limit` newest.
+    /// Keeps a refused edit for the operator, and of the scope's about the `limit` newest: nobody pushes out another's.
     func keep(_ rejection: StoredRejection, limit: Int) throws
 
     /// Remembers a device, in a scope that was written to. A standing without a version leaves the one that is known,

@@ -36,19 +36,13 @@ public struct Rejection: Hashable, Sendable, Identifiable {
 
 extension SyncServer {
     /// The edits that were refused lately, newest first: for the operator, who may find a rule too strict or a device
-    /// out of step. The list is bounded (``Configuration/rejectionLimit``) and never in a log, since it holds data.
+    /// out of step. Each scope's list is bounded (``Configuration/rejectionLimit``) and never in a log, since it holds
+    /// data.
     ///
     /// - Throws: errors of the store.
     public nonisolated(nonsending) func rejections(in scope: Scope? = nil, limit: Int = 100) async throws -> [Rejection]
     {
-        try await store.rejections(in: scope, limit: max(0, limit)).map { stored in
-            Rejection(
-                id: stored.id, scope: stored.scope, entity: stored.entity, record: stored.record,
-                isDelete: stored.isDelete,
-                fields: stored.fields.flatMap { try? DataObject(stored: $0).values }, principal: stored.lane.principal,
-                client: stored.lane.client, lane: stored.lane.lane, number: stored.number, code: stored.code,
-                detail: stored.detail, rejectedAt: stored.time)
-        }
+        try await store.rejections(in: scope, id: nil, limit: max(0, limit)).map(Rejection.init)
     }
 
     /// Takes a refused edit off the list, once the operator has seen to it. Its author's device keeps the edit.
@@ -82,8 +76,9 @@ extension SyncServer {
     public nonisolated(nonsending) func retryRejection(
         _ id: Int64, changing changes: [String: Value] = [:]
     ) async throws -> Bool {
-        let all = try await rejections(limit: configuration.rejectionLimit)
-        guard let rejection = all.first(where: { $0.id == id }) else { return false }
+        guard let rejection = try await store.rejections(in: nil, id: id, limit: 1).first.map(Rejection.init) else {
+            return false
+        }
         guard let record = RecordID(rejection.record), !TemporaryShape.matches(rejection.record) else {
             throw CommitError(
                 code: RejectionCode.temporaryIDRefused,
@@ -102,6 +97,16 @@ extension SyncServer {
             }
         }
         return try await discardRejection(id)
+    }
+}
+
+extension Rejection {
+    fileprivate init(_ stored: StoredRejection) {
+        self.init(
+            id: stored.id, scope: stored.scope, entity: stored.entity, record: stored.record,
+            isDelete: stored.isDelete, fields: stored.fields.flatMap { try? DataObject(stored: $0).values },
+            principal: stored.lane.principal, client: stored.lane.client, lane: stored.lane.lane,
+            number: stored.number, code: stored.code, detail: stored.detail, rejectedAt: stored.time)
     }
 }
 

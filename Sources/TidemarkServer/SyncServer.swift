@@ -61,8 +61,8 @@ public final class SyncServer: Sendable {
         public var captureInterval: Duration = .milliseconds(250)
         /// Rows of such tables that one transaction takes over, at most.
         public var captureLimit = 500
-        /// Refused edits that are kept for the operator, the newest ones.
-        public var rejectionLimit = 10_000
+        /// Refused edits of one scope that are kept for the operator, the newest ones.
+        public var rejectionLimit = 1000
         /// How often a stream of nudges without news says that it is there, and asks whether it may go on.
         public var streamComment: Duration = .seconds(15)
         /// The clock, in milliseconds since 1970.

@@ -64,7 +64,7 @@ struct PostgresStoreTests {
             #expect(try reader.id(for: temporary) == record)
             #expect(try reader.lanes(of: DeviceName(principal: hostile, client: "device-1"), limit: 9).count == 1)
         }
-        let rejections = try await node.rejections(in: nil, limit: 9)
+        let rejections = try await node.rejections(in: nil, id: nil, limit: 9)
         #expect(rejections.first?.detail == hostile)
         #expect(rejections.first?.record == hostile)
         #expect(rejections.first?.fields == all)

@@ -66,32 +66,38 @@ extension StoreConformanceTests {
         try await bench.write("other") { try $0.keep(.test("other", number: 2), limit: 10) }
         try await bench.write { try $0.keep(.test("s", number: 3), limit: 10) }
         let store = bench.store
-        let all = try await store.rejections(in: nil, limit: 10)
+        let all = try await store.rejections(in: nil, id: nil, limit: 10)
         var first = StoredRejection.test("s", number: 1, fields: fields)
         first.id = all.last?.id ?? 0
         #expect(all.map(\.number) == [3, 2, 1])
         #expect(all.last == first)
         #expect(all.map(\.id).sorted(by: >) == all.map(\.id))
-        #expect(try await store.rejections(in: "s", limit: 10).map(\.number) == [3, 1])
-        #expect(try await store.rejections(in: nil, limit: 2).map(\.number) == [3, 2])
-        #expect(try await store.rejections(in: "none", limit: 2).isEmpty)
+        #expect(try await store.rejections(in: "s", id: nil, limit: 10).map(\.number) == [3, 1])
+        #expect(try await store.rejections(in: nil, id: nil, limit: 2).map(\.number) == [3, 2])
+        #expect(try await store.rejections(in: "none", id: nil, limit: 2).isEmpty)
+        #expect(try await store.rejections(in: nil, id: all[1].id, limit: 9).map(\.number) == [2])
+        #expect(try await store.rejections(in: "s", id: all[1].id, limit: 9).isEmpty)
         #expect(try await store.discardRejection(all[0].id))
         #expect(try await !store.discardRejection(all[0].id))
-        #expect(try await store.rejections(in: nil, limit: 10).map(\.number) == [2, 1])
+        #expect(try await store.rejections(in: nil, id: nil, limit: 10).map(\.number) == [2, 1])
         // Its number does not come again.
         try await bench.write { try $0.keep(.test("s", number: 4), limit: 10) }
-        #expect(try await store.rejections(in: nil, limit: 1)[0].id > all[0].id)
+        #expect(try await store.rejections(in: nil, id: nil, limit: 1)[0].id > all[0].id)
     }
 
-    @Test("Of all scopes' refused edits the newest are kept", arguments: StoreKind.allCases)
+    @Test(
+        "Of each scope's refused edits the newest are kept: nobody pushes out another's", arguments: StoreKind.allCases)
     func rejectionsTrimmed(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
         for number in 1...9 as ClosedRange<Int64> {
             let scope: Scope = number % 2 == 0 ? "s" : "other"
-            try await bench.write(scope) { try $0.keep(.test(scope, number: number), limit: 4) }
+            try await bench.write(scope) { try $0.keep(.test(scope, number: number), limit: 2) }
         }
-        #expect(try await bench.store.rejections(in: nil, limit: 99).map(\.number) == [9, 8, 7, 6])
+        #expect(try await bench.store.rejections(in: nil, id: nil, limit: 99).map(\.number) == [9, 8, 7, 6])
+        for number in 10...12 as ClosedRange<Int64> {
+            try await bench.write("other") { try $0.keep(.test("other", number: number), limit: 2) }
+        }
         try bench.reopen()
-        #expect(try await bench.store.rejections(in: nil, limit: 99).map(\.number) == [9, 8, 7, 6])
+        #expect(try await bench.store.rejections(in: nil, id: nil, limit: 99).map(\.number) == [12, 11, 8, 6])
     }
 }

@@ -50,7 +50,7 @@ extension StoreConformanceTests {
                 try writer.keep(rejection, limit: 10)
             }
         }
-        let rejections = try await bench.store.rejections(in: "s", limit: 10).reversed()
+        let rejections = try await bench.store.rejections(in: "s", id: nil, limit: 10).reversed()
         #expect(rejections.map(\.lane.principal) == names)
         #expect(rejections.map(\.detail) == names.map { "\($0) may not." })
         try await bench.read { reader throws in

@@ -50,7 +50,7 @@ extension StoreConformanceTests {
         #expect(try await bench.store.portrait() == before)
         // As if it had never been: the next gets the same numbers.
         try await bench.write { writer in try writer.writeSomethingOfEverything(2) }
-        #expect(try await bench.store.rejections(in: nil, limit: 9).map(\.id) == [2, 1])
+        #expect(try await bench.store.rejections(in: nil, id: nil, limit: 9).map(\.id) == [2, 1])
         #expect(try await bench.state().head == 8)
     }
 

@@ -93,7 +93,7 @@ extension ChangeStore {
         var lines = [
             "scopes \(try await scopes(after: nil, limit: 99))", "age clock \(try await ageClock() ?? -1)",
         ]
-        lines += try await rejections(in: nil, limit: 99).map { "\($0)" }
+        lines += try await rejections(in: nil, id: nil, limit: 99).map { "\($0)" }
         for scope in StoreNames.scopes { lines += try await read(scope) { ["— \(scope)"] + (try $0.portrait()) } }
         return lines
     }

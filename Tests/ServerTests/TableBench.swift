@@ -40,7 +40,8 @@ final class TableBench: Sendable {
     }
 
     func plan(
-        _ table: String, _ entity: String, _ place: PostgresStore.TablePlan.Place, columns: PostgresStore.TablePlan.Columns = .all
+        _ table: String, _ entity: String, _ place: PostgresStore.TablePlan.Place,
+        columns: PostgresStore.TablePlan.Columns = .all
     ) -> PostgresStore.TablePlan {
         PostgresStore.TablePlan(table: "\(app).\(table)", entity: entity, place: place, columns: columns)
     }

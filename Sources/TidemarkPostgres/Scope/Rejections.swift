@@ -1,6 +1,6 @@
 import TidemarkServer
 
-/// The bounded list of refused edits.
+/// Each scope's bounded list of refused edits.
 enum Rejections {
     /// The list's numbers are counted in a row, not in a sequence: none is lost with a transaction.
     private static let keep = Statement(
@@ -13,7 +13,10 @@ enum Rejections {
         """)
     private static let trim = Statement(
         "trim rejections",
-        "DELETE FROM rejection WHERE id <= (SELECT number FROM meta WHERE key = 'last_rejection') - $1")
+        """
+        DELETE FROM rejection WHERE scope = $1 AND id <=
+            (SELECT id FROM rejection WHERE scope = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)
+        """)
 
     static func keep(_ session: Session, _ rejection: StoredRejection, limit: Int) throws {
         try session.write(
@@ -22,7 +25,7 @@ enum Rejections {
                 .flag(rejection.isDelete), .optional(rejection.fields), .text(rejection.lane.principal),
                 .text(rejection.lane.client), .text(rejection.lane.lane), .integer(rejection.number),
                 .text(rejection.code), .text(rejection.detail), .integer(rejection.time)))
-        try session.write(trim, .integer(Int64(limit)))
+        try session.write(trim, .text(rejection.scope.name), .integer(Int64(limit)))
     }
 
     private static let discard = Statement("discard rejection", "DELETE FROM rejection WHERE id = $1")
@@ -35,12 +38,14 @@ enum Rejections {
         "rejections",
         """
         SELECT scope, entity, record, is_delete, fields, principal, client, lane, number, code, detail, time, id
-        FROM rejection WHERE $1::text IS NULL OR scope = $1 ORDER BY id DESC LIMIT $2
+        FROM rejection WHERE ($1::text IS NULL OR scope = $1) AND ($2::bigint IS NULL OR id = $2)
+        ORDER BY id DESC LIMIT $3
         """)
 
-    static func newest(_ session: Session, in scope: Scope?, limit: Int) throws -> [StoredRejection] {
+    static func newest(_ session: Session, in scope: Scope?, id: Int64?, limit: Int) throws -> [StoredRejection] {
         let answer = try session.ask(
-            newest, scope.map { .text($0.name) } ?? .null, .integer(Int64(max(0, limit))))
+            newest, scope.map { .text($0.name) } ?? .null, id.map { .integer($0) } ?? .null,
+            .integer(Int64(max(0, limit))))
         return try (0..<answer.count).compactMap { row in
             guard let scope = Scope(answer.text(row, 0)) else { return nil }
             return StoredRejection(

@@ -68,8 +68,8 @@ struct MortalStore: ChangeStore {
         try await life.use("setAgeClock") { _ in try await store.setAgeClock(moment) }
     }
 
-    func rejections(in scope: Scope?, limit: Int) async throws -> [StoredRejection] {
-        try await life.use("rejections") { _ in try await store.rejections(in: scope, limit: limit) }
+    func rejections(in scope: Scope?, id: Int64?, limit: Int) async throws -> [StoredRejection] {
+        try await life.use("rejections") { _ in try await store.rejections(in: scope, id: id, limit: limit) }
     }
 
     func discardRejection(_ id: Int64) async throws -> Bool {

@@ -133,8 +133,8 @@ final class FileStore: SimulatedStore {
         try await place.executor.outside { try await store.setAgeClock(moment) }
     }
 
-    func rejections(in scope: Scope?, limit: Int) async throws -> [StoredRejection] {
-        try await place.executor.outside { try await store.rejections(in: scope, limit: limit) }
+    func rejections(in scope: Scope?, id: Int64?, limit: Int) async throws -> [StoredRejection] {
+        try await place.executor.outside { try await store.rejections(in: scope, id: id, limit: limit) }
     }
 
     func discardRejection(_ id: Int64) async throws -> Bool {

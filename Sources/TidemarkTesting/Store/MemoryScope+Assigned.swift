@@ -40,11 +40,11 @@ extension MemoryScope {
         kept.id = log.lastRejection + 1
         log.lastRejection = kept.id
         log.rejections.append(kept)
-        let gone = Array(log.rejections.prefix { $0.id <= kept.id - Int64(limit) })
-        log.rejections.removeFirst(gone.count)
+        let former = log.rejections
+        let own = former.indices.filter { former[$0].scope == kept.scope }
+        for index in own.dropLast(limit).reversed() { log.rejections.remove(at: index) }
         undo {
-            $0.log.rejections.insert(contentsOf: gone, at: 0)
-            $0.log.rejections.removeLast()
+            $0.log.rejections = former.dropLast()
             $0.log.lastRejection -= 1
         }
     }

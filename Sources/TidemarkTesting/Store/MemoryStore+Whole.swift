@@ -22,9 +22,11 @@ extension MemoryStore {
     public func setAgeClock(_ moment: Int64) { change { $0.ageClock = moment } }
 
     /// The bounded list, newest first.
-    public func rejections(in scope: Scope?, limit: Int) -> [StoredRejection] {
+    public func rejections(in scope: Scope?, id: Int64?, limit: Int) -> [StoredRejection] {
         look { log in
-            let all = log.rejections.reversed().lazy.filter { scope == nil || $0.scope == scope }
+            let all = log.rejections.reversed().lazy.filter { entry in
+                (scope == nil || entry.scope == scope) && (id == nil || entry.id == id)
+            }
             return Array(all.prefix(max(0, limit)))
         }
     }
