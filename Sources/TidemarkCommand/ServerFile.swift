@@ -94,7 +94,7 @@
                 "page", "maximumPage", "operations", "bodyBytes", "recordBytes", "pageBytes", "connections",
                 "unsentBytes", "firstRequestTimeout", "idleTimeout", "requestTimeout", "writeTimeout",
                 "shutdownTimeout", "pushTime", "pushBytes", "pushLookups", "digestBytes", "bodiesBytes",
-                "workBytes", "streams", "streamsPerPrincipal", "streamScopes",
+                "workBytes", "devices", "streams", "streamsPerPrincipal", "streamScopes",
             ])
             let counts: [(String, WritableKeyPath<Limits, Int>, ClosedRange<Int>)] = [
                 ("maximumPage", \.maximumPage, 1...100_000), ("page", \.defaultPage, 1...100_000),
@@ -102,7 +102,7 @@
                 ("recordBytes", \.recordBytes, 1024...1 << 28), ("pageBytes", \.pageBytes, 1024...1 << 30),
                 ("pushBytes", \.pushBytes, 1...1 << 40), ("pushLookups", \.pushLookups, 1...1 << 40),
                 ("digestBytes", \.digestBytes, 1...1 << 40), ("bodiesBytes", \.bodiesBytes, 1 << 20...1 << 40),
-                ("workBytes", \.workBytes, 1 << 20...1 << 40),
+                ("workBytes", \.workBytes, 1 << 20...1 << 40), ("devices", \.devices, 1...1_000_000),
                 ("streams", \.streams, 0...1_000_000), ("streamsPerPrincipal", \.streamsPerPrincipal, 0...1_000_000),
                 ("streamScopes", \.streamScopes, 1...1000),
             ]

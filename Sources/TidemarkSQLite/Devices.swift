@@ -71,6 +71,30 @@ enum Devices {
         let devices = try Row.fetchAll(
             db, sql: "SELECT principal, client, seen_at FROM device WHERE scope = ? AND seen_at < ? LIMIT ?",
             arguments: [scope, devicesBefore, limit])
+        try forget(db, scope: scope, devices)
+        let lanes = try Int64.fetchAll(
+            db, sql: "SELECT id FROM \(oldLanes) LIMIT ?3", arguments: [scope, lanesBefore, limit])
+        for lane in lanes {
+            try db.execute(sql: "DELETE FROM verdict WHERE lane = ?", arguments: [lane])
+            try db.execute(sql: "DELETE FROM lane WHERE id = ?", arguments: [lane])
+        }
+        try forgetAliases(db, madeBefore: lanesBefore, limit: limit)
+        try Deletes.forget(db, scope: scope, before: devicesBefore)
+        return (devices.count, lanes.count)
+    }
+
+    static func forget(_ db: Database, scope: Int64, of principal: String, beyond limit: Int) throws {
+        let devices = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT principal, client, seen_at FROM device WHERE scope = ? AND principal = ?
+                ORDER BY seen_at DESC, client LIMIT -1 OFFSET ?
+                """,
+            arguments: [scope, principal.whole, max(0, limit)])
+        try forget(db, scope: scope, devices)
+    }
+
+    private static func forget(_ db: Database, scope: Int64, _ devices: [Row]) throws {
         for device in devices {
             let arguments: StatementArguments = [scope, device[0] as DatabaseValue, device[1] as String]
             try db.execute(
@@ -88,14 +112,5 @@ enum Devices {
             try db.execute(
                 sql: "DELETE FROM device WHERE scope = ? AND principal = ? AND client = ?", arguments: arguments)
         }
-        let lanes = try Int64.fetchAll(
-            db, sql: "SELECT id FROM \(oldLanes) LIMIT ?3", arguments: [scope, lanesBefore, limit])
-        for lane in lanes {
-            try db.execute(sql: "DELETE FROM verdict WHERE lane = ?", arguments: [lane])
-            try db.execute(sql: "DELETE FROM lane WHERE id = ?", arguments: [lane])
-        }
-        try forgetAliases(db, madeBefore: lanesBefore, limit: limit)
-        try Deletes.forget(db, scope: scope, before: devicesBefore)
-        return (devices.count, lanes.count)
     }
 }

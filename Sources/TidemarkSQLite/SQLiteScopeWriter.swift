@@ -155,6 +155,12 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         try db.execute(sql: "DELETE FROM incarnation WHERE scope = ? AND start < ?", arguments: [id, first])
     }
 
+    func forgetDevices(of principal: String, beyond limit: Int) throws {
+        guard let id else { return }
+        try settleLanes()
+        try Devices.forget(db, scope: id, of: principal, beyond: limit)
+    }
+
     func forget(devicesBefore: Int64, lanesBefore: Int64, limit: Int) throws -> (devices: Int, lanes: Int) {
         guard let id else { return (0, 0) }
         try settleLanes()

@@ -204,6 +204,10 @@ public protocol ScopeWriter: ScopeReader {
     /// and its oldest where it has none itself; one with a version takes the place of both.
     func note(_ standing: DeviceStanding, of device: DeviceName) throws
 
+    /// Forgets, as `forget(devicesBefore:lanesBefore:limit:)` does, those of a principal's devices that were silent for
+    /// longest, so that at most `limit` are left; of two that are as old the one goes whose name comes last.
+    func forgetDevices(of principal: String, beyond limit: Int) throws
+
     /// Raises the retention floor to a version, then removes deletions, events and idmaps from the former floor up to
     /// there, and the openings that are forgotten by then (`forgetOpenings()`). Does nothing where the floor stands
     /// there or above.
@@ -369,32 +373,4 @@ public struct LaneName: Hashable, Sendable {
         self.client = client
         self.lane = lane
     }
-}
-
-/// A temporary id's full name: two devices that use the same one never mix.
-public struct TemporaryName: Hashable, Sendable {
-    /// The token's `sub`.
-    public var principal: String
-    /// The device.
-    public var client: String
-    /// The record's entity.
-    public var entity: String
-    /// The temporary id.
-    public var id: RecordID
-
-    /// Makes a name from its parts.
-    public init(principal: String, client: String, entity: String, id: RecordID) {
-        self.principal = principal
-        self.client = client
-        self.entity = entity
-        self.id = id
-    }
-}
-
-/// Where an id was assigned, as one scope sees it.
-public enum AssignmentPlace: Hashable, Sendable {
-    /// In this scope.
-    case here
-    /// In another one of the store.
-    case elsewhere
 }

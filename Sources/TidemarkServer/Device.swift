@@ -68,7 +68,17 @@ extension SyncServer {
     /// Writes down what a read has told. The answer does not depend on it: a store that is full can still be read.
     func note(_ news: DeviceStanding?, of device: DeviceName?, in scope: Scope) async {
         guard let news, let device else { return }
-        try? await store.write(scope, for: device.principal) { writer in try writer.note(news, of: device) }
+        try? await store.write(scope, for: device.principal) { writer in
+            try self.note(news, of: device, writer)
+        }
+    }
+
+    /// A new device takes the place of one that was silent for longest, where its owner has as many as he may (I14).
+    func note(_ news: DeviceStanding?, of device: DeviceName?, _ writer: any ScopeWriter) throws {
+        guard let news, let device else { return }
+        let isNew = try writer.standing(of: device) == nil
+        try writer.note(news, of: device)
+        if isNew { try writer.forgetDevices(of: device.principal, beyond: limits.devices) }
     }
 }
 

@@ -48,7 +48,7 @@ extension SyncServer {
                 writer, request.scope, limit: Self.capturedBeforePush + 2 * request.operations.count, at: moment)
             try push.acknowledge()
             let news = try self.news(of: device, at: checkpoint?.retained, naming: push.result.oldest, writer)
-            if let news { try writer.note(news, of: device) }
+            try self.note(news, of: device, writer)
             push.result.epoch = writer.state.history.epoch(of: writer.state.head).text
             return push.result
         }

@@ -26,6 +26,8 @@ public struct Limits: Hashable, Sendable {
     public var resultBytes = 4 << 20
     /// Entities that one scope may hold records of, beside those that are declared.
     public var entities = 1000
+    /// Devices of one caller that a scope remembers: another one takes the place of that which was silent for longest.
+    public var devices = 1000
     /// Records that one request may name.
     public var namedRecords = 100
     /// Fields that one request may follow to other records.

@@ -290,4 +290,28 @@ struct PushTests {
         #expect(answer.errorCode(0) == "record_too_large")
         #expect(try await bench.pullAll().changes.map(\.version) == [1])
     }
+
+    @Test("A caller who names ever new devices loses those that were silent for longest, and no lane (W25, I14)")
+    func manyDevices() async throws {
+        var limits = Limits()
+        limits.devices = 3
+        let bench = try Bench(limits: limits)
+        for number in 1...9 {
+            bench.clock += 1000
+            let answer = try await bench.exchange(
+                [upsert(1, "r\(number)", #"{"n":1}"#, lane: "lane-000\(number)")], client: "device-\(number)")
+            #expect(answer.statuses == ["applied"])
+        }
+        let known = try await bench.store.read("s") { reader in
+            try (1...9).filter { number in
+                try reader.standing(of: DeviceName(principal: "ada", client: "device-\(number)")) != nil
+            }
+        }
+        #expect(known == [7, 8, 9])
+        // What the first has sent is not made twice.
+        let again = try await bench.exchange(
+            [upsert(1, "r1", #"{"n":1}"#, lane: "lane-0001")], client: "device-1")
+        #expect(again.statuses == ["settled"])
+        #expect(try await bench.store.read("s") { $0.state.head } == 9)
+    }
 }

@@ -112,6 +112,37 @@ extension StoreConformanceTests {
         }
     }
 
+    @Test("Of a caller's devices those stay that spoke last; lanes stay all", arguments: StoreKind.allCases)
+    func fewDevices(kind: StoreKind) async throws {
+        let bench = try StoreBench(kind)
+        let devices = (1...4).map { DeviceName.test("device-\($0)") }
+        let other = DeviceName(principal: "eve", client: "device-1")
+        let lane = devices[0].lane("lane-aaaa")
+        try await bench.append(.upsert("a"))
+        try await bench.write { writer throws in
+            try writer.store(.applied(1), lane, 1, at: 10)
+            try writer.note(DeviceStanding(version: 1, seen: 1), of: other)
+            for (seen, device) in devices.enumerated() {
+                try writer.note(DeviceStanding(version: 1, seen: Int64(10 + seen)), of: device)
+            }
+        }
+        // The first speaks again: the second is silent for longest.
+        try await bench.write { writer throws in
+            try writer.note(DeviceStanding(version: 1, seen: 20), of: devices[0])
+            try writer.forgetDevices(of: devices[0].principal, beyond: 2)
+        }
+        let known = try await bench.read { reader in try (devices + [other]).map { try reader.standing(of: $0) != nil }
+        }
+        #expect(known == [true, false, false, true, true])
+        try await bench.write { try $0.forgetDevices(of: devices[0].principal, beyond: 0) }
+        try await bench.read { reader throws in
+            #expect(try reader.standing(of: devices[0]) == nil && reader.standing(of: other) != nil)
+            // Its verdicts are gone, and its numbers are used all the same.
+            #expect(try reader.verdict(lane, 1) == nil)
+            #expect(try reader.lane(lane) == 1)
+        }
+    }
+
     @Test(
         "A device is known from its last word on, and keeps its version without a new one",
         arguments: StoreKind.allCases)

@@ -64,19 +64,27 @@ enum Devices {
     }
 
     /// From now on the lanes of the devices that go age by themselves.
-    private static let forgetDevices = Statement(
-        "forget devices",
+    private static func forgetting(_ old: String) -> String {
         """
-        WITH old AS (
-            SELECT principal, client, seen_at FROM device WHERE scope = $1 AND seen_at < $2
-            ORDER BY seen_at, principal, client LIMIT $3),
+        WITH old AS (SELECT principal, client, seen_at FROM device WHERE scope = $1 AND \(old)),
         aged AS (
             UPDATE lane SET seen_at = greatest(lane.seen_at, old.seen_at) FROM old
             WHERE lane.scope = $1 AND lane.principal = old.principal AND lane.client = old.client RETURNING lane.place),
         verdicts AS (DELETE FROM verdict USING aged WHERE verdict.scope = $1 AND verdict.lane = aged.place)
         DELETE FROM device USING old
         WHERE device.scope = $1 AND device.principal = old.principal AND device.client = old.client
-        """)
+        """
+    }
+
+    private static let forgetDevices = Statement(
+        "forget devices", forgetting("seen_at < $2 ORDER BY seen_at, principal, client LIMIT $3"))
+    private static let forgetMost = Statement(
+        "forget most devices", forgetting("principal = $2 ORDER BY seen_at DESC, client OFFSET $3"))
+
+    static func forget(_ session: Session, _ scope: Parameter, of principal: String, beyond limit: Int) throws {
+        try session.write(forgetMost, scope, .text(principal), .integer(Int64(max(0, limit))))
+    }
+
     private static let forgetLanes = Statement(
         "forget lanes",
         """

@@ -258,6 +258,13 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         try Deletes.store(session, name, note, by: principal, of: entity, at: moment)
     }
 
+    func forgetDevices(of principal: String, beyond limit: Int) throws {
+        guard kept.exists else { return }
+        try settleLanes()
+        laneRows = [:]
+        try Devices.forget(session, name, of: principal, beyond: limit)
+    }
+
     func forget(devicesBefore: Int64, lanesBefore: Int64, limit: Int) throws -> (devices: Int, lanes: Int) {
         guard kept.exists else { return (0, 0) }
         try settleLanes()
@@ -334,6 +341,11 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
 
     /// The transaction's last write, for all of its scopes.
     func keepRejections() throws {
-        for (rejection, limit) in memory.rejections { try Rejections.keep(session, rejection, limit: limit) }
+        for (index, entry) in memory.rejections.enumerated() {
+            try Rejections.keep(session, entry.rejection)
+            let next = memory.rejections.dropFirst(index + 1).first
+            guard next?.limit != entry.limit || next?.rejection.scope != entry.rejection.scope else { continue }
+            try Rejections.trim(session, entry.rejection.scope, to: entry.limit)
+        }
     }
 }

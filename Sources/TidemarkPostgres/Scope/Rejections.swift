@@ -11,21 +11,26 @@ enum Rejections {
             id, scope, entity, record, is_delete, fields, principal, client, lane, number, code, detail, time)
         SELECT next.number, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 FROM next
         """)
-    private static let trim = Statement(
+    private static let trimming = Statement(
         "trim rejections",
         """
         DELETE FROM rejection WHERE scope = $1 AND id <=
             (SELECT id FROM rejection WHERE scope = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)
         """)
 
-    static func keep(_ session: Session, _ rejection: StoredRejection, limit: Int) throws {
+    static func keep(_ session: Session, _ rejection: StoredRejection) throws {
         try session.write(
             Request(
                 keep, .text(rejection.scope.name), .text(rejection.entity), .text(rejection.record),
                 .flag(rejection.isDelete), .optional(rejection.fields), .text(rejection.lane.principal),
                 .text(rejection.lane.client), .text(rejection.lane.lane), .integer(rejection.number),
                 .text(rejection.code), .text(rejection.detail), .integer(rejection.time)))
-        try session.write(trim, .text(rejection.scope.name), .integer(Int64(limit)))
+    }
+
+    /// Comes behind all that a transaction keeps with one limit: looking for the oldest that stays takes as many steps as there
+    /// may be.
+    static func trim(_ session: Session, _ scope: Scope, to limit: Int) throws {
+        try session.write(trimming, .text(scope.name), .integer(Int64(limit)))
     }
 
     private static let discard = Statement("discard rejection", "DELETE FROM rejection WHERE id = $1")

@@ -32,6 +32,13 @@ extension MemoryScope {
         return (scope.devices(before: devicesBefore).count, scope.lanes(before: lanesBefore).count)
     }
 
+    func forgetDevices(of principal: String, beyond limit: Int) throws {
+        guard let place else { return }
+        let scope = log.scopes[place]
+        undo { $0.log.scopes[place] = scope }
+        log.scopes[place].forgetDevices(of: principal, beyond: limit)
+    }
+
     func forget(devicesBefore: Int64, lanesBefore: Int64, limit: Int) throws -> (devices: Int, lanes: Int) {
         guard let place else { return (0, 0) }
         let (scope, aliases) = (log.scopes[place], log.aliases)
@@ -56,11 +63,14 @@ extension ScopeLog {
         lanes.filter { $0.value.seen < moment && devices[$0.key.device] == nil }.keys.sorted { $0.bytes < $1.bytes }
     }
 
-    fileprivate mutating func forget(
-        devicesBefore: Int64, lanesBefore: Int64, limit: Int
-    ) -> (devices: Int, lanes: Int) {
-        let oldDevices = devices(before: devicesBefore).prefix(max(0, limit))
-        for device in oldDevices {
+    fileprivate mutating func forgetDevices(of principal: String, beyond limit: Int) {
+        let own = devices.filter { $0.key.principal == principal }
+            .sorted { $0.value.seen == $1.value.seen ? $0.key.bytes < $1.key.bytes : $0.value.seen > $1.value.seen }
+        forget(own.dropFirst(max(0, limit)).map(\.key))
+    }
+
+    private mutating func forget(_ gone: some Sequence<DeviceName>) {
+        for device in gone {
             guard let standing = devices.removeValue(forKey: device) else { continue }
             for (name, lane) in lanes where name.device == device {
                 // From now on its lanes age by themselves.
@@ -68,6 +78,13 @@ extension ScopeLog {
                 lanes[name] = Lane(place: lane.place, number: lane.number, seen: seen)
             }
         }
+    }
+
+    fileprivate mutating func forget(
+        devicesBefore: Int64, lanesBefore: Int64, limit: Int
+    ) -> (devices: Int, lanes: Int) {
+        let oldDevices = devices(before: devicesBefore).prefix(max(0, limit))
+        forget(oldDevices)
         let oldLanes = lanes(before: lanesBefore).prefix(max(0, limit))
         for lane in oldLanes { lanes[lane] = nil }
         deletes = deletes.filter { $0.value.moment >= devicesBefore }
