@@ -114,7 +114,10 @@ struct Meeting {
             if let value = set[name] {
                 return value == sent.value(field) ? nil : Verdict.Loss(field: sent.nameString(field), rule: .serverRule)
             }
-            guard isReserved(name), current?.data?.value(named: name) != sent.value(field) else { return nil }
+            let standing = current?.data?.value(named: name)
+            guard isReserved(name), standing != sent.value(field) else { return nil }
+            // A row that is made names all its columns, and says nothing of those that it leaves empty.
+            if standing == nil, sent.decoded(field) == .null { return nil }
             return Verdict.Loss(field: sent.nameString(field), rule: .serverFields)
         }
     }

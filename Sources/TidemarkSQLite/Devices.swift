@@ -83,14 +83,14 @@ enum Devices {
         return (devices.count, lanes.count)
     }
 
-    static func forget(_ db: Database, scope: Int64, of principal: String, beyond limit: Int) throws {
+    static func forget(_ db: Database, scope: Int64, beyond limit: Int, besides device: DeviceName) throws {
         let devices = try Row.fetchAll(
             db,
             sql: """
-                SELECT principal, client, seen_at FROM device WHERE scope = ? AND principal = ?
+                SELECT principal, client, seen_at FROM device WHERE scope = ? AND principal = ? AND client <> ?
                 ORDER BY seen_at DESC, client LIMIT -1 OFFSET ?
                 """,
-            arguments: [scope, principal.whole, max(0, limit)])
+            arguments: [scope, device.principal.whole, device.client, max(0, limit - 1)])
         try forget(db, scope: scope, devices)
     }
 

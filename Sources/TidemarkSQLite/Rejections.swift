@@ -4,7 +4,7 @@ import TidemarkServer
 
 /// Each scope's bounded list of refused edits.
 enum Rejections {
-    static func keep(_ db: Database, _ rejection: StoredRejection, limit: Int) throws {
+    static func keep(_ db: Database, _ rejection: StoredRejection) throws {
         let insert = try db.cachedStatement(
             sql: """
                 INSERT INTO rejection (
@@ -16,14 +16,15 @@ enum Rejections {
             rejection.fields.map { Data($0) }, rejection.lane.principal.whole, rejection.lane.client,
             rejection.lane.lane, rejection.number, rejection.code, rejection.detail.whole, rejection.time,
         ])
-        // Looking for the oldest that stays takes as many steps as there may be: not each time.
-        guard db.lastInsertedRowID % Int64(max(1, limit / 16)) == 0 else { return }
+    }
+
+    static func trim(_ db: Database, _ scope: Scope, to limit: Int) throws {
         let trim = try db.cachedStatement(
             sql: """
                 DELETE FROM rejection WHERE scope = ?1 AND id <=
                     (SELECT id FROM rejection WHERE scope = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)
                 """)
-        try trim.execute(arguments: [rejection.scope.name, limit])
+        try trim.execute(arguments: [scope.name, limit])
     }
 
     static func discard(_ db: Database, _ id: Int64) throws -> Bool {

@@ -10,6 +10,7 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
     /// The lanes that moved in this transaction: row id, number and time, written once at its end.
     private var lanes: [LaneName: (id: Int64, number: Int64, moment: Int64)] = [:]
     private var isChanged = false
+    private var rejections = 0
     private var digests = DigestKeeper()
 
     init(
@@ -131,7 +132,16 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         try digests.stored(of: entity) ?? super.digest(of: entity)
     }
 
-    func keep(_ rejection: StoredRejection, limit: Int) throws { try Rejections.keep(db, rejection, limit: limit) }
+    func keep(_ rejection: StoredRejection, limit: Int) throws {
+        try Rejections.keep(db, rejection)
+        rejections += 1
+        // Looking for the oldest that stays takes as many steps as there may be: the first of a transaction does it,
+        // and not each of the others.
+        guard rejections % Self.trimmed == 1 || limit <= Self.trimmed else { return }
+        try Rejections.trim(db, rejection.scope, to: limit)
+    }
+
+    private static let trimmed = 64
 
     func note(_ standing: DeviceStanding, of device: DeviceName) throws {
         // A scope that nobody wrote to has nothing to keep for anybody.
@@ -155,10 +165,10 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         try db.execute(sql: "DELETE FROM incarnation WHERE scope = ? AND start < ?", arguments: [id, first])
     }
 
-    func forgetDevices(of principal: String, beyond limit: Int) throws {
+    func forgetDevices(beyond limit: Int, besides device: DeviceName) throws {
         guard let id else { return }
         try settleLanes()
-        try Devices.forget(db, scope: id, of: principal, beyond: limit)
+        try Devices.forget(db, scope: id, beyond: limit, besides: device)
     }
 
     func forget(devicesBefore: Int64, lanesBefore: Int64, limit: Int) throws -> (devices: Int, lanes: Int) {

@@ -204,9 +204,9 @@ public protocol ScopeWriter: ScopeReader {
     /// and its oldest where it has none itself; one with a version takes the place of both.
     func note(_ standing: DeviceStanding, of device: DeviceName) throws
 
-    /// Forgets, as `forget(devicesBefore:lanesBefore:limit:)` does, those of a principal's devices that were silent for
-    /// longest, so that at most `limit` are left; of two that are as old the one goes whose name comes last.
-    func forgetDevices(of principal: String, beyond limit: Int) throws
+    /// Forgets, as `forget(devicesBefore:lanesBefore:limit:)` does, those of a device's owner's that were silent for
+    /// longest, so that at most `limit` are left, that one among them; of two that are as old the last by name goes.
+    func forgetDevices(beyond limit: Int, besides device: DeviceName) throws
 
     /// Raises the retention floor to a version, then removes deletions, events and idmaps from the former floor up to
     /// there, and the openings that are forgotten by then (`forgetOpenings()`). Does nothing where the floor stands

@@ -78,7 +78,7 @@ extension SyncServer {
         guard let news, let device else { return }
         let isNew = try writer.standing(of: device) == nil
         try writer.note(news, of: device)
-        if isNew { try writer.forgetDevices(of: device.principal, beyond: limits.devices) }
+        if isNew { try writer.forgetDevices(beyond: limits.devices, besides: device) }
     }
 }
 

@@ -142,6 +142,17 @@ struct Push {
         return hasRoom ? short : Verdict(short: true, version: verdict.version, id: id)
     }
 
+    /// What the operator may bring into the log after all: never what its author may not write.
+    private func writable(_ operation: Operation) -> Operation {
+        guard !access.isService, var declaration = server.declaration(of: operation.entity) else { return operation }
+        declaration.serverFields += writer.serverFields(of: operation.entity)
+        guard !declaration.serverFields.isEmpty else { return operation }
+        var operation = operation
+        let fields = operation.fields
+        operation.fields = fields.filter { !declaration.isServerField(fields.nameString($0)) }
+        return operation
+    }
+
     /// Stores a verdict and answers it: whatever it says, the number is used up. Returns whether it is told whole.
     @discardableResult
     mutating func answer(_ sealed: ExchangeRequest.SealedOperation, _ verdict: Verdict) throws -> Bool {
@@ -152,7 +163,7 @@ struct Push {
             cost.write(sealed.operation.fields.bytes.count)
             try writer.keep(
                 StoredRejection(
-                    sealed.operation, refusal, scope: request.scope, lane: name(sealed.key.lane),
+                    writable(sealed.operation), refusal, scope: request.scope, lane: name(sealed.key.lane),
                     number: sealed.key.number, time: moment),
                 limit: server.configuration.rejectionLimit)
         }
@@ -274,7 +285,8 @@ extension Push {
             principal: access.principal, client: request.clientID, isService: access.isService)
         let ruling = server.ruling(on: operation.entity, in: request.scope, by: caller)
         if declaration.kind == .events {
-            let event = access.isService ? operation : operation.leavingOutNull(declaration.serverFields)
+            var event = operation
+            if !access.isService { event.fields = event.fields.leavingOutNull(declaration.serverFields) }
             return try appendEvent(event, record: record, declaration: declaration, ruling: ruling)
         }
         let patched = PatchedOperation(reader: writer, declaration: declaration, seen: seen)
@@ -321,7 +333,8 @@ extension Push {
         if let existing = try writer.newest(entity: operation.entity, record: record) {
             // The same event again, under another key: a device that was restored from a backup, for example.
             let known = try existing.payload.map { try DataObject(stored: $0) }
-            guard known?.sorted() == operation.fields.sorted() else {
+            let names = access.isService ? [] : declaration.serverFields
+            guard known?.leavingOutNull(names).sorted() == operation.fields.sorted() else {
                 return refused(
                     RejectionCode.kindMismatch, "An event with this id is in the log already, and events never change.",
                     "Give every event an id of its own.")
@@ -370,15 +383,12 @@ extension Verdict {
     }
 }
 
-extension Operation {
-    /// The operation without those of these fields that say nothing.
-    fileprivate func leavingOutNull(_ names: [String]) -> Operation {
+extension DataObject {
+    /// The object without those of these fields that say nothing.
+    fileprivate func leavingOutNull(_ names: [String]) -> DataObject {
         guard !names.isEmpty else { return self }
-        var operation = self
-        operation.fields = fields.filter { field in
-            fields.decoded(field) != .null
-                || !names.contains { Identifier.isSameName($0, fields.nameString(field)) }
+        return filter { field in
+            decoded(field) != .null || !names.contains { Identifier.isSameName($0, nameString(field)) }
         }
-        return operation
     }
 }

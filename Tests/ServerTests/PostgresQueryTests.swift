@@ -9,9 +9,8 @@ import TidemarkPostgres
 struct PostgresQueryTests {
     /// Statements that look at all scopes at once, and why.
     private static let others: Set<String> = [
-        // The operator's list of refusals is bounded over all scopes, and shown of all; an entry is let go of by its
-        // number.
-        "trim rejections", "discard rejection", "rejections",
+        // The operator is shown the refusals of all scopes; an entry is let go of by its number.
+        "discard rejection", "rejections",
         // What the sweep removes, the oldest first; each scope's rows are then removed by scope.
         "superseded",
         // A device's temporary ids are kept for as long as it is known in any scope.

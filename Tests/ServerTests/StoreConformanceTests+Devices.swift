@@ -129,12 +129,12 @@ extension StoreConformanceTests {
         // The first speaks again: the second is silent for longest.
         try await bench.write { writer throws in
             try writer.note(DeviceStanding(version: 1, seen: 20), of: devices[0])
-            try writer.forgetDevices(of: devices[0].principal, beyond: 2)
+            try writer.forgetDevices(beyond: 2, besides: devices[0])
         }
         let known = try await bench.read { reader in try (devices + [other]).map { try reader.standing(of: $0) != nil }
         }
         #expect(known == [true, false, false, true, true])
-        try await bench.write { try $0.forgetDevices(of: devices[0].principal, beyond: 0) }
+        try await bench.write { try $0.forgetDevices(beyond: 1, besides: devices[3]) }
         try await bench.read { reader throws in
             #expect(try reader.standing(of: devices[0]) == nil && reader.standing(of: other) != nil)
             // Its verdicts are gone, and its numbers are used all the same.

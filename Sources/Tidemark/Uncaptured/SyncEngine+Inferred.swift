@@ -61,7 +61,7 @@ extension SyncEngine {
             else {
                 // The server's row is not known here: it is fetched with the next exchange.
                 if let scope = Scope(entry.scope) { try Wanted.note(db, scope, entry.entity, entry.record) }
-                return try Self.takeOut(entry, records, key, id, db, layout)
+                return try Self.letGo(entry, records, key, id, db)
             }
             try Flag.whileApplying(db, layout) {
                 try records.writeOrPark(db, key, id, shadow.cells, scope: shadow.scope ?? entry.scope)
@@ -70,17 +70,15 @@ extension SyncEngine {
         }
     }
 
-    /// Takes out a row that the server did not have when it was asked, and of which nothing is on its way: beneath what
-    /// is fetched it would stay as an edit that nobody sends. A row that others need waits for the fetch.
-    private static func takeOut(
-        _ entry: Inferred.Entry, _ records: RecordTable, _ key: [Cell], _ id: RecordID, _ db: Database, _ layout: Layout
+    /// Where the server did not have the record when it was asked, and nothing of it is on its way, what stands here is
+    /// no edit any more: what is fetched takes its place. The row goes with the fetch, and what depends on it as after
+    /// any deletion.
+    private static func letGo(
+        _ entry: Inferred.Entry, _ records: RecordTable, _ key: [Cell], _ id: RecordID, _ db: Database
     ) throws {
         guard entry.isCompared, let shadow = try records.shadow(db, key), shadow.mark == nil, shadow.state != .known,
             try Outbox.open(db, entity: entry.entity, record: entry.record, scope: entry.scope).isEmpty
         else { return }
-        do {
-            try Flag.whileApplying(db, layout) { try records.deleteRow(db, key) }
-        } catch let error as DatabaseError where error.refusesRow { return }
         try records.forget(db, key, id)
     }
 

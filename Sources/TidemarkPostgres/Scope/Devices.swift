@@ -79,10 +79,13 @@ enum Devices {
     private static let forgetDevices = Statement(
         "forget devices", forgetting("seen_at < $2 ORDER BY seen_at, principal, client LIMIT $3"))
     private static let forgetMost = Statement(
-        "forget most devices", forgetting("principal = $2 ORDER BY seen_at DESC, client OFFSET $3"))
+        "forget most devices", forgetting("principal = $2 AND client <> $3 ORDER BY seen_at DESC, client OFFSET $4"))
 
-    static func forget(_ session: Session, _ scope: Parameter, of principal: String, beyond limit: Int) throws {
-        try session.write(forgetMost, scope, .text(principal), .integer(Int64(max(0, limit))))
+    static func forget(
+        _ session: Session, _ scope: Parameter, beyond limit: Int, besides device: DeviceName
+    ) throws {
+        try session.write(
+            forgetMost, scope, .text(device.principal), .text(device.client), .integer(Int64(max(0, limit - 1))))
     }
 
     private static let forgetLanes = Statement(

@@ -258,11 +258,11 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         try Deletes.store(session, name, note, by: principal, of: entity, at: moment)
     }
 
-    func forgetDevices(of principal: String, beyond limit: Int) throws {
+    func forgetDevices(beyond limit: Int, besides device: DeviceName) throws {
         guard kept.exists else { return }
         try settleLanes()
         laneRows = [:]
-        try Devices.forget(session, name, of: principal, beyond: limit)
+        try Devices.forget(session, name, beyond: limit, besides: device)
     }
 
     func forget(devicesBefore: Int64, lanesBefore: Int64, limit: Int) throws -> (devices: Int, lanes: Int) {

@@ -32,11 +32,11 @@ extension MemoryScope {
         return (scope.devices(before: devicesBefore).count, scope.lanes(before: lanesBefore).count)
     }
 
-    func forgetDevices(of principal: String, beyond limit: Int) throws {
+    func forgetDevices(beyond limit: Int, besides device: DeviceName) throws {
         guard let place else { return }
         let scope = log.scopes[place]
         undo { $0.log.scopes[place] = scope }
-        log.scopes[place].forgetDevices(of: principal, beyond: limit)
+        log.scopes[place].forgetDevices(beyond: limit, besides: device)
     }
 
     func forget(devicesBefore: Int64, lanesBefore: Int64, limit: Int) throws -> (devices: Int, lanes: Int) {
@@ -63,10 +63,10 @@ extension ScopeLog {
         lanes.filter { $0.value.seen < moment && devices[$0.key.device] == nil }.keys.sorted { $0.bytes < $1.bytes }
     }
 
-    fileprivate mutating func forgetDevices(of principal: String, beyond limit: Int) {
-        let own = devices.filter { $0.key.principal == principal }
+    fileprivate mutating func forgetDevices(beyond limit: Int, besides device: DeviceName) {
+        let own = devices.filter { $0.key.principal == device.principal && $0.key != device }
             .sorted { $0.value.seen == $1.value.seen ? $0.key.bytes < $1.key.bytes : $0.value.seen > $1.value.seen }
-        forget(own.dropFirst(max(0, limit)).map(\.key))
+        forget(own.dropFirst(max(0, limit - 1)).map(\.key))
     }
 
     private mutating func forget(_ gone: some Sequence<DeviceName>) {
