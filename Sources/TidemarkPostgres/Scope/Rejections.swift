@@ -27,8 +27,8 @@ enum Rejections {
                 .text(rejection.code), .text(rejection.detail), .integer(rejection.time)))
     }
 
-    /// Comes behind all that a transaction keeps with one limit: looking for the oldest that stays takes as many steps as there
-    /// may be.
+    /// Comes behind all that a transaction keeps with one limit: looking for the oldest that stays takes as many steps
+    /// as there may be.
     static func trim(_ session: Session, _ scope: Scope, to limit: Int) throws {
         try session.write(trimming, .text(scope.name), .integer(Int64(limit)))
     }
