@@ -121,13 +121,22 @@
             problem = attachment.problem
         }
 
-        var lines: [String] {
+        var lines: [String] { heading + troubles }
+
+        /// The table as it was declared.
+        var heading: [String] {
             let place = scopeColumn.map { "scope \(scope)<\($0)>" } ?? "scope \(scope)"
             let columns = columns.map { readOnly.contains($0) ? "\($0) (read only)" : $0 }.joined(separator: ", ")
             var lines = ["\(table) as \(entity): key \(key), \(place), columns \(columns)"]
             for column in sensitive {
                 lines.append("  \(column): its name looks like a secret or a right; should devices have it?")
             }
+            return lines
+        }
+
+        /// What keeps its rows from the devices.
+        var troubles: [String] {
+            var lines: [String] = []
             if !filled { lines.append("  older rows are not all taken over: give the same `tidemark attach` again") }
             if waiting > 0 { lines.append("  \(waiting) writes wait for a server") }
             if let problem { lines.append("  it cannot be read: \(problem)") }
@@ -144,12 +153,12 @@
         var placeless: Int
 
         var lines: [String] {
-            var lines = attached.lines.prefix(1 + attached.sensitive.count) + ["\(rows) rows were there before"]
-            if attached.problem != nil { lines += attached.lines.dropFirst(1 + attached.sensitive.count) }
+            var lines = attached.heading + ["\(rows) rows were there before"]
+            if attached.problem != nil { lines += attached.troubles }
             if placeless > 0 {
                 lines.append("\(placeless) of them are in no scope: their column is NULL or no scope's name")
             }
-            return Array(lines)
+            return lines
         }
     }
 

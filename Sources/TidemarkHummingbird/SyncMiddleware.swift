@@ -36,7 +36,7 @@
 
         /// A request says once for whom it is (RFC 9112, 3.2): two readers of it may each believe another one.
         private func checkHost(of request: Request) throws(Problem) {
-            // What asks for health may speak HTTP/1.0, which has no hosts.
+            // Health probes of load balancers may speak HTTP/1.0, which has no `Host`.
             guard request.uri.path != "/health" else { return }
             guard request.head.authority?.isEmpty == false,
                 !request.headers.contains(where: { $0.name.canonicalName == "host" })

@@ -135,13 +135,13 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
     func keep(_ rejection: StoredRejection, limit: Int) throws {
         try Rejections.keep(db, rejection)
         rejections += 1
-        // Looking for the oldest that stays takes as many steps as there may be: the first of a transaction does it,
-        // and not each of the others.
-        guard rejections % Self.trimmed == 1 || limit <= Self.trimmed else { return }
+        guard rejections % Self.trimInterval == 1 || limit <= Self.trimInterval else { return }
         try Rejections.trim(db, rejection.scope, to: limit)
     }
 
-    private static let trimmed = 64
+    /// A trim reads as many entries as the list may have: of a transaction's refusals the first trims, and then every
+    /// 64th.
+    private static let trimInterval = 64
 
     func note(_ standing: DeviceStanding, of device: DeviceName) throws {
         // A scope that nobody wrote to has nothing to keep for anybody.

@@ -142,10 +142,16 @@ struct Push {
         return hasRoom ? short : Verdict(short: true, version: verdict.version, id: id)
     }
 
-    /// What the operator may bring into the log after all: never what its author may not write.
+    /// An entity's declaration, with the server's fields that only the store knows of.
+    private func declaration(of entity: String) -> EntityDeclaration? {
+        var declaration = server.declaration(of: entity)
+        declaration?.serverFields += writer.serverFields(of: entity)
+        return declaration
+    }
+
+    /// A refused operation as the operator may still apply it: without the fields that its author may not write.
     private func writable(_ operation: Operation) -> Operation {
-        guard !access.isService, var declaration = server.declaration(of: operation.entity) else { return operation }
-        declaration.serverFields += writer.serverFields(of: operation.entity)
+        guard !access.isService, let declaration = declaration(of: operation.entity) else { return operation }
         guard !declaration.serverFields.isEmpty else { return operation }
         var operation = operation
         let fields = operation.fields
@@ -247,12 +253,11 @@ extension Push {
             verdict.id = try survivingID(of: operation)
             return (verdict, false)
         }
-        guard var declaration = server.declaration(of: operation.entity) else {
+        guard let declaration = declaration(of: operation.entity) else {
             return refused(
                 RejectionCode.entityUnknown, "Entity \(operation.entity) is not declared on this server.",
                 "Declare it in tidemark.yaml, or leave the table out of the device's list.")
         }
-        declaration.serverFields += writer.serverFields(of: operation.entity)
         guard server.hasRoom(for: operation.entity, in: writer.state) else {
             return refused(
                 RejectionCode.entityUnknown,

@@ -103,4 +103,56 @@ struct UncapturedColumnTests {
             #expect(try await device.engine().verify().isClean)
         }
     }
+
+    /// A second device has given every note a mood; the first has no such column and is rebuilt.
+    private func moods() async throws -> (first: Device, second: Device) {
+        let (first, second) = try await world.pair()
+        try await second.sql("ALTER TABLE note ADD COLUMN mood TEXT; UPDATE note SET mood = 'glad'")
+        try await second.sync()
+        try await first.sync()
+        return (first, second)
+    }
+
+    private static let withMood = "body TEXT, rank INTEGER, slug TEXT UNIQUE, mood TEXT DEFAULT 'calm'"
+
+    @Test("a rebuild that adds a column sends no default over the others' values, whatever else was edited unseen")
+    func addedByRebuild() async throws {
+        let (first, second) = try await moods()
+        try await second.sql("UPDATE note SET title = 'theirs' WHERE id IN ('n2', 'n3')")
+        try await second.sync()
+        try await first.sql(
+            UncapturedTests.rebuild(
+                Self.withMood,
+                and: "UPDATE note SET title = 'mine' WHERE id IN ('n1', 'n2'); DELETE FROM note WHERE id = 'n4'"))
+        try await first.sync()
+        #expect(try await first.engine().conflicts().map { $0.fields.map(\.name) } == [["title"]])
+        try await first.sync()
+        try await second.sync()
+        for device in [first, second] {
+            #expect(
+                try await device.rows("SELECT id, title, mood FROM note ORDER BY id")
+                    == [#""n1"|"mine"|"glad""#, #""n2"|"theirs"|"glad""#, #""n3"|"theirs"|"glad""#])
+        }
+        #expect(try await first.engine().status().pending == 0)
+    }
+
+    @Test("a column that comes while rows wait for their comparison is fetched for them too")
+    func addedMeanwhile() async throws {
+        let (first, second) = try await moods()
+        try await first.sql(
+            """
+            CREATE TABLE fresh (id TEXT PRIMARY KEY, title TEXT, rank INTEGER, slug TEXT UNIQUE);
+            INSERT INTO fresh (id, title) SELECT id, title FROM note; DROP TABLE note;
+            ALTER TABLE fresh RENAME TO note; UPDATE note SET title = 'mine' WHERE id = 'n1'
+            """)
+        try await first.engine().install()
+        try await first.sql("ALTER TABLE note ADD COLUMN mood TEXT DEFAULT 'calm'")
+        for device in [first, first, second] { try await device.sync() }
+        for device in [first, second] {
+            #expect(
+                try await device.rows("SELECT id, title, mood FROM note WHERE id IN ('n1', 'n2') ORDER BY id")
+                    == [#""n1"|"mine"|"glad""#, #""n2"|"b"|"glad""#])
+        }
+        #expect(try await first.engine().status().pending == 0)
+    }
 }

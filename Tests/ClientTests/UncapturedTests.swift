@@ -116,6 +116,20 @@ struct UncapturedTests {
         #expect(try await first.engine().conflicts().isEmpty)
     }
 
+    @Test("an edit on its way that is taken back unseen is taken back for all")
+    func takenBack() async throws {
+        let (first, second) = try await pair()
+        try await first.sql("UPDATE note SET title = 'mine' WHERE id = 'n1'")
+        await first.wire.loseRequest()
+        await #expect(throws: SyncError.self) { try await first.sync() }
+        try await first.sql(Self.rebuild(and: "UPDATE note SET title = 'a' WHERE id = 'n1'"))
+        for device in [first, first, second] { try await device.sync() }
+        for device in [first, second] {
+            #expect(try await device.rows("SELECT title FROM note WHERE id = 'n1'") == [#""a""#])
+        }
+        #expect(try await first.engine().status().pending == 0)
+    }
+
     @Test("an edit that waited when the table was rebuilt is sent, with what was written unseen on top of it")
     func pending() async throws {
         let (first, second) = try await pair()

@@ -124,6 +124,17 @@ struct MergeTests {
         else { return #expect(Bool(false)) }
         #expect(served?.value("summary") == "bad")
     }
+
+    @Test("A new record's empty server field is no loss")
+    func emptyServerField() {
+        let bookmark = EntityDeclaration("bookmark", serverFields: ["summary"])
+        let insert = upsert(DataObject(["title": "y", "summary": .null]), base: nil)
+        guard case .write(let data, _, let answer) = decide(insert, nil, bookmark) else {
+            return #expect(Bool(false))
+        }
+        #expect(data == DataObject(["title": "y"]))
+        #expect(answer.status == .applied)
+    }
 }
 
 @Suite("Versions of fields")

@@ -77,6 +77,14 @@
             }
         }
 
+        @Test("A health probe needs no host") func healthWithoutHost() async throws {
+            try await LiveServer.run(in: folder) { server in
+                let socket = try Socket(port: server.port)
+                try await socket.write("GET /health HTTP/1.0\r\n\r\n")
+                #expect(try await socket.read().contains(" 200 "))
+            }
+        }
+
         private static let health = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 
         private func few() -> ServerLimits {

@@ -308,7 +308,7 @@ struct PushTests {
             }
         }
         #expect(known == [7, 8, 9])
-        // What the first has sent is not made twice.
+        // The first device's operation is not applied twice.
         let again = try await bench.exchange(
             [upsert(1, "r1", #"{"n":1}"#, lane: "lane-0001")], client: "device-1")
         #expect(again.statuses == ["settled"])

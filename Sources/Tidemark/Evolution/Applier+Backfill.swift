@@ -73,7 +73,7 @@ extension Applier {
         let sent = try shadow == nil ? [:] : onItsWay(table, id)
         for index in columns {
             let served = incoming[index]
-            let isOwn = shadow.map { (sent[index] ?? $0.cells[index]) != current[index] } ?? false
+            let isOwn = shadow.map { $0.cells[index] != current[index] } ?? false
             if reserved.contains(index) || (!isOwn && served != nil) {
                 // What is on its way already stands over it.
                 new[index] = sent[index] ?? served ?? table.shape.data[index].defaultCell

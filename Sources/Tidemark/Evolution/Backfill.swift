@@ -61,6 +61,11 @@ enum Backfills {
         try read(db, scope).first { backfill in layout[backfill.entity]?.rule.mayHold(scope) ?? false }
     }
 
+    /// The columns of a table whose values are to be fetched into rows that are here.
+    static func columns(_ db: Database, _ scope: Scope, _ shape: TableShape) throws -> [Int] {
+        try read(db, scope).first { $0.entity == shape.name }?.fields?.compactMap(shape.dataIndex) ?? []
+    }
+
     static func write(_ db: Database, _ backfill: Backfill) throws {
         try Query(
             db,

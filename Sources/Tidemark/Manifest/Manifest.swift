@@ -74,7 +74,7 @@ struct Manifest {
 
     // MARK: Writing
 
-    /// What becomes of one record's entry: a hash of `nil` takes it out.
+    /// A change of one record's entry. It gets this hash; `nil` removes the entry.
     struct Change {
         let key: [UInt8]
         let hash: UInt64?

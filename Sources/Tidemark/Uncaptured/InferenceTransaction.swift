@@ -93,7 +93,7 @@ extension Applier {
         let unseen = Unseen(
             entry: entry, table: table, id: id, key: key,
             current: row.flatMap { table.shape.scope(ofKey: key, $0) == scope ? $0 : nil },
-            isEvent: declared(entry.entity).kind == .events)
+            unfetched: try Backfills.columns(db, scope, table.shape), isEvent: declared(entry.entity).kind == .events)
         let waits = try settle(unseen, server, isBelowFloor: isBelowFloor)
         try Inferred.compared(db, entry, waits: waits)
         return true
@@ -105,6 +105,8 @@ extension Applier {
         var id: RecordID
         var key: [Cell]
         var current: [Cell]?
+        /// Columns that a migration has added, and whose values a ``Backfill`` brings: what stands there is no edit.
+        var unfetched: [Int]
         var isEvent: Bool
         var shape: TableShape { table.shape }
     }
@@ -118,6 +120,9 @@ extension Applier {
             let ahead = try Ahead.version(db, scope, unseen.shape.name, unseen.id.text) ?? -1
             var whole = unseen.shape.data.map(\.defaultCell)
             for (index, cell) in unseen.shape.whole(cells, in: scope) { whole[index] = cell }
+            if let current = unseen.current {
+                for index in unseen.unfetched { whole[index] = current[index] }
+            }
             if version <= max(record.base, ahead) { return try edit(unseen, base: whole) }
             if unseen.current != whole, unseen.entry.kind != .update || !isUntouched(unseen, data) {
                 try meet(unseen, whole, version: version)
@@ -139,7 +144,8 @@ extension Applier {
     /// What was written is an edit of the server's row.
     private func edit(_ unseen: Unseen, base: [Cell]) throws -> Bool {
         let known = try unseen.table.records.shadow(db, unseen.key)
-        guard unseen.current != base else {
+        // What is on its way stands over the server's row: this one may take it back.
+        guard try unseen.current != base || isOnItsWay(unseen) else {
             if known != nil { try unseen.table.records.forget(db, unseen.key, unseen.id) }
             return false
         }
@@ -188,15 +194,15 @@ extension Applier {
         guard let expected = unseen.entry.hash, let current = unseen.current else { return false }
         let code = ManifestKey.encode(unseen.id)
         let hasher = RowHash(unseen.shape)
-        let here = hasher.hash(code, current)
-        if here == expected { return true }
         let weight = hasher.weight(code)
-        var sum = here
+        var lost: UInt64 = 0
         for field in data.fields where unseen.shape.dataIndex(canonical: data.name(field)) == nil {
             guard let value = data.decoded(field) else { continue }
-            sum &+= weight &* RowHash.content(of: data.name(field), Cell(value))
+            lost &+= weight &* RowHash.content(of: data.name(field), Cell(value))
         }
-        return sum == expected
+        var old = current
+        for index in unseen.unfetched { old[index] = .null }
+        return [current, old].map { hasher.hash(code, $0) }.contains { $0 == expected || $0 &+ lost == expected }
     }
 
     /// Both sides have changed it: the app decides. The row is the server's until then.

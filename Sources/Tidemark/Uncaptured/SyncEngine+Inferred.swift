@@ -56,30 +56,22 @@ extension SyncEngine {
             try Inferred.compared(db, entry, waits: false)
             guard let id = RecordID(entry.record), let key = shape.key(of: id) else { return }
             let records = RecordTable(shape)
-            guard entry.isCompared, let shadow = try records.shadow(db, key), shadow.mark == nil,
-                shadow.state == .known
-            else {
+            let shadow = entry.isCompared ? try records.shadow(db, key) : nil
+            guard let shadow, shadow.mark == nil, shadow.state == .known else {
                 // The server's row is not known here: it is fetched with the next exchange.
                 if let scope = Scope(entry.scope) { try Wanted.note(db, scope, entry.entity, entry.record) }
-                return try Self.letGo(entry, records, key, id, db)
+                // Where the server did not have it, the row here is no edit any more. It goes with the fetch, and what
+                // depends on it as after any deletion; an edit on its way keeps it until its verdict.
+                guard let shadow, shadow.mark == nil,
+                    try Outbox.open(db, entity: entry.entity, record: entry.record, scope: entry.scope).isEmpty
+                else { return }
+                return try records.forget(db, key, id)
             }
             try Flag.whileApplying(db, layout) {
                 try records.writeOrPark(db, key, id, shadow.cells, scope: shadow.scope ?? entry.scope)
             }
             try records.forget(db, key, id)
         }
-    }
-
-    /// Where the server did not have the record when it was asked, and nothing of it is on its way, what stands here is
-    /// no edit any more: what is fetched takes its place. The row goes with the fetch, and what depends on it as after
-    /// any deletion.
-    private static func letGo(
-        _ entry: Inferred.Entry, _ records: RecordTable, _ key: [Cell], _ id: RecordID, _ db: Database
-    ) throws {
-        guard entry.isCompared, let shadow = try records.shadow(db, key), shadow.mark == nil, shadow.state != .known,
-            try Outbox.open(db, entity: entry.entity, record: entry.record, scope: entry.scope).isEmpty
-        else { return }
-        try records.forget(db, key, id)
     }
 
     /// Takes the server's rows instead of all that was written unseen, whether it waits for a word or not.

@@ -134,7 +134,7 @@ struct CatalogueTable {
         return key
     }
 
-    /// What is said to a plan that names no column: a table has more in it than its devices should see.
+    /// The error for a plan that names no column: a table may hold more than its devices should see.
     func columnsNotNamed() -> TableError {
         let names = columns.filter { !$0.isKey }.map(\.name)
         let sensitive = names.filter { SensitiveName($0) != nil }

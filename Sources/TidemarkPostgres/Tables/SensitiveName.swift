@@ -1,8 +1,8 @@
-/// What a column's name lets suspect. It is a hint for the operator, and decides nothing.
+/// A column's name suggests that devices should not get or set it. This is a hint for the operator; it decides nothing.
 enum SensitiveName {
-    /// Whoever has it can do more than read: a password, a key, a number that is asked for elsewhere.
+    /// The column holds a password, a key, or a number that other services ask for.
     case secret
-    /// Whoever sets it may do more, or owns more.
+    /// The column decides what somebody may do, or what they own.
     case right
 
     private static let secrets: Set<String> = [
@@ -15,7 +15,7 @@ enum SensitiveName {
         "grant", "grants", "balance", "credit", "credits", "quota", "verified", "approved", "banned", "owner", "tenant",
     ]
 
-    /// `nil` for a name that lets suspect nothing.
+    /// `nil` for any other name.
     init?(_ column: String) {
         let words = Self.words(column)
         // "api_key" and "apiKey" are what "apikey" is.
@@ -29,7 +29,7 @@ enum SensitiveName {
         }
     }
 
-    /// The words of `is_admin`, `isAdmin` and `ISADMIN1` alike, in small letters.
+    /// The words of a name in small letters: `is_admin`, `isAdmin` and `IS_ADMIN2` have the same ones.
     private static func words(_ name: String) -> [String] {
         var words: [String] = [""]
         var wasSmall = false
