@@ -1,0 +1,122 @@
+import GRDB
+import Testing
+import TidemarkServer
+
+@testable import Tidemark
+
+@Suite("What a migration puts into a new column never goes over what others wrote there (F5, I4)")
+struct NewColumnTests {
+    /// What this device had done before its app was replaced.
+    enum Before: String, CaseIterable, Sendable {
+        case nothing, edit, requestLost, answerLost, delete, deleteLost, editedElsewhere, deletedElsewhere, insert
+        case insertLost
+    }
+
+    /// How the new app gives the table its column.
+    enum Migration: String, CaseIterable, Sendable {
+        case added, rebuilt, rebuiltAnnounced, rebuiltAndEdited, addedTwice, addedAnew, afterDrop, copied
+    }
+
+    private static let schema = "CREATE TABLE note (id TEXT PRIMARY KEY, title TEXT, body TEXT);"
+    private static let mood = "ALTER TABLE note ADD COLUMN mood TEXT DEFAULT 'calm'"
+    private static let rows = "SELECT id, title, body, mood FROM note ORDER BY id"
+
+    private static func rebuild(_ columns: String, keeping kept: String) -> String {
+        """
+        CREATE TABLE fresh (id TEXT PRIMARY KEY, \(columns)); INSERT INTO fresh (id, \(kept)) SELECT id, \(kept) FROM note;
+        DROP TABLE note; ALTER TABLE fresh RENAME TO note;
+        """
+    }
+
+    private func migrate(_ device: Device, _ migration: Migration) async throws {
+        let withMood = Self.rebuild("title TEXT, body TEXT, mood TEXT DEFAULT 'calm'", keeping: "title, body")
+        switch migration {
+        case .added: try await device.sql(Self.mood)
+        case .rebuilt: try await device.sql(withMood)
+        case .rebuiltAnnounced:
+            try await device.writer.write { db in
+                try SyncEngine.removeCapture(db)
+                try db.execute(sql: withMood)
+            }
+        case .rebuiltAndEdited:
+            try await device.sql(withMood + "UPDATE note SET body = 'unseen' WHERE id IN ('n1', 'n2')")
+        case .addedTwice:
+            try await device.sql(Self.mood)
+            try await device.engine().install()
+            try await device.sql("ALTER TABLE note ADD COLUMN more TEXT DEFAULT 'more'")
+        case .addedAnew:
+            try await device.sql(Self.mood)
+            try await device.engine().install()
+            try await device.sql(Self.rebuild("title TEXT, body TEXT", keeping: "title, body"))
+            try await device.engine().install()
+            try await device.sql(Self.mood)
+        case .afterDrop:
+            try await device.sql(Self.rebuild("title TEXT", keeping: "title"))
+            try await device.engine().install()
+            try await device.sql("ALTER TABLE note ADD COLUMN body TEXT; \(Self.mood)")
+        case .copied:
+            try await device.sql(
+                """
+                ALTER TABLE note RENAME TO old; CREATE TABLE note (id TEXT PRIMARY KEY, title TEXT, body TEXT,
+                mood TEXT DEFAULT 'calm'); INSERT INTO note (id, title, body) SELECT id, title, body FROM old;
+                DROP TABLE old;
+                """)
+        }
+    }
+
+    private func prepare(_ first: Device, _ second: Device, _ before: Before) async throws {
+        switch before {
+        case .nothing: return
+        case .editedElsewhere:
+            try await second.sql("UPDATE note SET title = 'theirs', mood = 'happy' WHERE id = 'n1'")
+            return try await second.sync()
+        case .deletedElsewhere:
+            try await second.sql("DELETE FROM note WHERE id = 'n1'")
+            return try await second.sync()
+        case .edit, .requestLost, .answerLost: try await first.sql("UPDATE note SET title = 'mine' WHERE id = 'n1'")
+        case .delete, .deleteLost: try await first.sql("DELETE FROM note WHERE id = 'n1'")
+        case .insert, .insertLost: try await first.sql("INSERT INTO note (id, title) VALUES ('n9', 'mine')")
+        }
+        switch before {
+        case .requestLost, .deleteLost: await first.wire.loseRequest()
+        case .answerLost, .insertLost: await first.wire.loseAnswer()
+        default: return
+        }
+        await #expect(throws: SyncError.self) { try await first.sync() }
+    }
+
+    @Test("others' values stay, whatever was on its way", arguments: Migration.allCases, Before.allCases)
+    func stay(migration: Migration, before: Before) async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let first = try await Device(Self.schema, tables: ["note"], server: server, in: directory, name: "first")
+        let second = try await Device(
+            Self.schema + Self.mood, tables: ["note"], server: server, in: directory, name: "second")
+        try await second.sql(
+            """
+            INSERT INTO note VALUES ('n1', 'a', 'x', 'glad'), ('n2', 'b', 'x', 'glad'), ('n3', 'c', 'x', 'glad'),
+                ('n4', 'd', 'x', NULL)
+            """)
+        try await second.sync()
+        try await first.sync()
+        try await prepare(first, second, before)
+        try await migrate(first, migration)
+        for device in [first, first, second, first, second] { try await device.sync() }
+        let rows = try await second.rows(Self.rows)
+        #expect(try await first.rows(Self.rows) == rows)
+        #expect(rows.contains { $0.hasPrefix(#""n2"|"b""#) && $0.hasSuffix(#""glad""#) }, "\(rows)")
+        #expect(rows.contains(#""n3"|"c"|"x"|"glad""#), "\(rows)")
+        let first1 = rows.first { $0.hasPrefix(#""n1""#) }
+        switch before {
+        case .delete, .deleteLost, .deletedElsewhere: #expect(first1 == nil)
+        case .editedElsewhere: #expect(first1?.hasSuffix(#""happy""#) == true, "\(rows)")
+        default: #expect(first1?.hasSuffix(#""glad""#) == true, "\(rows)")
+        }
+        if [.edit, .requestLost, .answerLost].contains(before) {
+            #expect(first1?.hasPrefix(#""n1"|"mine""#) == true, "\(rows)")
+        }
+        #expect(rows.contains { $0.hasPrefix(#""n9""#) } == [.insert, .insertLost].contains(before))
+        #expect(try await first.engine().status().pending == 0)
+        #expect(try await first.engine().verify().isClean)
+    }
+}
