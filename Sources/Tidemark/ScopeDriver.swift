@@ -31,8 +31,11 @@ actor ScopeDriver {
     /// Whether one operation is sent although the last was refused: at each tick, for nobody says when more is granted.
     private var asksAgain = false
     private var fetchError: SyncError?
+    private var noRoom: SyncError?
     /// What was sent alone when a request was last too large.
-    private var tooLarge: [OperationKey] = []
+    var tooLarge: [OperationKey] = []
+    /// Whether what the server had no room for goes again at once: the app asks.
+    private var retriesDeferred = false
     /// An answer that is not applied yet, and what a server that wants less asked for.
     var current: (answer: Answered, wait: Int64?)?
     /// Whether the last request of a filling was a push: then a page is next, so that neither holds up the other.
@@ -83,6 +86,7 @@ actor ScopeDriver {
     private func syncAlone() async -> (SyncReport.Counts, SyncError?) {
         counts = SyncReport.Counts()
         refusal = nil
+        retriesDeferred = true
         await carryOut(machine.handle(.reset, now: now, jitter: Surroundings.current.random()))
         // What runs beside this sleeps until a time that counts no more.
         if machine.state != .idle { signal.raise() }
@@ -130,6 +134,7 @@ actor ScopeDriver {
         await turn.take()
         // A new edit, or the app's start, is an occasion to ask again for all of it.
         if event == .timer { asksAgain = refusal != nil } else { refusal = nil }
+        if event == .nudge { retriesDeferred = true }
         await carryOut(machine.handle(event, now: now, jitter: Surroundings.current.random()))
         turn.end()
     }
@@ -261,11 +266,13 @@ actor ScopeDriver {
     func seal(_ layout: Layout, _ declarations: Declarations, isPull: Bool) async throws -> Exchange? {
         let (scope, lane, limit, takesPatches) = (scope, lane, sizing.limit, takesPatches)
         let operations = refusal == nil ? operationLimit : asksAgain ? 1 : 0
+        let asked = retriesDeferred
         var marksLeft = Int.max
         while true {
             let exchange = try await database {
                 try await self.preparation.file.durably(at: .seal) { db -> Exchange? in
                     let record = try ScopeRecord.read(db, scope)
+                    try Deferral.resume(db, layout, scope, now: wallClockMilliseconds(), asked: asked)
                     if isPull {
                         // What this device had no place for comes before anything newer.
                         guard record.isFilled, try Backfills.next(db, layout, scope) == nil else { return nil }
@@ -276,48 +283,13 @@ actor ScopeDriver {
                         now: wallClockMilliseconds())
                 }
             }
+            retriesDeferred = false
             guard let exchange, operations > 0, exchange.marksLeft > 0, exchange.marksLeft < marksLeft else {
                 return exchange
             }
             marksLeft = exchange.marksLeft
         }
     }
-
-    /// Whether a server, or a proxy before it, takes less than this device sends or asks for at once, and a smaller
-    /// request goes without a wait: each is half as large, so there are few of them.
-    private func isMadeSmaller(_ exchange: Exchange, _ failure: Failure, status: Int) -> Bool {
-        if failure.problem?.code == .limitOutOfRange { return sizing.refused() }
-        let limit = exchange.keys.count / 2
-        guard status == 413, exchange.onlyKeys.isEmpty, limit > 0, limit < operationLimit else { return false }
-        operationLimit = limit
-        return true
-    }
-
-    /// What is alone and still too large would stop everything behind it for ever. A small one is not at fault.
-    private func setAside(_ exchange: Exchange) async throws {
-        guard let key = exchange.onlyKeys.first, exchange.onlyKeys.count > 1 || exchange.onlyBytes >= Self.leastTooLarge
-        else { return }
-        // Nothing in such an answer says whose it is: one that is late is about a larger request.
-        guard tooLarge == exchange.onlyKeys else {
-            tooLarge = exchange.onlyKeys
-            throw SyncError(.answerUnusable, "The request was too large.", hint: "It is sent once more.")
-        }
-        let verdict = try exchange.refusal(now: wallClockMilliseconds())
-        let outcome = try await database {
-            try await self.preparation.file.writeWithoutTransaction(at: .refuse) { db in try verdict.run(db) }
-        }
-        counts.rejected += outcome.rejected
-        // Its number never reaches the server, so nothing can follow it in its lane.
-        var gap = Problem(.operationGap, "One edit was too large.")
-        gap.lane = key.lane
-        gap.expected = key.number
-        problem = gap
-        _ = try await repair()
-        throw SyncError(.answerUnusable, "One edit was too large.", hint: "It is set aside; the others go on.")
-    }
-
-    /// No server takes less than this in one request.
-    private static let leastTooLarge = 64 << 10
 
     private func apply() async throws -> SyncMachine.Event? {
         guard let (answer, wait) = current else { return .applied(hasMore: false, wait: nil) }
@@ -326,7 +298,9 @@ actor ScopeDriver {
         let event: SyncMachine.Event
         switch answer {
         case .exchange(let exchange, let answer):
-            event = .applied(hasMore: try await apply(exchange.transaction(answer, now: now)), wait: wait)
+            let (hasMore, deferral) = try await apply(exchange.transaction(answer, now: now))
+            event = .applied(hasMore: hasMore, wait: wait)
+            noRoom = deferral?.error(in: scope)
         case .page(let take):
             let outcome = try await database {
                 try await self.preparation.file.writeWithoutTransaction(at: .page) { db in try take(db, now) }
@@ -337,13 +311,13 @@ actor ScopeDriver {
             try await recovering(at: .inquiry) { db, recovery in try recovery.answered(db, outcome) }
             event = .applied(hasMore: true, wait: wait)
         }
-        lastError = refusal ?? fetchError
+        lastError = refusal ?? fetchError ?? noRoom
         problem = nil
         return event
     }
 
-    /// Returns whether there is more to do at once.
-    private func apply(_ transaction: ApplyTransaction) async throws -> Bool {
+    /// Returns whether there is more to do at once, and what waits for room on the server.
+    private func apply(_ transaction: ApplyTransaction) async throws -> (hasMore: Bool, Deferral?) {
         let prune = transaction.now - configuration.finishedRetention.milliseconds
         let (outcome, isPending) = try await database {
             try await self.preparation.file.writeWithoutTransaction(at: .apply) { db in
@@ -363,7 +337,7 @@ actor ScopeDriver {
         let goesOn =
             outcome.wanted + decided > 0
             || isPending && (outcome.verdicts > outcome.deferred || outcome.settled > 0)
-        return outcome.hasMore || !outcome.pageTaken || goesOn
+        return (outcome.hasMore || !outcome.pageTaken || goesOn, outcome.deferral)
     }
 
     private func count(_ outcome: Applier.Outcome) {
@@ -375,7 +349,7 @@ actor ScopeDriver {
         counts.undecided += outcome.conflicts
     }
 
-    private func repair() async throws -> SyncMachine.Event? {
+    func repair() async throws -> SyncMachine.Event? {
         lane = randomHex(bytes: 16)
         let (scope, lane, problem) = (scope, lane, problem)
         try await database {

@@ -20,6 +20,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         case scopeForbidden = "scope_forbidden"
         /// The server refuses the request as it stands; the detail says why.
         case requestRefused = "request_refused"
+        /// The server has no room for what was added here; it waits on this device, and everything else goes on.
+        case quotaExceeded = "quota_exceeded"
         /// The checkpoint can no longer be served: the scope is filled again by itself, and the outbox is kept.
         case checkpointExpired = "checkpoint_expired"
         /// Operations are missing from a lane; they are sealed again by themselves.
@@ -70,7 +72,7 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     public var recovery: Recovery {
         switch code {
         case .networkUnavailable, .answerUnusable, .serverUnavailable, .serverFailed, .operationGap, .databaseFailed,
-            .checkpointExpired:
+            .checkpointExpired, .quotaExceeded:
             .wait
         case .unauthenticated, .scopeForbidden, .requestRefused, .declarationMismatch, .tableUnsupported,
             .configurationInvalid, .schemaUnsupported, .recordUnknown, .recordGone, .groupImpossible:

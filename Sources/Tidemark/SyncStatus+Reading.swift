@@ -37,6 +37,7 @@ extension SyncStatus {
             status.head = record.head
             status.accessLost = try ScopeRecord.lostAt(db, scope).map(Self.date)
             status.lastSync = record.lastSync.map(Self.date)
+            status.lastError = try Deferral.read(db, scope)?.error(in: scope)
             status.bootstrap = record.bootstrap.map {
                 SyncStatus.Bootstrap(rows: Int($0.rows), entity: $0.entity ?? $0.swapped.last)
             }
@@ -59,7 +60,7 @@ extension SyncStatus {
     }
 
     mutating func note(_ scope: Scope, _ state: SyncMachine.State, remaining: Int64, error: SyncError?) {
-        scopes[scope]?.lastError = error
+        if let error { scopes[scope]?.lastError = error }
         scopes[scope]?.activity =
             switch state {
             case .idle: .idle

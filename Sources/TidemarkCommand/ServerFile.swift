@@ -94,7 +94,7 @@
                 "page", "maximumPage", "operations", "bodyBytes", "recordBytes", "pageBytes", "connections",
                 "unsentBytes", "firstRequestTimeout", "idleTimeout", "requestTimeout", "writeTimeout",
                 "shutdownTimeout", "pushTime", "pushBytes", "pushLookups", "digestBytes", "bodiesBytes",
-                "workBytes", "devices", "streams", "streamsPerPrincipal", "streamScopes",
+                "workBytes", "devices", "scopeRows", "scopeBytes", "streams", "streamsPerPrincipal", "streamScopes",
             ])
             let counts: [(String, WritableKeyPath<Limits, Int>, ClosedRange<Int>)] = [
                 ("maximumPage", \.maximumPage, 1...100_000), ("page", \.defaultPage, 1...100_000),
@@ -104,7 +104,8 @@
                 ("digestBytes", \.digestBytes, 1...1 << 40), ("bodiesBytes", \.bodiesBytes, 1 << 20...1 << 40),
                 ("workBytes", \.workBytes, 1 << 20...1 << 40), ("devices", \.devices, 1...1_000_000),
                 ("streams", \.streams, 0...1_000_000), ("streamsPerPrincipal", \.streamsPerPrincipal, 0...1_000_000),
-                ("streamScopes", \.streamScopes, 1...1000),
+                ("streamScopes", \.streamScopes, 1...1000), ("scopeRows", \.scopeRows, 1...1 << 50),
+                ("scopeBytes", \.scopeBytes, 1...1 << 50),
             ]
             for (name, path, range) in counts {
                 if let value = try members[name]?.integer(in: range) { limits[keyPath: path] = value }

@@ -71,6 +71,7 @@ enum Schema {
             CREATE TABLE scope (
                 head bigint NOT NULL, last_time bigint NOT NULL, sweep_floor bigint NOT NULL DEFAULT 0,
                 retention_floor bigint NOT NULL DEFAULT 0, lanes bigint NOT NULL DEFAULT 0,
+                live_rows bigint NOT NULL DEFAULT 0, live_bytes bigint NOT NULL DEFAULT 0,
                 name text COLLATE "C" PRIMARY KEY, entities bytea NOT NULL DEFAULT '') WITH (fillfactor = 60)
             """,
             """

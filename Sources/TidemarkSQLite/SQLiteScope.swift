@@ -12,12 +12,21 @@ class SQLiteScope: ScopeReader {
     var state = ScopeState()
     var lastTime: Int64 = 0
     /// The last answer to a question for a record's newest row; a writer that appends to it need not ask again.
-    var lastNewest: (entity: String, record: RecordID, kind: RowKind?, payload: [UInt8]?)?
+    var lastNewest: (entity: String, record: RecordID, kind: RowKind?, payload: [UInt8]?, size: ScopeSize)?
+
+    /// The columns of a sum over rows: how many they are, and what they take.
+    static let size = """
+        count(*), coalesce(sum(coalesce(length(payload), 0) + coalesce(length(field_versions), 0)
+            + coalesce(length(originals), 0)), 0)
+        """
 
     init(_ db: Database, _ scope: Scope) throws {
         self.db = db
         self.scope = scope
-        let sql = "SELECT id, head, last_time, sweep_floor, retention_floor, entities FROM scope WHERE name = ?"
+        let sql = """
+            SELECT id, head, last_time, sweep_floor, retention_floor, entities, live_rows, live_bytes
+            FROM scope WHERE name = ?
+            """
         guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [scope.name]) else { return }
         let id: Int64 = row[0]
         self.id = id
@@ -26,6 +35,7 @@ class SQLiteScope: ScopeReader {
         state.sweepFloor = row[3]
         state.retentionFloor = row[4]
         state.entities = EntityNames(stored: row[5])
+        state.size = ScopeSize(rows: row[6], bytes: row[7])
         let incarnations = try db.cachedStatement(
             sql: "SELECT id, start FROM incarnation WHERE scope = ? ORDER BY start")
         state.incarnations = try Row.fetchAll(incarnations, arguments: [id]).map { ($0[0], $0[1]) }
@@ -50,13 +60,16 @@ class SQLiteScope: ScopeReader {
         guard let id else { return nil }
         let statement = try db.cachedStatement(
             sql: """
-                SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions, time, originals, kind
+                SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions, time, originals, kind,
+                    CASE kind WHEN 1 THEN length(payload) END
                 FROM change
                 WHERE scope = ? AND entity = ? AND record = ? AND superseded_by IS NULL ORDER BY version DESC LIMIT 1
                 """)
         let row = try Row.fetchOne(statement, arguments: [id, entity, record.text])
         let newest = row.map(stored)
-        lastNewest = (entity, record, row.flatMap { RowKind(rawValue: $0[5]) }, newest?.payload)
+        var size = newest?.size ?? ScopeSize()
+        size.bytes += row.flatMap { $0[6] } ?? 0
+        lastNewest = (entity, record, row.flatMap { RowKind(rawValue: $0[5]) }, newest?.payload, size)
         return newest
     }
 
@@ -174,7 +187,7 @@ class SQLiteScope: ScopeReader {
         try id.flatMap { try Devices.standing(db, scope: $0, of: device) }
     }
 
-    func deletes(by principal: String, of entity: String) throws -> [UInt8]? {
+    func tally(by principal: String, of entity: String) throws -> [UInt8]? {
         try id.flatMap { try Deletes.note(db, scope: $0, by: principal, of: entity) }
     }
 

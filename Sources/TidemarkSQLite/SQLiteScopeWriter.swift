@@ -33,9 +33,12 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
             try db.execute(
                 sql: "UPDATE scope SET entities = ? WHERE id = ?", arguments: [state.entities.stored, id])
         }
+        state.size = state.size + row.size
         if row.kind.supersedes {
+            let former = try live(row, of: id)
+            state.size = state.size - former.size
             try digests.replace(
-                row.entity, row.record, try livePayload(row, of: id), with: row.kind == .upsert ? row.payload : nil
+                row.entity, row.record, former.payload, with: row.kind == .upsert ? row.payload : nil
             ) { try super.digest(of: row.entity) }
             let supersede = try db.cachedStatement(
                 sql: """
@@ -58,22 +61,23 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         return version
     }
 
-    /// The fields of the record's live row, which the engine has mostly just read.
-    private func livePayload(_ row: NewRow, of id: Int64) throws -> [UInt8]? {
+    /// The fields of the record's live row, and what all rows take that the new one takes the place of; the engine has
+    /// mostly just read them.
+    private func live(_ row: NewRow, of id: Int64) throws -> (payload: [UInt8]?, size: ScopeSize) {
         if let lastNewest, lastNewest.entity.utf8.elementsEqual(row.entity.utf8), lastNewest.record == row.record {
             switch lastNewest.kind {
-            case .upsert: return lastNewest.payload
-            case .delete, nil: return nil
+            case .upsert: return (lastNewest.payload, lastNewest.size)
+            case .delete, nil: return (nil, lastNewest.size)
             // An entity that held events once: there may be a row of its records below.
             case .event, .idmap: break
             }
         }
-        let statement = try db.cachedStatement(
-            sql: """
-                SELECT payload FROM change
-                WHERE scope = ? AND entity = ? AND record = ? AND superseded_by IS NULL AND kind = 0
-                """)
-        return try Data.fetchOne(statement, arguments: [id, row.entity, row.record.text]).map { [UInt8]($0) }
+        let place = "FROM change WHERE scope = ? AND entity = ? AND record = ? AND superseded_by IS NULL"
+        let arguments: StatementArguments = [id, row.entity, row.record.text]
+        let payload = try Data.fetchOne(
+            db.cachedStatement(sql: "SELECT payload \(place) AND kind = 0"), arguments: arguments)
+        let size = try Row.fetchOne(db.cachedStatement(sql: "SELECT \(Self.size) \(place)"), arguments: arguments)
+        return (payload.map { [UInt8]($0) }, size.map { ScopeSize(rows: $0[0], bytes: $0[1]) } ?? ScopeSize())
     }
 
     /// The first row of this opening in the scope: from here on versions are this incarnation's.
@@ -149,17 +153,22 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         try Devices.note(db, scope: id, standing, of: device)
     }
 
-    func store(deletes note: [UInt8], by principal: String, of entity: String, at moment: Int64) throws {
+    func store(tally note: [UInt8], by principal: String, of entity: String, at moment: Int64) throws {
         try Deletes.store(db, scope: create(at: moment), note, by: principal, of: entity, at: moment)
     }
 
     func expire(through version: Version) throws {
         guard let id, version > state.retentionFloor else { return }
         // The floor rises before anything goes: a reader that asks for less learns it instead of missing a row (T38).
-        try db.execute(sql: "UPDATE scope SET retention_floor = ? WHERE id = ?", arguments: [version, id])
+        let aged = "FROM change WHERE scope = ? AND version > ? AND version <= ? AND kind <> 0"
+        let arguments: StatementArguments = [id, state.retentionFloor, version]
+        let gone = try Row.fetchOne(
+            db, sql: "SELECT \(Self.size) \(aged) AND superseded_by IS NULL", arguments: arguments)
+        if let gone { state.size = state.size - ScopeSize(rows: gone[0], bytes: gone[1]) }
         try db.execute(
-            sql: "DELETE FROM change WHERE scope = ? AND version > ? AND version <= ? AND kind <> 0",
-            arguments: [id, state.retentionFloor, version])
+            sql: "UPDATE scope SET retention_floor = ?, live_rows = ?, live_bytes = ? WHERE id = ?",
+            arguments: [version, state.size.rows, state.size.bytes, id])
+        try db.execute(sql: "DELETE \(aged)", arguments: arguments)
         state.retentionFloor = version
         guard let first = state.forgetOpenings() else { return }
         try db.execute(sql: "DELETE FROM incarnation WHERE scope = ? AND start < ?", arguments: [id, first])
@@ -210,8 +219,9 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
                 ON CONFLICT (scope, entity) DO UPDATE SET sums = excluded.sums
                 """)
         for (entity, sums) in digests.stored { try keep.execute(arguments: [id, entity, Data(sums)]) }
-        let statement = try db.cachedStatement(sql: "UPDATE scope SET head = ?, last_time = ? WHERE id = ?")
-        try statement.execute(arguments: [state.head, lastTime, id])
+        let statement = try db.cachedStatement(
+            sql: "UPDATE scope SET head = ?, last_time = ?, live_rows = ?, live_bytes = ? WHERE id = ?")
+        try statement.execute(arguments: [state.head, lastTime, state.size.rows, state.size.bytes, id])
     }
 }
 

@@ -13,6 +13,16 @@ enum Schema {
         migrator.registerMigration("2") { db in
             try db.execute(sql: "CREATE INDEX rejection_place ON rejection (scope, id)")
         }
+        migrator.registerMigration("3") { db in
+            for column in ["live_rows", "live_bytes"] {
+                try db.execute(sql: "ALTER TABLE scope ADD COLUMN \(column) INTEGER NOT NULL DEFAULT 0")
+            }
+            try db.execute(
+                sql: """
+                    UPDATE scope SET (live_rows, live_bytes) =
+                        (SELECT \(SQLiteScope.size) FROM change WHERE scope = scope.id AND superseded_by IS NULL)
+                    """)
+        }
         try migrator.migrate(pool)
         return try pool.read { db in
             let key = try Data.fetchOne(db, sql: "SELECT value FROM meta WHERE key = 'token_key'")

@@ -149,8 +149,9 @@ public protocol ScopeReader {
     /// What was answered to an operation, while it is kept.
     func verdict(_ lane: LaneName, _ number: Int64) throws -> StoredVerdict?
 
-    /// The engine's note on what a principal has deleted of an entity lately, as it was given.
-    func deletes(by principal: String, of entity: String) throws -> [UInt8]?
+    /// The engine's note on what a principal has deleted of an entity lately, or, of the entity without a name, on what
+    /// he has added to the scope, as it was given.
+    func tally(by principal: String, of entity: String) throws -> [UInt8]?
 
     /// The id that a device's temporary one stands for, in whatever scope it was assigned; `nil` for none.
     func id(for name: TemporaryName) throws -> RecordID?
@@ -175,7 +176,8 @@ public protocol ScopeWriter: ScopeReader {
     func serverFields(of entity: String) -> [String]
 
     /// Appends a row at `state.head + 1`, marks the record's former row superseded, and returns the version. The
-    /// entity's digest is kept in step, in the same transaction (`DigestKeeper`), and so are `state.entities`.
+    /// entity's digest is kept in step, in the same transaction (`DigestKeeper`), and so are `state.entities` and
+    /// `state.size`.
     ///
     /// The row's time is `moment` (milliseconds since 1970), or one more than the scope's last where that is later.
     func append(_ row: NewRow, at moment: Int64) throws -> Version
@@ -183,9 +185,8 @@ public protocol ScopeWriter: ScopeReader {
     /// Records that a lane has come to `number`, with what was answered there.
     func store(_ verdict: StoredVerdict, _ lane: LaneName, _ number: Int64, at moment: Int64) throws
 
-    /// Keeps the engine's note on what a principal has deleted of an entity lately; it may go with devices that were
-    /// last heard of before its moment.
-    func store(deletes note: [UInt8], by principal: String, of entity: String, at moment: Int64) throws
+    /// Keeps such a note; it may go with devices that were last heard of before its moment.
+    func store(tally note: [UInt8], by principal: String, of entity: String, at moment: Int64) throws
 
     /// Remembers for a year at least what a temporary id stands for: as long as it may be named again. It was assigned
     /// in this scope.
@@ -234,6 +235,8 @@ public struct ScopeState: Hashable, Sendable {
     public var incarnations: [(id: Int64, start: Version)] = []
     /// The entities of which rows were ever appended, each as its first row spelled it.
     public var entities = EntityNames()
+    /// What the scope keeps, in step with its rows.
+    public var size = ScopeSize()
 
     /// A scope that nobody wrote to.
     public init() {}
@@ -242,6 +245,7 @@ public struct ScopeState: Hashable, Sendable {
     public static func == (lhs: ScopeState, rhs: ScopeState) -> Bool {
         lhs.head == rhs.head && lhs.sweepFloor == rhs.sweepFloor && lhs.retentionFloor == rhs.retentionFloor
             && lhs.incarnations.elementsEqual(rhs.incarnations) { $0 == $1 } && lhs.entities == rhs.entities
+            && lhs.size == rhs.size
     }
 
     /// Hashes the numbers.

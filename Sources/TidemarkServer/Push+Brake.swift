@@ -38,7 +38,7 @@ extension Push {
     private mutating func tally(_ declaration: EntityDeclaration) throws -> DeleteTally {
         let key = EntityKey(declaration.name)
         if let known = tallies[key] { return known }
-        let tally = DeleteTally(stored: try writer.deletes(by: access.principal, of: key.text) ?? [])
+        let tally = DeleteTally(stored: try writer.tally(by: access.principal, of: key.text) ?? [])
         tallies[key] = tally
         return tally
     }
@@ -46,7 +46,7 @@ extension Push {
     /// Written once, however many records were deleted.
     func storeTallies() throws {
         for (entity, tally) in tallies where tally.hasChanged {
-            try writer.store(deletes: tally.stored, by: access.principal, of: entity.text, at: moment)
+            try writer.store(tally: tally.stored, by: access.principal, of: entity.text, at: moment)
         }
     }
 }

@@ -22,6 +22,7 @@ extension Push {
         }
         result.left = rest
         try storeTallies()
+        try storeGrowth()
         result.head = writer.state.head
     }
 
@@ -39,7 +40,7 @@ extension Push {
             var verdict: Verdict
         }
         let (writer, head, before, heights, chains) = (writer, writer.state.head, result, heights, chains)
-        let tallies = tallies
+        let (tallies, growth) = (tallies, growth)
         do {
             try writer.attempt {
                 for (index, sealed) in fresh.enumerated() {
@@ -48,7 +49,8 @@ extension Push {
                 }
             }
         } catch var failed as Failed {
-            (result, self.heights, self.chains, self.tallies) = (before, heights, chains, tallies)
+            (result, self.heights, self.chains) = (before, heights, chains)
+            (self.tallies, self.growth) = (tallies, growth)
             // A row that the group itself had written is gone again, and so is an id that it had got.
             if let version = failed.verdict.record?.version, version > head { failed.verdict.record = nil }
             failed.verdict.id = try knownID(of: members[failed.index].operation)

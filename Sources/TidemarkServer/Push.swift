@@ -71,6 +71,8 @@ struct Push {
     var chains: [OperationKey: ChainLink] = [:]
     /// What this user has deleted lately of entities that have a brake, as far as it was asked for.
     var tallies: [EntityKey: DeleteTally] = [:]
+    /// What this user has added to the scope lately, where that counts and was asked for.
+    var growth: GrowthTally?
 
     init(server: SyncServer, writer: any ScopeWriter, request: ExchangeRequest, access: Access, moment: Int64) {
         self.server = server
@@ -98,7 +100,7 @@ struct Push {
             return nil
         }
         try checkNext(key, above: height)
-        let (verdict, isVerbatim) = try apply(sealed.operation, lane: name(key.lane))
+        let (verdict, isVerbatim) = try applyWithinQuota(sealed.operation, lane: name(key.lane))
         let isWhole = try answer(sealed, verdict)
         if isVerbatim, isWhole, let version = verdict.version {
             result.verbatim.insert(version)
@@ -244,7 +246,7 @@ struct Push {
 // MARK: - One operation
 
 extension Push {
-    private mutating func apply(_ sent: Operation, lane: LaneName) throws -> (Verdict, isVerbatim: Bool) {
+    mutating func apply(_ sent: Operation, lane: LaneName) throws -> (Verdict, isVerbatim: Bool) {
         if sent.kind == .void { return (Verdict(.applied), false) }
         let operation = server.spelled(sent, in: writer.state)
         // Not lost after all: its lane is not known any more, its effect is.
@@ -332,43 +334,6 @@ extension Push {
                 hint: "Check how the entity is declared.")
     }
 
-    private func appendEvent(
-        _ operation: Operation, record: RecordID, declaration: EntityDeclaration, ruling: Ruling?
-    ) throws -> (Verdict, isVerbatim: Bool) {
-        if let existing = try writer.newest(entity: operation.entity, record: record) {
-            // The same event again, under another key: a device that was restored from a backup, for example.
-            let known = try existing.payload.map { try DataObject(stored: $0) }
-            let names = access.isService ? [] : declaration.serverFields
-            guard known?.leavingOutNull(names).sorted() == operation.fields.sorted() else {
-                return refused(
-                    RejectionCode.kindMismatch, "An event with this id is in the log already, and events never change.",
-                    "Give every event an id of its own.")
-            }
-            return (Verdict(.applied, version: existing.version), false)
-        }
-        if case .refused(let refusal) = ruling?.judge(
-            operation, record, current: nil, declaration: declaration, seen: [], at: moment)
-        {
-            return (Verdict(.rejected, refusal: refusal), false)
-        }
-        if !access.isService,
-            let field = operation.fields.fields.map(operation.fields.nameString).first(where: declaration.isServerField)
-        {
-            return refused(
-                RejectionCode.columnUnknown, "Devices do not write \(field).",
-                "Leave it out, or attach the table with the column in --write.")
-        }
-        guard operation.fields.bytes.count <= server.limits.recordBytes else {
-            return refused(
-                RejectionCode.recordTooLarge, "An event may take \(server.limits.recordBytes) bytes.",
-                "Keep large content apart from the event.")
-        }
-        cost.write(operation.fields.bytes.count)
-        let version = try writer.append(
-            NewRow(entity: operation.entity, record: record, kind: .event, payload: operation.fields.bytes), at: moment)
-        return (Verdict(.applied, version: version), true)
-    }
-
     func refused(_ code: String, _ detail: String, _ hint: String) -> (Verdict, isVerbatim: Bool) {
         (Verdict(.rejected, refusal: Verdict.Refusal(code: code, detail: detail, hint: hint)), false)
     }
@@ -385,15 +350,5 @@ extension Verdict {
     fileprivate init(short tookEffect: Bool, version: Version?, id: RecordID?) {
         self.init(tookEffect ? .settled : .deferred, version: tookEffect ? version : nil)
         self.id = id
-    }
-}
-
-extension DataObject {
-    /// The object without those of these fields that say nothing.
-    fileprivate func leavingOutNull(_ names: [String]) -> DataObject {
-        guard !names.isEmpty else { return self }
-        return filter { field in
-            decoded(field) != .null || !names.contains { Identifier.isSameName($0, nameString(field)) }
-        }
     }
 }

@@ -22,6 +22,8 @@ public enum RejectionCode {
     package static let groupFailed = "group_failed"
     /// One user has deleted more records lately than is taken without a question.
     package static let deleteBrake = "delete_brake"
+    /// The scope has no room for it now: the operation is `deferred` with this code, and sent again later.
+    package static let quotaExceeded = "quota_exceeded"
     /// The server does not do this yet.
     package static let unsupportedOperation = "unsupported_operation"
     /// The server cannot make out the text that a patch was made from; the device sends it whole, and nobody is told.
@@ -53,8 +55,8 @@ public enum RejectionCode {
     package static let all: Set<String> = [
         recordDeleted, operationMismatch, entityUnknown, directionForbidden, recordTooLarge,
         kindMismatch, idNotAssigned, temporaryIDRefused, tooManyReferences, groupFailed, deleteBrake,
-        unsupportedOperation,
-        patchBaseUnknown, unsendableValue, ruleFailed, idTaken, scopeMismatch, columnUnknown, valueRefused,
+        quotaExceeded, unsupportedOperation, patchBaseUnknown, unsendableValue, ruleFailed, idTaken, scopeMismatch,
+        columnUnknown, valueRefused,
         valueMissing, referenceViolated, notUnique, checkFailed, tableRefused, "conflict",
     ]
 

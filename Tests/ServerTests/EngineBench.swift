@@ -8,11 +8,13 @@ final class EngineBench: @unchecked Sendable {  // because the tests of one benc
     let bench: StoreBench
     private(set) var server: SyncServer
     let entities: [EntityDeclaration]
+    private let limits: Limits
     var clock: Int64 = 1_000_000
 
-    init(_ kind: StoreKind, entities: [EntityDeclaration] = []) throws {
+    init(_ kind: StoreKind, entities: [EntityDeclaration] = [], limits: Limits = Limits()) throws {
         bench = try StoreBench(kind)
         self.entities = entities
+        self.limits = limits
         server = SyncServer(store: bench.store)
         serve()
     }
@@ -21,7 +23,7 @@ final class EngineBench: @unchecked Sendable {  // because the tests of one benc
         var configuration = SyncServer.Configuration()
         configuration.uptime = { .zero }
         configuration.now = { [unowned self] in clock }
-        server = SyncServer(store: bench.store, entities: entities, configuration: configuration)
+        server = SyncServer(store: bench.store, entities: entities, limits: limits, configuration: configuration)
     }
 
     /// Another node of the same server, which has its own memory and may know other declarations.

@@ -37,6 +37,44 @@ extension StoreConformanceTests {
         try await bench.expectDigest(of: "task", records: 3)
     }
 
+    @Test("The size is that of the rows that nothing has taken the place of", arguments: StoreKind.allCases)
+    func size(kind: StoreKind) async throws {
+        let bench = try StoreBench(kind)
+        func expect(_ rows: Int64, _ bytes: Int64, _ place: SourceLocation = #_sourceLocation) async throws {
+            let size = try await bench.read { $0.state.size }
+            #expect(size == ScopeSize(rows: rows, bytes: bytes), sourceLocation: place)
+        }
+        try await expect(0, 0)
+        try await bench.append(.upsert("a", #"{"n":1}"#), .upsert("b", #"{"n":22}"#), .event("e"), .idmap("3"))
+        let others = try await bench.read { $0.state.size } - ScopeSize(rows: 2, bytes: 7 + 8)
+        #expect(others.rows == 2)
+        var noted = NewRow.upsert("a", #"{"n":333}"#)
+        (noted.fieldVersions, noted.originals) = ([1, 2], [3])
+        try await bench.append(noted)
+        try await expect(4, 9 + 3 + 8 + others.bytes)
+        var tombstone = NewRow.delete("a")
+        (tombstone.payload, tombstone.fieldVersions) = (Array(#""base":1"#.utf8), [1, 2, 3])
+        try await bench.append(tombstone)
+        try await expect(4, 8 + 3 + 8 + others.bytes)
+        try await bench.write { writer throws in
+            writer.attemptInVain { _ = try writer.append(.upsert("d", #"{"n":1}"#), at: 1) }
+            _ = try writer.newest(entity: "task", record: "a")
+            _ = try writer.append(.upsert("a", #"{"n":1}"#), at: 1)
+        }
+        try await expect(4, 7 + 8 + others.bytes)
+        try await bench.append(.delete("b"))
+        // What is superseded was not counted any more, and what ages goes.
+        _ = try await bench.store.sweep(supersededBefore: .max, limit: 99)
+        try await expect(4, 7 + others.bytes)
+        try await bench.write { try $0.expire(through: $0.state.head) }
+        try await expect(1, 7)
+        try bench.reopen()
+        try await expect(1, 7)
+        // Events come first, and are taken for records' rows where the entity is declared anew.
+        try await bench.append(.event("f", of: "task"), .upsert("f", #"{"n":4}"#))
+        try await expect(2, 14)
+    }
+
     @Test("Inside a write, too, the digest belongs to the head", arguments: StoreKind.allCases)
     func digestOfWriter(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)

@@ -122,7 +122,7 @@ extension ScopeWriter {
         try setLastNumber(number, of: "task")
         try note(DeviceStanding(version: number, seen: number), of: .test)
         try note(DeviceStanding(version: nil, seen: number), of: StoreNames.devices[Int(number)])
-        try store(deletes: [UInt8(number)], by: "ada", of: "task", at: number)
+        try store(tally: [UInt8(number)], by: "ada", of: "task", at: number)
         try keep(.test("s", number: number), limit: 2)
     }
 

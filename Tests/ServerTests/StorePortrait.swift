@@ -30,6 +30,7 @@ extension ScopeReader {
         var lines = [
             "head \(state.head), swept \(state.sweepFloor), expired \(state.retentionFloor)",
             "incarnations at \(state.incarnations.map(\.start))", "entities \(state.entities.all)",
+            "size \(state.size)",
             "slowest \(try slowest() ?? -1)",
         ]
         for horizon in horizons {
@@ -40,7 +41,7 @@ extension ScopeReader {
         for entity in StoreNames.entities {
             lines.append("digest of \(entity): \(try digest(of: entity) ?? [])")
             lines.append(
-                "deletes of \(entity): \(try ["ada", "e\u{301}"].map { try deletes(by: $0, of: entity) ?? [] })")
+                "deletes of \(entity): \(try ["ada", "e\u{301}"].map { try tally(by: $0, of: entity) ?? [] })")
             lines.append("last number of \(entity): \(try lastNumber(of: entity))")
             for (base, horizon) in [(0, nil), (0, state.head / 2), (state.head / 3, nil)] as [(Version, Version?)] {
                 let seen = try seen(of: entity, above: base, at: horizon).map(\.version)

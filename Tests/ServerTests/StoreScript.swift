@@ -33,7 +33,7 @@ indirect enum ScriptStep: Sendable {
         case .reject(let rejection, let limit): try writer.keep(rejection, limit: limit)
         case .note(let standing, let device): try writer.note(standing, of: device)
         case .deletes(let note, let principal, let entity, let moment):
-            try writer.store(deletes: note, by: principal, of: entity, at: moment)
+            try writer.store(tally: note, by: principal, of: entity, at: moment)
         case .expire(let below): try writer.expire(through: writer.state.head - below)
         case .forget(let devices, let lanes):
             let unheard = try writer.unheard(devicesBefore: devices, lanesBefore: lanes)

@@ -239,8 +239,9 @@ extension Applier {
                 verdict, operation, &truth, under: remaining, known: known, base: base, table, id, current)
         case .deferred:
             // One that is only to be sent in another form goes on at once.
-            if verdict.refusal == nil { outcome.deferred += 1 }
+            if !answered.asksForWhole { outcome.deferred += 1 }
             try reopen(operation, &truth, shape)
+            if found?.mark == nil { putOff.append((table.records, recordKey)) }
         case .settled: takeOnTrust(operation, &truth, under: remaining, shape)
         }
         // What became of one that is settled, the record itself tells. So it does where the server knew it from before

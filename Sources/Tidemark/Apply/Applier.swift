@@ -10,6 +10,8 @@ final class Applier {
         var verdicts = 0
         /// Verdicts that only put an operation off.
         var deferred = 0
+        /// What the server has no room for, while edits wait for that.
+        var deferral: Deferral?
         /// Edits that applying made here: references of deleted parents that were settled, edits that were given back.
         var settled = 0
         /// Operations that got another key.
@@ -47,6 +49,8 @@ final class Applier {
     var mayWriteRows = true
     var record: ScopeRecord
     var outcome = Outcome()
+    /// Records whose operations were put off, and that were not edited since.
+    var putOff: [(table: RecordTable, key: [Cell])] = []
     private(set) var tables = ByName<ApplyTable>()
     /// Versions above this are remembered one by one: a row's, and a verdict's.
     var rememberRowsAbove: Version = .max
@@ -113,7 +117,19 @@ final class Applier {
         }
         if let syncedAt = answer.syncedAt { try hear(of: syncedAt) }
         try record.write(db)
+        try waitForRoom(answer)
         try finish()
+    }
+
+    /// What is put off because the server has no room waits, with what depends on it.
+    private func waitForRoom(_ answer: Answer) throws {
+        let full = answer.results.lazy.compactMap(\.verdict.refusal).first { $0.code == RejectionCode.quotaExceeded }
+        if let full {
+            try Deferral.note(db, scope, full.detail, putOff, now: now)
+        } else if outcome.verdicts > outcome.deferred, try Deferral.read(db, scope) != nil {
+            try Deferral.end(db, layout, scope)
+        }
+        outcome.deferral = try Deferral.read(db, scope)
     }
 
     func declared(_ entity: String) -> EntityDeclaration { declarations.entity(entity) }

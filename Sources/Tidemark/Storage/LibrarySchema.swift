@@ -3,7 +3,7 @@ import GRDB
 /// The library's own tables in the app's file. One file, one transaction: data and checkpoint cannot part.
 enum LibrarySchema {
     /// Raised when the tables below change; an older file is migrated in `install`.
-    static let version: Int64 = 2
+    static let version: Int64 = 3
 
     static func isInstalled(_ db: Database) throws -> Bool { try db.tableExists("tidemark_meta") }
 
@@ -19,13 +19,18 @@ enum LibrarySchema {
                 try db.execute(sql: "ALTER TABLE tidemark_table ADD COLUMN identity TEXT")
                 try db.execute(sql: "ALTER TABLE tidemark_table ADD COLUMN columns TEXT")
                 try db.execute(sql: evidence)
-                try Meta.set(db, "schema", String(version))
             }
+            if found < 3 { try db.execute(sql: deferral) }
+            if found < version { try Meta.set(db, "schema", String(version)) }
             return
         }
-        try db.execute(sql: tables + evidence)
+        try db.execute(sql: tables + evidence + deferral)
         try Meta.set(db, "schema", String(version))
     }
+
+    /// What a scope's server has no room for (Deferral).
+    private static let deferral = ["until INTEGER", "attempts INTEGER", "clock INTEGER", "detail TEXT"]
+        .map { "ALTER TABLE tidemark_scope ADD COLUMN deferred_\($0);" }.joined(separator: "\n")
 
     private static let tables = """
         CREATE TABLE tidemark_meta(key TEXT NOT NULL PRIMARY KEY, value) WITHOUT ROWID;

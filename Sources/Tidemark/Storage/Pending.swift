@@ -19,11 +19,12 @@ enum Pending {
         return try counter(db)
     }
 
+    /// Whether anything can be sent; what the server has no room for waits (``Deferral``).
     static func exists(_ db: Database, _ layout: Layout, _ scope: Scope) throws -> Bool {
         for shape in layout.shapes(in: scope) {
             for place in shape.placesSQL(scope) {
                 let found = try Query(
-                    db, "SELECT 1 FROM \(shape.shadowSQL) WHERE tidemark_mark IS NOT NULL AND \(place) LIMIT 1"
+                    db, "SELECT 1 FROM \(shape.shadowSQL) WHERE tidemark_mark > 0 AND \(place) LIMIT 1"
                 ).first(db) { _ in true }
                 if found != nil { return true }
             }
@@ -38,7 +39,7 @@ enum Pending {
             let places = shape.placesSQL(scope).joined(separator: " OR ")
             return sum
                 + (try count(
-                    db, "SELECT count(*) FROM \(shape.shadowSQL) WHERE tidemark_mark IS NOT NULL AND (\(places))"))
+                    db, "SELECT count(*) FROM \(shape.shadowSQL) WHERE tidemark_mark > 0 AND (\(places))"))
         }
     }
 

@@ -123,7 +123,7 @@ struct Sealing {
                 return """
                     SELECT * FROM (SELECT tidemark_mark AS mark, \(index) AS part, tidemark_row AS row,
                     tidemark_group
-                    FROM \(table.shape.shadowSQL) WHERE tidemark_mark IS NOT NULL AND \(place) \(isBehind)
+                    FROM \(table.shape.shadowSQL) WHERE tidemark_mark > 0 AND \(place) \(isBehind)
                     ORDER BY tidemark_mark LIMIT \(limit))
                     """
             }

@@ -94,7 +94,7 @@ class PostgresScope: ScopeReader {
         kept.exists ? try Devices.standing(session, name, of: device) : nil
     }
 
-    func deletes(by principal: String, of entity: String) throws -> [UInt8]? {
+    func tally(by principal: String, of entity: String) throws -> [UInt8]? {
         kept.exists ? try Deletes.note(session, name, by: principal, of: entity) : nil
     }
 

@@ -26,7 +26,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     }
 
     /// The last answer to a question for a record's newest row; an append to it need not ask again.
-    private var lastNewest: (entity: String, record: RecordID, kind: RowKind?, payload: [UInt8]?)?
+    private var lastNewest: (entity: String, record: RecordID, Newest)?
     /// Whether the scope had a row when the transaction began.
     private let wasThere: Bool
     /// The operator's own tables, which hold rows of some entities too.
@@ -53,15 +53,14 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
 
     /// Newest rows that were asked for together, until they are written.
     private var expected: (entity: String, rows: [RecordID: Newest]) = ("", [:])
-    private typealias Newest = (kind: RowKind?, row: StoredRecord?)
+    private typealias Newest = (kind: RowKind?, row: StoredRecord?, size: ScopeSize)
 
     func expect(_ entity: String, _ keys: [[UInt8]], _ answer: QueryResult) throws {
         let ids = keys.compactMap { RecordID(String(decoding: $0, as: UTF8.self)) }
-        expected = (entity, Dictionary(ids.map { ($0, (nil, nil)) }) { first, _ in first })
+        expected = (entity, Dictionary(ids.map { ($0, (nil, nil, ScopeSize())) }) { first, _ in first })
         for index in 0..<answer.count {
             guard let record = RecordID(answer.text(index, 4)) else { continue }
-            let kind = RowKind(rawValue: try answer.integer(index, 1))
-            expected.rows[record] = (kind, try StoredRecord(answer, index))
+            expected.rows[record] = try newest(answer, index)
         }
     }
 
@@ -70,7 +69,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     /// Asks for the entity's digest in the same round trip: it is wanted as soon as the record is written.
     override func newest(entity: String, record: RecordID) throws -> StoredRecord? {
         if Identifier.isSameName(expected.entity, entity), let newest = expected.rows[record] {
-            lastNewest = (entity, record, newest.kind, newest.row?.payload)
+            lastNewest = (entity, record, newest)
             return newest.row
         }
         guard kept.exists else { return nil }
@@ -80,10 +79,17 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         if answers.count > 1 {
             keptDigests[EntityKey(entity)] = .some(answers[1].count > 0 ? answers[1].array(0, 0) : nil)
         }
-        let newest = try StoredRecord(answers[0])
-        let kind = answers[0].count > 0 ? RowKind(rawValue: try answers[0].integer(0, 1)) : nil
-        lastNewest = (entity, record, kind, newest?.payload)
-        return newest
+        let newest: Newest = answers[0].count > 0 ? try newest(answers[0], 0) : (nil, nil, ScopeSize())
+        lastNewest = (entity, record, newest)
+        return newest.row
+    }
+
+    private func newest(_ answer: QueryResult, _ index: Int) throws -> Newest {
+        let row = try StoredRecord(answer, index)
+        var size = row?.size ?? ScopeSize()
+        // A tombstone's is not among what is read of it.
+        if row?.payload == nil { size.bytes += Int64(answer.array(index, 5)?.count ?? 0) }
+        return (RowKind(rawValue: try answer.integer(index, 1)), row, size)
     }
 
     private static let insert = """
@@ -116,8 +122,10 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
             name, .text(row.entity), .text(row.record.text), .integer(version), .integer(row.kind.rawValue),
             .integer(kept.lastTime), .optional(row.payload), .optional(row.fieldVersions), .optional(row.originals),
         ]
+        kept.state.size = kept.state.size + row.size
         if row.kind.supersedes {
             let former = try live(row)
+            kept.state.size = kept.state.size - former.size
             try memory.digests.replace(
                 row.entity, row.record, former.payload, with: row.kind == .upsert ? row.payload : nil
             ) { try storedDigest(of: row.entity) }
@@ -133,27 +141,35 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         return version
     }
 
-    /// The fields of the record's live row, and whether it may have one at all; the engine has mostly just read it.
-    func live(_ row: NewRow) throws -> (payload: [UInt8]?, mayBeThere: Bool) {
-        if let lastNewest, Identifier.isSameName(lastNewest.entity, row.entity), lastNewest.record == row.record {
-            switch lastNewest.kind {
-            case .upsert: return (lastNewest.payload, true)
-            case .delete: return (nil, true)
-            case nil: return (nil, false)
+    /// The fields of the record's live row, whether it may have one at all, and what all rows take that the new one
+    /// takes the place of; the engine has mostly just read them.
+    func live(_ row: NewRow) throws -> (payload: [UInt8]?, mayBeThere: Bool, size: ScopeSize) {
+        if let (entity, record, newest) = lastNewest, Identifier.isSameName(entity, row.entity), record == row.record {
+            switch newest.kind {
+            case .upsert: return (newest.row?.payload, true, newest.size)
+            case .delete: return (nil, true, newest.size)
+            case nil: return (nil, false, ScopeSize())
             // An entity that held events once: there may be a row of its records below.
             case .event, .idmap: break
             }
         }
         let answer = try session.ask(Self.live, name, .text(row.entity), .text(row.record.text))
-        return (answer.count > 0 ? answer.array(0, 0) : nil, true)
+        let size = ScopeSize(rows: try answer.integer(0, 0), bytes: try answer.integer(0, 1))
+        return (answer.isNull(0, 2) ? nil : answer.array(0, 2), true, size)
     }
 
     private static let live = Statement(
         "live",
         """
-        SELECT payload FROM change
-        WHERE scope = $1 AND entity = $2 AND record = $3 AND superseded_by IS NULL AND kind = 0
+        SELECT \(size), (array_agg(payload) FILTER (WHERE kind = 0))[1] FROM change
+        WHERE scope = $1 AND entity = $2 AND record = $3 AND superseded_by IS NULL
         """)
+
+    /// The columns of a sum over rows: how many they are, and what they take.
+    static let size = """
+        count(*), coalesce(sum(coalesce(length(payload), 0) + coalesce(length(field_versions), 0)
+            + coalesce(length(originals), 0)), 0)::bigint
+        """
 
     /// The first write in a scope makes it, and history begins to age with the store's first scope.
     private func create(at moment: Int64) throws {
@@ -178,7 +194,13 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     }
 
     private static let expire = Statement(
-        "expire", "DELETE FROM change WHERE scope = $1 AND version > $2 AND version <= $3 AND kind <> 0")
+        "expire",
+        """
+        WITH gone AS (
+            DELETE FROM change WHERE scope = $1 AND version > $2 AND version <= $3 AND kind <> 0
+            RETURNING superseded_by, payload, field_versions, originals)
+        SELECT \(size) FROM gone WHERE superseded_by IS NULL
+        """)
 
     private static let forgetOpenings = Statement(
         "forget openings", "DELETE FROM incarnation WHERE scope = $1 AND start < $2")
@@ -186,7 +208,8 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     /// The floor, which is written at the end, and the rows change together: a reader sees neither or both (T38).
     func expire(through version: Version) throws {
         guard kept.exists, version > kept.state.retentionFloor else { return }
-        try session.write(Self.expire, name, .integer(kept.state.retentionFloor), .integer(version))
+        let gone = try session.change(Self.expire, name, .integer(kept.state.retentionFloor), .integer(version))
+        kept.state.size = kept.state.size - ScopeSize(rows: try gone.integer(0, 0), bytes: try gone.integer(0, 1))
         kept.state.retentionFloor = version
         memory.isChanged = true
         if let first = kept.state.forgetOpenings() { try session.write(Self.forgetOpenings, name, .integer(first)) }
@@ -253,7 +276,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         try Devices.note(session, name, standing, of: device)
     }
 
-    func store(deletes note: [UInt8], by principal: String, of entity: String, at moment: Int64) throws {
+    func store(tally note: [UInt8], by principal: String, of entity: String, at moment: Int64) throws {
         try create(at: moment)
         try Deletes.store(session, name, note, by: principal, of: entity, at: moment)
     }
@@ -318,10 +341,16 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         """)
     private static let insertRow = Statement(
         "insert scope",
-        "INSERT INTO scope (name, head, last_time, retention_floor, lanes) VALUES ($1, $2, $3, $4, $5)")
+        """
+        INSERT INTO scope (name, head, last_time, retention_floor, lanes, live_rows, live_bytes)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        """)
     private static let updateRow = Statement(
         "update scope",
-        "UPDATE scope SET head = $2, last_time = $3, retention_floor = $4, lanes = $5 WHERE name = $1")
+        """
+        UPDATE scope SET head = $2, last_time = $3, retention_floor = $4, lanes = $5, live_rows = $6, live_bytes = $7
+        WHERE name = $1
+        """)
 
     /// Writes the scope's row, its lanes and digests once, however much was written.
     func finish() throws {
@@ -332,7 +361,8 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         guard memory.isChanged else { return }
         try session.write(
             wasThere ? Self.updateRow : Self.insertRow, name, .integer(kept.state.head), .integer(kept.lastTime),
-            .integer(kept.state.retentionFloor), .integer(kept.lanes))
+            .integer(kept.state.retentionFloor), .integer(kept.lanes), .integer(kept.state.size.rows),
+            .integer(kept.state.size.bytes))
         if memory.hasNewEntity { try session.write(Self.keepEntities, name, .text(kept.state.entities.stored)) }
     }
 

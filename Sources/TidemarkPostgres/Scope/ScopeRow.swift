@@ -12,13 +12,14 @@ struct ScopeRow {
     private static let view = Statement(
         "scope",
         """
-        SELECT s.head, s.last_time, s.sweep_floor, s.retention_floor, s.lanes, s.entities, i.id, i.start
+        SELECT s.head, s.last_time, s.sweep_floor, s.retention_floor, s.lanes, s.entities, s.live_rows, s.live_bytes,
+            i.id, i.start
         FROM scope s LEFT JOIN incarnation i ON i.scope = s.name WHERE s.name = $1 ORDER BY i.start
         """)
     private static let lockRow = Statement(
         "lock",
         """
-        SELECT head, last_time, sweep_floor, retention_floor, lanes, entities FROM scope
+        SELECT head, last_time, sweep_floor, retention_floor, lanes, entities, live_rows, live_bytes FROM scope
         WHERE name = $1 FOR NO KEY UPDATE
         """)
     /// Asked behind the lock: whoever held it before may have added one.
@@ -33,8 +34,8 @@ struct ScopeRow {
         let answer = try session.ask(view, .text(scope.name))
         var row = try ScopeRow(answer)
         for index in 0..<answer.count {
-            guard let id = try answer.integerIfAny(index, 6) else { continue }
-            row.state.incarnations.append((id, try answer.integer(index, 7)))
+            guard let id = try answer.integerIfAny(index, 8) else { continue }
+            row.state.incarnations.append((id, try answer.integer(index, 9)))
         }
         return row
     }
@@ -81,5 +82,6 @@ struct ScopeRow {
         state.retentionFloor = try answer.integer(0, 3)
         lanes = try answer.integer(0, 4)
         state.entities = EntityNames(stored: answer.text(0, 5))
+        state.size = ScopeSize(rows: try answer.integer(0, 6), bytes: try answer.integer(0, 7))
     }
 }

@@ -6,7 +6,7 @@ extension MemoryScope {
         begin(in: place)
         let key = RecordKey(row.entity, row.record)
         let (version, lastTime) = (log.scopes[place].state.head + 1, log.scopes[place].lastTime)
-        let entities = log.scopes[place].state.entities
+        let (entities, size) = (log.scopes[place].state.entities, log.scopes[place].state.size)
         let former = row.kind.supersedes ? try supersede(key, with: row, in: place) : []
         undo {
             $0.log.scopes[place].rows.removeLast()
@@ -14,7 +14,9 @@ extension MemoryScope {
             $0.log.scopes[place].state.head = version - 1
             $0.log.scopes[place].lastTime = lastTime
             $0.log.scopes[place].state.entities = entities
+            $0.log.scopes[place].state.size = size
         }
+        log.scopes[place].state.size = former.reduce(size + row.size) { $0 - log.scopes[place].rows[$1].size }
         _ = log.scopes[place].state.entities.insert(row.entity)
         for former in former { log.scopes[place].rows.mark(former, supersededBy: version, at: moment) }
         log.made += 1
@@ -57,7 +59,10 @@ extension MemoryScope {
         }
         log.scopes[place].state.retentionFloor = version
         _ = log.scopes[place].state.forgetOpenings()
-        log.scopes[place].rows.removeAll { $0.version > floor && $0.version <= version && $0.kind != .upsert }
+        for row in rows.all where row.isAged(after: floor, through: version) && row.supersededBy == nil {
+            log.scopes[place].state.size = log.scopes[place].state.size - row.size
+        }
+        log.scopes[place].rows.removeAll { $0.isAged(after: floor, through: version) }
     }
 }
 

@@ -15,11 +15,11 @@ extension MemoryScope {
             oldest: standing.version == nil ? standing.oldest ?? known?.oldest : standing.oldest)
     }
 
-    func deletes(by principal: String, of entity: String) throws -> [UInt8]? {
+    func tally(by principal: String, of entity: String) throws -> [UInt8]? {
         place.flatMap { log.scopes[$0].deletes[[Array(principal.utf8), Array(entity.utf8)]]?.note }
     }
 
-    func store(deletes note: [UInt8], by principal: String, of entity: String, at moment: Int64) throws {
+    func store(tally note: [UInt8], by principal: String, of entity: String, at moment: Int64) throws {
         let (place, key) = (create(at: moment), [Array(principal.utf8), Array(entity.utf8)])
         let known = log.scopes[place].deletes[key]
         undo { $0.log.scopes[place].deletes[key] = known }

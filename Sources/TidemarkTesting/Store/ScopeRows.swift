@@ -16,6 +16,15 @@ struct MemoryRow: Sendable {
     var supersededAt: Int64?
 
     func isLive(at horizon: Version) -> Bool { supersededBy.map { $0 > horizon } ?? true }
+
+    /// Whether the row goes when the retention floor rises.
+    func isAged(after floor: Version, through version: Version) -> Bool {
+        self.version > floor && self.version <= version && kind != .upsert
+    }
+
+    var size: ScopeSize {
+        ScopeSize(rows: 1, bytes: [payload, fieldVersions, originals].reduce(0) { $0 + Int64($1?.count ?? 0) })
+    }
 }
 
 /// A record's full name, ordered by bytes as a database orders it: `String` would call two ids equal that are not.

@@ -1,0 +1,106 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+/// Edits that the server has no room for (`quota_exceeded`): they stay in their rows and wait, for longer each time, and
+/// everything else goes on (I14). The marks of records that wait are negative.
+struct Deferral: Hashable, Sendable {
+    /// When they are sent again, in milliseconds since 1970.
+    var until: Int64
+    /// How often in a row they were put off.
+    var attempts: Int
+    /// The clock of edits as of then: a record that was edited since is sent at once.
+    var clock: Int64
+    var detail: String
+
+    /// 30 s, doubled each time, up to 15 minutes.
+    private static let backoff: Backoff = {
+        var backoff = Backoff()
+        (backoff.baseMilliseconds, backoff.jitterMilliseconds) = (30_000, 10_000)
+        return backoff
+    }()
+
+    func error(in scope: Scope) -> SyncError {
+        SyncError(
+            .quotaExceeded, "The server has no room for what was added: \(detail)",
+            hint: "It is sent again by itself. Delete what is not needed, or ask the operator for more room.",
+            scope: scope)
+    }
+
+    static func read(_ db: Database, _ scope: Scope) throws -> Deferral? {
+        try Query(
+            db,
+            """
+            SELECT deferred_until, deferred_attempts, deferred_clock, deferred_detail FROM tidemark_scope
+            WHERE name = ?1 AND deferred_until IS NOT NULL
+            """
+        ).first(db, [.text(scope.name)]) { row in
+            Deferral(
+                until: row.integer(0), attempts: Int(row.integer(1)), clock: row.integer(2), detail: row.text(3))
+        }
+    }
+
+    /// Puts records off.
+    ///
+    /// - Parameters:
+    ///   - detail: what the server says.
+    ///   - records: those that nobody has edited since they were sent.
+    static func note(
+        _ db: Database, _ scope: Scope, _ detail: String, _ records: [(table: RecordTable, key: [Cell])], now: Int64
+    ) throws {
+        for (table, key) in records { try table.putOff(db, key) }
+        let known = try read(db, scope)
+        // Several requests of one attempt are one.
+        var attempts = known?.attempts ?? 0
+        if known.map({ $0.until <= now }) ?? true { attempts += 1 }
+        let wait = backoff.delay(attempt: attempts - 1, class: .transient, jitter: Surroundings.current.random())
+        try Query(
+            db,
+            """
+            UPDATE tidemark_scope SET deferred_until = ?2, deferred_attempts = ?3, deferred_detail = ?4,
+              deferred_clock = (SELECT clock FROM tidemark_counter) WHERE name = ?1
+            """
+        ).execute([.text(scope.name), .integer(now + wait), .integer(Int64(attempts)), .text(detail)])
+    }
+
+    /// Lets those go again whose time has come, or that were edited since; all of them where the app asks.
+    static func resume(_ db: Database, _ layout: Layout, _ scope: Scope, now: Int64, asked: Bool) throws {
+        guard let known = try read(db, scope) else { return }
+        // A clock that was put back holds nothing for longer than the longest wait.
+        let isDue = asked || known.until <= now || known.until - now > backoff.maximumMilliseconds * 2
+        for shape in layout.shapes(in: scope) {
+            for place in shape.placesSQL(scope) {
+                try Query(
+                    db,
+                    """
+                    UPDATE \(shape.shadowSQL) SET tidemark_mark = -tidemark_mark
+                    WHERE tidemark_mark < 0 AND \(place) \(isDue ? "" : "AND tidemark_edited > \(known.clock)")
+                    """
+                ).execute()
+            }
+        }
+        guard isDue, known.until > now else { return }
+        try Query(db, "UPDATE tidemark_scope SET deferred_until = ?2 WHERE name = ?1")
+            .execute([.text(scope.name), .integer(now)])
+    }
+
+    /// Forgets how often edits were put off, once none is.
+    static func end(_ db: Database, _ layout: Layout, _ scope: Scope) throws {
+        for shape in layout.shapes(in: scope) {
+            for place in shape.placesSQL(scope) {
+                let waits = "SELECT 1 FROM \(shape.shadowSQL) WHERE tidemark_mark < 0 AND \(place) LIMIT 1"
+                guard try Query(db, waits).first(db, [], { _ in true }) == nil else { return }
+            }
+        }
+        try Query(db, "UPDATE tidemark_scope SET deferred_until = NULL WHERE name = ?1").execute([.text(scope.name)])
+    }
+}
+
+extension RecordTable {
+    fileprivate func putOff(_ db: Database, _ key: [Cell]) throws {
+        let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ")
+        try Query(
+            db, "UPDATE \(shape.shadowSQL) SET tidemark_mark = -tidemark_mark WHERE \(isKey) AND tidemark_mark > 0"
+        ).execute(key)
+    }
+}

@@ -1,0 +1,75 @@
+import TidemarkCore
+import TidemarkWire
+
+// MARK: - How large a scope may become (I14)
+
+/// The operation would make its scope larger than it may be.
+private struct QuotaExceeded: Error {
+    var detail: String
+}
+
+extension Push {
+    /// Takes an operation, or puts it off where the scope has no room for what it adds. What deletes or shrinks passes,
+    /// and so do the server's own programs.
+    mutating func applyWithinQuota(
+        _ operation: Operation, lane: LaneName
+    ) throws -> (Verdict, isVerbatim: Bool) {
+        guard !access.isService else { return try apply(operation, lane: lane) }
+        let before = writer.state.size
+        let room = try room(in: before)
+        // Far from the end, one operation cannot come to it; near it, what was too much is undone.
+        let isAmple = room.rows >= Self.ampleRows && room.bytes >= 4 * Int64(server.limits.recordBytes)
+        let (tallies, chains) = (tallies, chains)
+        do {
+            let answer =
+                try isAmple || operation.kind == .delete
+                ? apply(operation, lane: lane)
+                : writer.attempt {
+                    let answer = try apply(operation, lane: lane)
+                    try check(writer.state.size - before, room)
+                    return answer
+                }
+            let added = writer.state.size - before
+            growth?.add(rows: added.rows, bytes: added.bytes)
+            return answer
+        } catch let error as QuotaExceeded {
+            (self.tallies, self.chains) = (tallies, chains)
+            let refusal = Verdict.Refusal(
+                code: RejectionCode.quotaExceeded, detail: error.detail,
+                hint: "It is sent again by itself. Delete what is not needed, or ask the operator for more room.")
+            return (Verdict(.deferred, refusal: refusal), false)
+        }
+    }
+
+    /// More rows than one operation adds: the record's and the one that tells its id.
+    private static let ampleRows: Int64 = 4
+
+    /// What may still be added. Behind half of a scope's quota one user gets a quarter of it within a day, so that he
+    /// leaves room for those who share the scope with him.
+    private mutating func room(in size: ScopeSize) throws -> ScopeSize {
+        let quota = ScopeSize(rows: Int64(server.limits.scopeRows), bytes: Int64(server.limits.scopeBytes))
+        var room = quota - size
+        guard size.rows > quota.rows / 2 || size.bytes > quota.bytes / 2 else { return room }
+        let growth = try growth ?? GrowthTally(stored: writer.tally(by: access.principal, of: "") ?? [], at: moment)
+        self.growth = growth
+        if size.rows > quota.rows / 2 { room.rows = min(room.rows, quota.rows / 4 - growth.rows) }
+        if size.bytes > quota.bytes / 2 { room.bytes = min(room.bytes, quota.bytes / 4 - growth.bytes) }
+        return room
+    }
+
+    private func check(_ added: ScopeSize, _ room: ScopeSize) throws {
+        let limits = server.limits
+        if added.rows > 0, added.rows > room.rows {
+            throw QuotaExceeded(detail: "The scope may have \(limits.scopeRows) rows, and one user a part of them.")
+        }
+        if added.bytes > 0, added.bytes > room.bytes {
+            throw QuotaExceeded(detail: "The scope may have \(limits.scopeBytes) bytes, and one user a part of them.")
+        }
+    }
+
+    /// Written once, however much was added.
+    func storeGrowth() throws {
+        guard let growth, growth.hasChanged else { return }
+        try writer.store(tally: growth.stored, by: access.principal, of: "", at: moment)
+    }
+}

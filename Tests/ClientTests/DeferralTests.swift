@@ -1,0 +1,126 @@
+import GRDB
+import Testing
+import TidemarkServer
+import TidemarkTesting
+import TidemarkWire
+
+@testable import Tidemark
+
+@Suite("What a server has no room for waits on the device, and everything else goes on (I14)")
+struct DeferralTests {
+    private let directory: TestDirectory
+    private let store: any ChangeStore
+
+    init() throws {
+        directory = try TestDirectory()
+        store = try Device.store(in: directory)
+    }
+
+    private func server(rows: Int) -> SyncServer {
+        var limits = Limits()
+        limits.scopeRows = rows
+        return SyncServer(store: store, limits: limits)
+    }
+
+    /// A device with six notes, of which the server takes four, and another one.
+    private func devices() async throws -> (a: Device, b: Device) {
+        let server = server(rows: 4)
+        let a = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "a")
+        let b = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "b")
+        try await a.sql(
+            "INSERT INTO note (id, title) VALUES ('n1','a'),('n2','a'),('n3','a'),('n4','a'),('n5','a'),('n6','a')")
+        await expectFull(a)
+        try await b.sync()
+        return (a, b)
+    }
+
+    private func expectFull(_ device: Device, _ place: SourceLocation = #_sourceLocation) async {
+        let error = await #expect(throws: SyncError.self, sourceLocation: place) { try await device.sync() }
+        #expect(error?.code == .quotaExceeded && error?.recovery == .wait, sourceLocation: place)
+    }
+
+    private let titles = "SELECT id, title FROM note ORDER BY id"
+
+    @Test("what has no room stays on screen and is counted; edits, deletes and pulls pass")
+    func waits() async throws {
+        let (a, b) = try await devices()
+        #expect(try await a.wire.requests.filter { $0.method == "POST" }.count <= 3, "it is not asked in a loop")
+        #expect(try await b.count("note") == 4)
+        #expect(try await a.count("note") == 6)
+        var status = try await a.engine().status()
+        #expect((status.pending, status.rows.pending, status.rows.confirmed, status.rejected) == (2, 2, 4, 0))
+        #expect(status.lastError?.code == .quotaExceeded)
+        try await b.sql("UPDATE note SET title = 'b' WHERE id = 'n3'")
+        try await b.sync()
+        try await a.sql("UPDATE note SET title = 'mine' WHERE id = 'n1'; DELETE FROM note WHERE id IN ('n2', 'n5')")
+        await expectFull(a)
+        try await b.sync()
+        #expect(try await b.rows(titles) == [#""n1"|"mine""#, #""n3"|"b""#, #""n4"|"a""#])
+        #expect(try await a.rows(titles) == [#""n1"|"mine""#, #""n3"|"b""#, #""n4"|"a""#, #""n6"|"a""#])
+        status = try await a.engine().status()
+        #expect((status.pending, status.rows.pending) == (1, 1))
+    }
+
+    @Test("it goes again when its time has come, when the app asks, and where it was edited")
+    func again() async throws {
+        let (a, _) = try await devices()
+        let layout = try await layout(a)
+        func sealed(in milliseconds: Int64) async throws -> Int {
+            let now = wallClockMilliseconds() + milliseconds
+            try await a.writer.write { db in
+                try Deferral.resume(db, layout, Device.scope, now: now, asked: false)
+            }
+            return try await a.seal().count
+        }
+        #expect(try await sealed(in: 0) == 0)
+        try await a.sql("UPDATE note SET title = 'more' WHERE id = 'n6'")
+        #expect(try await sealed(in: 0) == 1)
+        #expect(try await sealed(in: 41_000) == 2)
+        await expectFull(a)
+        let second = try await deferral(a)
+        #expect(second?.attempts == 2)
+        let wait = (second?.until ?? 0) - wallClockMilliseconds()
+        #expect((50_000...70_000).contains(wait))
+    }
+
+    @Test("it is taken as soon as there is room, and nothing remembers that it waited")
+    func room() async throws {
+        let (a, b) = try await devices()
+        let larger = server(rows: 1000)
+        for device in [a, b] {
+            await device.wire.connect(to: InProcessTransport(to: larger) { _ in .readWrite(as: "ada") })
+        }
+        try await a.sync()
+        try await b.sync()
+        #expect(try await b.count("note") == 6)
+        let status = try await a.engine().status()
+        #expect(status.pending == 0 && status.lastError == nil)
+        #expect(try await deferral(a) == nil)
+    }
+
+    @Test("an edit made while its record was being put off goes at once")
+    func editedMeanwhile() async throws {
+        let (a, b) = try await devices()
+        await a.wire.next { request, inner in
+            let response = try await inner.send(request)
+            try await a.sql("DELETE FROM note WHERE id = 'n6'")
+            return response
+        }
+        await expectFull(a)
+        #expect(try await a.engine().status().pending == 1)
+        #expect(try await a.count("note") == 5)
+        try await b.sync()
+        #expect(try await b.count("note") == 4)
+    }
+
+    private func layout(_ device: Device) async throws -> Layout {
+        let tables = try SyncedTable.resolve(device.tables, scopes: [Device.scope])
+        return try await device.writer.write { db in
+            try Installation.install(db, tables: tables, scopes: [Device.scope])
+        }
+    }
+
+    private func deferral(_ device: Device) async throws -> Deferral? {
+        try await device.writer.read { db in try Deferral.read(db, Device.scope) }
+    }
+}

@@ -1,0 +1,79 @@
+import Testing
+
+@testable import TidemarkServer
+@testable import TidemarkWire
+
+/// A scope has room for so much, and puts off what is more (I14).
+@Suite("What a scope has no room for waits, and nothing is refused")
+struct QuotaTests {
+    private func bench(_ kind: StoreKind, rows: Int = 1000, bytes: Int = 1 << 20) throws -> EngineBench {
+        var limits = Limits()
+        (limits.scopeRows, limits.scopeBytes) = (rows, bytes)
+        return try EngineBench(
+            kind, entities: [.state("task"), .events("visit"), .state("card", ids: .server)], limits: limits)
+    }
+
+    private func insert(_ numbers: ClosedRange<Int>, _ more: String = "") -> [String] {
+        numbers.map { upsert($0, "r\($0)", #"{"n":1\#(more)}"#) }
+    }
+
+    @Test("One user fills a part of a scope, and another finds room", arguments: StoreKind.allCases)
+    func rows(kind: StoreKind) async throws {
+        let bench = try bench(kind, rows: 8)
+        let first = try await bench.exchange(insert(1...8))
+        #expect(first.statuses == Array(repeating: "applied", count: 7) + ["deferred"])
+        #expect(first.errorCode(7) == "quota_exceeded")
+        // What changes and what deletes passes, in the same request too; a tombstone is a row like any.
+        let more = try await bench.exchange([
+            upsert(9, "r1", #"{"n":2}"#, base: 7),
+            #"{"lane":"lane-aaaa","number":10,"type":"delete","entity":"task","id":"r2","baseVersion":7}"#,
+            upsert(11, "r9", #"{"n":1}"#),
+        ])
+        #expect(more.statuses == ["applied", "applied", "deferred"])
+        let bob = try await bench.exchange(
+            insert(1...2).map { $0.replacing("\"r", with: "\"b") }, client: "device-bbbb",
+            access: .readWrite(as: "bob"))
+        #expect(bob.statuses == ["applied", "deferred"])
+        #expect(try await bench.server.rejections().isEmpty)
+        // Told again it is the same, and it passes under another number when there is room.
+        #expect(try await bench.exchange([insert(8...8)[0]]).statuses == ["deferred"])
+        try await bench.bench.write { try $0.expire(through: $0.state.head) }
+        #expect(try await bench.exchange([upsert(12, "r9", #"{"n":1}"#)]).statuses == ["deferred"])
+        bench.clock += 25 * 3_600_000
+        #expect(try await bench.exchange([upsert(13, "r9", #"{"n":1}"#)]).statuses == ["applied"])
+    }
+
+    @Test("Bytes are counted, and what shrinks makes room", arguments: StoreKind.allCases)
+    func bytes(kind: StoreKind) async throws {
+        let bench = try bench(kind, bytes: 2000)
+        let text = String(repeating: "x", count: 400)
+        let first = try await bench.exchange(insert(1...5, #","t":"\#(text)""#))
+        #expect(first.statuses == ["applied", "applied", "applied", "applied", "deferred"])
+        let longer = try await bench.exchange([
+            upsert(6, "r1", #"{"t":"\#(text + text)"}"#, base: 4), upsert(7, "r1", #"{"t":""}"#, base: 4),
+        ])
+        #expect(longer.statuses == ["deferred", "applied"])
+        #expect(try await bench.exchange([upsert(8, "r5", #"{"t":"\#(text)"}"#)]).statuses == ["applied"])
+    }
+
+    @Test("A group waits whole, events and new ids wait too, and programs pass", arguments: StoreKind.allCases)
+    func all(kind: StoreKind) async throws {
+        let bench = try bench(kind, rows: 4)
+        _ = try await bench.exchange(insert(1...4))
+        let group = try await bench.exchange([
+            upsert(5, "r1", #"{"n":5}"#, base: 4, extra: #","group":"g""#),
+            upsert(6, "r6", #"{"n":6}"#, extra: #","group":"g""#),
+        ])
+        #expect(group.statuses == ["deferred", "deferred"])
+        #expect([group.errorCode(0), group.errorCode(1)] == [nil, "quota_exceeded"])
+        let others = try await bench.exchange([
+            upsert(7, "v1", #"{"n":5}"#, entity: "visit"),
+            #"{"lane":"lane-aaaa","number":8,"type":"upsert","entity":"card","tempId":"-2305843009213693955","fields":{"n":1}}"#,
+        ])
+        #expect(others.statuses == ["deferred", "deferred"])
+        #expect(try await bench.bench.read { try $0.lastNumber(of: "card") } == 0)
+        #expect(try await bench.bench.read { $0.state.size.rows } == 4)
+        try await bench.server.commit(to: "s") { $0.upsert("task", id: "p1", [:]) }
+        #expect(try await bench.bench.read { $0.state.size.rows } == 5)
+    }
+}
