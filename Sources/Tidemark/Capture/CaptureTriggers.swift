@@ -2,6 +2,10 @@
 /// process or the sqlite3 shell.
 ///
 /// A mark says only "look at this record"; what it became is read when it is sealed, so a mark too many costs nothing.
+/// A trigger of the app's that is newer than these runs before them, and a temporary one always does. So the row before
+/// an update is noted before any trigger can have changed it, and an insert puts right what was noted of its row
+/// meanwhile.
+///
 /// Marks are written with ON CONFLICT clauses, because the OR clause of the app's own statement overrides an OR
 /// clause inside a trigger, but not these.
 struct CaptureTriggers {
@@ -22,6 +26,7 @@ struct CaptureTriggers {
             triggers.append(evictingInsert(unique, index))
             triggers.append(evictingUpdate(unique, index))
         }
+        if let move = move() { triggers.append(move) }
         if let number = shape.rowNumber { triggers += replacing(number) }
         return triggers + (shape.isGuarded ? guards() : [])
     }
@@ -54,16 +59,28 @@ struct CaptureTriggers {
     }
 
     private func update() -> (String, String) {
-        make("update", "AFTER UPDATE", when: differs(shape.columns), [count, noteOld(.updated)])
+        make("update", "BEFORE UPDATE", when: differs(shape.columns), [count, noteOld(gone: false)])
     }
 
-    /// A new key is a delete under the old one (noted by `update`) and an insert under the new one.
+    /// A new key is a delete under the old one, whose row is noted by `update`, and an insert under the new one.
     private func rekey() -> (String, String) {
-        make("rekey", "AFTER UPDATE", when: differs(shape.key), [count, noteAbsent])
+        let place = shape.isScopedByColumn ? ", tidemark_place = \(placeOfGone)" : ""
+        return make(
+            "rekey", "AFTER UPDATE", when: differs(shape.key),
+            [count, "UPDATE \(shape.shadowSQL) SET tidemark_gone = 1\(place) WHERE \(isRow("OLD"))", noteAbsent])
+    }
+
+    /// The scope where a row is now looks at its mark (ScopeRule.column).
+    private func move() -> (String, String)? {
+        guard let column = shape.scopeIndex.map({ shape.data[$0] }) else { return nil }
+        let isSame = shape.key.map { "NEW.\($0.sql) IS OLD.\($0.sql)" }.joined(separator: " AND ")
+        return make(
+            "move", "AFTER UPDATE", when: "(\(differs([column]))) AND \(isSame)",
+            ["UPDATE \(shape.shadowSQL) SET tidemark_place = \(shape.scopeSQL("NEW")) WHERE \(isRow("NEW"))"])
     }
 
     private func delete() -> (String, String) {
-        make("delete", "AFTER DELETE", when: nil, [count, noteOld(.gone)])
+        make("delete", "AFTER DELETE", when: nil, [count, noteOld(gone: true)])
     }
 
     /// A REPLACE evicts rows without firing their delete trigger, so they are noted before it can.
@@ -130,60 +147,61 @@ struct CaptureTriggers {
 
     /// The first mark keeps its place in the order; the shadow keeps the row from before the first edit.
     ///
-    /// - Parameter gone: whether the row is gone now, or may be.
-    private func keepFirst(place: String, gone: String) -> String {
+    /// - Parameters:
+    ///   - isGone: whether the row is gone now, or may be.
+    ///   - more: further columns that are set.
+    private func keepFirst(place: String, isGone: Bool, _ more: String = "") -> String {
         """
         ON CONFLICT(\(keyList)) DO UPDATE SET tidemark_mark = coalesce(tidemark_mark, excluded.tidemark_mark), \
         tidemark_since = coalesce(tidemark_since, excluded.tidemark_since), \
-        tidemark_edited = excluded.tidemark_edited, tidemark_gone = \(gone)
+        tidemark_edited = excluded.tidemark_edited, tidemark_gone = \(isGone ? "1" : "NULL")\(more)
         """ + (shape.isScopedByColumn ? ", tidemark_place = \(place)" : "")
     }
 
+    private func isRow(_ row: String) -> String {
+        shape.key.map { "\($0.sql) = \(row).\($0.sql)" }.joined(separator: " AND ")
+    }
+
+    /// A row that was not there before. What is noted of it as one that others know, and that was not gone, was noted by
+    /// an update that a newer trigger made of it just now; only a row that is kept outside the table was edited before.
     private var noteAbsent: String {
+        let isNew = """
+            tidemark_state = 1 AND tidemark_gone IS NULL AND tidemark_mark IS NOT NULL AND tidemark_version IS NULL \
+            AND NOT EXISTS (SELECT 1 FROM tidemark_parked WHERE entity = \(literal(shape.name)))
+            """
+        let state = ", tidemark_state = CASE WHEN \(isNew) THEN 0 ELSE tidemark_state END"
+        let scope = ", tidemark_scope = CASE WHEN \(isNew) THEN '' ELSE tidemark_scope END"
         let key = shape.key.map { "NEW.\($0.sql)" }.joined(separator: ", ")
         return """
             INSERT INTO \(shape.shadowSQL)(\(keyList), \(markColumns)) \
             SELECT \(key), 0, \(marks)\(scopes("''", place: shape.scopeSQL("NEW"))) WHERE \(shape.isNamedSQL("NEW")) \
-            \(keepFirst(place: "excluded.tidemark_place", gone: "NULL"))
+            \(keepFirst(place: "excluded.tidemark_place", isGone: false, state + (shape.isScopedByColumn ? scope : "")))
             """
     }
 
-    private enum Fate {
-        case updated, gone
-    }
+    /// Who has to look at the mark of a row that is gone: the scope that has it.
+    private let placeOfGone = "CASE tidemark_state WHEN 0 THEN '' ELSE tidemark_scope END"
 
-    /// The row as it was. Who has to look at the mark (ScopeRule.column): the scope where the row is now, or, of a row
-    /// that is gone, the one that has it.
-    private func noteOld(_ fate: Fate) -> String {
+    /// The row as it was.
+    private func noteOld(gone: Bool) -> String {
         let old = shape.columns.map { "OLD.\($0.sql)" }.joined(separator: ", ")
-        let isSame = shape.key.map { "NEW.\($0.sql) IS OLD.\($0.sql)" }.joined(separator: " AND ")
-        let gone = "CASE tidemark_state WHEN 0 THEN '' ELSE tidemark_scope END"
-        let (place, replaced, isGone) =
-            switch fate {
-            case .updated:
-                (
-                    "CASE WHEN \(isSame) THEN \(shape.scopeSQL("NEW")) ELSE \(shape.scopeSQL("OLD")) END",
-                    "CASE WHEN \(isSame) THEN excluded.tidemark_place ELSE \(gone) END",
-                    "CASE WHEN \(isSame) THEN NULL ELSE 1 END"
-                )
-            case .gone: (shape.scopeSQL("OLD"), gone, "1")
-            }
+        let place = shape.scopeSQL("OLD")
         return """
-            INSERT INTO \(shape.shadowSQL)(\(columnList), \(markColumns)) \
-            SELECT \(old), 1, \(marks)\(scopes(shape.scopeSQL("OLD"), place: place)) WHERE \(shape.isNamedSQL("OLD")) \
-            \(keepFirst(place: replaced, gone: isGone))
+            INSERT INTO \(shape.shadowSQL)(\(columnList), tidemark_gone, \(markColumns)) \
+            SELECT \(old), \(gone ? "1" : "NULL"), 1, \(marks)\(scopes(place, place: place)) WHERE \(shape.isNamedSQL("OLD")) \
+            \(keepFirst(place: gone ? placeOfGone : "excluded.tidemark_place", isGone: gone))
             """
     }
 
-    /// Whether the row will be gone is not known yet, so any scope may look.
+    /// Whether the row will be gone is not known yet (2), so any scope may look.
     private func noteExisting(_ condition: String) -> String {
         let existing = shape.columns.map { "evicted.\($0.sql)" }.joined(separator: ", ")
         let scope = shape.scopeSQL("evicted")
         return """
-            INSERT INTO \(shape.shadowSQL)(\(columnList), \(markColumns)) \
-            SELECT \(existing), 1, \(marks)\(scopes(scope, place: scope)) FROM \(shape.sql) AS evicted \
+            INSERT INTO \(shape.shadowSQL)(\(columnList), tidemark_gone, \(markColumns)) \
+            SELECT \(existing), 2, 1, \(marks)\(scopes(scope, place: scope)) FROM \(shape.sql) AS evicted \
             WHERE \(condition) AND \(shape.isNamedSQL("evicted")) \
-            \(keepFirst(place: "''", gone: "1"))
+            \(keepFirst(place: "''", isGone: true))
             """
     }
 

@@ -121,7 +121,7 @@ enum Installation {
                 sql: """
                     UPDATE \(shape.shadowSQL) AS shadow SET \(column.sql) = (SELECT \(column.sql) FROM \(shape.sql) AS t
                     WHERE \(shape.key.map { "t.\($0.sql) = shadow.\($0.sql)" }.joined(separator: " AND ")))
-                    WHERE tidemark_state <> 0 AND tidemark_gone IS NULL
+                    WHERE tidemark_state <> 0 AND tidemark_gone IS NOT 1
                     """)
         }
         guard !added.isEmpty else { return }
