@@ -119,4 +119,79 @@ struct NewColumnTests {
         #expect(try await first.engine().status().pending == 0)
         #expect(try await first.engine().verify().isClean)
     }
+
+    @Test("a default that each device works out is sent like any value")
+    func computed() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let first = try await Device(Self.schema, tables: ["note"], server: server, in: directory, name: "first")
+        try await first.sql("INSERT INTO note VALUES ('a', 'A', 'x'), ('b', 'B', 'x')")
+        try await first.sync()
+        // Within the same day every row has the default that a new one would get.
+        let made = Self.schema.replacing("body TEXT", with: "body TEXT, day TEXT NOT NULL DEFAULT (date('now'))")
+        let second = try await Device(made, tables: ["note"], server: server, in: directory, name: "second")
+        try await first.sql(
+            Self.rebuild("title TEXT, body TEXT, day TEXT NOT NULL DEFAULT (date('now'))", keeping: "title, body"))
+        for device in [first, first] { try await device.sync() }
+        try await second.sync()
+        #expect(try await second.count("note WHERE day = date('now')") == 2)
+        let third = try await Device(
+            made.replacing("date('now')", with: "'other'"), tables: ["note"], server: server, in: directory,
+            name: "third")
+        try await third.sync()
+        let days = "SELECT id, day FROM note ORDER BY id"
+        #expect(try await third.rows(days) == (try await first.rows(days)))
+        #expect(try await first.engine().verify().isClean)
+    }
+
+    @Test(
+        "a key of another type is refused, since its ids would be others",
+        arguments: [
+            ("TEXT", "UUID"), ("TEXT", "BLOB"), ("INTEGER", "NUMERIC"),
+        ])
+    func keyType(old: String, new: String) async throws {
+        let table = "CREATE TABLE note (id \(old) PRIMARY KEY, title TEXT);"
+        let device = try await Device(table, tables: ["note"])
+        try await device.sql("INSERT INTO note VALUES (1, 'A')")
+        try await device.sync()
+        let rebuild = """
+            CREATE TABLE fresh (id \(new) PRIMARY KEY, title TEXT); INSERT INTO fresh SELECT * FROM note;
+            DROP TABLE note; ALTER TABLE fresh RENAME TO note;
+            """
+        try await device.sql(rebuild + "UPDATE note SET title = 'mine'")
+        let error = await #expect(throws: SyncError.self) { try await device.sync() }
+        #expect(error?.code == .tableUnsupported && error?.detail.contains(old) == true)
+        // Back in its old form it goes on, with what was written meanwhile.
+        try await device.sql(rebuild.replacing("id \(new)", with: "id \(old)"))
+        #expect(try await device.engine().syncNow().pushed == 1)
+    }
+
+    @Test("an INTEGER PRIMARY KEY DESC is no row number: it may be NULL, and such rows are counted")
+    func descendingKey() async throws {
+        let device = try await Device("CREATE TABLE note (id INTEGER PRIMARY KEY DESC, title TEXT);", tables: ["note"])
+        try await device.sql("INSERT INTO note (title) VALUES ('no key'); INSERT INTO note VALUES (1, 'A')")
+        try await device.sync()
+        let rows = try await device.engine().status().rows
+        #expect((rows.confirmed, rows.unable) == (1, 1))
+    }
+
+    @Test("a row that was deleted, and that the migration makes anew, keeps what it has in the new column")
+    func madeAnew() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let first = try await Device(Self.schema, tables: ["note"], server: server, in: directory, name: "first")
+        let second = try await Device(
+            Self.schema + Self.mood, tables: ["note"], server: server, in: directory, name: "second")
+        try await second.sql("INSERT INTO note VALUES ('a', 'A', 'x', 'glad'), ('b', 'B', 'x', 'glad')")
+        for device in [second, first] { try await device.sync() }
+        try await first.sql("DELETE FROM note WHERE id = 'a'")
+        try await first.sql(
+            Self.rebuild("title TEXT, body TEXT, mood TEXT DEFAULT 'calm'", keeping: "title, body")
+                + "INSERT INTO note VALUES ('a', 'again', 'y', 'own')")
+        for device in [first, second, first] { try await device.sync() }
+        for device in [first, second] {
+            #expect(
+                try await device.rows(Self.rows) == [#""a"|"again"|"y"|"own""#, #""b"|"B"|"x"|"glad""#])
+        }
+    }
 }

@@ -49,7 +49,8 @@ struct NewerTriggerTests {
 
     @Test("edits, new rows and new keys arrive", arguments: Kind.allCases, [false, true])
     func arrive(kind: Kind, isScopedByColumn: Bool) async throws {
-        let note: SyncedTable = isScopedByColumn ? .table("note", scope: .column("space", prefix: "w:")) : .table("note")
+        let note: SyncedTable =
+            isScopedByColumn ? .table("note", scope: .column("space", prefix: "w:")) : .table("note")
         let (first, second) = try await pair([note, .table("item")])
         try await first.sql(Self.triggers(kind))
         try await first.sql(
@@ -89,5 +90,31 @@ struct NewerTriggerTests {
         for device in [first, second, first] { try await device.sync() }
         #expect(try await second.rows("SELECT title FROM note WHERE id = 'b'") == [#""own""#])
         #expect(try await first.rows(Self.notes) == (try await second.rows(Self.notes)))
+    }
+
+    @Test(
+        "what others deleted goes, also where a trigger forbids it or skips it",
+        arguments: ["BEFORE", "AFTER"], ["ABORT, 'stays'", "FAIL, 'stays'", "IGNORE"])
+    func deleted(time: String, action: String) async throws {
+        let (first, second) = try await pair([.table("note"), .table("item")])
+        try await second.sql(
+            "CREATE TRIGGER stays \(time) DELETE ON note WHEN OLD.id = 'a' BEGIN SELECT RAISE(\(action)); END")
+        try await first.sql("DELETE FROM note WHERE id IN ('a', 'b')")
+        for device in [first, second, first] { try await device.sync() }
+        #expect(try await second.rows("SELECT id FROM note") == [#""c""#])
+        #expect(try await second.engine().status().rows.confirmed == 2)
+        #expect(try await second.engine().verify().isClean)
+        #expect(try await first.count("note") == 1)
+    }
+
+    @Test("what others wrote stands, also where a trigger skips it", arguments: ["INSERT", "UPDATE"])
+    func skipped(event: String) async throws {
+        let (first, second) = try await pair([.table("note"), .table("item")])
+        try await second.sql("CREATE TRIGGER skips BEFORE \(event) ON note BEGIN SELECT RAISE(IGNORE); END")
+        try await first.sql(
+            "INSERT INTO note (id, title) VALUES ('d', 'D'); UPDATE note SET title = 'mine' WHERE id = 'a'")
+        for device in [first, second] { try await device.sync() }
+        #expect(try await first.rows(Self.notes) == (try await second.rows(Self.notes)))
+        #expect(try await second.engine().verify().isClean)
     }
 }

@@ -91,6 +91,12 @@ enum Installation {
 
     /// A key's column may get another name; the columns that it is made of never change.
     private static func followKey(_ db: Database, _ shape: TableShape) throws {
+        if let types = try CaptureRecord.read(db, shape.name).keyTypes, types != shape.keyTypes {
+            throw SyncError(
+                .tableUnsupported,
+                "The primary key of '\(shape.name)' is of another type than before: \(shape.keyTypes), not \(types).",
+                hint: "Records would have other ids on every device. Make a new table with the new key, and sync that.")
+        }
         let known = try shadowKey(db, shape)
         let key = shape.key.map(\.name)
         guard known != key else { return }
@@ -265,6 +271,7 @@ enum Installation {
         }
         record.identity = try CaptureRecord.identity(db, shape.name)
         record.columns = columns
+        record.keyTypes = shape.keyTypes
         try record.write(db, shape.name)
     }
 

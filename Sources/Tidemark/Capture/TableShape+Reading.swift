@@ -18,7 +18,8 @@ extension TableShape {
             name: name, rule: rule, key: keyPairs.map(\.column),
             data: columns.filter { $0.keyPosition == 0 }.map(\.column), uniques: [], children: [], warnings: [])
         // The row's own number is never NULL; any other key may be, unless the schema says otherwise.
-        let isRowID = keyPairs.count == 1 && keyPairs[0].isRowID
+        // INTEGER PRIMARY KEY DESC is a key like any other, with an index of its own.
+        let isRowID = try keyPairs.count == 1 && keyPairs[0].isRowID && Self.keyCollations(db, name).isEmpty
         if file?.hasRowIDs == true, !isRowID {
             let names = columns.map(\.column.name)
             rowNumber = ["rowid", "_rowid_", "oid"].first { number in !names.contains { $0.isSameName(as: number) } }

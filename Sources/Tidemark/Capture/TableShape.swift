@@ -11,6 +11,9 @@ struct TableShape: Hashable, Sendable {
         /// Whether a whole record that lacks the column puts it back to that: not where the default is computed, and so
         /// differs from device to device, nor where the schema would refuse it.
         var returnsToDefault: Bool
+        /// What a row holds there that nobody has written to. Where devices work out a default, each holds another
+        /// value, and all of them count as written.
+        var unwrittenCell: Cell { returnsToDefault ? defaultCell : .null }
         /// The name as the wire spells it, with quotes, and without.
         var wireName: [UInt8]
         var sql: String { quoted(name) }
@@ -76,6 +79,12 @@ struct TableShape: Hashable, Sendable {
     /// SQL for whether a row has a value in every column of its key, without which no two devices can name it.
     func isNamedSQL(_ row: String) -> String {
         key.map { "\(row).\($0.sql) IS NOT NULL" }.joined(separator: " AND ")
+    }
+
+    /// The types of the key's columns, as far as an id depends on them: a text or a number alone is its own id.
+    var keyTypes: String {
+        let isPlain = key.count == 1 && [.text, .integer].contains(key[0].affinity)
+        return isPlain ? "TEXT or INTEGER" : key.map(\.affinity.declaredType).joined(separator: ", ")
     }
 
     func dataIndex(_ name: String) -> Int? { data.firstIndex { $0.name.isSameName(as: name) } }

@@ -78,7 +78,7 @@ extension Applier {
                 // What is on its way already stands over it.
                 new[index] = sent[index] ?? served ?? table.shape.data[index].defaultCell
             }
-            truth.cells[index] = served ?? table.shape.data[index].defaultCell
+            truth.cells[index] = served ?? table.shape.data[index].unwrittenCell
             guard new[index] != truth.cells[index] else { continue }
             isEdited = true
             // It was made without a look at the server's value.
@@ -110,7 +110,7 @@ extension Applier {
     ) throws {
         guard shadow.state == .known else { return }
         var truth = shadow
-        for index in columns { truth.cells[index] = incoming[index] ?? table.shape.data[index].defaultCell }
+        for index in columns { truth.cells[index] = incoming[index] ?? table.shape.data[index].unwrittenCell }
         if truth != shadow { try table.records.write(db, key, truth) }
     }
 
@@ -122,7 +122,7 @@ extension Applier {
         // The columns may have gone from the table again before their walk ended.
         guard !columns.isEmpty else { return }
         let isFilled = columns.map { "t.\(shape.data[$0].sql) IS NOT ?\(shape.key.count + 1 + $0)" }
-        try visit(table, where: anySQL(isFilled), shape.data.map(\.defaultCell)) { id, key in
+        try visit(table, where: anySQL(isFilled), shape.data.map(\.unwrittenCell)) { id, key in
             guard try !Backfills.hasSeen(db, backfill, id) else { return }
             try fill(table, id, key, columns: columns, with: [:], reserved)
         }

@@ -26,7 +26,7 @@ struct NewColumns {
         var last: [Cell]?
         repeat {
             last = try ServerRows(shape: shape, scope: scope).step(db, from: last) { id, cells in
-                guard added.contains(where: { cells[$0] != shape.data[$0].defaultCell }),
+                guard added.contains(where: { cells[$0] != shape.data[$0].unwrittenCell }),
                     let key = shape.key(of: id), try table.shadow(db, key) == nil, try table.row(db, key) != nil
                 else { return }
                 written.append((key, cells))
@@ -38,7 +38,7 @@ struct NewColumns {
     private func note(_ key: [Cell], _ row: [Cell], _ scope: Scope, _ added: [Int]) throws {
         var shadow = Shadow(state: .known, cells: row)
         for index in added {
-            shadow.cells[index] = shape.data[index].defaultCell
+            shadow.cells[index] = shape.data[index].unwrittenCell
             // It was made without a look at the server's value.
             shadow.bases[shape.data[index].name] = 0
         }

@@ -20,17 +20,22 @@ enum LibrarySchema {
                 try db.execute(sql: "ALTER TABLE tidemark_table ADD COLUMN columns TEXT")
                 try db.execute(sql: evidence)
             }
-            if found < 3 { try db.execute(sql: deferral) }
+            if found < 3 { try db.execute(sql: third) }
             if found < version { try Meta.set(db, "schema", String(version)) }
             return
         }
-        try db.execute(sql: tables + evidence + deferral)
+        try db.execute(sql: tables + evidence + third)
         try Meta.set(db, "schema", String(version))
     }
 
-    /// What a scope's server has no room for (Deferral).
-    private static let deferral = ["until INTEGER", "attempts INTEGER", "clock INTEGER", "detail TEXT"]
-        .map { "ALTER TABLE tidemark_scope ADD COLUMN deferred_\($0);" }.joined(separator: "\n")
+    /// What a scope's server has no room for (Deferral), and of what a table's record ids are made (CaptureRecord).
+    private static let third = """
+        ALTER TABLE tidemark_scope ADD COLUMN deferred_until INTEGER;
+        ALTER TABLE tidemark_scope ADD COLUMN deferred_attempts INTEGER;
+        ALTER TABLE tidemark_scope ADD COLUMN deferred_clock INTEGER;
+        ALTER TABLE tidemark_scope ADD COLUMN deferred_detail TEXT;
+        ALTER TABLE tidemark_table ADD COLUMN key_types TEXT;
+        """
 
     private static let tables = """
         CREATE TABLE tidemark_meta(key TEXT NOT NULL PRIMARY KEY, value) WITHOUT ROWID;

@@ -7,16 +7,22 @@ struct CaptureRecord: Hashable {
     var identity: String?
     /// The data columns that the manifest's hashes are made of; `nil` where there is no manifest yet.
     var columns: [String]?
+    /// What the table's key held when its first record was named: an id is made of the key's values as they are stored.
+    var keyTypes: String?
 
     static func read(_ db: Database, _ table: String) throws -> CaptureRecord {
-        try Query(db, "SELECT identity, columns FROM tidemark_table WHERE name = ?1").first(db, [.text(table)]) { row in
-            CaptureRecord(identity: row.optionalText(0), columns: row.optionalText(1).map { NameList($0).list })
+        try Query(db, "SELECT identity, columns, key_types FROM tidemark_table WHERE name = ?1").first(
+            db, [.text(table)]
+        ) { row in
+            CaptureRecord(
+                identity: row.optionalText(0), columns: row.optionalText(1).map { NameList($0).list },
+                keyTypes: row.optionalText(2))
         } ?? CaptureRecord()
     }
 
     func write(_ db: Database, _ table: String) throws {
-        try Query(db, "UPDATE tidemark_table SET identity = ?2, columns = ?3 WHERE name = ?1").execute([
-            .text(table), .optional(identity), .optional(columns.map { NameList($0).text }),
+        try Query(db, "UPDATE tidemark_table SET identity = ?2, columns = ?3, key_types = ?4 WHERE name = ?1").execute([
+            .text(table), .optional(identity), .optional(columns.map { NameList($0).text }), .optional(keyTypes),
         ])
     }
 
