@@ -1,5 +1,5 @@
-/// How much a scope keeps, as quotas count it: its rows that nothing has taken the place of, tombstones and events among
-/// them, and the bytes that their fields and the engine's notes take.
+/// How much a scope keeps, as quotas count it: its rows that nothing has taken the place of, tombstones and events
+/// among them, and the bytes that their fields and the engine's notes take.
 public struct ScopeSize: Hashable, Sendable {
     /// Rows that nothing has taken the place of.
     public var rows: Int64

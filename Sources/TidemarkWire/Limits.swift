@@ -26,8 +26,9 @@ public struct Limits: Hashable, Sendable {
     public var resultBytes = 4 << 20
     /// Entities that one scope may hold records of, beside those that are declared.
     public var entities = 1000
-    /// Rows that a scope may have, tombstones and events among them, and the bytes of their fields.
+    /// Rows that a scope may have, tombstones and events among them.
     public var scopeRows = 5_000_000
+    /// Bytes of the fields of those rows, and of the server's notes on them.
     public var scopeBytes = 1 << 30
     /// Devices of one caller that a scope remembers: another one takes the place of that which was silent for longest.
     public var devices = 1000

@@ -23,7 +23,8 @@ struct NewColumnTests {
 
     private static func rebuild(_ columns: String, keeping kept: String) -> String {
         """
-        CREATE TABLE fresh (id TEXT PRIMARY KEY, \(columns)); INSERT INTO fresh (id, \(kept)) SELECT id, \(kept) FROM note;
+        CREATE TABLE fresh (id TEXT PRIMARY KEY, \(columns));
+        INSERT INTO fresh (id, \(kept)) SELECT id, \(kept) FROM note;
         DROP TABLE note; ALTER TABLE fresh RENAME TO note;
         """
     }

@@ -37,8 +37,10 @@ struct NewerTriggerTests {
         }
         let (first, second) = (try await device("first"), try await device("second"))
         try await first.sql(
-            "INSERT INTO note (id, title) VALUES ('a', 'A'), ('b', 'B'), ('c', 'C'); INSERT INTO item (name) VALUES ('x')"
-        )
+            """
+            INSERT INTO note (id, title) VALUES ('a', 'A'), ('b', 'B'), ('c', 'C');
+            INSERT INTO item (name) VALUES ('x')
+            """)
         try await first.sync()
         try await second.sync()
         return (first, second)

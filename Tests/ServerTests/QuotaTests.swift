@@ -68,7 +68,8 @@ struct QuotaTests {
         #expect([group.errorCode(0), group.errorCode(1)] == [nil, "quota_exceeded"])
         let others = try await bench.exchange([
             upsert(7, "v1", #"{"n":5}"#, entity: "visit"),
-            #"{"lane":"lane-aaaa","number":8,"type":"upsert","entity":"card","tempId":"-2305843009213693955","fields":{"n":1}}"#,
+            #"{"lane":"lane-aaaa","number":8,"type":"upsert","entity":"card","#
+                + #""tempId":"-2305843009213693955","fields":{"n":1}}"#,
         ])
         #expect(others.statuses == ["deferred", "deferred"])
         #expect(try await bench.bench.read { try $0.lastNumber(of: "card") } == 0)

@@ -192,8 +192,7 @@ extension Applier {
         if verdict.refusal?.code == RejectionCode.operationMismatch,
             try Outbox.sealAfterMismatch(db, entry, scope: scope)
         {
-            outcome.sealedAgain += 1
-            return
+            return outcome.sealedAgain += 1
         }
         let operation = try entry.operation()
         // What no server ever took is an edit like any that is put off.

@@ -162,8 +162,9 @@ struct CaptureTriggers {
         shape.key.map { "\($0.sql) = \(row).\($0.sql)" }.joined(separator: " AND ")
     }
 
-    /// A row that was not there before. What is noted of it as one that others know, and that was not gone, was noted by
-    /// an update that a newer trigger made of it just now; only a row that is kept outside the table was edited before.
+    /// A row that was not there before. What is noted of it as one that others know, and that was not gone, was noted
+    /// by an update that a newer trigger made of it just now; only a row that is kept outside the table was edited
+    /// before.
     private var noteAbsent: String {
         let isNew = """
             tidemark_state = 1 AND tidemark_gone IS NULL AND tidemark_mark IS NOT NULL AND tidemark_version IS NULL \
@@ -188,7 +189,8 @@ struct CaptureTriggers {
         let place = shape.scopeSQL("OLD")
         return """
             INSERT INTO \(shape.shadowSQL)(\(columnList), tidemark_gone, \(markColumns)) \
-            SELECT \(old), \(gone ? "1" : "NULL"), 1, \(marks)\(scopes(place, place: place)) WHERE \(shape.isNamedSQL("OLD")) \
+            SELECT \(old), \(gone ? "1" : "NULL"), 1, \(marks)\(scopes(place, place: place)) \
+            WHERE \(shape.isNamedSQL("OLD")) \
             \(keepFirst(place: gone ? placeOfGone : "excluded.tidemark_place", isGone: gone))
             """
     }

@@ -2,8 +2,8 @@ import GRDB
 import TidemarkCore
 import TidemarkWire
 
-/// Edits that the server has no room for (`quota_exceeded`): they stay in their rows and wait, for longer each time, and
-/// everything else goes on (I14). The marks of records that wait are negative.
+/// Edits that the server has no room for (`quota_exceeded`): they stay in their rows and wait, for longer each time,
+/// and everything else goes on (I14). The marks of records that wait are negative.
 struct Deferral: Hashable, Sendable {
     /// When they are sent again, in milliseconds since 1970.
     var until: Int64
