@@ -20,15 +20,17 @@ enum Schema {
             if try !session.ask(isThere, .text(name)).flag(0, 0) { try session.write(createSchema(name)) }
             if try session.ask(hasTables).isNull(0, 0) { try create(session, partitions, newKey) }
             let answer = try session.ask(look)
-            guard answer.count == 1, try answer.integer(0, 0) == version, let key = answer.array(0, 1), key.count == 32
+            guard answer.count == 1, try (1...version).contains(answer.integer(0, 0)), let key = answer.array(0, 1),
+                key.count == 32
             else {
                 throw PostgresError(.schema, "the schema \(name) is not that of a store, or a newer Tidemark's")
             }
+            if try answer.integer(0, 0) < 2 { try countSizes(session) }
             return (key, Int(try session.ask(countPartitions).integer(0, 0)))
         }
     }
 
-    private static let version: Int64 = 1
+    private static let version: Int64 = 2
 
     private static let lock = Statement(
         "migrate", "SELECT pg_advisory_xact_lock(hashtextextended('tidemark schema ' || $1, 0))")
@@ -54,6 +56,21 @@ enum Schema {
         try session.write(
             Statement("first meta", "INSERT INTO meta VALUES ('schema', $1, $2), ('last_rejection', 0, NULL)"),
             .integer(version), .bytes(key))
+    }
+
+    /// Version 2: what scopes keep is counted. Nodes of version 1 must have ended: they would go on without counting.
+    private static func countSizes(_ session: Session) throws {
+        let columns = ["live_rows", "live_bytes"].map { "ADD COLUMN \($0) bigint NOT NULL DEFAULT 0" }
+        let statements = [
+            "ALTER TABLE scope \(columns.joined(separator: ", "))",
+            """
+            UPDATE scope SET (live_rows, live_bytes) = (
+                SELECT \(PostgresScopeWriter.size) FROM change
+                WHERE change.scope = scope.name AND superseded_by IS NULL)
+            """,
+            "UPDATE meta SET number = 2 WHERE key = 'schema'",
+        ]
+        for (index, sql) in statements.enumerated() { try session.write(Statement("second \(index)", sql)) }
     }
 
     private static func statements(_ partitions: Partitions) -> [String] {

@@ -16,8 +16,7 @@ class SQLiteScope: ScopeReader {
 
     /// The columns of a sum over rows: how many they are, and what they take.
     static let size = """
-        count(*), coalesce(sum(coalesce(length(payload), 0) + coalesce(length(field_versions), 0)
-            + coalesce(length(originals), 0)), 0)
+        count(*), coalesce(sum(length(CASE kind WHEN 1 THEN field_versions ELSE payload END)), 0)
         """
 
     init(_ db: Database, _ scope: Scope) throws {
@@ -60,16 +59,14 @@ class SQLiteScope: ScopeReader {
         guard let id else { return nil }
         let statement = try db.cachedStatement(
             sql: """
-                SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions, time, originals, kind,
-                    CASE kind WHEN 1 THEN length(payload) END
+                SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions, time, originals, kind
                 FROM change
                 WHERE scope = ? AND entity = ? AND record = ? AND superseded_by IS NULL ORDER BY version DESC LIMIT 1
                 """)
         let row = try Row.fetchOne(statement, arguments: [id, entity, record.text])
         let newest = row.map(stored)
-        var size = newest?.size ?? ScopeSize()
-        size.bytes += row.flatMap { $0[6] } ?? 0
-        lastNewest = (entity, record, row.flatMap { RowKind(rawValue: $0[5]) }, newest?.payload, size)
+        let kind = row.flatMap { RowKind(rawValue: $0[5]) }
+        lastNewest = (entity, record, kind, newest?.payload, newest?.size ?? ScopeSize())
         return newest
     }
 

@@ -54,8 +54,15 @@ public final class SQLiteStore: ChangeStore {
         commits = CommitQueue(pool: pool, incarnation: seed.incarnation)
     }
 
-    /// Ends all work and closes the file, its WAL folded in.
+    private let isClosed = Guarded(false)
+
+    /// Ends all work and closes the file, its WAL folded in; does nothing the second time.
     public func close() throws {
+        let wasClosed = isClosed.withLock { isClosed in
+            defer { isClosed = true }
+            return isClosed
+        }
+        guard !wasClosed else { return }
         // The last connection to close is a reader, which cannot fold the WAL in; so the writer does it first, and the
         // one file is the whole store.
         try pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }

@@ -20,13 +20,17 @@ extension Push {
         // Far from the end, one operation cannot come to it; near it, what was too much is undone.
         let isAmple = room.rows >= Self.ampleRows && room.bytes >= 4 * Int64(server.limits.recordBytes)
         let (tallies, chains) = (tallies, chains)
+        let (verbatim, edits) = (result.verbatim, result.edits)
         do {
             let answer =
-                try isAmple || operation.kind == .delete
+                try isAmple
                 ? apply(operation, lane: lane)
                 : writer.attempt {
                     let answer = try apply(operation, lane: lane)
-                    try check(writer.state.size - before, room)
+                    var added = writer.state.size - before
+                    // A delete makes room in the end; one of a record that was never here is a row like any.
+                    if operation.kind == .delete { added.bytes = 0 }
+                    try check(added, room)
                     return answer
                 }
             let added = writer.state.size - before
@@ -34,6 +38,7 @@ extension Push {
             return answer
         } catch let error as QuotaExceeded {
             (self.tallies, self.chains) = (tallies, chains)
+            (result.verbatim, result.edits) = (verbatim, edits)
             let refusal = Verdict.Refusal(
                 code: RejectionCode.quotaExceeded, detail: error.detail,
                 hint: "It is sent again by itself. Delete what is not needed, or ask the operator for more room.")

@@ -1,9 +1,9 @@
 /// How much a scope keeps, as quotas count it: its rows that nothing has taken the place of, tombstones and events
-/// among them, and the bytes that their fields and the engine's notes take.
+/// among them, and the bytes of their fields.
 public struct ScopeSize: Hashable, Sendable {
     /// Rows that nothing has taken the place of.
     public var rows: Int64
-    /// The bytes of their payloads and notes.
+    /// The bytes of their fields, and of what tombstones keep of them.
     public var bytes: Int64
 
     /// Makes a size from its parts.
@@ -22,18 +22,22 @@ public struct ScopeSize: Hashable, Sendable {
     }
 }
 
+extension ScopeSize {
+    /// One row's: its fields, or, of a tombstone, what it keeps of them. The note beside live fields is never much
+    /// larger than they are, and counts for nothing: else an edit that makes a record no larger would add to it.
+    package init(of kind: RowKind, payload: [UInt8]?, note: [UInt8]?) {
+        self.init(rows: 1, bytes: Int64((kind == .delete ? note : payload)?.count ?? 0))
+    }
+}
+
 extension NewRow {
     /// What the row adds to its scope.
-    public var size: ScopeSize { ScopeSize(of: [payload, fieldVersions, originals]) }
+    package var size: ScopeSize { ScopeSize(of: kind, payload: payload, note: fieldVersions) }
 }
 
 extension StoredRecord {
-    /// What the row takes of its scope, where its payload was read whatever its kind.
-    public var size: ScopeSize { ScopeSize(of: [payload, fieldVersions, originals]) }
-}
-
-extension ScopeSize {
-    fileprivate init(of parts: [[UInt8]?]) {
-        self.init(rows: 1, bytes: parts.reduce(0) { $0 + Int64($1?.count ?? 0) })
+    /// What the row takes of its scope.
+    package var size: ScopeSize {
+        ScopeSize(of: payload == nil ? .delete : .upsert, payload: payload, note: fieldVersions)
     }
 }

@@ -28,7 +28,7 @@ public struct Limits: Hashable, Sendable {
     public var entities = 1000
     /// Rows that a scope may have, tombstones and events among them.
     public var scopeRows = 5_000_000
-    /// Bytes of the fields of those rows, and of the server's notes on them.
+    /// Bytes of the fields of those rows.
     public var scopeBytes = 1 << 30
     /// Devices of one caller that a scope remembers: another one takes the place of that which was silent for longest.
     public var devices = 1000

@@ -119,4 +119,19 @@ struct NewerTriggerTests {
         #expect(try await first.rows(Self.notes) == (try await second.rows(Self.notes)))
         #expect(try await second.engine().verify().isClean)
     }
+
+    @Test(
+        "a record that is made anew under its key stays the one that others know", arguments: Kind.allCases,
+        [
+            "INSERT OR REPLACE INTO note (id, title) VALUES ('a', 'X')",
+            "DELETE FROM note WHERE id = 'a'; INSERT INTO note (id, title) VALUES ('a', 'X')",
+        ])
+    func madeAnew(kind: Kind, sql: String) async throws {
+        let (first, second) = try await pair([.table("note"), .table("item")])
+        try await first.sql(Self.triggers(kind))
+        try await first.sql(sql)
+        try await first.sql("DELETE FROM note WHERE id = 'a'")
+        for device in [first, second] { try await device.sync() }
+        #expect(try await second.count("note WHERE id = 'a'") == 0)
+    }
 }

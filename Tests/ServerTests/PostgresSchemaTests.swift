@@ -75,6 +75,26 @@ struct PostgresSchemaTests {
         #expect(throws: PostgresError.self) { try PostgresBench().node { $0.partitions = 33 } }
     }
 
+    @Test("a store of the version before counts what its scopes keep")
+    func older() async throws {
+        let bench = try PostgresBench()
+        let node = try bench.node()
+        _ = try await node.write("s") { try $0.append(.upsert("a", #"{"n":1}"#), at: 1) }
+        _ = try await node.write("s") { try $0.append(.upsert("a", #"{"n":22}"#), at: 2) }
+        node.close()
+        let (cluster, schema) = (bench.cluster, bench.schema)
+        _ = try await offPool {
+            try cluster.psql(
+                """
+                ALTER TABLE \(schema).scope DROP COLUMN live_rows, DROP COLUMN live_bytes;
+                UPDATE \(schema).meta SET number = 1 WHERE key = 'schema'
+                """)
+        }
+        let later = try bench.node()
+        defer { later.close() }
+        #expect(try await later.read("s") { $0.state.size } == ScopeSize(rows: 1, bytes: 8))
+    }
+
     @Test("of tables with partitions, who works in one scope reads and writes that one's")
     func pruned() async throws {
         let bench = try PostgresBench()

@@ -1,3 +1,5 @@
+import Foundation
+import GRDB
 import Testing
 
 @testable import TidemarkServer
@@ -76,5 +78,24 @@ struct QuotaTests {
         #expect(try await bench.bench.read { $0.state.size.rows } == 4)
         try await bench.server.commit(to: "s") { $0.upsert("task", id: "p1", [:]) }
         #expect(try await bench.bench.read { $0.state.size.rows } == 5)
+    }
+
+    @Test("A store of the version before counts what its scopes keep")
+    func older() async throws {
+        let bench = try Bench()
+        _ = try await bench.exchange([upsert(1, "r1", #"{"n":1}"#), upsert(2, "r2", #"{"n":22}"#)])
+        let size = try await bench.store.read("s") { $0.state.size }
+        try bench.reopen { store in
+            let file = try DatabaseQueue(path: store.path)
+            try file.write { db in
+                for column in ["live_rows", "live_bytes"] {
+                    try db.execute(sql: "ALTER TABLE scope DROP COLUMN \(column)")
+                }
+                try db.execute(sql: "DELETE FROM grdb_migrations WHERE identifier = '3'")
+            }
+            try file.close()
+        }
+        #expect(size.rows == 2)
+        #expect(try await bench.store.read("s") { $0.state.size } == size)
     }
 }

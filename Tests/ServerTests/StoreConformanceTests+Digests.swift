@@ -51,11 +51,11 @@ extension StoreConformanceTests {
         var noted = NewRow.upsert("a", #"{"n":333}"#)
         (noted.fieldVersions, noted.originals) = ([1, 2], [3])
         try await bench.append(noted)
-        try await expect(4, 9 + 3 + 8 + others.bytes)
+        try await expect(4, 9 + 8 + others.bytes)
         var tombstone = NewRow.delete("a")
         (tombstone.payload, tombstone.fieldVersions) = (Array(#""base":1"#.utf8), [1, 2, 3])
         try await bench.append(tombstone)
-        try await expect(4, 8 + 3 + 8 + others.bytes)
+        try await expect(4, 3 + 8 + others.bytes)
         try await bench.write { writer throws in
             writer.attemptInVain { _ = try writer.append(.upsert("d", #"{"n":1}"#), at: 1) }
             _ = try writer.newest(entity: "task", record: "a")

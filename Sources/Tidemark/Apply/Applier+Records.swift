@@ -172,6 +172,9 @@ extension Shadow {
 // MARK: - Verdicts
 
 extension Verdict {
+    /// Whether it is put off for want of room, or with another operation that is.
+    fileprivate var mayWait: Bool { after != nil || refusal?.code == RejectionCode.quotaExceeded }
+
     /// Whether nobody else had a hand in the row (W36): what was edited since was made on what this one set.
     fileprivate var isAlone: Bool { record == nil && !isShort }
 
@@ -240,7 +243,7 @@ extension Applier {
             // One that is only to be sent in another form goes on at once.
             if !answered.asksForWhole { outcome.deferred += 1 }
             try reopen(operation, &truth, shape)
-            if found?.mark == nil { putOff.append((table.records, recordKey)) }
+            if verdict.mayWait, found?.mark == nil { putOff.append((table.records, recordKey)) }
         case .settled: takeOnTrust(operation, &truth, under: remaining, shape)
         }
         // What became of one that is settled, the record itself tells. So it does where the server knew it from before

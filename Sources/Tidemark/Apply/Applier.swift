@@ -126,7 +126,7 @@ final class Applier {
         let full = answer.results.lazy.compactMap(\.verdict.refusal).first { $0.code == RejectionCode.quotaExceeded }
         if let full {
             try Deferral.note(db, scope, full.detail, putOff, now: now)
-        } else if outcome.verdicts > outcome.deferred, try Deferral.read(db, scope) != nil {
+        } else if try Deferral.read(db, scope) != nil {
             try Deferral.end(db, layout, scope)
         }
         outcome.deferral = try Deferral.read(db, scope)

@@ -148,18 +148,20 @@ struct CaptureTriggers {
     /// The first mark keeps its place in the order; the shadow keeps the row from before the first edit.
     ///
     /// - Parameters:
-    ///   - isGone: whether the row is gone now, or may be.
+    ///   - gone: SQL for `tidemark_gone`: 1 where the row is gone, NULL where it is here and always was; any other
+    ///     number says that it may have been gone meanwhile.
     ///   - more: further columns that are set.
-    private func keepFirst(place: String, isGone: Bool, _ more: String = "") -> String {
+    private func keepFirst(place: String, gone: String, _ more: String = "") -> String {
         """
         ON CONFLICT(\(keyList)) DO UPDATE SET tidemark_mark = coalesce(tidemark_mark, excluded.tidemark_mark), \
         tidemark_since = coalesce(tidemark_since, excluded.tidemark_since), \
-        tidemark_edited = excluded.tidemark_edited, tidemark_gone = \(isGone ? "1" : "NULL")\(more)
+        tidemark_edited = excluded.tidemark_edited, tidemark_gone = \(gone)\(more)
         """ + (shape.isScopedByColumn ? ", tidemark_place = \(place)" : "")
     }
 
+    /// The plus takes the column's affinity away, for the shadow's index has none.
     private func isRow(_ row: String) -> String {
-        shape.key.map { "\($0.sql) = \(row).\($0.sql)" }.joined(separator: " AND ")
+        shape.key.map { "\($0.sql) = +\(row).\($0.sql)" }.joined(separator: " AND ")
     }
 
     /// A row that was not there before. What is noted of it as one that others know, and that was not gone, was noted
@@ -176,12 +178,15 @@ struct CaptureTriggers {
         return """
             INSERT INTO \(shape.shadowSQL)(\(keyList), \(markColumns)) \
             SELECT \(key), 0, \(marks)\(scopes("''", place: shape.scopeSQL("NEW"))) WHERE \(shape.isNamedSQL("NEW")) \
-            \(keepFirst(place: "excluded.tidemark_place", isGone: false, state + (shape.isScopedByColumn ? scope : "")))
+            \(keepFirst(place: "excluded.tidemark_place", gone: "NULL", state + (shape.isScopedByColumn ? scope : "")))
             """
     }
 
     /// Who has to look at the mark of a row that is gone: the scope that has it.
     private let placeOfGone = "CASE tidemark_state WHEN 0 THEN '' ELSE tidemark_scope END"
+
+    /// An update may be that of a newer trigger, within the insert that has made the row anew.
+    private let isHere = "CASE WHEN tidemark_gone IS NULL THEN NULL ELSE 3 END"
 
     /// The row as it was.
     private func noteOld(gone: Bool) -> String {
@@ -191,7 +196,7 @@ struct CaptureTriggers {
             INSERT INTO \(shape.shadowSQL)(\(columnList), tidemark_gone, \(markColumns)) \
             SELECT \(old), \(gone ? "1" : "NULL"), 1, \(marks)\(scopes(place, place: place)) \
             WHERE \(shape.isNamedSQL("OLD")) \
-            \(keepFirst(place: gone ? placeOfGone : "excluded.tidemark_place", isGone: gone))
+            \(keepFirst(place: gone ? placeOfGone : "excluded.tidemark_place", gone: gone ? "1" : isHere))
             """
     }
 
@@ -203,7 +208,7 @@ struct CaptureTriggers {
             INSERT INTO \(shape.shadowSQL)(\(columnList), tidemark_gone, \(markColumns)) \
             SELECT \(existing), 2, 1, \(marks)\(scopes(scope, place: scope)) FROM \(shape.sql) AS evicted \
             WHERE \(condition) AND \(shape.isNamedSQL("evicted")) \
-            \(keepFirst(place: "''", isGone: true))
+            \(keepFirst(place: "''", gone: "1"))
             """
     }
 

@@ -50,36 +50,41 @@ struct Deferral: Hashable, Sendable {
     ) throws {
         for (table, key) in records { try table.putOff(db, key) }
         let known = try read(db, scope)
-        // Several requests of one attempt are one.
-        var attempts = known?.attempts ?? 0
-        if known.map({ $0.until <= now }) ?? true { attempts += 1 }
-        let wait = backoff.delay(attempt: attempts - 1, class: .transient, jitter: Surroundings.current.random())
+        var (attempts, until) = (known?.attempts ?? 0, known?.until ?? 0)
+        // Several requests of one attempt are one, and none makes the others wait for longer.
+        if until <= now {
+            attempts += 1
+            until =
+                now + backoff.delay(attempt: attempts - 1, class: .transient, jitter: Surroundings.current.random())
+        }
         try Query(
             db,
             """
             UPDATE tidemark_scope SET deferred_until = ?2, deferred_attempts = ?3, deferred_detail = ?4,
               deferred_clock = (SELECT clock FROM tidemark_counter) WHERE name = ?1
             """
-        ).execute([.text(scope.name), .integer(now + wait), .integer(Int64(attempts)), .text(detail)])
+        ).execute([.text(scope.name), .integer(until), .integer(Int64(attempts)), .text(detail)])
     }
 
     /// Lets those go again whose time has come, or that were edited since; all of them where the app asks.
     static func resume(_ db: Database, _ layout: Layout, _ scope: Scope, now: Int64, asked: Bool) throws {
-        guard let known = try read(db, scope) else { return }
-        // A clock that was put back holds nothing for longer than the longest wait.
-        let isDue = asked || known.until <= now || known.until - now > backoff.maximumMilliseconds * 2
+        let known = try read(db, scope)
+        // A clock that was put back holds nothing for longer than the longest wait. Where nothing is to be waited for,
+        // a record may have come from another scope, or its table was not named meanwhile.
+        let isDue = known.map { asked || $0.until <= now || $0.until - now > backoff.maximumMilliseconds * 2 } ?? true
+        let edited = known.map { "AND tidemark_edited > \($0.clock)" } ?? ""
         for shape in layout.shapes(in: scope) {
             for place in shape.placesSQL(scope) {
                 try Query(
                     db,
                     """
                     UPDATE \(shape.shadowSQL) SET tidemark_mark = -tidemark_mark
-                    WHERE tidemark_mark < 0 AND \(place) \(isDue ? "" : "AND tidemark_edited > \(known.clock)")
+                    WHERE tidemark_mark < 0 AND \(place) \(isDue ? "" : edited)
                     """
                 ).execute()
             }
         }
-        guard isDue, known.until > now else { return }
+        guard isDue, let known, known.until > now else { return }
         try Query(db, "UPDATE tidemark_scope SET deferred_until = ?2 WHERE name = ?1")
             .execute([.text(scope.name), .integer(now)])
     }

@@ -86,10 +86,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
 
     private func newest(_ answer: QueryResult, _ index: Int) throws -> Newest {
         let row = try StoredRecord(answer, index)
-        var size = row?.size ?? ScopeSize()
-        // A tombstone's is not among what is read of it.
-        if row?.payload == nil { size.bytes += Int64(answer.array(index, 5)?.count ?? 0) }
-        return (RowKind(rawValue: try answer.integer(index, 1)), row, size)
+        return (RowKind(rawValue: try answer.integer(index, 1)), row, row?.size ?? ScopeSize())
     }
 
     private static let insert = """
@@ -167,8 +164,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
 
     /// The columns of a sum over rows: how many they are, and what they take.
     static let size = """
-        count(*), coalesce(sum(coalesce(length(payload), 0) + coalesce(length(field_versions), 0)
-            + coalesce(length(originals), 0)), 0)::bigint
+        count(*), coalesce(sum(length(CASE kind WHEN 1 THEN field_versions ELSE payload END)), 0)::bigint
         """
 
     /// The first write in a scope makes it, and history begins to age with the store's first scope.
@@ -198,7 +194,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         """
         WITH gone AS (
             DELETE FROM change WHERE scope = $1 AND version > $2 AND version <= $3 AND kind <> 0
-            RETURNING superseded_by, payload, field_versions, originals)
+            RETURNING superseded_by, kind, payload, field_versions)
         SELECT \(size) FROM gone WHERE superseded_by IS NULL
         """)
 

@@ -22,9 +22,7 @@ struct MemoryRow: Sendable {
         self.version > floor && self.version <= version && kind != .upsert
     }
 
-    var size: ScopeSize {
-        ScopeSize(rows: 1, bytes: [payload, fieldVersions, originals].reduce(0) { $0 + Int64($1?.count ?? 0) })
-    }
+    var size: ScopeSize { ScopeSize(of: kind, payload: payload, note: fieldVersions) }
 }
 
 /// A record's full name, ordered by bytes as a database orders it: `String` would call two ids equal that are not.
