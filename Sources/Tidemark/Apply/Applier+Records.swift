@@ -195,7 +195,8 @@ extension Applier {
         if verdict.refusal?.code == RejectionCode.operationMismatch,
             try Outbox.sealAfterMismatch(db, entry, scope: scope)
         {
-            return outcome.sealedAgain += 1
+            outcome.sealedAgain += 1
+            return
         }
         let operation = try entry.operation()
         // What no server ever took is an edit like any that is put off.
@@ -240,7 +241,6 @@ extension Applier {
             try refuse(
                 verdict, operation, &truth, under: remaining, known: known, base: base, table, id, current)
         case .deferred:
-            // One that is only to be sent in another form goes on at once.
             if !answered.asksForWhole { outcome.deferred += 1 }
             try reopen(operation, &truth, shape)
             if verdict.mayWait, found?.mark == nil { putOff.append((table.records, recordKey)) }
