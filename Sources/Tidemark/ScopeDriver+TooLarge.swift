@@ -13,7 +13,8 @@ extension ScopeDriver {
         return true
     }
 
-    /// What is alone and still too large would stop everything behind it for ever. A small one is not at fault.
+    /// An operation that is sent alone and is still too large would stop everything behind it for ever. A small one is
+    /// not at fault.
     func setAside(_ exchange: Exchange) async throws {
         guard let key = exchange.onlyKeys.first, exchange.onlyKeys.count > 1 || exchange.onlyBytes >= Self.leastTooLarge
         else { return }

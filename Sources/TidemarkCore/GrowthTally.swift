@@ -11,7 +11,7 @@ package struct GrowthTally: Hashable, Sendable {
     /// Whether anything was counted since it was read.
     package private(set) var hasChanged = false
 
-    /// What was kept; nothing where that cannot be read, or the day is over.
+    /// Reads a stored tally. It is empty where the note cannot be read, or the day is over.
     package init(stored note: [UInt8], at moment: Int64) {
         start = moment
         var reader = ByteReader(note)

@@ -9,39 +9,44 @@ private struct QuotaExceeded: Error {
 }
 
 extension Push {
-    /// Takes an operation, or puts it off where the scope has no room for what it adds. What deletes or shrinks passes,
-    /// and so do the server's own programs.
+    /// Takes an operation, or puts it off where the scope has no room for what it adds. Deletes and edits that make a
+    /// record no larger pass, and so do the server's own programs.
     mutating func applyWithinQuota(
         _ operation: Operation, lane: LaneName
     ) throws -> (Verdict, isVerbatim: Bool) {
         guard !access.isService else { return try apply(operation, lane: lane) }
         let before = writer.state.size
         let room = try room(in: before)
-        // Far from the end, one operation cannot come to it; near it, what was too much is undone.
+        // Far from the end, one operation cannot come to it.
         let isAmple = room.rows >= Self.ampleRows && room.bytes >= 4 * Int64(server.limits.recordBytes)
+        let answer =
+            try isAmple ? apply(operation, lane: lane) : apply(operation, lane: lane, within: room, of: before)
+        let added = writer.state.size - before
+        growth?.add(rows: added.rows, bytes: added.bytes)
+        return answer
+    }
+
+    /// Undoes the operation where it was too much.
+    private mutating func apply(
+        _ operation: Operation, lane: LaneName, within room: ScopeSize, of before: ScopeSize
+    ) throws -> (Verdict, isVerbatim: Bool) {
         let (tallies, chains) = (tallies, chains)
         let (verbatim, edits) = (result.verbatim, result.edits)
         do {
-            let answer =
-                try isAmple
-                ? apply(operation, lane: lane)
-                : writer.attempt {
-                    let answer = try apply(operation, lane: lane)
-                    var added = writer.state.size - before
-                    // A delete makes room in the end; one of a record that was never here is a row like any.
-                    if operation.kind == .delete { added.bytes = 0 }
-                    try check(added, room)
-                    return answer
-                }
-            let added = writer.state.size - before
-            growth?.add(rows: added.rows, bytes: added.bytes)
-            return answer
+            return try writer.attempt {
+                let answer = try apply(operation, lane: lane)
+                var added = writer.state.size - before
+                // A delete makes room in the end; one of a record that was never here is a row like any.
+                if operation.kind == .delete { added.bytes = 0 }
+                try check(added, room)
+                return answer
+            }
         } catch let error as QuotaExceeded {
             (self.tallies, self.chains) = (tallies, chains)
             (result.verbatim, result.edits) = (verbatim, edits)
             let refusal = Verdict.Refusal(
                 code: RejectionCode.quotaExceeded, detail: error.detail,
-                hint: "It is sent again by itself. Delete what is not needed, or ask the operator for more room.")
+                hint: "It is sent again by itself. Make room by deleting or shortening, or ask the operator for more.")
             return (Verdict(.deferred, refusal: refusal), false)
         }
     }
@@ -49,8 +54,8 @@ extension Push {
     /// More rows than one operation adds: the record's and the one that tells its id.
     private static let ampleRows: Int64 = 4
 
-    /// What may still be added. Behind half of a scope's quota one user gets a quarter of it within a day, so that he
-    /// leaves room for those who share the scope with him.
+    /// How much this user may still add. Behind half of a scope's quota one user gets a quarter of it within a day, so
+    /// that he leaves room for those who share the scope with him.
     private mutating func room(in size: ScopeSize) throws -> ScopeSize {
         let quota = ScopeSize(rows: Int64(server.limits.scopeRows), bytes: Int64(server.limits.scopeBytes))
         var room = quota - size

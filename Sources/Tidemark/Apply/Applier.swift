@@ -10,7 +10,7 @@ final class Applier {
         var verdicts = 0
         /// Verdicts that only put an operation off.
         var deferred = 0
-        /// What the server has no room for, while edits wait for that.
+        /// The wait for room on the server, while edits are put off.
         var deferral: Deferral?
         /// Edits that applying made here: references of deleted parents that were settled, edits that were given back.
         var settled = 0
@@ -121,12 +121,13 @@ final class Applier {
         try finish()
     }
 
-    /// What is put off because the server has no room waits, with what depends on it.
+    /// Edits that the server has no room for wait, and edits that depend on them do too.
     private func waitForRoom(_ answer: Answer) throws {
         let full = answer.results.lazy.compactMap(\.verdict.refusal).first { $0.code == RejectionCode.quotaExceeded }
         if let full {
-            try Deferral.note(db, scope, full.detail, putOff, now: now)
-        } else if try Deferral.read(db, scope) != nil {
+            try Deferral.note(db, scope, full, putOff, now: now)
+        } else {
+            guard try Deferral.read(db, scope) != nil else { return }
             try Deferral.end(db, layout, scope)
         }
         outcome.deferral = try Deferral.read(db, scope)

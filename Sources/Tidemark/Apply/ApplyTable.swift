@@ -83,10 +83,8 @@ final class ApplyTable {
             end(keepingPlain: true)
             return false
         }
-        // A trigger of the app's may have skipped it.
+        // A trigger of the app's may have skipped the row, and one that another scope has here is left alone.
         guard db.changesCount > 0 else { return false }
-        // A row that another scope has here is left alone.
-        guard !shape.isScopedByColumn || db.changesCount > 0 else { return false }
         note(change, reader, in: &manifest)
         return true
     }

@@ -11,7 +11,8 @@ struct Deferral: Hashable, Sendable {
     var attempts: Int
     /// The clock of edits as of then: a record that was edited since is sent at once.
     var clock: Int64
-    var detail: String
+    /// What the server says, and what can be done.
+    var detail, hint: String
 
     /// 30 s, doubled each time, up to 15 minutes.
     private static let backoff: Backoff = {
@@ -23,30 +24,31 @@ struct Deferral: Hashable, Sendable {
     func error(in scope: Scope) -> SyncError {
         SyncError(
             .quotaExceeded, "The server has no room for what was added: \(detail)",
-            hint: "It is sent again by itself. Delete what is not needed, or ask the operator for more room.",
-            scope: scope)
+            hint: hint, scope: scope)
     }
 
     static func read(_ db: Database, _ scope: Scope) throws -> Deferral? {
         try Query(
             db,
             """
-            SELECT deferred_until, deferred_attempts, deferred_clock, deferred_detail FROM tidemark_scope
-            WHERE name = ?1 AND deferred_until IS NOT NULL
+            SELECT deferred_until, deferred_attempts, deferred_clock, deferred_detail, deferred_hint
+            FROM tidemark_scope WHERE name = ?1 AND deferred_until IS NOT NULL
             """
         ).first(db, [.text(scope.name)]) { row in
             Deferral(
-                until: row.integer(0), attempts: Int(row.integer(1)), clock: row.integer(2), detail: row.text(3))
+                until: row.integer(0), attempts: Int(row.integer(1)), clock: row.integer(2), detail: row.text(3),
+                hint: row.text(4))
         }
     }
 
     /// Puts records off.
     ///
     /// - Parameters:
-    ///   - detail: what the server says.
+    ///   - refusal: what the server says.
     ///   - records: those that nobody has edited since they were sent.
     static func note(
-        _ db: Database, _ scope: Scope, _ detail: String, _ records: [(table: RecordTable, key: [Cell])], now: Int64
+        _ db: Database, _ scope: Scope, _ refusal: Verdict.Refusal, _ records: [(table: RecordTable, key: [Cell])],
+        now: Int64
     ) throws {
         for (table, key) in records { try table.putOff(db, key) }
         let known = try read(db, scope)
@@ -61,9 +63,12 @@ struct Deferral: Hashable, Sendable {
             db,
             """
             UPDATE tidemark_scope SET deferred_until = ?2, deferred_attempts = ?3, deferred_detail = ?4,
+              deferred_hint = ?5,
               deferred_clock = (SELECT clock FROM tidemark_counter) WHERE name = ?1
             """
-        ).execute([.text(scope.name), .integer(until), .integer(Int64(attempts)), .text(detail)])
+        ).execute([
+            .text(scope.name), .integer(until), .integer(Int64(attempts)), .text(refusal.detail), .text(refusal.hint),
+        ])
     }
 
     /// Lets those go again whose time has come, or that were edited since; all of them where the app asks.

@@ -34,6 +34,7 @@ enum LibrarySchema {
         ALTER TABLE tidemark_scope ADD COLUMN deferred_attempts INTEGER;
         ALTER TABLE tidemark_scope ADD COLUMN deferred_clock INTEGER;
         ALTER TABLE tidemark_scope ADD COLUMN deferred_detail TEXT;
+        ALTER TABLE tidemark_scope ADD COLUMN deferred_hint TEXT;
         ALTER TABLE tidemark_table ADD COLUMN key_types TEXT;
         """
 

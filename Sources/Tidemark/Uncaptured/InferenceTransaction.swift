@@ -144,7 +144,7 @@ extension Applier {
     /// What was written is an edit of the server's row.
     private func edit(_ unseen: Unseen, base: [Cell]) throws -> Bool {
         let known = try unseen.table.records.shadow(db, unseen.key)
-        // What is on its way stands over the server's row: this one may take it back.
+        // An operation on its way is about to change the server's row, and this edit may take it back.
         guard try unseen.current != base || isOnItsWay(unseen) else {
             if known != nil { try unseen.table.records.forget(db, unseen.key, unseen.id) }
             return false
