@@ -20,7 +20,9 @@ struct RowCounting {
         let present = "EXISTS (SELECT 1 FROM \(shape.sql) AS t WHERE \(isRow))"
         let edited = try count("\(shape.shadowSQL) AS s WHERE \(present)")
         let known = try count("\(shape.shadowSQL) AS s WHERE tidemark_state = \(Shadow.State.known.rawValue)")
-        let gone = try count("\(shape.shadowSQL) AS s WHERE tidemark_state <> 0 AND NOT \(present)")
+        // One that stood here before the first capture and was deleted since is sent, and deleted there.
+        let isDelete = "(tidemark_state <> 0 OR tidemark_bases = \(literal(Shadow.seedBases)))"
+        let gone = try count("\(shape.shadowSQL) AS s WHERE \(isDelete) AND NOT \(present)")
         let parked = try self.parked()
         let unseen = try self.unseen()
         let undecided = try self.undecided()
@@ -136,10 +138,13 @@ struct RowCounting {
 
     /// What was written while nothing was captured, and is no edit yet.
     private func unseen() throws -> Unseen {
-        var unseen = Unseen()
+        var unseen = try seeds()
         let entries = try Query(
-            db, "SELECT record, kind, held, compared FROM tidemark_inferred WHERE entity = ?1"
-        ).rows(db, [name]) {
+            db,
+            """
+            SELECT record, kind, held, compared FROM tidemark_inferred WHERE entity = ?1 AND (kind <> ?2 OR compared)
+            """
+        ).rows(db, [name, .integer(Inferred.Kind.seed.rawValue)]) {
             (
                 record: $0.text(0), kind: Inferred.Kind(rawValue: $0.integer(1)) ?? .update,
                 isHeld: $0.integer(2) != 0, isCompared: $0.integer(3) != 0
@@ -157,10 +162,10 @@ struct RowCounting {
                 continue
             }
             // What a shadow says of the base is wrong where an edit was captured on top of one that was not.
-            unseen.known += (entry.kind == .insert ? 0 : 1) - (shadow?.state == .known ? 1 : 0)
+            unseen.known += (entry.kind.isNew ? 0 : 1) - (shadow?.state == .known ? 1 : 0)
             guard shadow == nil else {
                 // A row that was made and taken away again is nobody's delete.
-                if entry.kind == .insert, shadow?.state == .known, !isHere { unseen.deletes -= 1 }
+                if entry.kind.isNew, shadow?.state == .known, !isHere { unseen.deletes -= 1 }
                 continue
             }
             if !isHere {
@@ -170,6 +175,29 @@ struct RowCounting {
             } else {
                 unseen.pending += 1
             }
+        }
+        return unseen
+    }
+
+    /// Rows of the first capture that were not held against the server's yet. There may be very many, and only those
+    /// that were edited since have a shadow.
+    private func seeds() throws -> Unseen {
+        var unseen = Unseen()
+        let isSeed = "entity = ?1 AND kind = ?2 AND compared = 0"
+        let kind = Cell.integer(Inferred.Kind.seed.rawValue)
+        unseen.pending = try count("tidemark_inferred WHERE \(isSeed)", [name, kind])
+        guard unseen.pending > 0 else { return unseen }
+        let lookup = try Query(db, "SELECT 1 FROM tidemark_inferred WHERE \(isSeed) AND record = ?3")
+        let keys = shape.key.map(\.sql).joined(separator: ", ")
+        let edited = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL)")
+            .rows(db) { $0.cells(0..<shape.key.count) }
+        for key in edited {
+            guard let id = shape.recordID(key), let shadow = try table.shadowHead(db, key),
+                try lookup.first(db, [name, kind, .text(id.text)], { _ in true }) != nil
+            else { continue }
+            unseen.pending -= 1
+            guard shadow.state == .known else { continue }
+            unseen.known -= 1
         }
         return unseen
     }

@@ -43,6 +43,17 @@
                 """)
         }
 
+        /// Tables that were synced once and are in the file no more.
+        func vanishedTables() throws -> [String] {
+            guard try database.read({ db in try db.tableExists("tidemark_table") }) else { return [] }
+            return try names(
+                """
+                SELECT name FROM tidemark_table
+                WHERE NOT EXISTS (
+                  SELECT 1 FROM sqlite_master AS m WHERE m.type = 'table' AND m.name = tidemark_table.name)
+                """)
+        }
+
         /// The scopes that the file has synced before.
         func scopes() throws -> [Scope] {
             guard try database.read({ db in try db.tableExists("tidemark_scope") }) else { return [] }

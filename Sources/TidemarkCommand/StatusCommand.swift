@@ -77,7 +77,10 @@
         var warnings: [String] = []
 
         init(_ device: DeviceFile) async throws {
-            guard let declared = try device.declared() else { return }
+            guard let declared = try device.declared() else {
+                missingTables = try device.vanishedTables()
+                return
+            }
             // Capture is brought up to date on the way; that is also what finds the triggers to be named.
             let engine = try declared.engine(device, NoTransport())
             try await engine.install()

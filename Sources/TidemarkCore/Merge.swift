@@ -64,6 +64,7 @@ package enum Merge {
         _ operation: Operation, on current: Current?, declaration: EntityDeclaration, seen: Set<Version> = [],
         stamp: EditStamp = .zero, decided: DataObject = .empty, mayWriteServerFields: Bool
     ) -> Outcome {
+        if operation.isSeed, operation.isInsert, let current { return giveWay(operation, to: current) }
         let meeting = Meeting(
             operation, current: current, declaration: declaration, seen: seen, stamp: stamp, decided: decided,
             mayWriteServerFields: mayWriteServerFields)

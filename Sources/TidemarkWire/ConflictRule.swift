@@ -14,6 +14,8 @@ public enum ConflictRule: String, Hashable, Sendable, CaseIterable {
     case serverFields
     /// A comparison found the row other than the server has it, and repaired it.
     case repair
+    /// The row was here before its table was captured for the first time; the server's stands.
+    case firstCapture
     /// A rule that the operator wrote.
     case serverRule
 }

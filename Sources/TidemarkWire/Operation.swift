@@ -40,6 +40,8 @@ package struct Operation: Hashable, Sendable {
     package var isMove = false
     /// A delete that somebody was asked about: it goes past the server's brake.
     package var isConfirmed = false
+    /// An insert of a row that is older than its device's capture: it makes a record that nobody made, and changes none.
+    package var isSeed = false
     /// Where the operation holds temporary ids of other records.
     package var references: [Reference] = []
     /// Where this is one that the server has lost, and that a device brings back: what it was.
@@ -90,6 +92,7 @@ extension Operation {
         if let group { writer.member("group", group) }
         if isMove { writer.raw(",\"moved\":true") }
         if isConfirmed { writer.raw(",\"confirmed\":true") }
+        if isSeed { writer.raw(",\"seed\":true") }
         writeReferences(to: &writer)
         original?.write(to: &writer)
         if kind == .patch {
@@ -217,6 +220,7 @@ extension Operation {
         case "group": group = try reader.readString()
         case "moved": isMove = try reader.readBool()
         case "confirmed": isConfirmed = try reader.readBool()
+        case "seed": isSeed = try reader.readBool()
         case "refs": references = try Reference.readAll(from: &reader)
         case "original": original = try Original(from: &reader)
         default: try reader.skipUnknown()

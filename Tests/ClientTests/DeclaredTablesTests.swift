@@ -54,7 +54,7 @@ struct DeclaredTablesTests {
         #expect(try await declared(queue).isEmpty)
         try await install(queue, [.table("item"), .table("part")], ["w:1"])
         let counts = try await queue.read { db in
-            try ["item", "tidemark_shadow_item", "tidemark_scope", "tidemark_aside"].map { table in
+            try ["item", "tidemark_inferred", "tidemark_scope", "tidemark_aside"].map { table in
                 try Int.fetchOne(db, sql: "SELECT count(*) FROM \(table)")
             }
         }

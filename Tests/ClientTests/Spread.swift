@@ -27,8 +27,11 @@ struct Spread {
         server = SyncServer(store: store, entities: entities, limits: limits, rules: rules)
     }
 
-    func device(_ name: String, scopes: [Scope] = ["w:a", "w:b", "w:c"]) async throws -> SpreadDevice {
-        try await SpreadDevice(name, in: self, scopes: scopes)
+    /// - Parameter seeds: SQL that runs before the tables are captured.
+    func device(
+        _ name: String, scopes: [Scope] = ["w:a", "w:b", "w:c"], seeds: String = ""
+    ) async throws -> SpreadDevice {
+        try await SpreadDevice(name, in: self, scopes: scopes, seeds: seeds)
     }
 
     /// What a scope holds on the server, by record.
@@ -65,12 +68,12 @@ final class SpreadDevice: Sendable {
     let scopes: [Scope]
     static let rule = SyncedTable.ScopeRule.column("w", prefix: "w:")
 
-    init(_ name: String, in world: Spread, scopes: [Scope]) async throws {
+    init(_ name: String, in world: Spread, scopes: [Scope], seeds: String = "") async throws {
         queue = try DatabaseQueue(path: world.directory.url.appending(path: "\(name).sqlite").path)
         let withdrawn = world.withdrawn
         wire = Wire(to: InProcessTransport(to: world.server) { try await withdrawn.access(to: $0) })
         self.scopes = scopes
-        try await queue.write { db in try db.execute(sql: Spread.schema) }
+        try await queue.write { db in try db.execute(sql: Spread.schema + seeds) }
         try await engine().install()
     }
 

@@ -56,7 +56,7 @@ struct MessageTests {
             Reference(.document(field: "extra", path: "$.lines[*].order"), to: "order"),
         ]
         operation.original = Operation.Original(epoch: "aa", version: 12)
-        (operation.isMove, operation.isConfirmed) = (true, true)
+        (operation.isMove, operation.isConfirmed, operation.isSeed) = (true, true, true)
         operation.fields = DataObject(["title": "Buy milk", "done": 0])
         let text =
             #"{"lane":"lane-0001","number":42,"# + String(decoding: operation.sealedMembers(), as: UTF8.self) + "}"

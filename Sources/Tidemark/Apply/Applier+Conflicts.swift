@@ -56,7 +56,8 @@ extension Applier {
         }
         for loss in verdict.losses {
             guard let field = loss.field else {
-                conflicts.append(lostDelete(verdict, meeting, loss.rule))
+                conflicts.append(
+                    loss.rule == .firstCapture ? goneSeed(verdict, meeting) : lostDelete(verdict, meeting, loss.rule))
                 continue
             }
             let result = verdict.record?.data?.value(field)
@@ -128,6 +129,14 @@ extension Applier {
         }
         var conflict = entry(meeting, rule, fields)
         conflict.isDelete = true
+        conflict.version = verdict.record?.version
+        return conflict
+    }
+
+    /// A row from before the first capture met a deletion, and gave way.
+    private func goneSeed(_ verdict: Verdict, _ meeting: Meeting) -> Conflict {
+        var conflict = whole(meeting, .firstCapture, result: nil)
+        conflict.isDeletedElsewhere = true
         conflict.version = verdict.record?.version
         return conflict
     }

@@ -63,7 +63,7 @@ extension Applier {
         let new = truth.drawn(with: operation, edits, shape: table.shape, current: current)
         let isPending =
             switch edits {
-            case .none: operation != nil
+            case .none: operation != nil || truth.seed != nil
             case .deleted: operation != nil || truth.state == .known
             case .fields: true
             }
@@ -225,6 +225,7 @@ extension Applier {
         try Outbox.finish(db, entry, verdict, now: now)
         if hadRefusals, verdict.tookEffect { try Quarantine.accepted(db, entry) }
         var truth = shadow
+        if verdict.status != .deferred { truth.bases[Shadow.seedBase] = nil }
         switch verdict.status {
         case .applied, .merged,
             .settled where verdict.isShort:

@@ -76,7 +76,7 @@ extension Applier {
     func placed(_ shadow: Shadow, _ shape: TableShape, _ key: [Cell], _ row: [Cell]?, isSent: Bool) throws -> Shadow {
         guard shape.isScopedByColumn else { return shadow }
         var placed = shadow
-        placed.scope = shadow.state == .absent && !isSent ? nil : scope.name
+        placed.scope = shadow.state == .absent && !isSent && shadow.seed == nil ? nil : scope.name
         placed.place = row.map { shape.scope(ofKey: key, $0)?.name ?? "" } ?? placed.scope ?? ""
         if placed.mark != nil, placed.place != scope.name { try Pending.announce(db) }
         return placed

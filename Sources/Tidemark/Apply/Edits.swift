@@ -37,7 +37,7 @@ enum Edits: Hashable {
 extension Shadow {
     /// The row as it stands with an operation on its way drawn over it; `nil`: no row.
     func overlaid(with operation: Operation?, shape: TableShape) -> [Cell]? {
-        guard let operation else { return state == .absent ? nil : cells }
+        guard let operation else { return state == .absent ? seed : cells }
         guard operation.setsFields else { return nil }
         var result = state == .absent ? shape.data.map(\.defaultCell) : cells
         for (index, cell) in operation.fields.cells(in: shape) { result[index] = cell }
@@ -48,7 +48,7 @@ extension Shadow {
     func drawn(with operation: Operation?, _ edits: Edits, shape: TableShape, current: [Cell]?) -> [Cell]? {
         switch edits {
         case .deleted: return nil
-        case .none: return operation == nil && state != .known ? nil : overlaid(with: operation, shape: shape)
+        case .none: return operation == nil && state != .known ? seed : overlaid(with: operation, shape: shape)
         case .fields(let fields):
             guard var result = overlaid(with: operation, shape: shape) else { return current }
             for (index, cell) in fields { result[index] = cell }
@@ -62,6 +62,7 @@ extension Shadow {
         for (index, cell) in incoming { merged[index] = cell }
         cells = merged
         state = .known
+        bases[Self.seedBase] = nil
         self.version = version
     }
 }

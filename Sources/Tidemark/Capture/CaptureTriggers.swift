@@ -129,10 +129,8 @@ struct CaptureTriggers {
     /// Numbers the edit and stamps it, as `HybridClock.tick` does.
     static let count = "UPDATE tidemark_counter SET n = n + 1, clock = max(clock + 1, \(now) << 16)"
 
-    private var marks: String { Self.marks }
-
     /// The edit's place in the order, when its record was first edited, and the edit's own stamp.
-    static let marks = "(SELECT n FROM tidemark_counter), \(now), (SELECT clock FROM tidemark_counter)"
+    private let marks = "(SELECT n FROM tidemark_counter), \(now), (SELECT clock FROM tidemark_counter)"
 
     /// Milliseconds since 1970.
     private static let now = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"

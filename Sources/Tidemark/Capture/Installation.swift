@@ -17,7 +17,7 @@ enum Installation {
             try shape.warnAboutTriggers(db, synced: Set(tables.map(\.name)))
             let isNew = try !db.tableExists(shape.shadowName)
             try installShadow(db, shape)
-            let wasCaptured = try isNew || isCaptured(db, shape)
+            let wasCaptured = try !isNew && isCaptured(db, shape)
             try installTouched(db, shape)
             try installTriggers(db, shape)
             try installUnnamedIndex(db, shape)
@@ -70,7 +70,6 @@ enum Installation {
                     CREATE INDEX \(quoted("tidemark_mark_\(shape.name)"))
                       ON \(shape.shadowSQL)(tidemark_place, tidemark_mark) WHERE tidemark_mark IS NOT NULL;
                     """)
-            try markExistingRows(db, shape)
             return try Backfills.note(db, entity: shape.name, fields: nil, rule: shape.rule)
         }
         try followKey(db, shape)
@@ -139,20 +138,6 @@ enum Installation {
                 WHERE tidemark_mark IS NULL AND tidemark_state = \(Shadow.State.absent.rawValue)
                 """)
         try Backfills.note(db, entity: shape.name, fields: added.map(\.name), rule: shape.rule)
-    }
-
-    /// Rows that are older than the library are on this device only, as far as anybody knows: they are sent too.
-    private static func markExistingRows(_ db: Database, _ shape: TableShape) throws {
-        let key = shape.key.map(\.sql).joined(separator: ", ")
-        let isWhole = shape.key.map { "\($0.sql) IS NOT NULL" }.joined(separator: " AND ")
-        try db.execute(sql: CaptureTriggers.count)
-        try db.execute(
-            sql: """
-                INSERT INTO \(shape.shadowSQL)(
-                  \(key), tidemark_state, tidemark_mark, tidemark_since, tidemark_edited, tidemark_place)
-                SELECT \(key), 0, \(CaptureTriggers.marks), \(shape.scopeSQL("t"))
-                FROM \(shape.sql) AS t WHERE \(isWhole)
-                """)
     }
 
     /// What was written with capture off may have put edited rows into other scopes.
@@ -262,10 +247,9 @@ enum Installation {
         let columns = shape.data.map(\.name)
         if !wasCaptured {
             try UncapturedScan(
-                db: db, shape: shape, columns: record.columns,
-                isAnnounced: Meta.get(db, removalKey) == "1"
+                db, shape, columns: record.columns, isAnnounced: Meta.get(db, removalKey) == "1", isFirst: isNew
             ).run()
-        } else if !isNew, record.columns != columns {
+        } else if record.columns != columns {
             try NewColumns(db: db, shape: shape, known: record.columns ?? columns).note()
             try Manifest.rebuild(db, shape)
         }

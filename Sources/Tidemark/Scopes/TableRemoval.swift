@@ -32,7 +32,7 @@ struct TableRemoval {
         }
         var fields = Dictionary(uniqueKeysWithValues: current.enumerated().map { ($0, $1) })
         for index in reserved { fields[index] = nil }
-        let kind: SetAside.Stored = entry.kind == .insert ? .insert : .update
+        let kind: SetAside.Stored = entry.kind.isNew ? .insert : .update
         try SetAside.note(db, scope, shape, id, kind, fields: fields, now: now)
     }
 
@@ -112,7 +112,7 @@ struct TableRemoval {
         var fields = edits.fields
         // An edit on top of one that nobody saw tells only its own part.
         let unseen = try Inferred.entry(db, scope, shape.name, id.text)?.kind
-        var isNew = shadow.state == .absent || unseen == .insert
+        var isNew = shadow.state == .absent || unseen?.isNew == true
         for operation in try sent.map({ try $0.operation() }) {
             isNew = isNew || operation.isInsert || !operation.setsFields
             // The shadow of what is brought back holds it already (Healing).

@@ -65,6 +65,12 @@ struct ScopeRecord: Hashable, Sendable {
             .first(db, [.text(scope.name)]) { $0.optionalInteger(0) } ?? nil
     }
 
+    /// Whether an engine on this file syncs the scope, as far as it may.
+    static func isFollowed(_ db: Database, _ scope: Scope) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_scope WHERE name = ?1 AND lost_at IS NULL")
+            .first(db, [.text(scope.name)]) { _ in true } ?? false
+    }
+
     static func granted(_ db: Database, _ scope: Scope) throws {
         try Query(db, "UPDATE tidemark_scope SET lost_at = NULL WHERE name = ?1 AND lost_at IS NOT NULL")
             .execute([.text(scope.name)])

@@ -42,11 +42,12 @@ extension Sealing {
             place = shadow.scope ?? ""
         }
         let here = scope.scope.name
+        if shadow.seed != nil, let owner = shadow.scope, owner != place {
+            // It was moved since: first it is sent where it stood, and then it leaves.
+            return owner == here ? .stays : try pass(table, key, shadow, to: owner)
+        }
         guard place == here || place.isEmpty else {
-            guard shadow.place != place else { return .passes }
-            try table.setPlace(db, key, place)
-            try Pending.announce(db)
-            return .passes
+            return try pass(table, key, shadow, to: place)
         }
         guard let owner = shadow.scope, owner != here else {
             guard shadow.scope == nil, let current else { return .stays }
@@ -55,7 +56,23 @@ extension Sealing {
         // What the scope that it leaves says to its last edit decides what it is there.
         if try Outbox.hasOpen(db, entity: shape.name, record: id.text, scope: owner) { return .passes }
         guard let current else { return .stays }
-        return .moves(try arrive(table, key, id, shadow, current))
+        var departure = shadow
+        if let scope = Scope(owner), let unseen = try Inferred.entry(db, scope, shape.name, id.text) {
+            // What the row is on the server there decides what it is here.
+            if try ScopeRecord.isFollowed(db, scope) { return .passes }
+            // Nobody asks for a scope that this device does not follow: the record is new here.
+            try Inferred.compared(db, unseen, waits: false)
+            if unseen.kind.isNew { (departure.state, departure.scope) = (.absent, nil) }
+        }
+        return .moves(try arrive(table, key, id, departure, current))
+    }
+
+    /// Another scope has to look at the mark.
+    private func pass(_ table: RecordTable, _ key: [Cell], _ shadow: Shadow, to place: String) throws -> Turn {
+        guard shadow.place != place else { return .passes }
+        try table.setPlace(db, key, place)
+        try Pending.announce(db)
+        return .passes
     }
 
     private func arrive(

@@ -150,9 +150,9 @@ struct Sealing {
         if batch.hasWaiting { try lookAgain(table, key, name) }
         guard let known = try table.shadow(db, key) else { return .settled }
         var shadow = known
-        let current = try current(table, key, id, shadow)
+        let shown = try current(table, key, id, shadow)
         var move: Move?
-        switch try turn(table, key, id, shadow, current) {
+        switch try turn(table, key, id, shadow, shown) {
         case .stays: break
         case .moves(let found): (move, shadow) = (found, found.arrival)
         case .passes: return .passed
@@ -162,7 +162,9 @@ struct Sealing {
         }
         let declared = declarations.entity(shape.name)
         let reserved = Set(shape.data.map(\.name).filter(declared.isServerField))
-        if let current { try restoreReserved(reserved, table, key, id, current, shadow, isMove: move != nil) }
+        if let shown { try restoreReserved(reserved, table, key, id, shown, shadow, isMove: move != nil) }
+        // What was edited since goes as an edit of that, once its verdict is there.
+        let current = shadow.seed ?? shown
         if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
         if batch.dependence.hasHeld { try Quarantine.forget(db, name) }
         if try settleLocally(declared, table, key, id, known, current) { return .settled }
@@ -210,7 +212,7 @@ struct Sealing {
         batch.dependence.note(operation, shape, id, number: number.number)
         if batch.hasWaiting { try Waiting.wake(db, layout, for: name) }
         if !names.held.isEmpty { try Outbox.note(db, names.held) }
-        if !names.isPartial { try table.unmark(db, key) }
+        if !names.isPartial, current == shown { try table.unmark(db, key) }
         return .sealed(count: 1, bytes: operation.fields.bytes.count + 120)
     }
 
@@ -271,6 +273,7 @@ struct Sealing {
         // Of a record that was deleted under the edit, even an edit taken back is sent: the refusal takes the row away.
         guard shadow.state != .known || !fields.isEmpty else { return nil }
         operation.fields = fields.finish()
+        operation.isSeed = shadow.seed != nil
         if shadow.state != .absent { operation.baseVersion = base }
         return operation
     }

@@ -36,6 +36,13 @@ struct Shadow: Hashable {
     var isGone = false
 
     static let deletionBase = ""
+    /// The name of a column that is none: see ``seed``.
+    static let seedBase = "\u{1}"
+    static let seedBases = #"{"\u0001":0}"#
+    /// The row as it was when its table was captured for the first time, where the server did not have it then.
+    var seed: [Cell]? { state == .absent && bases[Self.seedBase] != nil ? cells : nil }
+    /// The stamp of an edit that is older than all.
+    static let seedStamp: Int64 = 0
 }
 
 /// One synced table and its shadow.

@@ -43,6 +43,7 @@ struct InferenceTransaction: Sendable {
             return settled
         }
         guard since == record.checkpoint else { return 0 }
+        if fetched.head == 0 { settled += try applier.insertSeeds() }
         // Else the server's versions count in another history than the one that this device knows.
         let isComparable = try fetched.epoch.map { try applier.goOnWhereKept(in: $0) } ?? true
         try fetched.visitAll { change, reader in
@@ -90,16 +91,17 @@ extension Applier {
         }
         manifest.look(entry.entity, id)
         let row = try table.records.row(db, key)
+        // One that was moved away in sight since is this scope's until that is sent.
+        let isHere = try row.map { try table.shape.scope(ofKey: key, $0) == scope || isHeldHere(table, key) } ?? false
         let unseen = Unseen(
-            entry: entry, table: table, id: id, key: key,
-            current: row.flatMap { table.shape.scope(ofKey: key, $0) == scope ? $0 : nil },
+            entry: entry, table: table, id: id, key: key, current: isHere ? row : nil,
             unfetched: try Backfills.columns(db, scope, table.shape), isEvent: declared(entry.entity).kind == .events)
         let waits = try settle(unseen, server, isBelowFloor: isBelowFloor)
         try Inferred.compared(db, entry, waits: waits)
         return true
     }
 
-    private struct Unseen {
+    struct Unseen {
         var entry: Inferred.Entry
         var table: ApplyTable
         var id: RecordID
@@ -123,6 +125,10 @@ extension Applier {
             if let current = unseen.current {
                 for index in unseen.unfetched { whole[index] = current[index] }
             }
+            if unseen.entry.kind == .seed {
+                try giveWay(unseen, to: whole, version: version, cells)
+                return false
+            }
             if version <= max(record.base, ahead) { return try edit(unseen, base: whole) }
             if unseen.current != whole, unseen.entry.kind != .update || !isUntouched(unseen, data) {
                 try meet(unseen, whole, version: version)
@@ -130,10 +136,14 @@ extension Applier {
             try takeServers(unseen, version: version, cells)
             return false
         case .deleted(let version):
-            try setAside(unseen, "It was deleted elsewhere.")
+            if try unseen.entry.kind == .seed && unseen.table.records.shadow(db, unseen.key) == nil {
+                try noteSeed(unseen, against: nil, version: version)
+            } else {
+                try setAside(unseen, "It was deleted elsewhere.")
+            }
             try takeServers(unseen, version: version, nil)
             return false
-        case .absent where isBelowFloor:
+        case .absent where isBelowFloor && unseen.entry.kind != .seed:
             try setAside(unseen, "The server does not know any more whether it was deleted.")
             try takeServers(unseen, version: 0, nil)
             return false
@@ -157,6 +167,7 @@ extension Applier {
     /// The server has no such record: it was made here.
     private func insert(_ unseen: Unseen, isKnown: Bool) throws -> Bool {
         let known = try unseen.table.records.shadow(db, unseen.key)
+        if unseen.entry.kind == .seed { return try write(seed(unseen, known), unseen) }
         // One that the server had, and that was deleted in sight since, the server may have lost and get again.
         let wasServers = unseen.entry.kind == .update && known?.state == .known
         if unseen.current == nil, unseen.entry.kind != .delete, !wasServers, try !isOnItsWay(unseen) {
@@ -173,7 +184,7 @@ extension Applier {
         try !Outbox.open(db, entity: unseen.shape.name, record: unseen.id.text, scope: scope.name).isEmpty
     }
 
-    private func write(_ shadow: Shadow, _ unseen: Unseen) throws -> Bool {
+    func write(_ shadow: Shadow, _ unseen: Unseen) throws -> Bool {
         var shadow = shadow
         let waits = unseen.entry.isHeld && shadow.mark == nil
         shadow.isGone = unseen.current == nil
@@ -229,7 +240,7 @@ extension Applier {
         try SetAside.note(db, scope, unseen.shape, unseen.id, .revival, fields: fields, reason: reason, now: now)
     }
 
-    private func takeServers(_ unseen: Unseen, version: Version, _ cells: [Int: Cell]?) throws {
+    func takeServers(_ unseen: Unseen, version: Version, _ cells: [Int: Cell]?) throws {
         if try unseen.table.records.shadow(db, unseen.key) != nil {
             try unseen.table.records.forget(db, unseen.key, unseen.id)
         }

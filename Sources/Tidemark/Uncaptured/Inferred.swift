@@ -11,6 +11,17 @@ enum Inferred {
         case update = 2
         /// A record of the manifest that has no row.
         case delete = 3
+        /// A row that stood in its table when that was captured for the first time: it came with the app, was made by a
+        /// migration, or is older than the library. It gives way to the server's.
+        case seed = 4
+
+        /// Whether the server was not known to have the record.
+        var isNew: Bool {
+            switch self {
+            case .insert, .seed: true
+            case .update, .delete: false
+            }
+        }
     }
 
     struct Entry: Hashable {
@@ -91,6 +102,28 @@ enum Inferred {
             WHERE entity = ?1 AND scope = ?2 ORDER BY record
             """
         ).rows(db, [.text(entity), .text(scope.name)], entry)
+    }
+
+    /// Whether rows of the first capture wait to be held against the server's.
+    static func isAnySeed(_ db: Database, _ entity: String) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_inferred WHERE entity = ?1 AND kind = ?2 AND compared = 0 LIMIT 1")
+            .first(db, [.text(entity), .integer(Kind.seed.rawValue)]) { _ in true } ?? false
+    }
+
+    /// Rows of the first capture that were edited since.
+    static func touchedSeeds(_ db: Database, _ scope: Scope, _ shape: TableShape) throws -> [Entry] {
+        let keys = shape.key.map(\.sql).joined(separator: ", ")
+        let edited = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL)").rows(db) { $0.cells(0..<shape.key.count) }
+        return try edited.compactMap(shape.recordID).compactMap { id in
+            let entry = try Self.entry(db, scope, shape.name, id.text)
+            return entry?.kind == .seed ? entry : nil
+        }
+    }
+
+    static func removeSeeds(_ db: Database, _ scope: Scope, _ entity: String) throws -> Int {
+        try Query(db, "DELETE FROM tidemark_inferred WHERE scope = ?1 AND entity = ?2 AND kind = ?3 AND compared = 0")
+            .execute([.text(scope.name), .text(entity), .integer(Kind.seed.rawValue)])
+        return db.changesCount
     }
 
     static func isAny(_ db: Database, _ scope: Scope) throws -> Bool {

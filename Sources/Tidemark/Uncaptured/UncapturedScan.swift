@@ -1,8 +1,8 @@
 import GRDB
 import TidemarkWire
 
-/// Compares a table whose capture was gone for a while with the manifest, row by row, and notes what was written
-/// meanwhile. Runs in the transaction that puts the triggers back, so that no write falls between the two.
+/// Compares a table whose capture was gone for a while, or begins, with the manifest, row by row, and notes what was
+/// written meanwhile. Runs in the transaction that puts the triggers there, so that no write falls between the two.
 struct UncapturedScan {
     /// Writes that are taken for the user's without a question: more of them wait for a confirmation, unless the app
     /// announced its migration. Inserts are never held up.
@@ -15,6 +15,15 @@ struct UncapturedScan {
     let columns: [String]?
     /// Whether the app said that it would write unseen (``SyncEngine/removeCapture(_:)``).
     let isAnnounced: Bool
+    /// What a row is of which the manifest knows nothing.
+    private let newKind: Inferred.Kind
+
+    /// - Parameter isFirst: the table was never captured before.
+    init(_ db: Database, _ shape: TableShape, columns: [String]?, isAnnounced: Bool, isFirst: Bool) throws {
+        (self.db, self.shape, self.columns, self.isAnnounced) = (db, shape, columns, isAnnounced)
+        // Rows of the first capture that were not held against the server's yet are still that.
+        newKind = try isFirst || Inferred.isAnySeed(db, shape.name) ? .seed : .insert
+    }
 
     private var table: RecordTable { RecordTable(shape) }
     private var keyList: String { shape.key.map(\.sql).joined(separator: ", ") }
@@ -69,7 +78,7 @@ struct UncapturedScan {
             }) ?? scopeOfAll, let scope = Scope(name)
         else { return }
         switch (shadow.state, known[scope]) {
-        case (.known, nil): try infer(.insert, scope, id, hash: nil)
+        case (.known, nil): try infer(newKind, scope, id, hash: nil)
         case (.known, let hash?):
             guard try hash != self.hash(id, shadow.cells) else { return }
             try infer(.update, scope, id, hash: hash)
@@ -119,7 +128,7 @@ struct UncapturedScan {
             }
             let code = ManifestKey.encode(id)
             guard let known = try manifests[scope]?.see(id) else {
-                try infer(.insert, scope, id, hash: nil)
+                try infer(newKind, scope, id, hash: nil)
                 continue
             }
             let here = hasher.hash(code, compared.reduce(into: cells.map { _ in Cell.null }) { $0[$1] = cells[$1] })

@@ -67,6 +67,8 @@ public struct SimulatedApp: Sendable {
     package var migrating: [String: [String]] = [:]
     /// What the app does to its file whenever it starts, before it makes its engine.
     package var atStart: (@Sendable (Database) throws -> Void)?
+    /// Tables that `migrate` puts rows into.
+    package var seeded: Set<String> = []
     /// Tables with keys that no record id can be made of.
     package var oddlyKeyed: Set<String> = []
 

@@ -15,6 +15,9 @@ struct OracleDeletes {
         if wasThere, !isThere { deleted.insert(key) }
     }
 
+    /// It came with the app.
+    mutating func noteSeed(_ key: OracleKey) { insertCounts[key] = 1 }
+
     /// The delete was not meant.
     mutating func takeBack(_ key: OracleKey) { deleted.remove(key) }
 

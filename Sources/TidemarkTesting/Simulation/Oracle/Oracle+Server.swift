@@ -56,6 +56,7 @@ extension Oracle {
                 !table.authoritative.contains(column)
             else { continue }
             if devices.contains(where: { $0.scattered.contains(key) }) { continue }
+            if former == nil, table.seeds.contains(where: { $0.key == key }), isForgotten(key, in: scope) { continue }
             let cell = OracleCell(key: key, column: column, value: value)
             entered[cell, default: 0] += 1
             let copies = scopes[scope]?.newest == 0 ? 0 : copied[cell, default: 0]
@@ -67,6 +68,12 @@ extension Oracle {
                 \(entered[cell, default: 0]). time, written \(allowed[cell, default: 0]) times
                 """)
         }
+    }
+
+    /// Whether the record's tombstone may be gone: a device that begins then brings the row that came with its app.
+    private func isForgotten(_ key: OracleKey, in scope: Scope) -> Bool {
+        guard let history = scopes[scope]?.current, let versions = history.versions[key] else { return false }
+        return versions.dropLast().last.map { world.time - history[$0].time >= World.week } ?? false
     }
 
     /// The store was opened anew, from what it was or from a backup: whatever is above its head is lost.

@@ -107,7 +107,10 @@ extension OracleDevice.Sight {
     mutating func read(
         _ db: Database, _ table: OracleTable, after former: Self
     ) throws -> (rows: String, shadows: String)? {
-        guard table.captureCount != nil else { return (table.rowsSQL, table.shadowsSQL) }
+        guard table.captureCount != nil else {
+            if !table.seeds.isEmpty { try readInferred(db, table) }
+            return (table.rowsSQL, table.shadowsSQL)
+        }
         let columns = try Self.columns(db, table.name)
         guard !columns.isEmpty else {
             missing.insert(table.name)

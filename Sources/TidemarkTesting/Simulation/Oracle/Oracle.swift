@@ -53,6 +53,15 @@ final class Oracle {
         ruled = Set(world.app.rules.map(\.entity))
         tables = Dictionary(uniqueKeysWithValues: inOrder.map { ($0.name, $0) })
         for scope in world.app.scopes { scopes[scope] = OracleScope() }
+        // The first device that sends them makes them, and nobody else does.
+        for table in inOrder {
+            for (key, cells) in table.seeds {
+                deletes.noteSeed(key)
+                for (column, cell) in zip(table.data, cells) {
+                    allowed[OracleCell(key: key, column: column, value: cell), default: 0] += 1
+                }
+            }
+        }
         devices = world.devices.map { _ in OracleDevice() }
         backups = devices.map { _ in nil }
         changeCounts = devices.map { _ in -1 }

@@ -42,6 +42,8 @@ struct OracleTable {
     let insertSQL: String
     /// How many triggers note what is written to it; `nil` where no act changes the schema.
     let captureCount: Int?
+    /// Rows that a new device has and that nobody has written.
+    private(set) var seeds: [(key: OracleKey, cells: [Value])] = []
     /// Whether there may be rows of which no record id can be made.
     let isOddlyKeyed: Bool
     let keyNames: [String]
@@ -95,6 +97,8 @@ struct OracleTable {
         let values = data.indices.map { "?\($0 + 2)" }
         insertSQL = "INSERT OR ABORT INTO \"\(name)\" (\(list)) VALUES (\((places + values).joined(separator: ", ")))"
         shadowsSQL = "SELECT \(list), tidemark_state FROM \"tidemark_shadow_\(name)\""
+        guard app.seeded.contains(table.name) else { return }
+        for row in try Row.fetchAll(db, sql: rowsSQL) { seeds.append((key(row), cells(row))) }
     }
 
     static let captureSQL = """
