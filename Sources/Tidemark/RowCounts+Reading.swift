@@ -33,7 +33,7 @@ struct RowCounting {
         rows.blocked = held + unseen.blocked + undecided
         rows.pending = edited - unsent - held - unseen.blockedEdited + unseen.pending
         rows.confirmed = manifested - known - parked.base - unseen.known - undecided
-        rows.deletes = max(0, gone - parked.edited) + unseen.deletes + (try braked())
+        rows.deletes = try max(0, gone - parked.edited) + unseen.deletes + braked() + Parked.leaving(db, shape.name)
         rows.quarantined = parked.count
         return rows
     }

@@ -15,7 +15,7 @@ extension SyncStatus {
         }
         let marks = try Pending.marks(db)
         unnamed = try Pending.count(db, "SELECT count(*) FROM tidemark_waiting")
-        pending = marks.count + unnamed
+        pending = try marks.count + unnamed + Parked.departures(db)
         waiting = try Pending.waiting(db, followed: scopes)
         let oldest =
             try Query(

@@ -47,9 +47,7 @@ extension Applier {
     func putAside(
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], _ cells: [Cell], isOnScreen: Bool, version: Version?
     ) throws {
-        if isOnScreen {
-            do { try table.records.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
-        }
+        if isOnScreen { try table.records.attemptDelete(db, key) }
         outcome.parked += 1
         try Parked.put(
             db, table.shape, record: id.text, scope: scope.name, version: version, cells: cells,

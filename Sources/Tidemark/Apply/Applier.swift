@@ -348,9 +348,7 @@ final class Applier {
                 reason: "Waiting for its place.", contends: true, fresh: true)
         }
         do { try table.records.write(db, key, new) } catch let error as DatabaseError where error.refusesRow {
-            if current != nil {
-                do { try table.records.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
-            }
+            if current != nil { try table.records.attemptDelete(db, key) }
             try park(table, id, new, version: version, error)
         }
     }

@@ -69,6 +69,21 @@ extension Parked {
         var isMove: Bool
     }
 
+    /// How many records of a table wait to be deleted where they were: until then a move is not done.
+    static func leaving(_ db: Database, _ entity: String) throws -> Int {
+        try Pending.count(db, "SELECT count(*) FROM tidemark_parked WHERE leaving <> 0 AND entity = \(literal(entity))")
+    }
+
+    /// How many deletes wait to be sealed.
+    static func departures(_ db: Database) throws -> Int {
+        try Pending.count(
+            db,
+            """
+            SELECT count(*) FROM tidemark_parked
+            WHERE leaving IN (\(Leaving.moved.rawValue), \(Leaving.deleted.rawValue)) AND leaving <> 0
+            """)
+    }
+
     /// Deletes that may be sealed now.
     static func departures(_ db: Database, _ scope: Scope, limit: Int) throws -> [Departure] {
         let (moved, deleted) = (Leaving.moved.rawValue, Leaving.deleted.rawValue)

@@ -103,7 +103,7 @@ extension RecordTable {
     /// it was would pass for an edit.
     func writeOrPark(_ db: Database, _ key: [Cell], _ id: RecordID, _ cells: [Cell], scope: String) throws {
         do { try write(db, key, cells) } catch let error as DatabaseError where error.refusesRow {
-            do { try deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
+            try attemptDelete(db, key)
             try parkEdits(db, key)
             try Parked.put(
                 db, shape, record: id.text, scope: scope, version: nil, cells: cells, reason: error.refusal,

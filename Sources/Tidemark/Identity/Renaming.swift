@@ -55,7 +55,7 @@ struct Renaming {
                 .execute(newKey + oldKey)
         } catch let error as DatabaseError where error.refusesRow {
             // The app's schema does not take the new key: the row is kept aside like any other that does not fit.
-            do { try table.deleteRow(db, oldKey) } catch let error as DatabaseError where error.refusesRow {}
+            try table.attemptDelete(db, oldKey)
             try Parked.put(
                 db, shape, record: new.text, scope: (shape.scope(ofKey: newKey, row) ?? scope).name,
                 version: nil, cells: row, reason: error.refusal, contends: error.dependsOnOthers, fresh: false)
@@ -97,7 +97,7 @@ struct Renaming {
         _ new: RecordID, _ newKey: [Cell]
     ) throws {
         if row != nil {
-            do { try table.deleteRow(db, oldKey) } catch let error as DatabaseError where error.refusesRow {}
+            try table.attemptDelete(db, oldKey)
         }
         guard newShadow == nil, let standing, var shadow = oldShadow else {
             return try table.dropShadow(db, oldKey)
@@ -114,7 +114,7 @@ struct Renaming {
             let held = try table.shadow(db, key)?.scope ?? shape.scope(ofKey: key, row)?.name ?? scope.name
             return try table.writeOrPark(db, key, id, row, scope: held)
         }
-        do { try table.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
+        try table.attemptDelete(db, key)
     }
 }
 

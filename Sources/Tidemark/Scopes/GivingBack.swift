@@ -97,11 +97,16 @@ struct GivingBack {
             if isHere { try redo(edit, row, as: nil) } else { try deleteAside(edit) }
             return nil
         case .departure: return try depart(edit)
+        case .seed where since != .none: return nil
         case .insert where since == .deleted, .arrival where since == .deleted, .revival where since == .deleted:
             return nil
-        case .insert where row != nil && !isHere, .revival where row != nil && !isHere:
+        case .insert where row != nil && !isHere, .revival where row != nil && !isHere,
+            .seed where row != nil && !isHere:
             return "The record stands in another scope now."
         case .update where !isHere: return "The record is not there any more."
+        case .seed:
+            try seed(edit, under: row)
+            return nil
         case .insert, .arrival, .revival, .update:
             var cells = row ?? shape.data.map(\.defaultCell)
             for (index, cell) in edit.entry.fields.cells(in: shape) where since.fields[index] == nil {
@@ -136,6 +141,24 @@ struct GivingBack {
         shadow.edited = try Query(db, "SELECT clock FROM tidemark_counter").first(db) { $0.integer(0) }
         try table.write(db, key, shadow)
         try table.mark(db, key)
+    }
+
+    /// A row of the first capture, which no server has answered yet, gives way to what came meanwhile.
+    private func seed(_ edit: Edit, under row: [Cell]?) throws {
+        let (table, shape) = (edit.table, edit.table.shape)
+        var cells = row ?? shape.data.map(\.defaultCell)
+        for (index, cell) in edit.entry.fields.cells(in: shape) { cells[index] = cell }
+        if let row {
+            let conflict = Conflict(seed: cells, of: shape, edit.id, in: scope, under: row, at: edit.entry.notedAt)
+            if !conflict.fields.isEmpty { try Conflicts.note(db, conflict) }
+            return
+        }
+        var shadow = Shadow(state: .absent, cells: cells, edited: Shadow.seedStamp)
+        shadow.bases = [Shadow.seedBase: 0]
+        (shadow.mark, shadow.since) = (try Pending.nextMark(db), edit.entry.notedAt)
+        if shape.isScopedByColumn { (shadow.scope, shadow.place) = (scope.name, scope.name) }
+        try Flag.whileApplying(db, layout) { try table.write(db, edit.key, cells) }
+        try table.write(db, edit.key, shadow)
     }
 
     private static func unedited(_ shape: TableShape, _ key: [Cell], _ row: [Cell]?) -> Shadow {

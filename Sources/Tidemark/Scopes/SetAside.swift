@@ -46,13 +46,15 @@ enum SetAside {
         /// The record was deleted elsewhere, or may have been, and came back here unseen, as by a backup: nothing that
         /// was deleted comes back by itself.
         case revival
+        /// The row was here before its table was captured for the first time: it gives way to the server's.
+        case seed
 
         /// Whether it is made anew once its scope is filled, without a word of the app.
         var comesBackByItself: Bool { self != .revival }
 
         var kind: SetAsideEdit.Kind {
             switch self {
-            case .insert, .arrival, .revival: .insert
+            case .insert, .arrival, .revival, .seed: .insert
             case .update: .update
             case .delete, .departure: .delete
             }

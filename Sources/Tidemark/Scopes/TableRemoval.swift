@@ -30,10 +30,18 @@ struct TableRemoval {
             guard entry.kind == .delete else { return }
             return try SetAside.note(db, scope, shape, id, .delete, now: now)
         }
-        var fields = Dictionary(uniqueKeysWithValues: current.enumerated().map { ($0, $1) })
-        for index in reserved { fields[index] = nil }
-        let kind: SetAside.Stored = entry.kind.isNew ? .insert : .update
-        try SetAside.note(db, scope, shape, id, kind, fields: fields, now: now)
+        let kind: SetAside.Stored =
+            switch entry.kind {
+            case .seed: .seed
+            case .insert: .insert
+            case .update, .delete: .update
+            }
+        try SetAside.note(db, scope, shape, id, kind, fields: unreserved(current), now: now)
+    }
+
+    /// What this device may write of a row.
+    private func unreserved(_ row: [Cell]) -> [Int: Cell] {
+        Dictionary(uniqueKeysWithValues: row.enumerated().map { ($0, $1) }.filter { !reserved.contains($0.0) })
     }
 
     /// Takes what is left of a group whose other edits are set aside: none of it travels alone. Returns the records.
@@ -110,15 +118,17 @@ struct TableRemoval {
             return try SetAside.note(db, scope, shape, id, .delete, group: group, now: now)
         }
         var fields = edits.fields
-        // An edit on top of one that nobody saw tells only its own part.
         let unseen = try Inferred.entry(db, scope, shape.name, id.text)?.kind
-        var isNew = shadow.state == .absent || unseen?.isNew == true
-        for operation in try sent.map({ try $0.operation() }) {
+        let seed = shadow.seed ?? (unseen == .seed && shadow.state == .known ? shadow.cells : nil)
+        if let seed { try SetAside.note(db, scope, shape, id, .seed, fields: unreserved(seed), now: now) }
+        var isNew = seed == nil && (shadow.state == .absent || unseen?.isNew == true)
+        for operation in try sent.map({ try $0.operation() }) where !operation.isSeed {
             isNew = isNew || operation.isInsert || !operation.setsFields
             // The shadow of what is brought back holds it already (Healing).
             for index in operation.fields.cells(in: shape).keys { fields[index] = current[index] }
         }
-        if isNew || unseen != nil { for (index, cell) in current.enumerated() { fields[index] = cell } }
+        // An edit on top of one that nobody saw tells only its own part.
+        if isNew || unseen != nil && seed == nil { fields = unreserved(current) }
         for index in reserved { fields[index] = nil }
         guard isNew || !fields.isEmpty else { return }
         var kind = SetAside.Stored.update
@@ -155,16 +165,18 @@ struct TableRemoval {
         try forgetHindrances(id)
         let operation = try Outbox.overlay(db, entity: shape.name, record: id.text, scope: owner)
         let before = shadow.overlaid(with: operation, shape: shape)
-        try deleteRow(key)
+        try table.attemptDelete(db, key)
         try Parked.remove(db, shape.name, id.text, owner)
         if let before {
             try Parked.put(
                 db, shape, record: id.text, scope: owner, version: shadow.version, cells: before,
                 reason: "Waiting for its place.", contends: true, fresh: true)
         }
-        guard operation != nil else { return try table.dropShadow(db, key) }
+        // A row of the first capture that was not sent yet goes from where it stood.
+        guard operation != nil || shadow.seed != nil else { return try table.dropShadow(db, key) }
         var sent = shadow
-        (sent.mark, sent.since, sent.place) = (nil, nil, owner)
+        if operation != nil { (sent.mark, sent.since) = (nil, nil) }
+        sent.place = owner
         try table.write(db, key, sent)
     }
 
@@ -173,7 +185,7 @@ struct TableRemoval {
     }
 
     private func drop(_ key: [Cell], _ id: RecordID) throws {
-        try deleteRow(key)
+        try table.attemptDelete(db, key)
         try table.dropShadow(db, key)
         try forgetHindrances(id)
     }
@@ -183,10 +195,6 @@ struct TableRemoval {
         let name = RecordName(entity: shape.name, record: id.text)
         try Waiting.forget(db, name)
         try Quarantine.forget(db, name)
-    }
-
-    private func deleteRow(_ key: [Cell]) throws {
-        do { try table.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
     }
 
     /// What is left are clean rows, and rows that cannot travel: these are on this device only, and stay.
@@ -205,7 +213,7 @@ struct TableRemoval {
         }
         let keys = shape.key.map(\.sql).joined(separator: ", ")
         for key in try Query(db, "SELECT \(keys) FROM \(rows)").rows(db, [], { $0.cells(0..<shape.key.count) }) {
-            try deleteRow(key)
+            try table.attemptDelete(db, key)
         }
     }
 }

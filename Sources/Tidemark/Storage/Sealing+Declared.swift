@@ -97,20 +97,15 @@ extension Sealing {
                 where error.refusesRow
             {
                 // Others stand in its way now; it finds its place as any row of the server's does.
-                if current != nil { try Flag.whileApplying(db, layout) { try attemptDelete(table, key) } }
+                if current != nil { try Flag.whileApplying(db, layout) { try table.attemptDelete(db, key) } }
                 try Parked.put(
                     db, table.shape, record: id.text, scope: owner ?? scope.scope.name, version: nil, cells: truth,
                     reason: error.refusal, contends: true, fresh: true)
             }
         } else {
             // Captured: rows that go with this one by the schema's own ON DELETE are edits like any other.
-            try attemptDelete(table, key)
+            try table.attemptDelete(db, key)
         }
         try table.dropShadow(db, key)
-    }
-
-    /// Where the app's schema keeps the row, it stays on this device.
-    private func attemptDelete(_ table: RecordTable, _ key: [Cell]) throws {
-        do { try table.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
     }
 }

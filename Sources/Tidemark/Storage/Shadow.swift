@@ -100,6 +100,11 @@ struct RecordTable {
         try noteWanted(db, key, nil)
     }
 
+    /// Where the app's schema keeps the row, it stays on this device.
+    func attemptDelete(_ db: Database, _ key: [Cell]) throws {
+        do { try deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
+    }
+
     /// A trigger of the app's may skip the row, and the server's stands all the same.
     func write(_ db: Database, _ key: [Cell], _ cells: [Cell]) throws {
         try Query(db, sql.rowUpsert).execute(key + cells)

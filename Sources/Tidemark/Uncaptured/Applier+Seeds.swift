@@ -73,20 +73,32 @@ extension Applier {
     ) throws {
         guard let current = unseen.current else { return }
         let seed = shadow.map { $0.state == .known ? $0.cells : current } ?? current
-        let fields = unseen.shape.data.indices.filter { seed[$0] == current[$0] && seed[$0] != theirs?[$0] }.map {
-            index in
-            Conflict.Field(
-                name: unseen.shape.data[index].name, mine: seed[index].value, theirs: theirs?[index].value,
-                result: theirs?[index].value)
+        var conflict = Conflict(seed: seed, of: unseen.shape, unseen.id, in: scope, under: theirs, at: now)
+        // What was edited since is sent.
+        conflict.fields.removeAll { field in
+            unseen.shape.dataIndex(field.name).map { seed[$0] != current[$0] } ?? false
         }
-        guard !fields.isEmpty || theirs == nil else { return }
-        var conflict = Conflict(
-            id: 0, scope: scope, entity: unseen.shape.name, record: unseen.id.text, rule: .firstCapture, fields: fields,
-            noticedAt: now)
-        conflict.isDeletedElsewhere = theirs == nil
+        guard !conflict.fields.isEmpty || theirs == nil else { return }
         conflict.version = version == .max ? nil : version
-        conflict.whole = unseen.shape.values(seed)
         try Conflicts.note(db, conflict)
         outcome.conflicts += 1
+    }
+}
+
+extension Conflict {
+    /// What a row said that is older than its table's capture, where the server's row stands, or its deletion.
+    init(
+        seed: [Cell], of shape: TableShape, _ id: RecordID, in scope: Scope, under theirs: [Cell]?, at now: Int64
+    ) {
+        let fields = shape.data.indices.filter { seed[$0] != theirs?[$0] }.map { index in
+            Field(
+                name: shape.data[index].name, mine: seed[index].value, theirs: theirs?[index].value,
+                result: theirs?[index].value)
+        }
+        self.init(
+            id: 0, scope: scope, entity: shape.name, record: id.text, rule: .firstCapture, fields: fields,
+            noticedAt: now)
+        isDeletedElsewhere = theirs == nil
+        whole = shape.values(seed)
     }
 }

@@ -241,7 +241,13 @@ extension Applier {
     }
 
     func takeServers(_ unseen: Unseen, version: Version, _ cells: [Int: Cell]?) throws {
-        if try unseen.table.records.shadow(db, unseen.key) != nil {
+        if let shadow = try unseen.table.records.shadow(db, unseen.key) {
+            // Moved since, the row stands where no page of this scope would find it.
+            if shadow.scope == scope.name, let current = unseen.current,
+                unseen.shape.scope(ofKey: unseen.key, current) != scope
+            {
+                try unseen.table.records.attemptDelete(db, unseen.key)
+            }
             try unseen.table.records.forget(db, unseen.key, unseen.id)
         }
         if version > record.base, version < .max {

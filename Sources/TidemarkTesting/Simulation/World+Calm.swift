@@ -118,7 +118,7 @@ extension World {
                     ("waiting", "tidemark_waiting"), ("backfills", "tidemark_backfill"),
                     // Until the checkpoint tells of a verdict, only the next request would hear that it was lost.
                     ("verdicts ahead", "tidemark_ahead"),
-                    ("inferred", "tidemark_inferred"),
+                    ("inferred", "tidemark_inferred"), ("departures", "tidemark_parked WHERE leaving <> 0"),
                 ]
                 for table in app.tables {
                     counts.append(("marks", "\"tidemark_shadow_\(table.name)\" WHERE tidemark_mark IS NOT NULL"))

@@ -56,7 +56,10 @@ extension Oracle {
                 !table.authoritative.contains(column)
             else { continue }
             if devices.contains(where: { $0.scattered.contains(key) }) { continue }
-            if former == nil, table.seeds.contains(where: { $0.key == key }), isForgotten(key, in: scope) { continue }
+            if former == nil, table.hasSeed(key), isForgotten(key, in: scope) {
+                deletes.takeBack(key)
+                continue
+            }
             let cell = OracleCell(key: key, column: column, value: value)
             entered[cell, default: 0] += 1
             let copies = scopes[scope]?.newest == 0 ? 0 : copied[cell, default: 0]
@@ -70,10 +73,12 @@ extension Oracle {
         }
     }
 
-    /// Whether the record's tombstone may be gone: a device that begins then brings the row that came with its app.
+    /// Whether the record's tombstone is gone: a device that begins then brings the row that came with its app.
     private func isForgotten(_ key: OracleKey, in scope: Scope) -> Bool {
-        guard let history = scopes[scope]?.current, let versions = history.versions[key] else { return false }
-        return versions.dropLast().last.map { world.time - history[$0].time >= World.week } ?? false
+        guard let deleted = scopes[scope]?.current.versions[key]?.dropLast().last,
+            let state = try? world.server.store.state(of: scope)
+        else { return false }
+        return deleted <= state.retentionFloor
     }
 
     /// The store was opened anew, from what it was or from a backup: whatever is above its head is lost.

@@ -210,6 +210,8 @@ extension Oracle {
         _ overwritten: (field: String, theirs: Value?, rule: String), _ column: String, _ verdict: OracleVerdict
     ) -> Bool {
         guard overwritten.field == column, let theirs = overwritten.theirs else { return false }
+        // Each device has what comes with the app, whichever has sent it.
+        if tables[verdict.key.entity]?.seed(verdict.key, column).map({ theirs.isAlmost($0) }) ?? false { return true }
         return devices[verdict.device].written.contains { cell in
             cell.key == verdict.key && cell.column == column && cell.value.map { theirs.isAlmost($0) } ?? false
         }

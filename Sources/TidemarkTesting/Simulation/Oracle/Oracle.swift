@@ -162,7 +162,9 @@ final class Oracle {
 
     /// Whether acts on a device that lost something had a part in a record.
     func isLost(_ key: OracleKey) -> Bool {
-        lost.contains(key) || world.lostDevices.contains { devices[$0].written.contains { $0.key == key } }
+        // Each device had what comes with the app, and whichever was first has sent it.
+        lost.contains(key) || !world.lostDevices.isEmpty && tables[key.entity]?.hasSeed(key) ?? false
+            || world.lostDevices.contains { devices[$0].written.contains { $0.key == key } }
     }
 
     /// An edit that was not sealed yet may be sent by each of the files that hold it.

@@ -44,6 +44,10 @@ struct OracleTable {
     let captureCount: Int?
     /// Rows that a new device has and that nobody has written.
     private(set) var seeds: [(key: OracleKey, cells: [Value])] = []
+    func hasSeed(_ key: OracleKey) -> Bool { seeds.contains { $0.key == key } }
+    func seed(_ key: OracleKey, _ column: String) -> Value? {
+        data.firstIndex(of: column).flatMap { index in seeds.first { $0.key == key }?.cells[index] }
+    }
     /// Whether there may be rows of which no record id can be made.
     let isOddlyKeyed: Bool
     let keyNames: [String]
