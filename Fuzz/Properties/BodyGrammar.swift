@@ -69,6 +69,7 @@ package struct BodyGrammar {
         if dice.below(6) == 0 { members.append(#""epoch":"\#(dice.any(epochs))""#) }
         if dice.below(5) == 0 { members.append(#""group":"g\#(dice.below(2))""#) }
         if dice.below(8) == 0 { members.append(#""moved":true"#) }
+        if dice.below(8) == 0 { members.append(#""seed":true"#) }
         if dice.below(8) == 0 { members.append(#""refs":\#(references(&dice))"#) }
         if dice.below(8) == 0 {
             members.append(#""original":{"epoch":"\#(dice.any(epochs))","version":\#(version(&dice))}"#)

@@ -40,7 +40,7 @@ package struct Operation: Hashable, Sendable {
     package var isMove = false
     /// A delete that somebody was asked about: it goes past the server's brake.
     package var isConfirmed = false
-    /// An insert of a row that is older than its device's capture: it makes a record that nobody made, and changes none.
+    /// An insert of a row that is older than its device's capture: it makes a record, and never changes one.
     package var isSeed = false
     /// Where the operation holds temporary ids of other records.
     package var references: [Reference] = []

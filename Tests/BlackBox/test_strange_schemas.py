@@ -63,6 +63,14 @@ class RebuildTests(Story):
         self.settled(second, first)
         self.assertEqual("edited", first.one("SELECT a FROM t WHERE b = 2"))
 
+    def test_the_only_table_of_a_file_is_dropped(self) -> None:
+        """The same words, as if the file had never been synced."""
+        first, second = self.pair("CREATE TABLE t(id TEXT PRIMARY KEY, a TEXT, b INTEGER)", filled(5), ("t",))
+        first.script("DROP TABLE t")
+        self.assertEqual(["t"], first.status().json["missingTables"])
+        self.synced(second)
+        self.assertEqual(5, second.count("t"), "a table that was dropped on one device took rows of the other one")
+
     def test_a_rebuild_is_noticed_by_status_alone(self) -> None:
         first, _ = self.grown()
         self.migrated(first, WITH_C)

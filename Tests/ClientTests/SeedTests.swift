@@ -128,6 +128,41 @@ struct SeedTests {
         for device in devices { #expect(try await device.rows(Self.rows) == expected) }
     }
 
+    @Test(
+        "one whose scope is left before the server has it gives way to what came meanwhile",
+        arguments: [false, true], [false, true])
+    func left(isCompared: Bool, isThereMeanwhile: Bool) async throws {
+        let note = "CREATE TABLE note (id TEXT PRIMARY KEY, title TEXT);"
+        try await Device(note, tables: ["note"], server: server, in: directory, name: "late").sync()
+        let device = try await Device(
+            Self.seeds, tables: ["note", "kind"], server: server, in: directory, name: "late")
+        if isCompared {
+            await device.wire.loseRequest()
+            await #expect(throws: (any Error).self) { try await device.sync() }
+        }
+        #expect(try await device.count("tidemark_inferred") == (isCompared ? 0 : 3))
+        try await device.sql("UPDATE kind SET color = 'black' WHERE id = 'fun'")
+        try await SyncEngine(for: device.writer, tables: device.tables, scopes: ["w:2"], transport: device.wire)
+            .leave(Device.scope)
+        #expect(try await device.count("kind") == 0)
+        if isThereMeanwhile {
+            let other = try await self.device("other")
+            try await other.sync()
+            try await other.sql("UPDATE kind SET title = 'New', color = 'new'; DELETE FROM kind WHERE id = 'rent'")
+            try await other.sync()
+        }
+        try await device.sync()
+        let expected =
+            isThereMeanwhile
+            ? [#""food"|"New"|"new""#, #""fun"|"New"|"black""#]
+            : [#""food"|"Food"|"red""#, #""fun"|"Fun"|"black""#, #""rent"|"Rent"|"blue""#]
+        #expect(try await device.rows(Self.rows) == expected)
+        let conflicts = try await device.engine().conflicts()
+        #expect(conflicts.allSatisfy { !$0.isOpen && $0.rule == .firstCapture })
+        #expect(conflicts.isEmpty != isThereMeanwhile)
+        try await expectSettled(device)
+    }
+
     @Test("a row that a rebuild has touched before the first sync still gives way")
     func rebuiltBefore() async throws {
         let first = try await device("first")
@@ -150,13 +185,18 @@ struct SeedTests {
 
     @Test(
         "one that is moved to another scope before the first sync goes there, and nowhere else",
-        arguments: ["", "w:a", "w:b"], [true, false])
+        arguments: ["", "w:a", "w:b", "a, deleted"], [true, false])
     func moved(elsewhere: String, isSeed: Bool) async throws {
         let world = try Spread()
         let other = try await world.device("other")
-        if let scope = elsewhere.last {
+        let isDeleted = elsewhere.hasSuffix("deleted")
+        if let scope = isDeleted ? "a" : elsewhere.last {
             try await other.sql("INSERT INTO item (id, w, title) VALUES ('i', '\(scope)', 'theirs')")
             try await other.sync()
+            if isDeleted {
+                try await other.sql("DELETE FROM item")
+                try await other.sync()
+            }
         }
         let insert = "INSERT INTO item (id, w, title) VALUES ('i', 'a', 'mine'), ('j', 'a', 'mine');"
         let device = try await world.device("device", seeds: isSeed ? insert : "")
@@ -177,6 +217,15 @@ struct SeedTests {
             // Both have made it since: somebody has to decide.
             #expect(try await device.engine().conflicts().map(\.isOpen) == [true])
             #expect(items.map { $0.prefix(3) } == ["i a", "j b"])
+            return
+        }
+        if isDeleted {
+            // Nobody has it but this device's user, who is asked.
+            #expect(items.map { $0.prefix(3) } == ["j b"])
+            #expect(try await other.items() == items)
+            let aside = try await device.engine().setAsideEdits()
+            #expect(aside.map(\.record) == ["i"])
+            #expect(aside.first?.fields["w"] == .text("b"))
             return
         }
         #expect(items.map { $0.prefix(3) } == ["i b", "j b"])

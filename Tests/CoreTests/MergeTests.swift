@@ -38,6 +38,27 @@ struct MergeTests {
             decide(upsert(fields, base: nil), current(nil, 5)) == .write(fields, written: .all, Merge.Answer()))
     }
 
+    @Test("A row that is older than its capture makes a record, and fills only what the record lacks (W79)")
+    func seed() {
+        func seed(_ fields: DataObject) -> Operation {
+            var operation = upsert(fields, base: nil)
+            operation.isSeed = true
+            return operation
+        }
+        let fields = DataObject(["a": 1, "b": 2, "c": 3])
+        #expect(decide(seed(fields), nil) == .write(fields, written: .all, Merge.Answer()))
+        let row = current(DataObject(["a": 1, "b": 20]), 9)
+        var answer = Merge.Answer(status: .merged, needsRecord: true)
+        answer.losses = [Verdict.Loss(field: "b", rule: .firstCapture)]
+        #expect(
+            decide(seed(fields), row) == .write(DataObject(["a": 1, "b": 20, "c": 3]), written: names("c"), answer))
+        #expect(decide(seed(DataObject(["a": 1, "b": 2, "c": nil])), row) == .nothing(answer))
+        answer.losses = [Verdict.Loss(field: nil, rule: .firstCapture)]
+        #expect(decide(seed(fields), current(nil, 9)) == .nothing(answer))
+        let same = Merge.Answer(status: .merged, needsRecord: true)
+        #expect(decide(seed(DataObject(["a": 1])), row) == .nothing(same))
+    }
+
     @Test("Different fields of one record both stay, and the editor is told the row")
     func differentFields() {
         let row = current(DataObject(["a": 1, "b": 20]), 9, ["*": 3, "b": 9])

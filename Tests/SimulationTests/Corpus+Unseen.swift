@@ -290,5 +290,37 @@ extension CorpusCase {
                 0 sync
                 flow
                 """),
+        CorpusCase(
+            name: "a row of the first capture that was moved goes with the deletion of where it stood (I2)",
+            app: "catalog",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                3 edit moveShelf 12999750
+                user 1 scope 2 none
+                flow
+                2 edit deleteShelf 1
+                2 kill 0
+                """),
+        CorpusCase(
+            name: "a row of the first capture that was set aside gives way when it comes back (I8)", app: "catalog",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                user 0 scope 1 read
+                flow
+                wait 31000
+                1 edit fillShelf 8591947
+                user 0 scope 1 none
+                pass 0
+                pass 0
+                """),
+        CorpusCase(
+            name: "a move is not done before its delete (I13)", app: "catalog",
+            script: """
+                world seed 1 devices 1 users 1 page 2
+                flow
+                0 edit moveShelf 0
+                wait 31000
+                pass 1 lost
+                """),
     ]
 }

@@ -224,8 +224,7 @@ extension Applier {
             reserved: table.reserved)
         try Outbox.finish(db, entry, verdict, now: now)
         if hadRefusals, verdict.tookEffect { try Quarantine.accepted(db, entry) }
-        var truth = shadow
-        if verdict.status != .deferred { truth.bases[Shadow.seedBase] = nil }
+        var truth = verdict.status == .deferred ? shadow : shadow.answered
         switch verdict.status {
         case .applied, .merged,
             .settled where verdict.isShort:

@@ -182,14 +182,8 @@ struct Sealing {
         operation.epoch = scope.epoch
         if declared.kind == .events { operation.kind = .event }
         if declared.conflict == .lastEditWins { stamp(&operation, shadow) }
-        if let current, operation.setsFields,
-            let column = zip(shape.data, current).first(where: { !$0.1.isSendable && !reserved.contains($0.0.name) })
-        {
-            try quarantine(&batch, table, key, id: id, why: "Field '\(column.0.name)' holds text that is not UTF-8.")
-            return .settled
-        }
-        guard operation.fields.bytes.count <= recordByteLimit else {
-            try quarantine(&batch, table, key, id: id, why: "The record is larger than \(recordByteLimit) bytes.")
+        if let why = misfit(operation, shape, current, reserved) {
+            try quarantine(&batch, table, key, id: id, why: why)
             return .settled
         }
         operation.group = batch.group
@@ -214,6 +208,21 @@ struct Sealing {
         if !names.held.isEmpty { try Outbox.note(db, names.held) }
         if !names.isPartial, current == shown { try table.unmark(db, key) }
         return .sealed(count: 1, bytes: operation.fields.bytes.count + 120)
+    }
+
+    /// Why no server would take it; `nil` where one may.
+    private func misfit(
+        _ operation: Operation, _ shape: TableShape, _ current: [Cell]?, _ reserved: Set<String>
+    ) -> String? {
+        if let current, operation.setsFields,
+            let column = zip(shape.data, current).first(where: { !$0.1.isSendable && !reserved.contains($0.0.name) })
+        {
+            return "Field '\(column.0.name)' holds text that is not UTF-8."
+        }
+        guard operation.fields.bytes.count <= recordByteLimit else {
+            return "The record is larger than \(recordByteLimit) bytes."
+        }
+        return nil
     }
 
     /// Whatever keeps it here now, it is looked at in its turn.

@@ -41,6 +41,12 @@ struct Shadow: Hashable {
     static let seedBases = #"{"\u0001":0}"#
     /// The row as it was when its table was captured for the first time, where the server did not have it then.
     var seed: [Cell]? { state == .absent && bases[Self.seedBase] != nil ? cells : nil }
+    /// Once the server has heard of that row.
+    var answered: Shadow {
+        var shadow = self
+        shadow.bases[Self.seedBase] = nil
+        return shadow
+    }
     /// The stamp of an edit that is older than all.
     static let seedStamp: Int64 = 0
 }
