@@ -126,6 +126,15 @@ package enum Mutant: String, CaseIterable, Sendable {
     /// Rows are put right with the app's triggers firing (I4).
     case correctionsFireTriggers
 
+    // MARK: Rows that are older than their capture
+
+    /// A row of the first capture counts as an edit of the server's (I4).
+    case seedOverwritesRow
+    /// One that is set aside with its scope comes back as an edit (I8).
+    case seedSetAsideAsInsert
+    /// The server takes one for an insert like any other (I4).
+    case seedTakenForInsert
+
     // MARK: The server
 
     /// The same operation again has its effect again (T39, I8).

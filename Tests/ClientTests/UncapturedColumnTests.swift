@@ -30,6 +30,58 @@ struct UncapturedColumnTests {
         try await world.expectSum(first)
     }
 
+    @Test("a column that gets another type has no edits where its values were only copied")
+    func retyped() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let text = "CREATE TABLE place (id TEXT PRIMARY KEY, zip TEXT, name TEXT)"
+        let newer = try await Device(text, tables: ["place"], server: server, in: directory, name: "newer")
+        try await newer.sql("INSERT INTO place VALUES ('a', '007', 'A'), ('b', '08', 'B'), ('c', '9', 'C')")
+        try await newer.sync()
+        let older = try await Device(
+            "CREATE TABLE place (id TEXT PRIMARY KEY, zip INTEGER, name TEXT)", tables: ["place"], server: server,
+            in: directory, name: "older")
+        try await older.sync()
+        let rows = "SELECT id, zip, name FROM place ORDER BY id"
+        #expect(try await older.rows(rows) == [#""a"|7|"A""#, #""b"|8|"B""#, #""c"|9|"C""#])
+        try await older.sql("UPDATE place SET name = 'edited' WHERE id = 'b'")
+        try await older.sql(
+            """
+            ALTER TABLE place RENAME TO gone; \(text); INSERT INTO place SELECT id, zip, name FROM gone;
+            DROP TABLE gone; UPDATE place SET zip = 'Z' || zip WHERE id = 'c'
+            """)
+        for device in [older, newer, older] { try await device.sync() }
+        let expected = [#""a"|"007"|"A""#, #""b"|"08"|"edited""#, #""c"|"Z9"|"C""#]
+        for device in [older, newer] {
+            #expect(try await device.rows(rows) == expected)
+            #expect(try await device.engine().verify().isClean)
+            #expect(try await device.engine().conflicts().isEmpty)
+        }
+    }
+
+    @Test("a name that goes to another column is that one's", arguments: [false, true])
+    func renamedAndAdded(isSwapped: Bool) async throws {
+        let (first, second) = try await world.pair()
+        let swap =
+            isSwapped
+            ? "ALTER TABLE note RENAME COLUMN title TO x; ALTER TABLE note RENAME COLUMN body TO title;"
+                + "ALTER TABLE note RENAME COLUMN x TO body"
+            : "ALTER TABLE note RENAME COLUMN title TO old; ALTER TABLE note ADD COLUMN title TEXT"
+        for device in [first, second] {
+            try await device.sql(swap)
+            try await device.sync()
+        }
+        try await first.sync()
+        // What each name held is the server's, and an exchange is undone by nobody.
+        let rows = try await first.rows("SELECT id, title, body FROM note ORDER BY id")
+        #expect(rows.first == (isSwapped ? #""n1"|"x"|"a""# : #""n1"|"a"|"x""#))
+        #expect(try await second.rows("SELECT id, title, body FROM note ORDER BY id") == rows)
+        try await first.sql("UPDATE note SET title = 'new' WHERE id = 'n1'")
+        for device in [first, second, first] { try await device.sync() }
+        #expect(try await second.rows("SELECT title FROM note WHERE id = 'n1'") == [#""new""#])
+        for device in [first, second] { #expect(try await device.engine().verify().isClean) }
+    }
+
     @Test("an edit that was set aside keeps what its table has no column for any more")
     func setAsideWithoutColumn() async throws {
         let (first, _) = try await world.pair()

@@ -27,8 +27,9 @@ struct Contest {
             else { continue }
             switch try claim(contender, id, key, cells) {
             case .none: continue
-            // The app made the record anew meanwhile: its row is newer than the parked one.
-            case .outdated: try Parked.remove(db, shape.name, contender.record, contender.scope)
+            case .outdated:
+                try editParked(id, key, contender.scope)
+                try Parked.remove(db, shape.name, contender.record, contender.scope)
             case .due:
                 guard try place(id, key, cells, contender.scope) else { continue }
                 try Parked.remove(db, shape.name, contender.record, contender.scope)
@@ -36,6 +37,17 @@ struct Contest {
             }
         }
         return placed
+    }
+
+    /// The app made the record anew meanwhile: its row is newer than the parked one, and an edit of that.
+    private func editParked(_ id: RecordID, _ key: [Cell], _ scope: String) throws {
+        guard var shadow = try table.shadow(db, key), shadow.state == .absent,
+            let parked = try Parked.entry(db, table.shape, id, scope)
+        else { return }
+        shadow = shadow.answered
+        (shadow.state, shadow.cells, shadow.version) = (.known, parked.cells, parked.version)
+        if table.shape.isScopedByColumn { shadow.scope = scope }
+        try table.write(db, key, shadow)
     }
 
     private func next(after last: Contender?) throws -> Contender? {

@@ -16,13 +16,14 @@ enum Installation {
             shape.isGuarded = guarded.contains(SQLName(table.name))
             try shape.warnAboutTriggers(db, synced: Set(tables.map(\.name)))
             let isNew = try !db.tableExists(shape.shadowName)
+            let names = try ColumnNames(db, shape)
             try installShadow(db, shape)
             let wasCaptured = try !isNew && isCaptured(db, shape)
             try installTouched(db, shape)
             try installTriggers(db, shape)
             try installUnnamedIndex(db, shape)
             try TableRules.note(db, table.name, table.rule)
-            try settleCapture(db, shape, isNew: isNew, wasCaptured: wasCaptured)
+            try settleCapture(db, shape, names, isNew: isNew, wasCaptured: wasCaptured)
             try refreshPlaces(db, shape)
             try Misfits.release(db, shape)
             shapes.append(shape)
@@ -111,11 +112,15 @@ enum Installation {
 
     /// Gives a shadow the columns that its table has got since, and notes that their values are to be fetched.
     static func widenShadow(_ db: Database, _ shape: TableShape) throws {
-        let known = try Query(db, "PRAGMA table_info(\(shape.shadowSQL))").rows(db) { $0.text(1) }
+        var known = try Query(db, "PRAGMA table_info(\(shape.shadowSQL))").rows(db) { $0.text(1) }
+        let reused = try ColumnNames(db, shape).reused
         // A column of the same name that comes later is another one.
         for name in known
-        where !name.hasPrefix("tidemark_") && !shape.columns.contains(where: { $0.name.isSameName(as: name) }) {
+        where !name.hasPrefix("tidemark_")
+            && (!shape.columns.contains { $0.name.isSameName(as: name) } || reused.contains { $0.isSameName(as: name) })
+        {
             try db.execute(sql: "ALTER TABLE \(shape.shadowSQL) DROP COLUMN \(quoted(name))")
+            known.removeAll { $0 == name }
         }
         let added = shape.columns.filter { column in !known.contains { $0.isSameName(as: column.name) } }
         for column in added {
@@ -216,7 +221,7 @@ enum Installation {
     static func isCaptured(_ db: Database, _ shape: TableShape) throws -> Bool {
         let known = try CaptureRecord.read(db, shape.name)
         if let identity = known.identity, try identity != CaptureRecord.identity(db, shape.name) { return false }
-        if try mayBeHidden(db, shape) { return false }
+        if try mayBeHidden(db, shape) || ColumnNames(db, shape).areExchanged { return false }
         let installed = try Query(
             db, "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE"
         ).rows(db, [.text(shape.name)]) { $0.text(0) }
@@ -241,13 +246,14 @@ enum Installation {
 
     /// Finds what was written while nothing was captured, and brings the manifest in step with the table's columns.
     private static func settleCapture(
-        _ db: Database, _ shape: TableShape, isNew: Bool, wasCaptured: Bool
+        _ db: Database, _ shape: TableShape, _ names: ColumnNames, isNew: Bool, wasCaptured: Bool
     ) throws {
         var record = try CaptureRecord.read(db, shape.name)
+        record.forget(columns: names.reused)
         let columns = shape.data.map(\.name)
         if !wasCaptured {
             try UncapturedScan(
-                db, shape, columns: record.columns, isAnnounced: Meta.get(db, removalKey) == "1", isFirst: isNew
+                db, shape, record, isAnnounced: Meta.get(db, removalKey) == "1", isFirst: isNew
             ).run()
         } else if record.columns != columns {
             try NewColumns(db: db, shape: shape, known: record.columns ?? columns).note()
@@ -255,6 +261,7 @@ enum Installation {
         }
         record.identity = try CaptureRecord.identity(db, shape.name)
         record.columns = columns
+        record.types = shape.data.map(\.affinity.declaredType)
         record.keyTypes = shape.keyTypes
         try record.write(db, shape.name)
     }

@@ -3,7 +3,7 @@ import GRDB
 /// The library's own tables in the app's file. One file, one transaction: data and checkpoint cannot part.
 enum LibrarySchema {
     /// Raised when the tables below change; an older file is migrated in `install`.
-    static let version: Int64 = 3
+    static let version: Int64 = 4
 
     static func isInstalled(_ db: Database) throws -> Bool { try db.tableExists("tidemark_meta") }
 
@@ -21,10 +21,11 @@ enum LibrarySchema {
                 try db.execute(sql: evidence)
             }
             if found < 3 { try db.execute(sql: third) }
+            if found < 4 { try db.execute(sql: fourth) }
             if found < version { try Meta.set(db, "schema", String(version)) }
             return
         }
-        try db.execute(sql: tables + evidence + third)
+        try db.execute(sql: tables + evidence + third + fourth)
         try Meta.set(db, "schema", String(version))
     }
 
@@ -36,7 +37,11 @@ enum LibrarySchema {
         ALTER TABLE tidemark_scope ADD COLUMN deferred_detail TEXT;
         ALTER TABLE tidemark_scope ADD COLUMN deferred_hint TEXT;
         ALTER TABLE tidemark_table ADD COLUMN key_types TEXT;
+
         """
+
+    /// What the columns held that the manifest's hashes are made of (CaptureRecord).
+    private static let fourth = "ALTER TABLE tidemark_table ADD COLUMN types TEXT;"
 
     private static let tables = """
         CREATE TABLE tidemark_meta(key TEXT NOT NULL PRIMARY KEY, value) WITHOUT ROWID;

@@ -190,6 +190,13 @@ enum Outbox {
             // It was not lost after all, and another loss may come yet: it is what it was at first.
             (status, version) = (.applied, original)
         }
+        if status == .merged, let newest = version, try entry.sealedOperation().isSeed {
+            // The version is somebody else's, whose write goes before this one where both are brought back.
+            guard newest > 1 else {
+                return try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1").execute([.integer(entry.id)])
+            }
+            version = newest - 1
+        }
         try Query(
             db,
             """

@@ -52,9 +52,7 @@ extension Applier {
         // It was made without a look at the server's row.
         if shadow.state == .known { shadow.version = 0 }
         let ahead = try Ahead.version(db, scope, unseen.shape.name, unseen.id.text) ?? -1
-        if version > record.base {
-            try Ahead.note(db, scope, unseen.shape.name, unseen.id.text, version, deleted: false)
-        }
+        let version = try noteAhead(unseen, version, isDeleted: false)
         try rebase(unseen.table, unseen.id, unseen.key, shadow, version: version, ahead: ahead, incoming: cells)
         outcome.settled += 1
     }

@@ -7,22 +7,34 @@ struct CaptureRecord: Hashable {
     var identity: String?
     /// The data columns that the manifest's hashes are made of; `nil` where there is no manifest yet.
     var columns: [String]?
+    /// The types that they had.
+    var types: [String]?
     /// What the table's key held when its first record was named: an id is made of the key's values as they are stored.
     var keyTypes: String?
 
     static func read(_ db: Database, _ table: String) throws -> CaptureRecord {
-        try Query(db, "SELECT identity, columns, key_types FROM tidemark_table WHERE name = ?1").first(
+        try Query(db, "SELECT identity, columns, key_types, types FROM tidemark_table WHERE name = ?1").first(
             db, [.text(table)]
         ) { row in
             CaptureRecord(
                 identity: row.optionalText(0), columns: row.optionalText(1).map { NameList($0).list },
-                keyTypes: row.optionalText(2))
+                types: row.optionalText(3).map { NameList($0).list }, keyTypes: row.optionalText(2))
         } ?? CaptureRecord()
     }
 
+    mutating func forget(columns names: [String]) {
+        guard let columns, !names.isEmpty else { return }
+        let kept = columns.indices.filter { index in !names.contains { $0.isSameName(as: columns[index]) } }
+        self.columns = kept.map { columns[$0] }
+        types = types.map { types in kept.map { types[$0] } }
+    }
+
     func write(_ db: Database, _ table: String) throws {
-        try Query(db, "UPDATE tidemark_table SET identity = ?2, columns = ?3, key_types = ?4 WHERE name = ?1").execute([
+        try Query(
+            db, "UPDATE tidemark_table SET identity = ?2, columns = ?3, key_types = ?4, types = ?5 WHERE name = ?1"
+        ).execute([
             .text(table), .optional(identity), .optional(columns.map { NameList($0).text }), .optional(keyTypes),
+            .optional(types.map { NameList($0).text }),
         ])
     }
 

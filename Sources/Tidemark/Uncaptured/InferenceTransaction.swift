@@ -240,19 +240,41 @@ extension Applier {
         try SetAside.note(db, scope, unseen.shape, unseen.id, .revival, fields: fields, reason: reason, now: now)
     }
 
+    /// Forgets what was written, and puts what the server has in its place; what is on its way lies over that.
     func takeServers(_ unseen: Unseen, version: Version, _ cells: [Int: Cell]?) throws {
-        if let shadow = try unseen.table.records.shadow(db, unseen.key) {
+        let (table, id, key) = (unseen.table, unseen.id, unseen.key)
+        let found = try table.records.shadow(db, key)
+        if let found {
             // Moved since, the row stands where no page of this scope would find it.
-            if shadow.scope == scope.name, let current = unseen.current,
-                unseen.shape.scope(ofKey: unseen.key, current) != scope
+            if found.scope == scope.name, let current = unseen.current, table.shape.scope(ofKey: key, current) != scope
             {
-                try unseen.table.records.attemptDelete(db, unseen.key)
+                try table.records.attemptDelete(db, key)
             }
-            try unseen.table.records.forget(db, unseen.key, unseen.id)
+            try table.records.forget(db, key, id)
         }
-        if version > record.base, version < .max {
-            try Ahead.note(db, scope, unseen.shape.name, unseen.id.text, version, deleted: cells == nil)
+        let version = try noteAhead(unseen, version, isDeleted: cells == nil)
+        guard let operation = try Outbox.overlay(db, entity: table.shape.name, record: id.text, scope: scope.name)
+        else {
+            return try take(table, id, key, version: version, incoming: cells)
         }
-        try take(unseen.table, unseen.id, unseen.key, version: version, incoming: cells)
+        let (current, isParked) = try visible(table, id, key, nil)
+        var truth = found ?? Shadow(state: .absent, cells: table.shape.data.map(\.defaultCell))
+        (truth.mark, truth.since) = (nil, nil)
+        if let cells {
+            truth.take(cells, version: version, shape: table.shape, current: current)
+        } else if truth.state == .known {
+            (truth.state, truth.version) = (.deleted, max(0, min(truth.version ?? record.complete ?? 0, version - 1)))
+        }
+        try redraw(table, id, key, truth, operation, .none, current: current, isParked: isParked)
+    }
+
+    /// Remembers the version of a row that came ahead of its page. One of a history that this device does not know says
+    /// nothing of its own: any version is newer.
+    func noteAhead(_ unseen: Unseen, _ version: Version, isDeleted: Bool) throws -> Version {
+        guard version < .max else { return 0 }
+        if version > record.base {
+            try Ahead.note(db, scope, unseen.shape.name, unseen.id.text, version, deleted: isDeleted)
+        }
+        return version
     }
 }

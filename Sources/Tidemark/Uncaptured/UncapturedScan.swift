@@ -17,10 +17,12 @@ struct UncapturedScan {
     let isAnnounced: Bool
     /// What a row is of which the manifest knows nothing.
     private let newKind: Inferred.Kind
+    private let retyping: Retyping
 
     /// - Parameter isFirst: the table was never captured before.
-    init(_ db: Database, _ shape: TableShape, columns: [String]?, isAnnounced: Bool, isFirst: Bool) throws {
-        (self.db, self.shape, self.columns, self.isAnnounced) = (db, shape, columns, isAnnounced)
+    init(_ db: Database, _ shape: TableShape, _ record: CaptureRecord, isAnnounced: Bool, isFirst: Bool) throws {
+        (self.db, self.shape, self.columns, self.isAnnounced) = (db, shape, record.columns, isAnnounced)
+        retyping = try Retyping(db, shape, columns: record.columns, types: record.types)
         // Rows of the first capture that were not held against the server's yet are still that.
         newKind = try isFirst || Inferred.isAnySeed(db, shape.name) ? .seed : .insert
     }
@@ -40,6 +42,7 @@ struct UncapturedScan {
         for (scope, manifest) in manifests.sorted(by: { $0.key < $1.key }) { try noteMissing(scope, manifest) }
         try Inferred.hold(db, shape.name, records: waiting)
         try brake(manifests)
+        try retyping.end()
     }
 
     /// A second loss before the first was settled: what is here now is what counts, but for the records that wait for a
@@ -66,7 +69,10 @@ struct UncapturedScan {
             if !waiting.contains(id.text) { try table.mark(db, key) }
             var known: [Scope: UInt64] = [:]
             for (scope, manifest) in manifests { known[scope] = try manifest.see(id) }
-            if columns != nil { try checkBase(key, id, row, known) }
+            if columns != nil {
+                try checkBase(key, id, row, known)
+                try retype(key, id)
+            }
         }
     }
 
@@ -84,6 +90,18 @@ struct UncapturedScan {
             try infer(.update, scope, id, hash: hash)
         case (.absent, let hash?): try infer(.update, scope, id, hash: hash)
         case (.absent, nil), (.deleted, _): return
+        }
+    }
+
+    /// What an edit was made on was converted with it, else each converted column would count as edited.
+    private func retype(_ key: [Cell], _ id: RecordID) throws {
+        guard var shadow = try table.shadow(db, key), shadow.state != .absent || shadow.seed != nil else { return }
+        let cells = try retyping.after(shadow.cells)
+        guard cells != shadow.cells else { return }
+        shadow.cells = cells
+        try table.write(db, key, shadow)
+        if let scope = (shadow.scope ?? scopeOfAll).flatMap(Scope.init) {
+            try Wanted.note(db, scope, shape.name, id.text)
         }
     }
 
@@ -131,11 +149,17 @@ struct UncapturedScan {
                 try infer(newKind, scope, id, hash: nil)
                 continue
             }
-            let here = hasher.hash(code, compared.reduce(into: cells.map { _ in Cell.null }) { $0[$1] = cells[$1] })
-            if columns == nil || known != here {
+            func hash(_ cells: [Cell]) -> UInt64 {
+                hasher.hash(code, compared.reduce(into: cells.map { _ in Cell.null }) { $0[$1] = cells[$1] })
+            }
+            let before = try retyping.before(cells)
+            let isCopied = before.map { hash($0) == known } ?? false
+            if columns == nil || known != hash(cells) && !isCopied {
                 try infer(.update, scope, id, hash: columns == nil ? nil : known)
-            } else if !isWhole {
+            } else if !isWhole || isCopied {
                 rebased[scope, default: [:]][code] = .some(hasher.hash(code, cells))
+                // The old type may have held less than the server's value: `'007'` was 7.
+                if isCopied { try Wanted.note(db, scope, shape.name, id.text) }
             }
         }
         for (scope, changes) in rebased { try Manifest(db: db, scope: scope, entity: shape.name).take(changes) }
