@@ -93,6 +93,30 @@ struct Bench {
         report("pull from the log into a device's tables", rows, median(down), against: median(plain))
     }
 
+    // MARK: What rows cost that are older than their capture
+
+    func standing() async throws {
+        var noted: [Double] = []
+        var first: [Double] = []
+        var second: [Double] = []
+        for _ in 0..<Self.rounds {
+            try await inDirectory { directory in
+                let server = SyncServer(store: try SQLiteStore(path: directory.appending(path: "server.sqlite").path))
+                for name in ["a.sqlite", "b.sqlite"] {
+                    let pool = try device(name, in: directory)
+                    try fill(pool)
+                    let engine = try engine(pool, server)
+                    noted.append(try await seconds { try await engine.install() })
+                    let taken = try await seconds { _ = try await engine.syncNow() }
+                    if name == "a.sqlite" { first.append(taken) } else { second.append(taken) }
+                }
+            }
+        }
+        report("note rows that were there before", rows, median(noted))
+        report("push them, the first device", rows, median(first))
+        report("hold them against the server's, the next one", rows, median(second))
+    }
+
     private func upsertInPages(_ pool: DatabasePool) throws {
         let sql = Self.insert + " ON CONFLICT (id) DO UPDATE SET title = excluded.title, note = excluded.note"
         for page in stride(from: 0, to: rows, by: 1000) {

@@ -16,6 +16,7 @@ struct Benchmarks {
         print("\(rows) rows of about 290 bytes; medians of \(Bench.rounds) rounds\n")
         try await bench.capture()
         try await bench.transfer()
+        try await bench.standing()
         try await bench.curve()
     }
 }

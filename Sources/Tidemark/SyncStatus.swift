@@ -45,7 +45,7 @@ public struct SyncStatus: Hashable, Sendable {
 
     /// The busiest of all scopes' activities, or the one that needs the app.
     public var activity: Activity = .idle
-    /// Records with edits that are not sealed for sending yet.
+    /// Records with edits that are not sealed for sending yet, and deletes that end a move to another scope.
     public var pending = 0
     /// Those of them that belong to a scope which this engine does not follow: they wait until one does.
     public var waiting = 0
