@@ -73,8 +73,13 @@ struct DeferralTests {
             }
             return try await a.seal().count
         }
+        func isAnyToSend() async throws -> Bool {
+            try await a.writer.read { db in try Pending.exists(db, layout, Device.scope) }
+        }
         #expect(try await sealed(at: until - 1) == 0)
+        #expect(try await !isAnyToSend(), "an app that waits would ask at every write")
         try await a.sql("UPDATE note SET title = 'more' WHERE id = 'n6'")
+        #expect(try await isAnyToSend(), "an edit would wait for the tick")
         #expect(try await sealed(at: until - 1) == 1)
         #expect(try await sealed(at: until) == 2)
         await expectFull(a)

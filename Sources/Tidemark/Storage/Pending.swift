@@ -21,12 +21,14 @@ enum Pending {
 
     /// Whether anything can be sent; what the server has no room for waits (``Deferral``).
     static func exists(_ db: Database, _ layout: Layout, _ scope: Scope) throws -> Bool {
+        // What waits is sent at once when it was edited.
+        let edited = try Deferral.read(db, scope).map { "tidemark_mark < 0 AND tidemark_edited > \($0.clock)" }
         for shape in layout.shapes(in: scope) {
             for place in shape.placesSQL(scope) {
-                let found = try Query(
-                    db, "SELECT 1 FROM \(shape.shadowSQL) WHERE tidemark_mark > 0 AND \(place) LIMIT 1"
-                ).first(db) { _ in true }
-                if found != nil { return true }
+                for mark in ["tidemark_mark > 0", edited].compactMap({ $0 }) {
+                    let sql = "SELECT 1 FROM \(shape.shadowSQL) WHERE \(mark) AND \(place) LIMIT 1"
+                    if try Query(db, sql).first(db, [], { _ in true }) != nil { return true }
+                }
             }
         }
         if try !Parked.departures(db, scope, limit: 1).isEmpty { return true }
