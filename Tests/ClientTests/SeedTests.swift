@@ -163,6 +163,83 @@ struct SeedTests {
         try await expectSettled(device)
     }
 
+    @Test("a column that the server's record lacks keeps what the row says, and it is sent")
+    func lackingColumn() async throws {
+        let old = try await Device(
+            "CREATE TABLE kind (id TEXT PRIMARY KEY, title TEXT); INSERT INTO kind VALUES ('food', 'Meals')",
+            tables: ["kind"], server: server, in: directory, name: "old")
+        try await old.sync()
+        let newer = try await device("newer")
+        let newest = try await device("newest", "CREATE TABLE kind (id TEXT PRIMARY KEY, title TEXT, color TEXT)")
+        for device in [newer, newest] {
+            try await device.sync()
+            #expect(try await device.rows(Self.rows).first == #""food"|"Meals"|"red""#)
+        }
+        #expect(try await newer.engine().conflicts().flatMap(\.fields).map(\.name) == ["title"])
+        try await expectSettled(newer, newest)
+    }
+
+    @Test("what others commit between the comparison and the sending stands, and is listed", arguments: [false, true])
+    func overtaken(isEdited: Bool) async throws {
+        let late = try await device("late")
+        await late.wire.loseRequest()
+        await #expect(throws: (any Error).self) { try await late.sync() }
+        let first = try await device("first", "CREATE TABLE kind (id TEXT PRIMARY KEY, title TEXT, color TEXT)")
+        try await first.sql("INSERT INTO kind VALUES ('food', 'Meals', 'pink')")
+        try await first.sync()
+        // Its page comes before the row is sealed.
+        if isEdited { try await late.sql("UPDATE kind SET color = 'black' WHERE id = 'food'") }
+        for device in [late, first, late] { try await device.sync() }
+        let row = isEdited ? #""food"|"Meals"|"black""# : #""food"|"Meals"|"pink""#
+        for device in [late, first] { #expect(try await device.rows(Self.rows).first == row) }
+        let listed = try await late.engine().conflicts().filter { $0.rule == .firstCapture }.flatMap(\.fields)
+        #expect(listed.contains { $0.name == "title" && $0.mine == .text("Food") })
+        try await expectSettled(late, first)
+    }
+
+    @Test("one that cannot travel goes once it was edited", arguments: ["x'ff'", "hex(zeroblob(600000))"])
+    func misfit(value: String) async throws {
+        let device = try await device("device", Self.seeds + "UPDATE kind SET title = CAST(\(value) AS TEXT)")
+        try await device.sync()
+        #expect(try await device.engine().status().rows.unable == 3)
+        try await device.sql("UPDATE kind SET title = 'small'")
+        try await device.sync()
+        let other = try await self.device("other", "CREATE TABLE kind (id TEXT PRIMARY KEY, title TEXT, color TEXT)")
+        try await other.sync()
+        #expect(try await other.count("kind WHERE title = 'small'") == 3)
+        try await expectSettled(device, other)
+    }
+
+    @Test("a deletion elsewhere takes along what refers to the row, and an edit of it is refused for all to see")
+    func deletedElsewhere() async throws {
+        let schema =
+            Self.seeds + """
+                CREATE TABLE item (id TEXT PRIMARY KEY, kind TEXT REFERENCES kind(id) ON DELETE CASCADE);
+                """
+        func device(_ name: String) async throws -> Device {
+            try await Device(schema, tables: ["kind", "item"], server: server, in: directory, name: name)
+        }
+        let first = try await device("first")
+        try await first.sync()
+        try await first.sql("DELETE FROM kind WHERE id <> 'food'")
+        try await first.sync()
+        let second = try await device("second")
+        try await second.sql(
+            "INSERT INTO item VALUES ('i', 'rent'), ('j', 'food'); UPDATE kind SET color = 'black' WHERE id = 'fun'")
+        for device in [second, first, second] { try await device.sync() }
+        for device in [first, second] {
+            #expect(try await device.rows("SELECT id FROM item") == [#""j""#])
+            #expect(try await device.rows("SELECT id FROM kind") == [#""food""#])
+        }
+        let rules = try await second.engine().conflicts().reduce(into: [:]) { $0[$1.record] = $1.rule }
+        #expect(rules == ["rent": .firstCapture, "fun": .deleteWins])
+        for device in [first, second] {
+            let rows = try await device.engine().status().rows
+            #expect((rows.confirmed, rows.total) == (2, 2))
+            #expect(try await device.engine().verify().isClean)
+        }
+    }
+
     @Test("a row that a rebuild has touched before the first sync still gives way")
     func rebuiltBefore() async throws {
         let first = try await device("first")

@@ -12,6 +12,8 @@ extension Applier {
         let shape = table.shape
         let operation = try Outbox.overlay(db, entity: shape.name, record: id.text, scope: scope.name)
         let (current, isParked) = try visible(table, id, key, shadow)
+        let row = operation == nil ? incoming : nil
+        let shadow = try giveWay(shadow, table, id, current: current, to: row, version: version)
         let edits = Edits(
             shape: shape, shadow: shadow, operation: operation, current: current, reserved: table.reserved)
         let base = self.base(of: shadow, ahead: ahead, in: table)
@@ -228,8 +230,7 @@ extension Applier {
         switch verdict.status {
         case .applied, .merged,
             .settled where verdict.isShort:
-            truth.noteDeleted(
-                verdict, operation, shape, base: base, complete: record.complete(of: entry.entity))
+            truth.noteDeleted(verdict, operation, shape, base: base, complete: record.complete(of: entry.entity))
             if let version = verdict.version, version > known || verdict.confirms(entry, at: known) {
                 truth.noteBases(remaining, shape: shape, base: verdict.isAlone ? version : base, except: operation)
                 truth.noteTaken(operation, under: remaining, shape: shape)

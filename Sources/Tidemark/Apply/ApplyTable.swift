@@ -124,6 +124,9 @@ final class ApplyTable {
         isPlain = keepingPlain
     }
 
+    /// Whether the server's row that was read last has no such field.
+    func isLacking(_ index: Int) -> Bool { index != shape.scopeIndex && !present.contains(index) }
+
     /// The row's fields by column, for the long way.
     func cells(_ change: IncomingChange, _ reader: JSONReader) throws -> [Int: Cell] {
         try readFields(change, reader)

@@ -183,6 +183,7 @@ struct Sealing {
         if declared.kind == .events { operation.kind = .event }
         if declared.conflict == .lastEditWins { stamp(&operation, shadow) }
         if let why = misfit(operation, shape, current, reserved) {
+            if current != shown { return try sealAgain(&batch, table, key, id, shadow.answered) }
             try quarantine(&batch, table, key, id: id, why: why)
             return .settled
         }
@@ -208,6 +209,14 @@ struct Sealing {
         if !names.held.isEmpty { try Outbox.note(db, names.held) }
         if !names.isPartial, current == shown { try table.unmark(db, key) }
         return .sealed(count: 1, bytes: operation.fields.bytes.count + 120)
+    }
+
+    /// A row of the first capture that never can be on a server: what the app has made of it may.
+    private func sealAgain(
+        _ batch: inout Batch, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow
+    ) throws -> Outcome {
+        try table.write(db, key, shadow)
+        return try seal(&batch, table, key, id)
     }
 
     /// Why no server would take it; `nil` where one may.

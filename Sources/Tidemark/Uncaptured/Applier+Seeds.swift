@@ -45,16 +45,47 @@ extension Applier {
 
     /// Whether a row of the first capture says more than the server's nobody knows: the server's stands. What was
     /// edited in sight since is an edit of that.
-    func giveWay(_ unseen: Unseen, to whole: [Cell], version: Version, _ cells: [Int: Cell]) throws {
+    func giveWay(_ unseen: Unseen, version: Version, _ cells: [Int: Cell]) throws {
         let found = try unseen.table.records.shadow(db, unseen.key)
-        try noteSeed(unseen, against: whole, version: version, shadow: found)
-        guard var shadow = found else { return try takeServers(unseen, version: version, cells) }
-        // It was made without a look at the server's row.
-        if shadow.state == .known { shadow.version = 0 }
+        guard var shadow = found ?? unseen.current.map({ Shadow(state: .known, cells: $0, edited: Shadow.seedStamp) })
+        else { return try takeServers(unseen, version: version, cells) }
+        if shadow.state == .known { (shadow.state, shadow.bases[Shadow.seedBase]) = (.absent, 0) }
         let ahead = try Ahead.version(db, scope, unseen.shape.name, unseen.id.text) ?? -1
         let version = try noteAhead(unseen, version, isDeleted: false)
         try rebase(unseen.table, unseen.id, unseen.key, shadow, version: version, ahead: ahead, incoming: cells)
         outcome.settled += 1
+    }
+
+    /// A row of the first capture, of which the server has not heard, as an edit of the server's row: of what was
+    /// edited since, and of the fields that nobody wrote there. What gives way is listed as a conflict.
+    func giveWay(
+        _ known: Shadow, _ table: ApplyTable, _ id: RecordID, current: [Cell]?, to incoming: [Int: Cell]?,
+        version: Version
+    ) throws -> Shadow {
+        guard let seed = known.seed, let incoming else { return known }
+        let shape = table.shape
+        var theirs = incoming
+        var shadow = known.answered
+        // It was made without a look at the server's row.
+        (shadow.state, shadow.version) = (.known, 0)
+        for index in shape.data.indices where table.isLacking(index) {
+            theirs[index] = nil
+            shadow.cells[index] = shape.data[index].defaultCell
+            guard let current, current[index] != shadow.cells[index] else { continue }
+            shadow.bases[shape.data[index].name] = version
+            shadow.mark = try shadow.mark ?? Pending.nextMark(db)
+            shadow.since = shadow.since ?? now
+        }
+        guard let current else { return shadow }
+        let standing = seed.indices.map { theirs[$0] ?? seed[$0] }
+        var conflict = Conflict(seed: seed, of: shape, id, in: scope, under: standing, at: now)
+        conflict.fields.removeAll { field in shape.dataIndex(field.name).map { seed[$0] != current[$0] } ?? false }
+        if !conflict.fields.isEmpty {
+            conflict.version = version
+            try Conflicts.note(db, conflict)
+            outcome.conflicts += 1
+        }
+        return shadow
     }
 
     /// A row that the server does not have is sent as it was, and what was edited since after that.
@@ -65,19 +96,28 @@ extension Applier {
         return shadow
     }
 
-    /// What gives way is listed as a conflict that can be undone.
-    func noteSeed(
-        _ unseen: Unseen, against theirs: [Cell]?, version: Version, shadow: Shadow? = nil
-    ) throws {
-        guard let current = unseen.current else { return }
-        let seed = shadow.map { $0.state == .known ? $0.cells : current } ?? current
-        var conflict = Conflict(seed: seed, of: unseen.shape, unseen.id, in: scope, under: theirs, at: now)
-        // What was edited since is sent.
-        conflict.fields.removeAll { field in
-            unseen.shape.dataIndex(field.name).map { seed[$0] != current[$0] } ?? false
+    /// The deletion stands. What was edited in sight since is an edit of the deleted record; a row that was moved is
+    /// set aside, since no page of this scope would find it where it stands.
+    func giveWay(_ unseen: Unseen, toDeletion version: Version) throws {
+        guard var shadow = try unseen.table.records.shadow(db, unseen.key), shadow.state == .known else {
+            try noteGone(unseen, version: version)
+            return try takeServers(unseen, version: version, nil)
         }
-        guard !conflict.fields.isEmpty || theirs == nil else { return }
-        conflict.version = version == .max ? nil : version
+        if let current = unseen.current, unseen.shape.scope(ofKey: unseen.key, current) != scope {
+            try setAside(unseen, "It was deleted elsewhere.")
+            return try takeServers(unseen, version: version, nil)
+        }
+        shadow.version = 0
+        let version = try noteAhead(unseen, version, isDeleted: true)
+        try rebase(unseen.table, unseen.id, unseen.key, shadow, version: version, ahead: -1, incoming: nil)
+        outcome.settled += 1
+    }
+
+    /// A row of the first capture whose record was deleted elsewhere.
+    func noteGone(_ unseen: Unseen, version: Version) throws {
+        guard let seed = unseen.current else { return }
+        var conflict = Conflict(seed: seed, of: unseen.shape, unseen.id, in: scope, under: nil, at: now)
+        conflict.version = version
         try Conflicts.note(db, conflict)
         outcome.conflicts += 1
     }

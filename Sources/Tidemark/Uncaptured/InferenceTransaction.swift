@@ -126,7 +126,7 @@ extension Applier {
                 for index in unseen.unfetched { whole[index] = current[index] }
             }
             if unseen.entry.kind == .seed {
-                try giveWay(unseen, to: whole, version: version, cells)
+                try giveWay(unseen, version: version, cells)
                 return false
             }
             if version <= max(record.base, ahead) { return try edit(unseen, base: whole) }
@@ -136,12 +136,14 @@ extension Applier {
             try takeServers(unseen, version: version, cells)
             return false
         case .deleted(let version):
-            if try unseen.entry.kind == .seed && unseen.table.records.shadow(db, unseen.key) == nil {
-                try noteSeed(unseen, against: nil, version: version)
-            } else {
+            try keepDeleted(unseen.table, unseen.id, unseen.key)
+            try noteTombstone(unseen.table, unseen.id, unseen.key)
+            guard unseen.entry.kind == .seed else {
                 try setAside(unseen, "It was deleted elsewhere.")
+                try takeServers(unseen, version: version, nil)
+                return false
             }
-            try takeServers(unseen, version: version, nil)
+            try giveWay(unseen, toDeletion: version)
             return false
         case .absent where isBelowFloor && unseen.entry.kind != .seed:
             try setAside(unseen, "The server does not know any more whether it was deleted.")
@@ -234,7 +236,7 @@ extension Applier {
         outcome.conflicts += 1
     }
 
-    private func setAside(_ unseen: Unseen, _ reason: String) throws {
+    func setAside(_ unseen: Unseen, _ reason: String) throws {
         guard let current = unseen.current else { return }
         let fields = Dictionary(uniqueKeysWithValues: current.enumerated().map { ($0, $1) })
         try SetAside.note(db, scope, unseen.shape, unseen.id, .revival, fields: fields, reason: reason, now: now)

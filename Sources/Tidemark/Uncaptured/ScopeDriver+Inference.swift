@@ -24,8 +24,14 @@ extension ScopeDriver {
             let settled = try await database {
                 try await self.preparation.file.writeWithoutTransaction(at: .inferred) { db in try transaction.run(db) }
             }
-            // Another engine on this file was faster, or the answer spoke of other records: it is asked again later.
-            guard settled > 0 else {
+            guard settled == 0 else { continue }
+            let left = try await database {
+                try await self.preparation.file.read { db in
+                    try Inferred.uncompared(db, scope, layout, limit: RecordFetch.requestLimit)
+                }
+            }
+            // Either another engine on this file was faster, or the answer spoke of other records.
+            if left == entries {
                 throw SyncError(
                     .answerUnusable, "The answer says nothing of the records that it was asked for.",
                     hint: "It is asked for again.", scope: scope)
