@@ -48,11 +48,11 @@ extension SyncStatus {
     /// Tables that only another engine on this file names are counted too: their rows are in the file.
     private mutating func countRows(_ db: Database, _ layout: Layout?) throws {
         for (name, rule) in try TableRules.all(db).sorted(by: { $0.key < $1.key }) {
-            guard try db.tableExists(name) else {
+            guard try FileTable.exists(name, db) else {
                 missingTables.append(name)
                 continue
             }
-            guard try db.tableExists(TableShape.shadowPrefix + name),
+            guard try FileTable.exists(TableShape.shadowPrefix + name, db),
                 let shape = layout?[name] ?? (try? TableShape(db, table: name, rule: rule))
             else { continue }
             tables[name] = try RowCounting(db: db, shape: shape).rows()

@@ -2,6 +2,8 @@ import Foundation
 import GRDB
 import Spawning
 import Testing
+import TidemarkServer
+import TidemarkTesting
 
 @testable import Tidemark
 
@@ -210,6 +212,23 @@ struct CaptureTests {
         #expect(try await device.engine().status().rows.pending == 1)
         try await device.sync()
         #expect(try await device.engine().status().rows.confirmed == 1)
+    }
+
+    @Test("an installation sees what another process has installed just before")
+    func installedElsewhere() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let path = directory.url.appending(path: "shared.sqlite").path
+        let queues = [try DatabaseQueue(path: path), try DatabaseQueue(path: path)]
+        try await queues[0].write { db in try db.execute(sql: noteSchema) }
+        for queue in queues {
+            let names = ["tidemark_meta", "tidemark_table", "tidemark_shadow_note"]
+            #expect(try await queue.read { db in try names.contains { try db.tableExists($0) } } == false)
+        }
+        for queue in queues {
+            let transport = InProcessTransport(to: server) { _ in .readWrite(as: "ada") }
+            try await SyncEngine(for: queue, tables: [.table("note")], scopes: ["w:1"], transport: transport).install()
+        }
     }
 
     @Test("a column that a migration adds is captured from the next installation on")

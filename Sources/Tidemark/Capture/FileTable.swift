@@ -34,7 +34,10 @@ struct FileTable: Hashable, Sendable {
 
     /// Whether there is an ordinary table of this name in the file.
     static func exists(_ name: String, _ db: Database) throws -> Bool {
-        try named(name, db).contains { $0.kind == .ordinary && !$0.isTemporary }
+        // A pragma, and what GRDB remembers of the schema, may be older than what another process did just now.
+        let sql = "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?1 COLLATE NOCASE"
+        guard try Query(db, sql).first(db, [.text(name)], { _ in true }) != nil else { return false }
+        return try named(name, db).contains { $0.kind == .ordinary && !$0.isTemporary }
     }
 
     private static func read(_ db: Database, _ pragma: String) throws -> [FileTable] {

@@ -15,7 +15,7 @@ enum Installation {
             var shape = try TableShape(db, table: table.name, rule: table.rule)
             shape.isGuarded = guarded.contains(SQLName(table.name))
             try shape.warnAboutTriggers(db, synced: Set(tables.map(\.name)))
-            let isNew = try !db.tableExists(shape.shadowName)
+            let isNew = try !FileTable.exists(shape.shadowName, db)
             let names = try ColumnNames(db, shape)
             try installShadow(db, shape)
             let wasCaptured = try !isNew && isCaptured(db, shape)
@@ -196,9 +196,9 @@ enum Installation {
     /// Edits of a table that is in the file no more went with it, or with the table that it was renamed to, which is
     /// another entity: nothing of them waits. Its rows on the server stay, and the status names it.
     private static func forgetVanished(_ db: Database) throws {
-        for table in try TableRules.all(db).keys.sorted() where try !db.tableExists(table) {
+        for table in try TableRules.all(db).keys.sorted() where try !FileTable.exists(table, db) {
             let shadow = TableShape.shadowPrefix + table
-            if try db.tableExists(shadow) {
+            if try FileTable.exists(shadow, db) {
                 try db.execute(
                     sql: """
                         UPDATE \(quoted(shadow)) SET tidemark_mark = NULL, tidemark_since = NULL

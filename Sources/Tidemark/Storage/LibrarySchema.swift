@@ -5,7 +5,7 @@ enum LibrarySchema {
     /// Raised when the tables below change; an older file is migrated in `install`.
     static let version: Int64 = 4
 
-    static func isInstalled(_ db: Database) throws -> Bool { try db.tableExists("tidemark_meta") }
+    static func isInstalled(_ db: Database) throws -> Bool { try FileTable.exists("tidemark_meta", db) }
 
     static func install(_ db: Database) throws {
         if try isInstalled(db) {
