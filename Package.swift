@@ -13,6 +13,7 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v17), .tvOS(.v17), .watchOS(.v10), .visionOS(.v1)],
     products: [
         .library(name: "Tidemark", targets: ["Tidemark"]),
+        .library(name: "TidemarkObjects", targets: ["TidemarkObjects"]),
         .library(name: "TidemarkServer", targets: ["TidemarkServer"]),
         .library(name: "TidemarkSQLite", targets: ["TidemarkSQLite"]),
         .library(name: "TidemarkPostgres", targets: ["TidemarkPostgres"]),
@@ -47,13 +48,19 @@ let package = Package(
 
         // One call of SQLite's that Swift cannot make.
         .target(name: "CTriggerSwitch", dependencies: [.product(name: "GRDBSQLite", package: "GRDB.swift")]),
+        // SQLite's session extension, where the library has it.
+        .target(name: "CSessions", dependencies: [.product(name: "GRDBSQLite", package: "GRDB.swift")]),
         .target(
             name: "Tidemark",
             dependencies: [
-                "TidemarkCore", "TidemarkWire", "TidemarkGzip", "CTriggerSwitch",
+                "TidemarkCore", "TidemarkWire", "TidemarkGzip", "CTriggerSwitch", "CSessions",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ]
+        ),
+        .target(
+            name: "TidemarkObjects",
+            dependencies: ["Tidemark", "TidemarkWire", .product(name: "GRDB", package: "GRDB.swift")]
         ),
         .target(
             name: "TidemarkAsyncHTTPClient",
@@ -89,6 +96,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log", condition: server),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio", condition: server),
                 .product(name: "NIOCore", package: "swift-nio", condition: server),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: server),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: server),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: server),
             ]
@@ -141,7 +149,7 @@ let package = Package(
             name: "TidemarkFuzzing", dependencies: ["TidemarkCore", "TidemarkWire", "TidemarkGzip"],
             path: "Fuzz/Properties"),
         .testTarget(name: "WireTests", dependencies: ["TidemarkWire", "TidemarkGzip", "TidemarkFuzzing"]),
-        .testTarget(name: "CoreTests", dependencies: ["TidemarkCore"]),
+        .testTarget(name: "CoreTests", dependencies: ["TidemarkCore", "TidemarkWire"]),
         .testTarget(
             name: "ClientTests",
             dependencies: [
@@ -187,9 +195,9 @@ let package = Package(
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
-                "Tidemark", "TidemarkAsyncHTTPClient", "TidemarkHummingbird", "TidemarkSQLite",
+                "Tidemark", "TidemarkObjects", "TidemarkAsyncHTTPClient", "TidemarkHummingbird", "TidemarkSQLite",
                 "TidemarkServer", "TidemarkCore", "TidemarkWire", "TidemarkGzip", "TidemarkTesting",
-                "TidemarkCommand", "TidemarkFuzzing", "PostgresCluster",
+                "TidemarkCommand", "TidemarkFuzzing", "PostgresCluster", "Spawning",
                 .target(name: "TidemarkPostgres", condition: server),
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: server),
                 .product(name: "GRDB", package: "GRDB.swift"),
@@ -205,7 +213,8 @@ let package = Package(
         .testTarget(
             name: "DocumentationTests",
             dependencies: [
-                "Tidemark", "TidemarkHummingbird", "TidemarkSQLite", "TidemarkServer", "TidemarkTesting",
+                "Tidemark", "TidemarkObjects", "TidemarkHummingbird", "TidemarkSQLite", "TidemarkServer",
+                "TidemarkTesting",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: server),
             ]

@@ -20,7 +20,7 @@ package struct LearnedTokens {
     package mutating func learn(with dice: inout Mutator, _ member: (String) -> String?) {
         for (name, kind) in [
             ("nextSince", "since"), ("snapshotToken", "snapshotToken"), ("pageCursor", "pageCursor"),
-            ("epoch", "epoch"),
+            ("epoch", "epoch"), ("nextCursor", "cursor"),
         ] {
             guard let text = member(name) else { continue }
             let own = learned.indices.filter { learned[$0].kind == kind }

@@ -2,6 +2,15 @@ import GRDB
 import TidemarkCore
 import TidemarkWire
 
+extension TransportResponse {
+    /// The wait that a header asks for, in milliseconds. A date is held against the server's clock where that is told:
+    /// the device's own may be wrong by any time.
+    func wait(_ name: String) -> Int64? {
+        let now = header("Date").flatMap(RetryAfter.date) ?? wallClockMilliseconds()
+        return header(name).flatMap { RetryAfter.milliseconds($0, now: now) }
+    }
+}
+
 /// A failed exchange: what the machine is told, and what people are told.
 struct Failure: Error {
     var kind: FailureClass
@@ -24,7 +33,7 @@ struct Failure: Error {
         // A refusal that is not in the server's own words comes from a login page or a proxy: it says nothing about
         // what was sent, and may be gone the next time.
         if problem == nil, [.needsApp, .resolve, .bootstrap].contains(kind) { kind = .transient }
-        wait = response.header("Retry-After").flatMap { Int64($0) }.map { max(0, min($0, 24 * 3600)) * 1000 }
+        wait = response.wait("Retry-After")
         let told = problem.map { $0.detail.isEmpty ? $0.code.title : $0.detail }
         let detail = told ?? "The answer's status is \(response.status)."
         error = SyncError(Self.code(kind, response.status), detail, hint: problem?.code.hint ?? "", scope: scope)

@@ -16,8 +16,8 @@ actor Preparation {
     private var heard: String?
     private let turn = Turn()
 
-    init(writer: any DatabaseWriter, transport: any Transport, tables: [SyncedTable], scopes: [Scope]) throws {
-        file = AppFile(writer: writer)
+    init(file: AppFile, transport: any Transport, tables: [SyncedTable], scopes: [Scope]) throws {
+        self.file = file
         self.transport = transport
         self.tables = tables
         self.scopes = scopes
@@ -36,7 +36,8 @@ actor Preparation {
             try RuleChange.find(db, SyncedTable.resolve(tables, scopes: scopes), scopes, now: now)
         }
         for change in changes { try await file.writeWithoutTransaction(at: .rules) { db in try change.run(db) } }
-        let (found, assigned) = try await file.write(at: .install) { db in
+        let (found, assigned) = try await file.write(at: .install) { [changesets = file.changesets] db in
+            try changesets?.check(db)
             let resolved = try SyncedTable.resolve(tables, scopes: scopes)
             let layout = try Installation.install(db, tables: resolved, scopes: scopes).adding(tables, db)
             try SyncedTable.note(db, tables)

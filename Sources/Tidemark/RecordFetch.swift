@@ -94,7 +94,7 @@ struct RecordFetch: Sendable {
             fetched: fetched, scope: scope, layout: layout, declarations: declarations, now: wallClockMilliseconds(),
             repair: repair)
         let outcome = try await database {
-            try await preparation.file.writeWithoutTransaction(at: .records) { db in try transaction.run(db) }
+            try await preparation.file.of(scope).writeWithoutTransaction(at: .records) { db in try transaction.run(db) }
         }
         result.counts.received += outcome.received
         result.counts.applied += outcome.applied

@@ -10,12 +10,19 @@ struct RowCounting {
     private var name: Cell { .text(shape.name) }
 
     func rows() throws -> SyncStatus.Rows {
+        if try Installation.isCaptured(db, shape), try Installation.hasKey(db, shape) { return try noted() }
+        // Nothing is compared yet: the next installation looks at each row, as this does at their number.
         var rows = SyncStatus.Rows()
-        guard try Installation.isCaptured(db, shape), try Installation.hasKey(db, shape) else {
-            // Nothing is compared yet: the next installation looks at each row, as this does at their number.
-            rows.pending = try count(shape.sql)
-            return rows
-        }
+        rows.pending = try counted()
+        return rows
+    }
+
+    /// The rows that are in the table, by a scan.
+    func counted() throws -> Int { try count(shape.sql) }
+
+    /// As the triggers have noted it.
+    func noted() throws -> SyncStatus.Rows {
+        var rows = SyncStatus.Rows()
         let isRow = shape.key.map { "t.\($0.sql) = s.\($0.sql)" }.joined(separator: " AND ")
         let present = "EXISTS (SELECT 1 FROM \(shape.sql) AS t WHERE \(isRow))"
         let edited = try count("\(shape.shadowSQL) AS s WHERE \(present)")
@@ -108,13 +115,9 @@ struct RowCounting {
         for row in rows {
             guard let key = RecordID(row.record).flatMap({ shape.key(of: $0) }) else { continue }
             if let shadow = try table.shadowHead(db, key) {
-                let isHere = try table.row(db, key) != nil
-                if shape.isScopedByColumn && shadow.scope != row.scope
-                    || shadow.state == .absent && (isHere || shadow.isGone)
-                {
-                    // The app has made it anew beside the one that waits for its place, and may have deleted it.
+                if try table.holdsServers(db, key, shadow, parkedIn: row.scope) {
                     base += 1
-                } else if !shadow.isGone, shadow.state != .absent, !isHere {
+                } else if try !shadow.isGone && shadow.state != .absent && table.row(db, key) == nil {
                     edited += 1
                 }
             } else if let cells = try table.row(db, key), shape.scope(ofKey: key, cells)?.name == row.scope {

@@ -7,10 +7,8 @@ extension ScopeDriver {
     /// request goes without a wait: each is half as large, so there are few of them.
     func isMadeSmaller(_ exchange: Exchange, _ failure: Failure, status: Int) -> Bool {
         if failure.problem?.code == .limitOutOfRange { return sizing.refused() }
-        let limit = exchange.keys.count / 2
-        guard status == 413, exchange.onlyKeys.isEmpty, limit > 0, limit < operationLimit else { return false }
-        operationLimit = limit
-        return true
+        guard status == 413, exchange.onlyKeys.isEmpty, exchange.keys.count > 1 else { return false }
+        return batching.refused(at: exchange.keys.count)
     }
 
     /// An operation that is sent alone and is still too large would stop everything behind it for ever. A small one is

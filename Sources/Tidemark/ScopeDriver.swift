@@ -6,13 +6,14 @@ import TidemarkWire
 actor ScopeDriver {
     let scope: Scope
     let preparation: Preparation
+    var file: AppFile { preparation.file.of(scope) }
     let configuration: SyncConfiguration
     private let decider: ConflictDecider
     private let changed: @Sendable () async -> Void
     private var machine: SyncMachine
     var sizing: PageSizing
     var snapshotSizing: PageSizing
-    var operationLimit: Int
+    var batching: PageSizing
     var lane = randomHex(bytes: 16)
     /// Not until the end of a walk in which a patch did not fit.
     private var takesPatches = true
@@ -55,7 +56,7 @@ actor ScopeDriver {
         machine = SyncMachine(configuration.machine)
         sizing = PageSizing(configuration.paging)
         snapshotSizing = PageSizing(configuration.snapshotPaging)
-        operationLimit = configuration.operationLimit
+        batching = PageSizing(configuration.batching)
     }
 
     // MARK: Two ways in
@@ -188,12 +189,14 @@ actor ScopeDriver {
         _ exchange: Exchange, orElse again: () async throws -> SyncMachine.Event?
     ) async throws -> SyncMachine.Event? {
         lane = exchange.lane
-        if exchange.isPull { if exchange.wanted.isEmpty { fetchError = nil } else { await fetch(exchange) } }
+        if exchange.isPull { if exchange.wanted.isEmpty { fetchError = nil } else { try await fetch(exchange) } }
         let limit = sizing.limit
         let sent = now
         let response: TransportResponse
         do { response = try await send(exchange.request) } catch {
             sizing.failed()
+            // Where no network is at all, that is known at once, and says nothing about the batch.
+            if now - sent >= Self.slow, exchange.keys.count > 0 { batching.failed(at: exchange.keys.count) }
             throw error
         }
         if response.status != 200 {
@@ -207,6 +210,7 @@ actor ScopeDriver {
         }
         let answer = try exchange.answer(response)
         if exchange.keys.count > 0 { refusal = nil }
+        note(answer.results.count, of: exchange.keys.count)
         await received(.exchange(exchange, answer), response)
         sizing.received(
             rows: answer.page?.hasMore == true ? limit : 0, bytes: response.body.count,
@@ -214,8 +218,22 @@ actor ScopeDriver {
         return .answered
     }
 
-    /// Records that the walk does not bring. A failure here must not hold up the exchange; it is tried before the next.
-    private func fetch(_ exchange: Exchange) async {
+    /// A request that has taken so long, in milliseconds, was cut on its way, and not refused one.
+    private static let slow: Int64 = 1_000
+
+    /// The server ends a push behind an operation where others wait: what it took tells how much to send at once.
+    private func note(_ verdicts: Int, of sent: Int) {
+        guard sent > 0 else { return }
+        if verdicts < sent {
+            batching.failed(at: sent)
+        } else {
+            batching.received(rows: sent, bytes: 0, milliseconds: 0)
+        }
+    }
+
+    /// Records that the walk does not bring. A failure here must not hold up the exchange, unless the server asks for a
+    /// wait; it is tried before the next.
+    private func fetch(_ exchange: Exchange) async throws {
         let fetch = RecordFetch(
             preparation: preparation, scope: scope, layout: exchange.layout, declarations: exchange.declarations)
         do {
@@ -224,6 +242,7 @@ actor ScopeDriver {
         } catch {
             let failure = Failure(error, scope: scope)
             fetchError = failure.error
+            if failure.wait != nil { throw failure }
             // What the server will not tell it is not asked again; a comparison of digests finds what differs.
             guard failure.kind == .needsApp else { return }
             let scope = scope
@@ -251,21 +270,20 @@ actor ScopeDriver {
         let removal = ScopeRemoval(
             scope: scope, layout: layout, declarations: declarations, isLoss: true, now: wallClockMilliseconds())
         try await database {
-            try await self.preparation.file.writeWithoutTransaction(at: .loss) { db in try removal.run(db) }
+            try await self.file.writeWithoutTransaction(at: .loss) { db in try removal.run(db) }
         }
     }
 
     func received(_ answer: Answered, _ response: TransportResponse) async {
         await preparation.heard(fingerprint: response.header(ProtocolVersion.declarationsHeader))
-        let wait = response.header("Backoff").flatMap { Int64($0) }.map { max(0, min($0, 3600)) * 1000 }
-        current = (answer, wait)
+        current = (answer, response.wait("Backoff"))
     }
 
     /// Seals in steps: marks that turn out to be no edits make room for those behind them. `nil` where a page is
     /// wanted and the scope has to be filled first.
     func seal(_ layout: Layout, _ declarations: Declarations, isPull: Bool) async throws -> Exchange? {
         let (scope, lane, limit, takesPatches) = (scope, lane, sizing.limit, takesPatches)
-        let operations = refusal == nil ? operationLimit : asksAgain ? 1 : 0
+        let operations = refusal == nil ? batching.limit : asksAgain ? 1 : 0
         let asked = retriesDeferred
         var marksLeft = Int.max
         while true {
@@ -303,7 +321,7 @@ actor ScopeDriver {
             noRoom = deferral?.error(in: scope)
         case .page(let take):
             let outcome = try await database {
-                try await self.preparation.file.writeWithoutTransaction(at: .page) { db in try take(db, now) }
+                try await self.file.writeWithoutTransaction(at: .page) { db in try take(db, now) }
             }
             count(outcome)
             event = .applied(hasMore: !outcome.isFilled, wait: wait)
@@ -320,7 +338,7 @@ actor ScopeDriver {
     private func apply(_ transaction: ApplyTransaction) async throws -> (hasMore: Bool, Deferral?) {
         let prune = transaction.now - configuration.finishedRetention.milliseconds
         let (outcome, isPending) = try await database {
-            try await self.preparation.file.writeWithoutTransaction(at: .apply) { db in
+            try await self.file.writeWithoutTransaction(at: .apply) { db in
                 let outcome = try transaction.run(db)
                 if outcome.pageTaken, !outcome.hasMore {
                     try Outbox.prune(db, transaction.scope, before: prune)

@@ -23,7 +23,7 @@ public struct SyncConfiguration: Hashable, Sendable {
     public var snapshotRange: ClosedRange<Int> = 1000...5000
     /// Rows on a snapshot's first page.
     public var firstSnapshotPage = 1000
-    /// Operations in one request.
+    /// Operations in one request; fewer where a server, or the network, has cut one.
     public var operationLimit: Int
     /// How long finished operations are kept.
     public var finishedRetention: Duration = .seconds(7 * 24 * 3600)
@@ -65,6 +65,15 @@ public struct SyncConfiguration: Hashable, Sendable {
         var settings = PageSizing.Settings()
         settings.range = pageRange
         settings.start = firstPage
+        return settings
+    }
+
+    /// Operations in a request are found as rows on a page are; only that it was cut tells that they were too many.
+    var batching: PageSizing.Settings {
+        var settings = PageSizing.Settings()
+        settings.range = 1...max(1, operationLimit)
+        settings.start = operationLimit
+        (settings.targetMilliseconds, settings.targetBytes) = (.max, .max)
         return settings
     }
 

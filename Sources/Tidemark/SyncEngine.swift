@@ -35,16 +35,19 @@ public actor SyncEngine {
     ///   - transport: what carries requests, such as ``HTTPTransport``.
     ///   - configuration: how eagerly it works.
     ///   - onConflict: decides conflicts of entities whose policy is `manual`; without one they wait in the list.
-    /// - Throws: ``SyncError`` where tables and scopes do not fit together.
+    ///   - onChangeset: hears what each answer has changed, as a patchset for other databases.
+    /// - Throws: ``SyncError`` where tables and scopes do not fit together, or `sessions_unavailable` where there is
+    ///   an `onChangeset` and the SQLite library makes no patchsets.
     public init(
         for writer: any DatabaseWriter, tables: [SyncedTable], scopes: [Scope], transport: any Transport,
-        configuration: SyncConfiguration = SyncConfiguration(), onConflict: ConflictHandler? = nil
+        configuration: SyncConfiguration = SyncConfiguration(), onConflict: ConflictHandler? = nil,
+        onChangeset: ChangesetHandler? = nil
     ) throws {
-        file = AppFile(writer: writer)
+        file = AppFile(writer: writer, changesets: try onChangeset.map { try ChangesetTap(tables, $0) })
         self.onConflict = onConflict
         self.configuration = configuration
         self.scopes = scopes
-        preparation = try Preparation(writer: writer, transport: transport, tables: tables, scopes: scopes)
+        preparation = try Preparation(file: file, transport: transport, tables: tables, scopes: scopes)
     }
 
     // MARK: Syncing
@@ -52,7 +55,8 @@ public actor SyncEngine {
     /// Puts the capture triggers into the file, or brings them up to date after a migration. ``run()`` and
     /// ``syncNow()`` do it by themselves; call it where edits must be captured before either.
     ///
-    /// Rows that are in the tables when capture is first installed count as made on this device, and are sent.
+    /// Rows that are in the tables when capture is first installed are held against the server's: those that it lacks
+    /// are sent, the others give way.
     /// - Throws: ``SyncError`` where a table cannot be synced as it is declared.
     public func install() async throws {
         do { _ = try await preparation.install() } catch let error as DatabaseError {

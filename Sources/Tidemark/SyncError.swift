@@ -32,6 +32,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         case tableUnsupported = "table_unsupported"
         /// The engine was given scopes or tables that do not fit together.
         case configurationInvalid = "configuration_invalid"
+        /// The SQLite library has no session extension, which makes changesets.
+        case sessionsUnavailable = "sessions_unavailable"
         /// Edits that cannot be one group.
         case groupImpossible = "group_impossible"
         /// The file was written by a newer version of the library.
@@ -75,7 +77,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
             .checkpointExpired, .quotaExceeded:
             .wait
         case .unauthenticated, .scopeForbidden, .requestRefused, .declarationMismatch, .tableUnsupported,
-            .configurationInvalid, .schemaUnsupported, .recordUnknown, .recordGone, .groupImpossible:
+            .configurationInvalid, .schemaUnsupported, .recordUnknown, .recordGone, .groupImpossible,
+            .sessionsUnavailable:
             .needsApp
         }
     }

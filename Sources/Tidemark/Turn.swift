@@ -1,5 +1,5 @@
 /// One at a time, in the order of arrival.
-final class Turn: Sendable {
+package final class Turn: Sendable {
     private struct State {
         var isTaken = false
         var queue: [CheckedContinuation<Void, Never>] = []
@@ -7,8 +7,10 @@ final class Turn: Sendable {
 
     private let state = Locked(State())
 
+    package init() {}
+
     /// Returns when nobody else is at work.
-    func take() async {
+    package func take() async {
         await withCheckedContinuation { continuation in
             let isFree = state.withLock { state in
                 defer { state.isTaken = true }
@@ -20,7 +22,7 @@ final class Turn: Sendable {
     }
 
     /// Lets the next one go on.
-    func end() {
+    package func end() {
         let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
             if state.queue.isEmpty {
                 state.isTaken = false

@@ -82,7 +82,7 @@
                 configuration: file.configuration)
             let limits = Self.fitted(file.serverLimits, logger)
             let app = try await ServerApplication(
-                server: server, verifier: TokenVerifier(secret: key), limits: limits, logger: logger
+                server: server, verifier: TokenVerifier(secret: key), limits: limits, paths: file.paths, logger: logger
             ).application(address: .hostname(address.host, port: address.port)) { port in
                 Console.line("listening on \(address.url(port: port))")
             }

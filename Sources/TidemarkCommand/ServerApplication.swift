@@ -4,11 +4,13 @@
     import TidemarkHummingbird
     import TidemarkServer
 
-    /// The server that `tidemark serve` runs: sync under `/sync`, health under `/health`, nothing else.
+    /// The server that `tidemark serve` runs: sync under `/sync`, health under `/health`, and the dialects of other
+    /// systems' clients beside them.
     struct ServerApplication {
         let server: SyncServer
         let verifier: TokenVerifier
         var limits = ServerLimits()
+        var paths: [EntityPath] = []
         var logger: Logger
 
         func application(
@@ -25,11 +27,20 @@
             router.add(middleware: LogRequestsMiddleware(.info))
             router.add(middleware: SyncMiddleware(for: server))
             router.addRoutes(server.healthRoutes())
+            let bodies = BodyBudget(for: server)
             router.group("sync").add(middleware: TokenMiddleware(verifier)).addRoutes(
-                server.routes { scope, _, context in
+                server.routes(bodies: bodies) { scope, _, context in
                     context.claims?.access(to: scope) ?? .none
                 } caller: { _, context in
                     try context.caller()
+                })
+            router.group().add(middleware: TokenMiddleware(verifier)).addRoutes(
+                server.dialectRoutes(paths, bodies: bodies) { scope, _, context in
+                    context.claims?.access(to: scope) ?? .none
+                } caller: { _, context in
+                    try context.caller()
+                } onlyScope: { _, context in
+                    context.claims?.onlyScope
                 })
             return router
         }

@@ -11,6 +11,8 @@
         var retention: Duration?
         var forgetDevicesAfter: Duration?
         var entities: [EntityDeclaration] = []
+        /// Entities as clients of other systems know them.
+        var paths: [EntityPath] = []
         var limits = Limits()
         var serverLimits = ServerLimits()
         /// Settings that a flag or the environment may override.
@@ -35,8 +37,7 @@
             let top = try CheckedNode(root, path: path, name: "the file").mapping(
                 allowed: [
                     "strict", "retention", "forgetDevicesAfter", "listen", "store", "partitions", "secretFile",
-                    "logLevel",
-                    "limits", "entities",
+                    "logLevel", "limits", "entities", "paths",
                 ],
                 explaining: [
                     "secret": "the secret comes from TIDEMARK_SECRET or from `secretFile`, never from this file"
@@ -57,6 +58,7 @@
             }
             if let node = top["limits"] { try readLimits(node) }
             entities = try top["entities"].map { try EntityReader.entities($0) } ?? []
+            paths = try top["paths"].map { try PathReader.paths($0) } ?? []
         }
 
         var configuration: SyncServer.Configuration {
@@ -94,7 +96,8 @@
                 "page", "maximumPage", "operations", "bodyBytes", "recordBytes", "pageBytes", "connections",
                 "unsentBytes", "firstRequestTimeout", "idleTimeout", "requestTimeout", "writeTimeout",
                 "shutdownTimeout", "pushTime", "pushBytes", "pushLookups", "digestBytes", "bodiesBytes",
-                "workBytes", "devices", "scopeRows", "scopeBytes", "streams", "streamsPerPrincipal", "streamScopes",
+                "workBytes", "devices", "scopeRows", "scopeBytes", "windowBytes", "streams", "streamsPerPrincipal",
+                "streamScopes", "requestsPerSecond", "scopesPerPrincipal", "deltaHeaderBytes",
             ])
             let counts: [(String, WritableKeyPath<Limits, Int>, ClosedRange<Int>)] = [
                 ("maximumPage", \.maximumPage, 1...100_000), ("page", \.defaultPage, 1...100_000),
@@ -105,7 +108,10 @@
                 ("workBytes", \.workBytes, 1 << 20...1 << 40), ("devices", \.devices, 1...1_000_000),
                 ("streams", \.streams, 0...1_000_000), ("streamsPerPrincipal", \.streamsPerPrincipal, 0...1_000_000),
                 ("streamScopes", \.streamScopes, 1...1000), ("scopeRows", \.scopeRows, 1...1 << 50),
-                ("scopeBytes", \.scopeBytes, 1...1 << 50),
+                ("scopeBytes", \.scopeBytes, 1...1 << 50), ("windowBytes", \.windowBytes, 1...1 << 50),
+                ("requestsPerSecond", \.requestsPerSecond, 0...1_000_000),
+                ("scopesPerPrincipal", \.scopesPerPrincipal, 0...1_000_000_000),
+                ("deltaHeaderBytes", \.deltaHeaderBytes, 64...12 << 10),
             ]
             for (name, path, range) in counts {
                 if let value = try members[name]?.integer(in: range) { limits[keyPath: path] = value }

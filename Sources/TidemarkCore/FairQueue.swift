@@ -27,6 +27,16 @@ package struct FairQueue<Work> {
             scopes.firstIndex { scope in works[scope]?.first.map { isFree(scope, $0) } ?? false }
         }
 
+        mutating func remove(in scope: Scope, where isMeant: (Work) -> Bool) -> Work? {
+            guard let index = works[scope]?.firstIndex(where: isMeant) else { return nil }
+            let work = works[scope]?.remove(at: index)
+            if works[scope]?.isEmpty ?? true {
+                works[scope] = nil
+                scopes.removeAll { $0 == scope }
+            }
+            return work
+        }
+
         mutating func remove(at place: Int) -> Work? {
             let scope = scopes.remove(at: place)
             let work = works[scope]?.popFirst()
@@ -100,6 +110,17 @@ package struct FairQueue<Work> {
             return work
         }
         return nil
+    }
+
+    /// Takes out what its caller waits for no longer; the others keep their order.
+    package mutating func remove(of caller: String, in scope: Scope, where isMeant: (Work) -> Bool) -> Work? {
+        guard let work = lines[caller]?.remove(in: scope, where: isMeant) else { return nil }
+        if lines[caller]?.scopes.isEmpty ?? true {
+            lines[caller] = nil
+            callers.removeAll { $0 == caller }
+        }
+        count -= 1
+        return work
     }
 
     package mutating func removeAll() -> [Work] {

@@ -33,6 +33,9 @@ package struct FieldVersions: Hashable, Sendable {
         places[name].map { exceptions[$0].stamp } ?? commonStamp
     }
 
+    /// The latest stamp of all fields: when the record was edited last; zero where no stamps are kept.
+    package var newestStamp: EditStamp { exceptions.reduce(commonStamp) { max($0, $1.stamp) } }
+
     /// A field's stamp never goes back: an edit that was made on the value is later than it, whatever clocks say. One
     /// that the record did not have (`isNew`) has no stamp yet.
     package mutating func set(

@@ -5,6 +5,8 @@ package import TidemarkWire
 package struct LastState: Hashable, Sendable {
     package var data: DataObject
     package var fieldVersions: FieldVersions
+    /// When the delete was made, as its author's clock was believed; zero where no stamps are kept.
+    package var deletedAt = EditStamp.zero
 
     package init(data: DataObject, fieldVersions: FieldVersions) {
         self.data = data
@@ -19,6 +21,8 @@ package struct LastState: Hashable, Sendable {
         writer.integer(Self.format)
         writer.run(fieldVersions.encoded())
         writer.run(data.bytes)
+        // Behind all else, and only where there is one: a reader from before it does not look there.
+        if deletedAt != .zero { writer.integer(deletedAt.packed) }
         return writer.bytes
     }
 
@@ -30,5 +34,6 @@ package struct LastState: Hashable, Sendable {
             let data = try? DataObject(stored: Array(bytes))
         else { return nil }
         self.init(data: data, fieldVersions: FieldVersions(stored: Array(versions), rowVersion: 0))
+        if let packed = reader.integer() { deletedAt = EditStamp(packed: packed) }
     }
 }

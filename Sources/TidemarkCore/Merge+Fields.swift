@@ -51,6 +51,7 @@ extension Meeting {
         }
         answer.needsRecord = isAltered || !answer.losses.isEmpty || hasNews(data, versions)
         answer.status = answer.needsRecord || !answer.overwrites.isEmpty ? .merged : .applied
+        if isMadeAnew(versions) { answer.needsRecord = true }
         if changed.isEmpty { return Met(data: data, answer: answer) }
         let isWhole = changed.count == fields.fields.count
         let names = Set(isWhole ? [] : changed)
@@ -81,6 +82,13 @@ extension Meeting {
             let name = data.name(field)
             return sent[name] == nil && !isSeen(name, in: versions, base: operation.baseVersion)
         }
+    }
+
+    /// Whether the record was written whole since the row that the edit was made on: fields that only that row had are
+    /// gone, which its author cannot know.
+    private func isMadeAnew(_ versions: FieldVersions) -> Bool {
+        guard let base = operation.baseVersion else { return false }
+        return versions.common > base && !seen.contains(versions.common)
     }
 
     private func overwrite(

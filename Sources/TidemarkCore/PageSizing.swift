@@ -1,4 +1,5 @@
-/// Finds a page size that the network carries in about a second: up by steps, down by half (A11).
+/// Finds a page size that the network carries in about a second: up by steps, down by half (A11). A batch of operations
+/// is found in the same way.
 package struct PageSizing: Hashable, Sendable {
     package struct Settings: Hashable, Sendable {
         package var range = 50...5000
@@ -29,13 +30,13 @@ package struct PageSizing: Hashable, Sendable {
     }
 
     /// The server gives no page of this size: half of it is the largest from now on. `false` where none is smaller.
-    package mutating func refused() -> Bool {
-        guard limit > 1 else { return false }
-        limit /= 2
+    package mutating func refused(at rows: Int = .max) -> Bool {
+        guard min(limit, rows) > 1 else { return false }
+        limit = min(limit, rows) / 2
         settings.range = min(settings.range.lowerBound, limit)...limit
         return true
     }
 
     /// A page that never arrived may have been too large.
-    package mutating func failed() { limit = max(settings.range.lowerBound, limit / 2) }
+    package mutating func failed(at rows: Int = .max) { limit = max(settings.range.lowerBound, min(limit, rows) / 2) }
 }

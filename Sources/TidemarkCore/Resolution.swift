@@ -17,20 +17,19 @@ package struct Resolution: Hashable, Sendable {
     package var isTooMany = false
 
     /// - Parameters:
-    ///   - isCandidate: which ids may have to give way; what is none of them is left as it is.
     ///   - limit: places with such ids that are looked at, at most.
     ///   - stopsAtMissing: whether the first id that is not known ends it: the operation is not to be used then.
     ///   - canonical: the id that stands for such a one of an entity, which is asked for once; `nil` where none is
     ///     known.
     package init(
-        _ operation: Operation, isCandidate: (String) -> Bool = TemporaryShape.matches, limit: Int = .max,
-        stopsAtMissing: Bool = false, canonical: (_ entity: String, _ temporary: RecordID) throws -> RecordID?
+        _ operation: Operation, limit: Int = .max, stopsAtMissing: Bool = false,
+        canonical: (_ entity: String, _ temporary: RecordID) throws -> RecordID?
     ) throws {
         self.operation = operation
         guard !operation.references.isEmpty else { return }
         var search = Search(operation, limit: limit, stopsAtMissing: stopsAtMissing)
         do {
-            self.operation = try search.run(isCandidate, canonical)
+            self.operation = try search.run(canonical)
         } catch is Search.Ended {}
         (missing, isTooMany) = (search.missing, search.isTooMany)
     }
@@ -62,9 +61,7 @@ private struct Search {
         self.stopsAtMissing = stopsAtMissing
     }
 
-    mutating func run(
-        _ isCandidate: (String) -> Bool, _ canonical: (String, RecordID) throws -> RecordID?
-    ) throws -> Operation {
+    mutating func run(_ canonical: (String, RecordID) throws -> RecordID?) throws -> Operation {
         var result = operation
         let lookup = operation.fields.lookup
         /// Values that take the places of others.
@@ -78,7 +75,7 @@ private struct Search {
             case .field(let field):
                 let name = operation.fields.spelling(of: field)
                 if let current = value(name), let id = IDValue(current),
-                    let new = try replacement(id, number, isCandidate, canonical)
+                    let new = try replacement(id, number, canonical)
                 {
                     fields[name] = new.value
                 }
@@ -93,14 +90,14 @@ private struct Search {
                 }
             case .key(let part):
                 result.id =
-                    try result.id?.replacing(part: part) { try replacement($0, number, isCandidate, canonical) }
+                    try result.id?.replacing(part: part) { try replacement($0, number, canonical) }
                     ?? result.id
             }
         }
         for document in documents {
             guard case .text(let text)? = value(document.name),
                 let new = try JSONPaths(document.paths).replacing(
-                    in: Array(text.utf8), { try replacement($1, document.references[$0], isCandidate, canonical) })
+                    in: Array(text.utf8), { try replacement($1, document.references[$0], canonical) })
             else { continue }
             fields[document.name] = .text(String(decoding: new, as: UTF8.self))
         }
@@ -110,10 +107,9 @@ private struct Search {
     }
 
     private mutating func replacement(
-        _ value: IDValue, _ number: Int, _ isCandidate: (String) -> Bool,
-        _ canonical: (String, RecordID) throws -> RecordID?
+        _ value: IDValue, _ number: Int, _ canonical: (String, RecordID) throws -> RecordID?
     ) throws -> IDValue? {
-        guard isCandidate(value.text), let temporary = RecordID(value.text) else { return nil }
+        guard TemporaryShape.matches(value.text), let temporary = RecordID(value.text) else { return nil }
         places += 1
         guard places <= limit else {
             isTooMany = true

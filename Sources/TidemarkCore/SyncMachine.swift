@@ -66,6 +66,8 @@ package struct SyncMachine: Hashable, Sendable {
         package var tickMilliseconds: Int64 = 30_000
         /// No wait is longer: 30 s in the foreground, none in the background.
         package var longestWaitMilliseconds: Int64 = 30_000
+        /// No server keeps a device waiting for longer, whatever it asks for.
+        package var longestAskedMilliseconds: Int64 = 15 * 60_000
 
         package init() {}
     }
@@ -77,6 +79,8 @@ package struct SyncMachine: Hashable, Sendable {
     private var isWanted = false
     /// Nudged while busy: a refusal of the token that was sent says nothing of the one that there may be now.
     private var isNudged = false
+    /// Until then the server wants to hear nothing; only the user's asking ends it.
+    private var quietUntil: Instant?
     /// How often the scope had to be filled anew since an exchange last went through.
     private var recoveries = 0
     /// More make no wait longer.
@@ -122,6 +126,7 @@ package struct SyncMachine: Hashable, Sendable {
         case (.idle, .wake), (.idle, .timer): return exchange(attempt: 0, now: now)
         case (.idle, .reset), (.waiting, .reset), (.open, .reset), (.stopped, .reset):
             breaker.reset()
+            quietUntil = nil
             return exchange(attempt: 0, now: now)
         case (.exchanging, .wake), (.applying, .wake), (.exchanging, .reset), (.applying, .reset),
             (.bootstrapping, .wake), (.filling, .wake), (.bootstrapping, .reset), (.filling, .reset):
@@ -144,14 +149,17 @@ package struct SyncMachine: Hashable, Sendable {
         case (.applying, .applied(let hasMore, let wait)):
             breaker.succeeded()
             recoveries = 0
-            return applied(isMoreToDo: hasMore || isWanted, wait: wait ?? 0, now: now)
+            asked(wait, now: now)
+            return applied(isMoreToDo: hasMore || isWanted, now: now)
         case (.filling, .applied(let hasMore, let wait)):
-            return filled(hasMore: hasMore, wait: wait ?? 0, now: now)
+            asked(wait, now: now)
+            return filled(hasMore: hasMore, now: now)
         case (.exchanging(let attempt), .failed(let failure, let wait)),
             (.applying(let attempt), .failed(let failure, let wait)),
             (.bootstrapping(let attempt), .failed(let failure, let wait)),
             (.filling(let attempt), .failed(let failure, let wait)):
-            return failed(failure, attempt: attempt, wait: wait, now: now, jitter: jitter)
+            asked(wait, now: now)
+            return failed(failure, attempt: attempt, now: now, jitter: jitter)
         case (.waiting(let attempt, let until), .timer):
             return now >= until ? exchange(attempt: attempt + 1, now: now) : [.sleep(until: until)]
         case (.open(let until), .timer):
@@ -172,55 +180,59 @@ package struct SyncMachine: Hashable, Sendable {
         }
     }
 
+    /// The server wants to hear nothing for so long.
+    private mutating func asked(_ wait: Int64?, now: Instant) {
+        let wait = min(wait ?? 0, settings.longestAskedMilliseconds)
+        quietUntil = wait > 0 ? now + wait : nil
+    }
+
     private mutating func exchange(attempt: Int, now: Instant) -> [Effect] {
+        if let quietUntil, now < quietUntil { return rest(until: quietUntil) }
         guard breaker.allowsAttempt(now: now) else {
             let until = breaker.openUntil ?? now
             state = .open(until: until)
             return [.sleep(until: until)]
         }
-        (isWanted, isNudged) = (false, false)
+        (isWanted, isNudged, quietUntil) = (false, false, nil)
         state = .exchanging(attempt: attempt)
         return [.exchange]
     }
 
-    private mutating func applied(isMoreToDo: Bool, wait: Int64, now: Instant) -> [Effect] {
-        guard isMoreToDo else {
-            state = .idle
-            return [.sleep(until: now + max(settings.tickMilliseconds, wait))]
-        }
-        guard wait > 0 else { return exchange(attempt: 0, now: now) }
-        return rest(wait, now: now)
+    private mutating func applied(isMoreToDo: Bool, now: Instant) -> [Effect] {
+        guard !isMoreToDo else { return exchange(attempt: 0, now: now) }
+        state = .idle
+        return [.sleep(until: max(now + settings.tickMilliseconds, quietUntil ?? now))]
     }
 
     /// A page of a snapshot is success, but not where one snapshot after the other leads to no exchange.
-    private mutating func filled(hasMore: Bool, wait: Int64, now: Instant) -> [Effect] {
+    private mutating func filled(hasMore: Bool, now: Instant) -> [Effect] {
         if recoveries < 2 { breaker.succeeded() }
-        guard wait == 0 else { return rest(wait, now: now) }
-        guard hasMore else { return exchange(attempt: 0, now: now) }
+        guard hasMore, quietUntil == nil else { return exchange(attempt: 0, now: now) }
         state = .bootstrapping(attempt: 0)
         return [.bootstrap]
     }
 
-    private mutating func rest(_ wait: Int64, now: Instant) -> [Effect] {
+    private mutating func rest(until moment: Instant) -> [Effect] {
         // Nothing failed, so the attempt after this wait is a first one.
-        state = .waiting(attempt: -1, until: now + wait)
-        return [.sleep(until: now + wait)]
+        state = .waiting(attempt: -1, until: moment)
+        return [.sleep(until: moment)]
     }
 
     private mutating func failed(
-        _ failure: FailureClass, attempt: Int, wait: Int64?, now: Instant, jitter: UInt64
+        _ failure: FailureClass, attempt: Int, now: Instant, jitter: UInt64
     ) -> [Effect] {
         switch failure {
-        case .transient, .server: return backOff(failure, attempt: attempt, wait: wait, now: now, jitter: jitter)
+        case .transient, .server: return backOff(failure, attempt: attempt, now: now, jitter: jitter)
         case .resolve where attempt == 0:
             state = .exchanging(attempt: 1)
             return [.repair, .exchange]
         // The same conflict straight after the repair: something else is wrong, so no hurry.
-        case .resolve: return [.repair] + backOff(failure, attempt: attempt, wait: wait, now: now, jitter: jitter)
+        case .resolve: return [.repair] + backOff(failure, attempt: attempt, now: now, jitter: jitter)
         case .unauthenticated where isNudged, .forbidden where isNudged: return exchange(attempt: 0, now: now)
         case .unauthenticated, .forbidden, .needsApp:
             state = .stopped(failure)
-            return [.sleep(until: now + min(settings.tickMilliseconds, settings.longestWaitMilliseconds))]
+            let longest = min(settings.tickMilliseconds, settings.longestWaitMilliseconds)
+            return [.sleep(until: max(now + longest, quietUntil ?? now))]
         case .bootstrap:
             recoveries = min(recoveries + 1, Self.recoveryLimit)
             guard recoveries > 1 else {
@@ -228,21 +240,21 @@ package struct SyncMachine: Hashable, Sendable {
                 return [.recover, .exchange]
             }
             // A server that refuses what it has just given is not asked in a hurry.
-            return [.recover] + backOff(failure, attempt: recoveries - 2, wait: wait, now: now, jitter: jitter)
+            return [.recover] + backOff(failure, attempt: recoveries - 2, now: now, jitter: jitter)
         }
     }
 
     private mutating func backOff(
-        _ failure: FailureClass, attempt: Int, wait: Int64?, now: Instant, jitter: UInt64
+        _ failure: FailureClass, attempt: Int, now: Instant, jitter: UInt64
     ) -> [Effect] {
         breaker.failed(now: now)
+        // What the server asks for is kept even where it is longer than the foreground's limit.
+        let asked = quietUntil ?? now
         if let until = breaker.openUntil {
-            state = .open(until: max(until, now + (wait ?? 0)))
+            state = .open(until: max(until, asked))
         } else {
             let delay = settings.backoff.delay(attempt: attempt, class: failure, jitter: jitter)
-            // What the server asks for is kept even where it is longer than the foreground's limit.
-            let until = now + max(min(delay, settings.longestWaitMilliseconds), wait ?? 0)
-            state = .waiting(attempt: attempt, until: until)
+            state = .waiting(attempt: attempt, until: max(now + min(delay, settings.longestWaitMilliseconds), asked))
         }
         switch state {
         case .open(let until), .waiting(_, let until): return [.sleep(until: until)]

@@ -28,6 +28,7 @@
             var headers: HTTPFields = [.contentType: Problem.contentType]
             switch problem.code {
             case .unauthenticated: headers[.wwwAuthenticate] = "Bearer"
+            case .conflict, .preconditionFailed: headers[.eTag] = problem.recordTag.map { "\"\($0)\"" }
             case .tooManyRequests, .unavailable:
                 headers[.retryAfter] = String(problem.retryAfter ?? Self.retryAfter)
             default: break

@@ -1,10 +1,10 @@
 #if Server
-    import TidemarkServer
+    package import TidemarkServer
     import TidemarkWire
 
     /// Bytes of bodies that are on their way, of all requests and of each caller (I14). While others wait for room,
     /// the body that has been on its way for longest is the first to go.
-    final class BodyBudget: Sendable {
+    package final class BodyBudget: Sendable {
         /// One caller's part of the whole.
         private static let shares = 2
         /// The first bytes of each count for nobody: connections bound their sum, and a body that is no larger is never
@@ -39,6 +39,11 @@
             self.limit = max(limit, largest)
             share = max(limit / Self.shares, largest)
             state = Guarded(State(free: self.limit))
+        }
+
+        /// The budget of a server's bodies.
+        package convenience init(for server: SyncServer) {
+            self.init(limit: server.limits.bodiesBytes, largest: server.limits.bodyBytes)
         }
 
         /// Collects a body within the budget and passes it on; its bytes count until `use` has ended.

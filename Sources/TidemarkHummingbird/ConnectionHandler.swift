@@ -1,6 +1,7 @@
 #if Server
     import HTTPTypes
     import NIOCore
+    import NIOHTTP1
     import NIOHTTPTypes
     import TidemarkWire
 
@@ -13,6 +14,8 @@
 
         /// How long a caller may go on reading why it was not understood.
         private static let lingering = TimeAmount.seconds(1)
+        /// How often a caller who has stopped to speak is looked for while an answer is due to him.
+        private static let lookInterval = TimeAmount.milliseconds(250)
 
         private let limits: ServerLimits
         private let connections: OpenConnections
@@ -25,14 +28,19 @@
         private var answeredBytes = 0
         /// The answer is a stream without end: what was taken of it is held no longer.
         private var isStream = false
+        /// An answer has begun and not ended.
+        private var isAnswering = false
         /// Bytes that the reader has taken, about.
         private var takenBytes = 0
         private var takenAtCheck = 0
         /// Something came that is not HTTP: nothing more is read.
         private var isBroken = false
+        /// What came was too long to be looked at.
+        private var isOversized = false
         /// The end of the wait for headers, of the wait for a body, and of lingering.
         private var deadline: Scheduled<Void>?
         private var stallCheck: Scheduled<Void>?
+        private var look: Scheduled<Void>?
 
         init(_ limits: ServerLimits, among connections: OpenConnections) {
             self.limits = limits
@@ -65,6 +73,7 @@
         private func end(_ context: ChannelHandlerContext) {
             deadline?.cancel()
             stallCheck?.cancel()
+            look?.cancel()
             connections.closed(context.channel)
         }
 
@@ -105,7 +114,32 @@
                 close(context, in: TimeAmount(limits.firstRequestTimeout))
             }
             isBroken = true
+            if let error = error as? HTTPParserError, error == .headerOverflow { isOversized = true }
             context.fireErrorCaught(error)
+        }
+
+        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+            if let event = event as? ChannelEvent, event == .inputClosed { lookLater(context) }
+            context.fireUserInboundEventTriggered(event)
+        }
+
+        /// One who has only ended his half of the connection still gets his answer; one who has hung up says so to
+        /// whatever comes, and with the connection ends what he asked for. An answer that has begun is what comes.
+        private func lookLater(_ context: ChannelHandlerContext) {
+            let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+            look = context.eventLoop.scheduleTask(in: Self.lookInterval) {
+                let (handler, context) = loopBound.value
+                guard handler.asked > 0, context.channel.isActive else { return }
+                if handler.isStream {
+                    let comment = HTTPResponsePart.body(ByteBuffer(string: EventStream.comment))
+                    context.writeAndFlush(handler.wrapOutboundOut(comment), promise: nil)
+                } else if !handler.isAnswering {
+                    // Every caller has to pass over it (RFC 9110, 15.2).
+                    let interim = HTTPResponsePart.head(HTTPResponse(status: .continue))
+                    context.writeAndFlush(handler.wrapOutboundOut(interim), promise: nil)
+                }
+                handler.lookLater(context)
+            }
         }
 
         // MARK: What goes
@@ -114,6 +148,7 @@
             switch unwrapOutboundIn(data) {
             case .head(let head):
                 isStream = head.headerFields[.contentType] == EventStream.contentType
+                isAnswering = true
                 if isBroken, let (head, body) = explained(head) {
                     context.write(wrapOutboundOut(.head(head)), promise: nil)
                     context.write(wrapOutboundOut(.body(body)), promise: promise)
@@ -125,7 +160,7 @@
                 writtenBytes += part.readableBytes
                 context.write(data, promise: promise)
             case .end:
-                isStream = false
+                (isStream, isAnswering) = (false, false)
                 let taken = promise ?? context.eventLoop.makePromise()
                 let written = writtenBytes
                 let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
@@ -142,11 +177,13 @@
         /// What the framework says of a request that it cannot read, with headers and a body like any other refusal.
         private func explained(_ head: HTTPResponse) -> (HTTPResponse, ByteBuffer)? {
             guard head.status == .badRequest, head.headerFields[.contentLength] == "0" else { return nil }
-            let body = Problem(
-                .malformedRequest,
-                "The request is not HTTP/1.1, or its first line and headers are larger than the server takes."
-            ).body()
+            let problem =
+                isOversized
+                ? Problem(.headerTooLarge, "The first line and the headers are larger than the server takes.")
+                : Problem(.malformedRequest, "The request is not HTTP/1.1.")
+            let body = problem.body()
             var head = head
+            head.status = HTTPResponse.Status(code: problem.code.status)
             head.headerFields[.contentType] = Problem.contentType
             head.headerFields[.contentLength] = String(body.count)
             head.headerFields[.cacheControl] = "no-store"

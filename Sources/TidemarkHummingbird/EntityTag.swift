@@ -7,6 +7,8 @@
         /// With its quotes.
         let text: String
 
+        init(text: String) { self.text = text }
+
         init(of body: [UInt8], isCompressed: Bool) {
             let sum = Fingerprint(of: body)
             let digits = [sum.high, sum.low].map { String($0, radix: 36) }.joined(separator: "-")

@@ -13,11 +13,21 @@
             _ request: Request, _ context: Context,
             authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access
         ) async throws -> Response {
-            let scopes = try Self.scopes(of: request)
+            try await events(
+                of: try Self.scopes(of: request), named: EventStream.event, request, context, authorize: authorize)
+        }
+
+        /// The same for these scopes, under another name.
+        func events<Context: RequestContext>(
+            of scopes: [Scope], named event: String, _ request: Request, _ context: Context,
+            authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access
+        ) async throws -> Response {
             var grants: [(scope: Scope, access: Access)] = []
             for scope in scopes { grants.append((scope, try await authorize(scope, request, context))) }
+            // Once, and not when what is granted is asked again.
+            try countRequest(of: grants.first?.access.principal ?? "")
             let stream = EventStream(
-                server: self, waiter: try await waiter(for: grants),
+                server: self, event: event, waiter: try await waiter(for: grants),
                 expires: grants.compactMap(\.access.expires).min() ?? .max)
             let body = ResponseBody { writer in
                 try await withGracefulShutdownHandler {
@@ -52,19 +62,25 @@
     /// One open stream. It waits no more when nobody holds it, whether its body was ever asked for or not.
     final class EventStream: Sendable {
         static let contentType = "text/event-stream"
+        /// Says nothing but that the stream is there.
+        static let comment = ":\n\n"
+        /// What a nudge is called.
+        static let event = "changes"
 
         /// After what has been written nothing is for so long: what comes meanwhile goes together.
         private static let pace: Duration = .milliseconds(100)
 
         let waiter: Waiter
         private let server: SyncServer
+        private let event: String
         /// In milliseconds since 1970.
         private let expires: Int64
         /// When something was written last.
         private let spoken = Guarded(ContinuousClock.now)
 
-        init(server: SyncServer, waiter: Waiter, expires: Int64) {
+        init(server: SyncServer, event: String = event, waiter: Waiter, expires: Int64) {
             self.server = server
+            self.event = event
             self.waiter = waiter
             self.expires = expires
         }
@@ -79,10 +95,10 @@
             for await _ in waiter.wakes {
                 // A host that cannot say so now has not granted it: whoever reads comes back.
                 guard !hasExpired, (try? await isGranted()) == true else { break }
-                var text = waiter.take().map(Self.event).joined()
+                var text = waiter.take().map(nudge).joined()
                 if text.isEmpty {
                     guard silence >= server.streamComment else { continue }
-                    text = ":\n\n"
+                    text = Self.comment
                 }
                 try await writer.write(ByteBuffer(string: text))
                 spoken.withLock { $0 = .now }
@@ -107,9 +123,9 @@
             }
         }
 
-        /// Neither name nor number holds anything that would have to be escaped.
-        private static func event(_ scope: Scope, _ head: Version) -> String {
-            "event: changes\ndata: {\"scope\":\"\(scope.name)\",\"head\":\(head)}\n\n"
+        /// Neither names nor number hold anything that would have to be escaped.
+        private func nudge(_ scope: Scope, _ head: Version) -> String {
+            "event: \(event)\ndata: {\"scope\":\"\(scope.name)\",\"head\":\(head)}\n\n"
         }
     }
 #endif

@@ -84,10 +84,12 @@
         /// - Parameters:
         ///   - caller: whose it is, for the budget.
         ///   - limit: the bytes that are taken, inflated or not.
+        ///   - type: another media type that is taken for JSON here.
         func withSyncBody<Result: Sendable>(
-            of caller: String, within budget: BodyBudget, limit: Int, _ use: (SyncBody) async throws -> Result
+            of caller: String, within budget: BodyBudget, limit: Int, or type: String? = nil,
+            _ use: (SyncBody) async throws -> Result
         ) async throws -> Result {
-            try checkContentType()
+            try checkContentType(or: type)
             let isCompressed = try isGzip()
             let announced = headers[.contentLength].flatMap { Int($0) }
             if let announced, announced > limit {
@@ -115,10 +117,10 @@
             }
         }
 
-        private func checkContentType() throws(Problem) {
+        private func checkContentType(or other: String?) throws(Problem) {
             guard let type = headers[.contentType] else { return }
             let essence = type.prefix { $0 != ";" }.filter { !$0.isWhitespace }.lowercased()
-            guard essence == "application/json" else {
+            guard essence == "application/json" || essence == other else {
                 throw Problem(.unsupportedEncoding, "The body's Content-Type has to be application/json.")
             }
         }

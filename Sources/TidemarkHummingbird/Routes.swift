@@ -15,11 +15,13 @@
         ///
         /// - Parameters:
         ///   - authorize: what may this caller do in this scope? It is asked on every request and page, and before each
-        ///     nudge of a stream. Throw `HTTPError(.unauthorized)` where the caller is not known; it may run at any
-        ///     time, on any thread, many times at once.
+        ///     nudge of a stream; on a push also of scopes to whose attached tables rows of this one refer. Answer
+        ///     `Access.none` for one without permission, and throw `HTTPError(.unauthorized)` where the caller is not
+        ///     known; it may run at any time, on any thread, many times at once.
         ///   - caller: who asks, as far as that can be told before the body is read: bodies take memory, of which each
         ///     caller has a share. Throw `HTTPError(.unauthorized)` for one who is not known, and `.forbidden` for one
-        ///     who may not use any scope. Where it is left out all callers share as one.
+        ///     who may not use any scope. Where it is left out all callers share as one for what comes before the body
+        ///     is read, and `requestsPerSecond` counts those whom `authorize` names.
         /// - Returns: `GET` of `changes`, `snapshot`, `records/{entity}`, `digest`, `events` and `declarations`, and
         ///   `POST` at the root and of `push`.
         public func routes<Context: RequestContext>(
@@ -27,22 +29,35 @@
             authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access,
             caller: @escaping @Sendable (Request, Context) async throws -> String = { _, _ in "" }
         ) -> RouteCollection<Context> {
-            let bodies = BodyBudget(limit: limits.bodiesBytes, largest: limits.bodyBytes)
+            routes(bodies: BodyBudget(for: self), context: context, authorize: authorize, caller: caller)
+        }
+
+        /// The same, with bodies that count together with those of other routes.
+        package func routes<Context: RequestContext>(
+            bodies: BodyBudget, context: Context.Type = Context.self,
+            authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access,
+            caller: @escaping @Sendable (Request, Context) async throws -> String
+        ) -> RouteCollection<Context> {
             let routes = RouteCollection(context: Context.self)
+            let counted: @Sendable (Scope, Request, Context) async throws -> Access = { scope, request, context in
+                let access = try await authorize(scope, request, context)
+                try self.countRequest(of: access.principal)
+                return access
+            }
             routes.add(middleware: SyncMiddleware(for: self))
             routes.on("changes", only: .get) { request, context in
                 let query = try SyncQuery(of: request)
-                let access = try await authorize(query.scope, request, context)
+                let access = try await counted(query.scope, request, context)
                 return try await self.changesPage(query, access: access, to: request)
             }
             routes.on("snapshot", only: .get) { request, context in
                 let query = try SyncQuery(of: request)
-                let access = try await authorize(query.scope, request, context)
+                let access = try await counted(query.scope, request, context)
                 return try await self.snapshotPage(query, access: access, to: request)
             }
             routes.on("records/:entity", only: .get) { request, context in
                 let query = try SyncQuery(of: request)
-                let access = try await authorize(query.scope, request, context)
+                let access = try await counted(query.scope, request, context)
                 let entity = try PercentEncoding.decoded(path: context.parameters.get("entity") ?? "")
                 var named = NamedRecords(of: entity, in: query.scope, ids: query.texts("id"))
                 named.follow = query.texts("follow")
@@ -51,7 +66,7 @@
             }
             routes.on("digest", only: .get) { request, context in
                 let query = try SyncQuery(of: request)
-                let access = try await authorize(query.scope, request, context)
+                let access = try await counted(query.scope, request, context)
                 var digest = DigestQuery(of: query.scope)
                 (digest.at, digest.entity) = (try query.text("at"), try query.text("entity"))
                 (digest.after, digest.through) = (try query.text("after"), try query.text("through"))
@@ -61,16 +76,22 @@
             routes.on("events", only: .get) { request, context in
                 try await self.events(request, context, authorize: authorize)
             }
-            routes.on("declarations", only: .get) { request, _ in .json(self.declarations.body(), to: request) }
+            routes.on("declarations", only: .get) { request, context in
+                // They are everybody's whom the host lets in: who asks matters for the count alone.
+                if let caller = try? await caller(request, context) { try self.countRequest(of: caller) }
+                return .json(self.declarations.body(), to: request)
+            }
             for (path, mode) in [("", ExchangeMode.pushAndPull), ("push", .pushOnly)] {
                 routes.on(RouterPath(path), only: .post) { request, context in
                     let caller = try await caller(request, context)
+                    try self.countRequest(of: caller)
                     let answer = try await request.withSyncBody(
                         of: caller, within: bodies, limit: self.limits.bodyBytes
                     ) { body in
                         try await self.exchange(body.size, of: { try body.inflated() }, mode: mode, for: caller) {
                             scope in
-                            try await authorize(scope, request, context)
+                            try await caller.isEmpty
+                                ? counted(scope, request, context) : authorize(scope, request, context)
                         }
                     }
                     return .json(answer, to: request)
@@ -109,12 +130,23 @@
             _ path: RouterPath, only method: HTTPRequest.Method,
             use handler: @escaping @Sendable (Request, Context) async throws -> Response
         ) {
-            _ = on(path, method: method, responder: CallbackResponder(callback: handler))
-            for other in Self.methods where other != method {
+            on(path, methods: [(method, handler)])
+        }
+
+        /// One address, some methods.
+        func on(
+            _ path: RouterPath,
+            methods handlers: [(HTTPRequest.Method, @Sendable (Request, Context) async throws -> Response)]
+        ) {
+            for (method, handler) in handlers {
+                _ = on(path, method: method, responder: CallbackResponder(callback: handler))
+            }
+            let allowed = handlers.map(\.0.rawValue).joined(separator: ", ")
+            for other in Self.methods where !handlers.contains(where: { $0.0 == other }) {
                 let refusal = CallbackResponder<Context> { request, _ in
                     var response = Response(
                         problem: Problem(.methodNotAllowed, "\(request.method.rawValue) is not taken here."))
-                    response.headers[.allow] = method.rawValue
+                    response.headers[.allow] = allowed
                     return response
                 }
                 _ = on(path, method: other, responder: refusal)

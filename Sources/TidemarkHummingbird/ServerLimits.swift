@@ -47,7 +47,7 @@
     }
 
     extension ServerLimits {
-        /// HTTP/1.1 within these limits.
+        /// HTTP/1.1 within these limits. What a connection had asked for and has not begun ends with the connection.
         public func http1() -> HTTPServerBuilder {
             let limits = self
             let open = OpenConnections(limits)
@@ -56,7 +56,9 @@
             let configuration = HTTP1Channel.Configuration(
                 additionalChannelHandlers: [ConnectionHandler(limits, among: open)],
                 idleTimeout: TimeAmount(idleTimeout), httpDecoderConfiguration: decoder)
-            return .http1(configuration: configuration)
+            return HTTPServerBuilder { responder in
+                LeavableChannel(base: HTTP1Channel(responder: responder, configuration: configuration))
+            }
         }
 
         /// An application's configuration within these limits.

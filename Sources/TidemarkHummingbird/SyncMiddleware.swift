@@ -54,6 +54,8 @@
 
         /// What goes out says what the caller can do; what went wrong inside goes into the log only.
         private func problem(for error: any Error, _ request: Request, _ context: Context) -> Problem {
+            // Whoever asked has gone, or the server ends: nothing went wrong.
+            if Task.isCancelled { return Problem(.unavailable, "The request was given up.") }
             if let problem = error as? Problem {
                 if problem.reason == .epoch || problem.reason == .ahead {
                     context.logger.warning(

@@ -38,6 +38,9 @@
             return Access(level, principal: subject, isService: isService, expires: expiry)
         }
 
+        /// The scope of a token that grants one by its name, and nothing else.
+        public var onlyScope: Scope? { scopes.count == 1 ? scopes.keys.first.flatMap { Scope($0) } : nil }
+
         /// In milliseconds since 1970; `nil` for a time that no clock will show.
         private var expiry: Int64? {
             let milliseconds = expires.timeIntervalSince1970 * 1000

@@ -26,11 +26,13 @@ enum Schema {
                 throw PostgresError(.schema, "the schema \(name) is not that of a store, or a newer Tidemark's")
             }
             if try answer.integer(0, 0) < 2 { try countSizes(session) }
+            if try answer.integer(0, 0) < 3 { try dropNumbers(session) }
+            if try answer.integer(0, 0) < 4 { try countWindows(session) }
             return (key, Int(try session.ask(countPartitions).integer(0, 0)))
         }
     }
 
-    private static let version: Int64 = 2
+    private static let version: Int64 = 4
 
     private static let lock = Statement(
         "migrate", "SELECT pg_advisory_xact_lock(hashtextextended('tidemark schema ' || $1, 0))")
@@ -73,6 +75,32 @@ enum Schema {
         for (index, sql) in statements.enumerated() { try session.write(Statement("second \(index)", sql)) }
     }
 
+    /// Version 3: ids are not counted any more. Nodes of version 2 must have ended: they would look for the counter.
+    private static func dropNumbers(_ session: Session) throws {
+        try session.write(Statement("third 0", "DROP TABLE assigned"))
+        try session.write(Statement("third 1", "UPDATE meta SET number = 3 WHERE key = 'schema'"))
+    }
+
+    /// Version 4: what is superseded is counted. Nodes of version 3 must have ended: they would go on without counting.
+    private static func countWindows(_ session: Session) throws {
+        let columns = ["superseded_rows", "superseded_bytes"].map { "ADD COLUMN \($0) bigint NOT NULL DEFAULT 0" }
+        let statements = [
+            "ALTER TABLE scope \(columns.joined(separator: ", "))", windowIndex,
+            """
+            UPDATE scope SET (superseded_rows, superseded_bytes) = (
+                SELECT \(PostgresScopeWriter.size) FROM change
+                WHERE change.scope = scope.name AND superseded_by IS NOT NULL)
+            """,
+            "UPDATE meta SET number = 4 WHERE key = 'schema'",
+        ]
+        for (index, sql) in statements.enumerated() { try session.write(Statement("fourth \(index)", sql)) }
+    }
+
+    /// The order in which a window that holds too much is ended.
+    private static let windowIndex = """
+        CREATE INDEX change_window ON change (scope, superseded_by, version) WHERE superseded_by IS NOT NULL
+        """
+
     private static func statements(_ partitions: Partitions) -> [String] {
         [
             """
@@ -89,6 +117,7 @@ enum Schema {
                 head bigint NOT NULL, last_time bigint NOT NULL, sweep_floor bigint NOT NULL DEFAULT 0,
                 retention_floor bigint NOT NULL DEFAULT 0, lanes bigint NOT NULL DEFAULT 0,
                 live_rows bigint NOT NULL DEFAULT 0, live_bytes bigint NOT NULL DEFAULT 0,
+                superseded_rows bigint NOT NULL DEFAULT 0, superseded_bytes bigint NOT NULL DEFAULT 0,
                 name text COLLATE "C" PRIMARY KEY, entities bytea NOT NULL DEFAULT '') WITH (fillfactor = 60)
             """,
             """
@@ -112,6 +141,7 @@ enum Schema {
                 CREATE INDEX change_superseded ON change (superseded_at, scope, version)
                 WHERE superseded_at IS NOT NULL
                 """,
+                windowIndex,
             ]
             // What the live records of an entity add up to, kept in step with the log. Sums do not compress.
             + partitions.table(
@@ -169,11 +199,6 @@ enum Schema {
         """,
         "CREATE INDEX alias_record ON alias (entity, record)",
         "CREATE INDEX alias_age ON alias (made_at)",
-        // The last integer id assigned per entity, in all scopes.
-        """
-        CREATE TABLE assigned (
-            number bigint NOT NULL, entity bytea PRIMARY KEY) WITH (fillfactor = 50)
-        """,
         // Refused edits, for the operator; a bounded list. Numbers are counted in `meta`, so that none comes twice.
         """
         CREATE TABLE rejection (

@@ -17,21 +17,6 @@ extension SQLiteScope {
         let isHere = try Bool.fetchOne(statement, arguments: [id ?? -1, entity, record.text])
         return isHere.map { $0 ? .here : .elsewhere }
     }
-
-    func wasAssigned(_ record: RecordID, to name: TemporaryName) throws -> Bool {
-        let statement = try db.cachedStatement(
-            sql: """
-                SELECT EXISTS (SELECT 1 FROM alias INDEXED BY alias_record
-                    WHERE entity = ? AND record = ? AND client = ? AND temporary = ? AND scope = ?)
-                """)
-        return try Bool.fetchOne(
-            statement, arguments: [name.entity, record.text, name.client, name.id.text, id ?? -1]) ?? false
-    }
-
-    func lastNumber(of entity: String) throws -> Int64 {
-        let statement = try db.cachedStatement(sql: "SELECT number FROM assigned WHERE entity = ?")
-        return try Int64.fetchOne(statement, arguments: [entity]) ?? 0
-    }
 }
 
 extension SQLiteScopeWriter {
@@ -44,14 +29,5 @@ extension SQLiteScopeWriter {
         try statement.execute(arguments: [
             name.principal.whole, name.client, name.entity, name.id.text, id.text, try create(at: moment), moment,
         ])
-    }
-
-    func setLastNumber(_ number: Int64, of entity: String) throws {
-        let statement = try db.cachedStatement(
-            sql: """
-                INSERT INTO assigned (entity, number) VALUES (?, ?)
-                ON CONFLICT (entity) DO UPDATE SET number = excluded.number
-                """)
-        try statement.execute(arguments: [entity, number])
     }
 }

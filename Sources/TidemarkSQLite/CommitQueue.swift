@@ -35,11 +35,8 @@ final class CommitQueue: Sendable {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 push(
-                    Job { [self] db, holdsUpOthers in
-                        let result = Swift.Result {
-                            if isGone.withLock({ $0 }) { throw CancellationError() }
-                            return try attempt(db, scope, holdsUpOthers, body)
-                        }
+                    Job(isGone: isGone) { [self] db, holdsUpOthers in
+                        let result = Swift.Result { try attempt(db, scope, holdsUpOthers, body) }
                         return { commit in continuation.resume(with: commit.flatMap { result }) }
                     } fail: { error in
                         continuation.resume(throwing: error)
@@ -47,17 +44,22 @@ final class CommitQueue: Sendable {
             }
         } onCancel: {
             isGone.withLock { $0 = true }
+            let job = state.withLock { state in state.jobs.remove(of: caller, in: scope) { $0.isGone === isGone } }
+            job?.fail(CancellationError())
         }
     }
 
     private func push(_ job: Job, of caller: String, in scope: Scope) {
-        let (isTaken, begins): (Bool, Bool) = state.withLock { state in
-            guard state.jobs.count < Self.waitingLimit else { return (false, false) }
+        let (refusal, begins): ((any Error)?, Bool) = state.withLock { state in
+            if job.isGone.withLock({ $0 }) { return (CancellationError(), false) }
+            guard state.jobs.count < Self.waitingLimit else {
+                return (StoreUnavailable("\(Self.waitingLimit) writes are waiting already"), false)
+            }
             state.jobs.append(job, of: caller, in: scope)
             defer { state.isDraining = true }
-            return (true, !state.isDraining)
+            return (nil, !state.isDraining)
         }
-        if !isTaken { job.fail(StoreUnavailable("\(Self.waitingLimit) writes are waiting already")) }
+        if let refusal { job.fail(refusal) }
         if begins { Task { await drain() } }
     }
 
@@ -127,6 +129,8 @@ final class CommitQueue: Sendable {
 private struct Job: Sendable {
     typealias Answer = @Sendable (Result<Void, any Error>) -> Void
 
+    /// Whether its caller has gone. It is the write's own, and so tells it from the others.
+    let isGone: Guarded<Bool>
     /// Does the work, knowing whether finished writes wait for it. What it returns takes the commit's outcome.
     let run: @Sendable (Database, _ holdsUpOthers: Bool) -> Answer
     let fail: @Sendable (any Error) -> Void

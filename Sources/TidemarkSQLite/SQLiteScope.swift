@@ -10,40 +10,41 @@ class SQLiteScope: ScopeReader {
     /// The scope's row; `nil` before the first write.
     private(set) var id: Int64?
     var state = ScopeState()
-    var lastTime: Int64 = 0
     /// The last answer to a question for a record's newest row; a writer that appends to it need not ask again.
     var lastNewest: (entity: String, record: RecordID, kind: RowKind?, payload: [UInt8]?, size: ScopeSize)?
 
+    /// What a row takes, as `ScopeSize` counts it.
+    static let bytes = "coalesce(length(CASE kind WHEN 1 THEN field_versions ELSE payload END), 0)"
     /// The columns of a sum over rows: how many they are, and what they take.
-    static let size = """
-        count(*), coalesce(sum(length(CASE kind WHEN 1 THEN field_versions ELSE payload END)), 0)
-        """
+    static let size = "count(*), coalesce(sum(\(bytes)), 0)"
 
     init(_ db: Database, _ scope: Scope) throws {
         self.db = db
         self.scope = scope
         let sql = """
-            SELECT id, head, last_time, sweep_floor, retention_floor, entities, live_rows, live_bytes
+            SELECT id, head, last_time, sweep_floor, retention_floor, entities, live_rows, live_bytes,
+                superseded_rows, superseded_bytes
             FROM scope WHERE name = ?
             """
         guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [scope.name]) else { return }
         let id: Int64 = row[0]
         self.id = id
         state.head = row[1]
-        lastTime = row[2]
+        state.lastTime = row[2]
         state.sweepFloor = row[3]
         state.retentionFloor = row[4]
         state.entities = EntityNames(stored: row[5])
         state.size = ScopeSize(rows: row[6], bytes: row[7])
+        state.superseded = ScopeSize(rows: row[8], bytes: row[9])
         let incarnations = try db.cachedStatement(
             sql: "SELECT id, start FROM incarnation WHERE scope = ? ORDER BY start")
         state.incarnations = try Row.fetchAll(incarnations, arguments: [id]).map { ($0[0], $0[1]) }
     }
 
     /// What this object knows beside the database, so that a part of a transaction can be undone.
-    var memory: (id: Int64?, state: ScopeState, lastTime: Int64) {
-        get { (id, state, lastTime) }
-        set { (id, state, lastTime) = newValue }
+    var memory: (id: Int64?, state: ScopeState) {
+        get { (id, state) }
+        set { (id, state) = newValue }
     }
 
     func create(at moment: Int64) throws -> Int64 {

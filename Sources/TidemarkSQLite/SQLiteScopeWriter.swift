@@ -28,7 +28,7 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         let id = try create(at: moment)
         if !isChanged { try begin(id) }
         let version = state.head + 1
-        lastTime = max(moment, lastTime + 1)
+        state.lastTime = max(moment, state.lastTime + 1)
         if state.entities.insert(row.entity) {
             try db.execute(
                 sql: "UPDATE scope SET entities = ? WHERE id = ?", arguments: [state.entities.stored, id])
@@ -37,6 +37,7 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         if row.kind.supersedes {
             let former = try live(row, of: id)
             state.size = state.size - former.size
+            state.superseded = state.superseded + former.size
             try digests.replace(
                 row.entity, row.record, former.payload, with: row.kind == .upsert ? row.payload : nil
             ) { try super.digest(of: row.entity) }
@@ -53,7 +54,7 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """)
         try insert.execute(arguments: [
-            id, version, row.entity, row.record.text, row.kind.rawValue, lastTime, row.payload.map { Data($0) },
+            id, version, row.entity, row.record.text, row.kind.rawValue, state.lastTime, row.payload.map { Data($0) },
             row.fieldVersions.map { Data($0) }, row.originals.map { Data($0) },
         ])
         state.head = version
@@ -162,16 +163,30 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         // The floor rises before anything goes: a reader that asks for less learns it instead of missing a row (T38).
         let aged = "FROM change WHERE scope = ? AND version > ? AND version <= ? AND kind <> 0"
         let arguments: StatementArguments = [id, state.retentionFloor, version]
-        let gone = try Row.fetchOne(
-            db, sql: "SELECT \(Self.size) \(aged) AND superseded_by IS NULL", arguments: arguments)
-        if let gone { state.size = state.size - ScopeSize(rows: gone[0], bytes: gone[1]) }
-        try db.execute(
-            sql: "UPDATE scope SET retention_floor = ?, live_rows = ?, live_bytes = ? WHERE id = ?",
-            arguments: [version, state.size.rows, state.size.bytes, id])
-        try db.execute(sql: "DELETE \(aged)", arguments: arguments)
+        let gone = try Row.fetchAll(
+            db, sql: "SELECT superseded_by IS NULL, \(Self.size) \(aged) GROUP BY 1", arguments: arguments)
+        for row in gone {
+            let size = ScopeSize(rows: row[1], bytes: row[2])
+            if row[0] { state.size = state.size - size } else { state.superseded = state.superseded - size }
+        }
         state.retentionFloor = version
+        try keepFloors(id)
+        try db.execute(sql: "DELETE \(aged)", arguments: arguments)
         guard let first = state.forgetOpenings() else { return }
         try db.execute(sql: "DELETE FROM incarnation WHERE scope = ? AND start < ?", arguments: [id, first])
+    }
+
+    /// Floors rise before anything goes, and what is counted with them.
+    func keepFloors(_ id: Int64) throws {
+        try db.cachedStatement(
+            sql: """
+                UPDATE scope SET sweep_floor = ?, retention_floor = ?, live_rows = ?, live_bytes = ?,
+                    superseded_rows = ?, superseded_bytes = ? WHERE id = ?
+                """
+        ).execute(arguments: [
+            state.sweepFloor, state.retentionFloor, state.size.rows, state.size.bytes, state.superseded.rows,
+            state.superseded.bytes, id,
+        ])
     }
 
     func forgetDevices(beyond limit: Int, besides device: DeviceName) throws {
@@ -220,28 +235,13 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
                 """)
         for (entity, sums) in digests.stored { try keep.execute(arguments: [id, entity, Data(sums)]) }
         let statement = try db.cachedStatement(
-            sql: "UPDATE scope SET head = ?, last_time = ?, live_rows = ?, live_bytes = ? WHERE id = ?")
-        try statement.execute(arguments: [state.head, lastTime, state.size.rows, state.size.bytes, id])
-    }
-}
-
-/// Removes rows that no walk in the window can still need.
-enum Sweep {
-    static func run(_ db: Database, supersededBefore moment: Int64, limit: Int) throws -> Int {
-        let rows = try Row.fetchAll(
-            db,
             sql: """
-                SELECT rowid, scope, superseded_by FROM change
-                WHERE superseded_at IS NOT NULL AND superseded_at < ? ORDER BY superseded_at LIMIT ?
-                """,
-            arguments: [moment, limit])
-        // The floor rises before anything goes: a reader that asks for less learns it instead of missing a row (T38).
-        for row in rows {
-            try db.cachedStatement(sql: "UPDATE scope SET sweep_floor = max(sweep_floor, ?) WHERE id = ?")
-                .execute(arguments: [row[2] as Int64, row[1] as Int64])
-        }
-        let delete = try db.cachedStatement(sql: "DELETE FROM change WHERE rowid = ?")
-        for row in rows { try delete.execute(arguments: [row[0] as Int64]) }
-        return rows.count
+                UPDATE scope SET head = ?, last_time = ?, live_rows = ?, live_bytes = ?, superseded_rows = ?,
+                    superseded_bytes = ? WHERE id = ?
+                """)
+        try statement.execute(arguments: [
+            state.head, state.lastTime, state.size.rows, state.size.bytes, state.superseded.rows,
+            state.superseded.bytes, id,
+        ])
     }
 }

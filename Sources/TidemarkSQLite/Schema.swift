@@ -23,6 +23,24 @@ enum Schema {
                         (SELECT \(SQLiteScope.size) FROM change WHERE scope = scope.id AND superseded_by IS NULL)
                     """)
         }
+        // Ids are not counted any more.
+        migrator.registerMigration("4") { db in try db.execute(sql: "DROP TABLE assigned") }
+        migrator.registerMigration("5") { db in
+            for column in ["superseded_rows", "superseded_bytes"] {
+                try db.execute(sql: "ALTER TABLE scope ADD COLUMN \(column) INTEGER NOT NULL DEFAULT 0")
+            }
+            // The order in which a window that holds too much is ended.
+            try db.execute(
+                sql: """
+                    CREATE INDEX change_window ON change (scope, superseded_by, version)
+                    WHERE superseded_by IS NOT NULL
+                    """)
+            try db.execute(
+                sql: """
+                    UPDATE scope SET (superseded_rows, superseded_bytes) =
+                        (SELECT \(SQLiteScope.size) FROM change WHERE scope = scope.id AND superseded_by IS NOT NULL)
+                    """)
+        }
         try migrator.migrate(pool)
         return try pool.read { db in
             let key = try Data.fetchOne(db, sql: "SELECT value FROM meta WHERE key = 'token_key'")

@@ -158,12 +158,6 @@ public protocol ScopeReader {
 
     /// Where a record of this id was given it under a temporary one, by whatever device; `nil`: nowhere.
     func assignment(of record: RecordID, entity: String) throws -> AssignmentPlace?
-
-    /// Whether a record was given its id in this scope under a device's temporary one, whoever used the device then.
-    func wasAssigned(_ record: RecordID, to name: TemporaryName) throws -> Bool
-
-    /// The last integer id assigned to records of an entity, in all scopes; 0 before the first.
-    func lastNumber(of entity: String) throws -> Int64
 }
 
 /// The one writer of a scope, for the length of a transaction.
@@ -176,8 +170,8 @@ public protocol ScopeWriter: ScopeReader {
     func serverFields(of entity: String) -> [String]
 
     /// Appends a row at `state.head + 1`, marks the record's former row superseded, and returns the version. The
-    /// entity's digest is kept in step, in the same transaction (`DigestKeeper`), and so are `state.entities` and
-    /// `state.size`.
+    /// entity's digest is kept in step, in the same transaction (`DigestKeeper`), and so are `state.entities`,
+    /// `state.size` and `state.superseded`.
     ///
     /// The row's time is `moment` (milliseconds since 1970), or one more than the scope's last where that is later.
     func append(_ row: NewRow, at moment: Int64) throws -> Version
@@ -191,9 +185,6 @@ public protocol ScopeWriter: ScopeReader {
     /// Remembers for a year at least what a temporary id stands for: as long as it may be named again. It was assigned
     /// in this scope.
     func store(_ id: RecordID, for name: TemporaryName, at moment: Int64) throws
-
-    /// Moves the last integer id assigned to records of an entity.
-    func setLastNumber(_ number: Int64, of entity: String) throws
 
     /// Runs a part of the transaction that may fail: an error undoes what the part wrote, and only that.
     func attempt<Result>(_ body: () throws -> Result) throws -> Result
@@ -214,6 +205,12 @@ public protocol ScopeWriter: ScopeReader {
     /// there or above.
     func expire(through version: Version) throws
 
+    /// Removes superseded rows, at most `limit` of them and those first that were superseded first, until what is left
+    /// of them weighs no more than `weight` (`ScopeSize.weight`), and raises the sweep floor before. Returns how many
+    /// rows went.
+    @discardableResult
+    func sweep(supersededBeyond weight: Int64, limit: Int) throws -> Int
+
     /// Forgets devices that were last heard of before a moment, with the verdicts kept for them, and lanes that were
     /// last used before another by devices that are not known; at most `limit` of each. Answers how many went. The
     /// lanes of a device count as used when that was last heard of.
@@ -227,6 +224,8 @@ public protocol ScopeWriter: ScopeReader {
 public struct ScopeState: Hashable, Sendable {
     /// The newest version.
     public var head: Version = 0
+    /// When that was committed, in milliseconds since 1970: every later row is later.
+    public var lastTime: Int64 = 0
     /// Rows superseded at or below this version are gone.
     public var sweepFloor: Version = 0
     /// Tombstones at or below this version are gone.
@@ -237,15 +236,17 @@ public struct ScopeState: Hashable, Sendable {
     public var entities = EntityNames()
     /// What the scope keeps, in step with its rows.
     public var size = ScopeSize()
+    /// The rows that others have taken the place of and that are still kept, for readers in mid-walk.
+    public var superseded = ScopeSize()
 
     /// A scope that nobody wrote to.
     public init() {}
 
     /// Compares all members.
     public static func == (lhs: ScopeState, rhs: ScopeState) -> Bool {
-        lhs.head == rhs.head && lhs.sweepFloor == rhs.sweepFloor && lhs.retentionFloor == rhs.retentionFloor
-            && lhs.incarnations.elementsEqual(rhs.incarnations) { $0 == $1 } && lhs.entities == rhs.entities
-            && lhs.size == rhs.size
+        lhs.head == rhs.head && lhs.lastTime == rhs.lastTime && lhs.sweepFloor == rhs.sweepFloor
+            && lhs.retentionFloor == rhs.retentionFloor && lhs.incarnations.elementsEqual(rhs.incarnations) { $0 == $1 }
+            && lhs.entities == rhs.entities && lhs.size == rhs.size && lhs.superseded == rhs.superseded
     }
 
     /// Hashes the numbers.

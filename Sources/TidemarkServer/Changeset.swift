@@ -36,11 +36,13 @@ extension SyncServer {
         let operations = changeset.operations
         let moment = configuration.now()
         let head = try await store.write(scope) { writer in
+            let superseded = writer.state.superseded
             for operation in operations {
                 do { try self.commit(operation, to: scope, writer, at: moment) } catch let refusal as RowRefusal {
                     throw CommitError(code: refusal.code, detail: refusal.detail)
                 }
             }
+            try self.boundWindow(writer, since: superseded)
             return writer.state.head
         }
         nudges.publish(scope, head)

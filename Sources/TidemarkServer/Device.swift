@@ -83,6 +83,15 @@ extension SyncServer {
 }
 
 extension Access {
+    /// The device, where the scope remembers it: one that may write. A reader's has no edits, loses nothing by
+    /// beginning anew, and holds back nothing; else each made-up name would be a row, and keep deletions (I14).
+    func remembered(_ device: DeviceName?) -> DeviceName? {
+        switch level {
+        case .readWrite: device
+        case .none, .read: nil
+        }
+    }
+
     /// The device that a caller says it is; `nil` where it does not say.
     func device(_ client: String?) throws(Problem) -> DeviceName? {
         guard let client else { return nil }

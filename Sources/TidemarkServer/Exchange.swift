@@ -13,13 +13,13 @@ extension SyncServer {
     /// - Parameters:
     ///   - size: bytes of the body; `body` gives them when their turn has come.
     ///   - caller: who asks, as far as that is known before the body is read.
-    ///   - authorize: what the caller may do in the scope that the body names.
+    ///   - authorize: what the caller may do in the scope that the body names, and in scopes to whose attached tables
+    ///     rows of it may refer.
     package func exchange(
         _ size: Int, of body: @escaping @Sendable () throws -> [UInt8], mode: ExchangeMode, for caller: String,
         authorize: @escaping @Sendable (Scope) async throws -> Access
     ) async throws -> [UInt8] {
-        let work = size > Self.smallBody ? largeWork : smallWork
-        return try await work.pass(for: caller, weight: Self.requestWeight + size * Self.bodyWeight) {
+        try await inTurn(size, for: caller) {
             let (bytes, scope) = try await aside(size) {
                 let bytes = try body()
                 return (bytes, try Self.understood { () throws(JSONError) in try bytes.scope() })
@@ -30,7 +30,7 @@ extension SyncServer {
             let request = try await aside(size) {
                 try Self.understood { () throws(JSONError) in try bytes.request(operationLimit: limit) }
             }
-            return try await answer(request, mode: mode, access: access)
+            return try await answer(request, mode: mode, access: access, authorize: authorize)
         }
     }
 
@@ -41,6 +41,14 @@ extension SyncServer {
         try await exchange(body.count, of: { body }, mode: mode, for: "", authorize: authorize)
     }
 
+    /// Works on a body of so many bytes when its turn has come: when there is memory for what becomes of it.
+    func inTurn<Result: Sendable>(
+        _ size: Int, for caller: String, _ work: () async throws -> Result
+    ) async throws -> Result {
+        let gate = size > Self.smallBody ? largeWork : smallWork
+        return try await gate.pass(for: caller, weight: Self.requestWeight + size * Self.bodyWeight, work)
+    }
+
     /// Bytes of memory that a request is reckoned to hold while it is worked on: these for itself, and these for each
     /// byte of its body. Objects with many names of two letters hold the most.
     private static let requestWeight = 16 << 10
@@ -49,7 +57,8 @@ extension SyncServer {
     /// A body of so few bytes is read faster than it is handed to another thread, and waits for no large one.
     private static let smallBody = 16 << 10
 
-    private func aside<Result: Sendable>(
+    /// Reads a body where that keeps nobody else waiting.
+    func aside<Result: Sendable>(
         _ size: Int, _ work: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
         guard size > Self.smallBody else { return try work() }
@@ -58,11 +67,14 @@ extension SyncServer {
         }
     }
 
-    private static func understood<Result>(_ read: () throws(JSONError) -> Result) throws(Problem) -> Result {
+    static func understood<Result>(_ read: () throws(JSONError) -> Result) throws(Problem) -> Result {
         do { return try read() } catch { throw Problem(error) }
     }
 
-    private func answer(_ request: ExchangeRequest, mode: ExchangeMode, access: Access) async throws -> [UInt8] {
+    private func answer(
+        _ request: ExchangeRequest, mode: ExchangeMode, access: Access,
+        authorize: @Sendable (Scope) async throws -> Access
+    ) async throws -> [UInt8] {
         guard ProtocolVersion.supported.contains(Int(truncatingIfNeeded: request.protocolVersion)) else {
             throw Problem(.unsupportedProtocol, "Version \(request.protocolVersion) was asked for.")
         }
@@ -73,7 +85,7 @@ extension SyncServer {
         let checkpoint = try request.since.map { token throws(Problem) in
             try Checkpoint(token: token, scope: request.scope, key: store.tokenKey)
         }
-        let pushed = try await push(request, since: checkpoint, access: access)
+        let pushed = try await push(request, since: checkpoint, access: access, authorize: authorize)
         var answer = JSONWriter(capacity: 256)
         answer.raw("{\"results\":[")
         answer.raw(pushed.results)
@@ -85,9 +97,8 @@ extension SyncServer {
             // A device without a checkpoint may have lost the row that it edits: it gets the whole one.
             let own = request.since == nil ? pushed.verbatim.subtracting(pushed.edits) : pushed.verbatim
             let page = try await page(
-                of: request.scope, since: request.since, limit: limit, leavingOut: own,
-                withholding: withheld(from: access), holding: pushed.oldest,
-                takesPatches: request.takesPatches, device: try access.device(request.clientID), for: access.principal)
+                of: request.scope, since: request.since, limit: limit, leavingOut: own, holding: pushed.oldest,
+                takesPatches: request.takesPatches, device: try access.device(request.clientID), for: access)
             answer.raw(",")
             answer.raw(page)
         case .pushOnly:

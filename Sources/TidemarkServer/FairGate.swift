@@ -95,7 +95,13 @@ package final class FairGate: Sendable {
                 gone.isGone = true
                 return gone.waiter
             }
-            _ = waiter?.end(.failure(CancellationError()))
+            guard let waiter, waiter.end(.failure(CancellationError())) else { return }
+            // It may have been the one whose size the others waited for.
+            let waiters = state.withLock { state in
+                _ = state.waiting.remove(of: caller, in: scope) { $0 === waiter }
+                return next(&state)
+            }
+            admit(waiters)
         }
     }
 

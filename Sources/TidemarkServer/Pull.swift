@@ -15,8 +15,8 @@ extension SyncServer {
         let limit = try pageLimit(limit)
         let device = try access.device(client)
         let members = try await page(
-            of: scope, since: since, limit: limit, leavingOut: [], withholding: withheld(from: access),
-            takesPatches: takesPatches, device: device, for: access.principal)
+            of: scope, since: since, limit: limit, leavingOut: [], takesPatches: takesPatches, device: device,
+            for: access)
         return [UInt8(ascii: "{")] + members + [UInt8(ascii: "}")]
     }
 
@@ -32,19 +32,18 @@ extension SyncServer {
     ///
     /// - Parameters:
     ///   - own: versions that the reader wrote itself in this very request and knows already.
-    ///   - withheld: entities that do not travel to this reader.
     ///   - oldest: the first version of what the reader holds by the verdicts of this very request.
     ///   - device: which device reads, where it has said so.
-    ///   - caller: who reads.
+    ///   - access: who reads.
     func page(
-        of scope: Scope, since: String?, limit: Int, leavingOut own: Set<Version>,
-        withholding withheld: WithheldEntities,
-        holding oldest: Version? = nil, takesPatches: Bool, device: DeviceName?, for caller: String
+        of scope: Scope, since: String?, limit: Int, leavingOut own: Set<Version>, holding oldest: Version? = nil,
+        takesPatches: Bool, device: DeviceName?, for access: Access
     ) async throws -> [UInt8] {
+        let (withheld, remembered) = (self.withheld(from: access), access.remembered(device))
         let byteBudget = limits.pageBytes
         let declarations = declarations
         let key = store.tokenKey
-        let (bytes, news) = try await store.read(scope, for: caller) { reader in
+        let (bytes, news) = try await store.read(scope, for: access.principal) { reader in
             let history = reader.state.history
             let walk =
                 try since.map { token in
@@ -68,7 +67,7 @@ extension SyncServer {
                 after: walk.position, through: walk.horizon, tombstonesAfter: walk.tombstonesAfter
             ) { change in
                 if withheld.holdRow(change) {
-                    guard rows.passOver() else { return false }
+                    guard rows.passOver(change) else { return false }
                 } else if !own.contains(change.version) {
                     guard rows.hasRoom(for: change) else { return false }
                     if let row = patcher?.row(for: change) { rows.append(change, row) } else { rows.append(change) }
@@ -82,9 +81,9 @@ extension SyncServer {
             rows.writer.memberName("hasMore")
             rows.writer.bool(rows.isFull)
             rows.writer.member("head", walk.horizon)
-            return (rows.writer.bytes, try self.news(of: device, at: since == nil ? nil : walk.retained, reader))
+            return (rows.writer.bytes, try self.news(of: remembered, at: since == nil ? nil : walk.retained, reader))
         }
-        await note(news, of: device, in: scope)
+        await note(news, of: remembered, in: scope)
         return bytes
     }
 }

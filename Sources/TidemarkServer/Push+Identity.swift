@@ -14,24 +14,6 @@ extension Push {
         try operation.tempID.flatMap { try writer.id(for: temporaryName(operation.entity, $0)) }
     }
 
-    /// The id of a record that was not lost. The device's file may have been somebody else's when the record got it:
-    /// then it is known to this user by the same name from now on, by which other edits in the file may refer to it.
-    func survivingID(of operation: Operation) throws -> RecordID? {
-        if let known = try knownID(of: operation) { return known }
-        guard let temporary = operation.tempID, let record = operation.id else { return nil }
-        let name = temporaryName(operation.entity, temporary)
-        guard try writer.wasAssigned(record, to: name) || isForgotten(record, of: operation.entity) else { return nil }
-        try writer.store(record, for: name, at: moment)
-        return record
-    }
-
-    /// Whether a record is here of which nobody remembers under what name it was made, after a year of this store's
-    /// clock: then its device's word is taken, which could as well name the record by its id.
-    private func isForgotten(_ record: RecordID, of entity: String) throws -> Bool {
-        try writer.assignment(of: record, entity: EntityKey(entity).text) == nil
-            && writer.newest(entity: entity, record: record) != nil
-    }
-
     /// Puts canonical ids in the place of temporary ones, the operation's own among them, and writes it. One that names
     /// a record which is not here yet waits for it: a temporary id never reaches another device.
     mutating func identify(
@@ -83,15 +65,15 @@ extension Push {
         return try writer.assignment(of: record, entity: EntityKey(entity).text) == .here
     }
 
-    /// Where the server assigns ids, a device cannot bring one of its own: another device might have made the same.
+    /// Where the server assigns ids, a device brings none of its own making: another device might have made the same.
+    /// One that a server may have given is taken, be it of a record that moves here or of one that was lost. Only what
+    /// the id looks like counts: the answer tells nothing of other scopes.
     private func unassigned(
         _ operation: Operation, _ record: RecordID, _ declaration: EntityDeclaration
     ) throws -> (Verdict, isVerbatim: Bool)? {
-        // What comes back after lost history had its id from the server, and so has what comes from another scope.
         guard declaration.ids == .server, !access.isService, operation.kind == .upsert, operation.baseVersion == nil,
-            operation.original == nil,
-            try writer.newest(entity: operation.entity, record: record) == nil,
-            try writer.assignment(of: record, entity: EntityKey(operation.entity).text) != .elsewhere
+            operation.original == nil, !AssignedID.matches(record.text),
+            try writer.newest(entity: operation.entity, record: record) == nil
         else { return nil }
         return refused(
             RejectionCode.idNotAssigned, "The ids of \(declaration.name) are assigned by the server.",
@@ -107,25 +89,24 @@ extension Push {
             return (Verdict(operation.kind == .delete ? .applied : .deferred), false)
         }
         struct NotTaken: Error { var verdict: Verdict }
-        let (writer, moment, random) = (writer, moment, server.configuration.random)
+        let (writer, moment) = (writer, moment)
+        let name = temporaryName(operation.entity, temporary)
+        guard let record = try Assignment(writer: writer, entity: operation.entity).id(for: name) else {
+            return (Verdict(.deferred), false)
+        }
+        var operation = operation
+        // It was brought back here after a loss, without its temporary id, and somebody deleted it since: a copy of
+        // the file does not make it anew (I6).
+        if operation.original == nil, let row = try writer.newest(entity: operation.entity, record: record),
+            row.payload == nil
+        {
+            operation.baseVersion = 0
+        }
         do {
             let (answer, announced) = try writer.attempt {
-                let assignment = Assignment(writer: writer, entity: operation.entity)
-                // Only what was lost had an id before.
-                let claimed = operation.original == nil ? nil : operation.id
-                guard
-                    let record = try assignment.next(
-                        for: temporary, claimed: claimed, at: moment, random: random)
-                else {
-                    throw NotTaken(
-                        verdict: refused(
-                            RejectionCode.idNotAssigned, "The numbers for \(declaration.name) are used up.",
-                            "Ask the operator to look at the entity's ids."
-                        ).0)
-                }
-                let name = temporaryName(operation.entity, temporary)
                 try writer.store(record, for: name, at: moment)
-                let announced = try assignment.announce(record, for: name, at: moment)
+                let announced = try Assignment(writer: writer, entity: operation.entity)
+                    .announce(record, for: name, at: moment)
                 var (verdict, isVerbatim) = try write(operation, record, declaration, seen: seen)
                 guard verdict.tookEffect else { throw NotTaken(verdict: verdict) }
                 verdict.id = record

@@ -15,7 +15,11 @@ extension Push {
         _ operation: Operation, lane: LaneName
     ) throws -> (Verdict, isVerbatim: Bool) {
         guard !access.isService else { return try apply(operation, lane: lane) }
-        let before = writer.state.size
+        let (before, isNew) = (writer.state.size, writer.state.head == 0)
+        guard !isNew || server.mayOpenScope(access.principal) else {
+            let detail = "One user may begin \(server.limits.scopesPerPrincipal) scopes within a day here."
+            return try apply(operation, lane: lane, within: ScopeSize(), of: before, telling: detail)
+        }
         let room = try room(in: before)
         // Far from the end, one operation cannot come to it.
         let isAmple = room.rows >= Self.ampleRows && room.bytes >= 4 * Int64(server.limits.recordBytes)
@@ -23,12 +27,14 @@ extension Push {
             try isAmple ? apply(operation, lane: lane) : apply(operation, lane: lane, within: room, of: before)
         let added = writer.state.size - before
         growth?.add(rows: added.rows, bytes: added.bytes)
+        if isNew, writer.state.head > 0 { server.openedScope(access.principal) }
         return answer
     }
 
     /// Undoes the operation where it was too much.
     private mutating func apply(
-        _ operation: Operation, lane: LaneName, within room: ScopeSize, of before: ScopeSize
+        _ operation: Operation, lane: LaneName, within room: ScopeSize, of before: ScopeSize,
+        telling detail: String? = nil
     ) throws -> (Verdict, isVerbatim: Bool) {
         let (tallies, chains) = (tallies, chains)
         let (verbatim, edits) = (result.verbatim, result.edits)
@@ -45,7 +51,7 @@ extension Push {
             (self.tallies, self.chains) = (tallies, chains)
             (result.verbatim, result.edits) = (verbatim, edits)
             let refusal = Verdict.Refusal(
-                code: RejectionCode.quotaExceeded, detail: error.detail,
+                code: RejectionCode.quotaExceeded, detail: detail ?? error.detail,
                 hint: "It is sent again by itself. Make room by deleting or shortening, or ask the operator for more.")
             return (Verdict(.deferred, refusal: refusal), false)
         }

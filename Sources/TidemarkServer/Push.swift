@@ -33,22 +33,28 @@ struct PushResult: Sendable {
 }
 
 extension SyncServer {
-    func push(_ request: ExchangeRequest, since checkpoint: Checkpoint?, access: Access) async throws -> PushResult {
+    /// - Parameter grants: what the caller may read of other scopes, as far as his rows may refer to them.
+    func push(
+        _ request: ExchangeRequest, since checkpoint: Checkpoint?, access: Access, grants: [Scope: Bool]
+    ) async throws -> PushResult {
         guard !request.operations.isEmpty || !request.acked.isEmpty else { return PushResult() }
         let moment = configuration.now()
         let device = DeviceName(principal: access.principal, client: request.clientID)
         return try await store.write(request.scope, for: access.principal) { writer in
             try LostHistory(writer, of: device).check(request, since: checkpoint)
+            let superseded = writer.state.superseded
             try self.takeCaptured(writer, request.scope, limit: Self.capturedBeforePush, at: moment)
             var push = Push(server: self, writer: writer, request: request, access: access, moment: moment)
-            try push.takeAll()
+            try writer.holdingReferences(of: access, grants: grants) { try push.takeAll() }
             // What the tables made of it is in the log with it, and in the same answer: a note of the table's and one
             // of the store's for each row.
             try self.takeCaptured(
                 writer, request.scope, limit: Self.capturedBeforePush + 2 * request.operations.count, at: moment)
             try push.acknowledge()
-            let news = try self.news(of: device, at: checkpoint?.retained, naming: push.result.oldest, writer)
-            try self.note(news, of: device, writer)
+            try self.boundWindow(writer, since: superseded)
+            let remembered = access.remembered(device)
+            let news = try self.news(of: remembered, at: checkpoint?.retained, naming: push.result.oldest, writer)
+            try self.note(news, of: remembered, writer)
             push.result.epoch = writer.state.history.epoch(of: writer.state.head).text
             return push.result
         }
@@ -71,6 +77,9 @@ struct Push {
     var chains: [OperationKey: ChainLink] = [:]
     /// What this user has deleted lately of entities that have a brake, as far as it was asked for.
     var tallies: [EntityKey: DeleteTally] = [:]
+    /// Whether the caller's edits are settled by their stamps, whatever is declared (D3); where a person decides, that
+    /// stays so.
+    var hasStamps = false
     /// What this user has added to the scope lately, where that counts and was asked for.
     var growth: GrowthTally?
 
@@ -145,9 +154,10 @@ struct Push {
     }
 
     /// An entity's declaration, with the server's fields that only the store knows of.
-    private func declaration(of entity: String) -> EntityDeclaration? {
+    func declaration(of entity: String) -> EntityDeclaration? {
         var declaration = server.declaration(of: entity)
         declaration?.serverFields += writer.serverFields(of: entity)
+        if hasStamps, declaration?.conflict != .manual { declaration?.conflict = .lastEditWins }
         return declaration
     }
 
@@ -252,7 +262,7 @@ extension Push {
         // Not lost after all: its lane is not known any more, its effect is.
         if let original = operation.original, writer.state.history.holds(original) {
             var verdict = Verdict(.settled)
-            verdict.id = try survivingID(of: operation)
+            verdict.id = try knownID(of: operation)
             return (verdict, false)
         }
         guard let declaration = declaration(of: operation.entity) else {

@@ -35,7 +35,7 @@ struct RecordWriter {
         }
         // Only its sender says that it was lost, so the rules were asked about it first.
         if let whole { return (try write(whole.data, whole.how, operation, record, current, at: moment), false) }
-        let stamp = stamp(of: operation, at: moment)
+        let stamp = stamp(of: operation, on: current, at: moment)
         let isNew = current?.data == nil && operation.baseVersion == nil && restored?.begins != true
         let completed = isNew ? operation.completed(with: declaration.defaults) : operation
         let outcome = Merge.decide(
@@ -67,9 +67,10 @@ struct RecordWriter {
         }
     }
 
-    /// When the edit was made; one that does not say so was made just now.
-    private func stamp(of operation: Operation, at moment: Int64) -> EditStamp {
-        guard declaration.conflict == .lastEditWins else { return .zero }
+    /// When the edit was made; one that does not say so was made just now. A record that stamped devices have edited
+    /// goes on having stamps, whoever writes it.
+    private func stamp(of operation: Operation, on current: Merge.Current?, at moment: Int64) -> EditStamp {
+        guard declaration.conflict == .lastEditWins || current?.isStamped == true else { return .zero }
         guard let stamp = operation.editedAt.flatMap(EditStamp.init(text:)) else {
             return EditStamp(milliseconds: moment)
         }
@@ -93,14 +94,12 @@ struct RecordWriter {
         _ data: DataObject?, _ writes: Merge.Writes, _ operation: Operation, _ record: RecordID,
         current: Merge.Current?, unseenSince: Version?, stamp: EditStamp, restored: Restored? = nil, at moment: Int64
     ) throws -> Version {
-        if current == nil, declaration.ids == .server {
-            try Assignment(writer: writer, entity: operation.entity).pass(record)
-        }
         let version = writer.state.head + 1
         cost?.write(data?.bytes.count ?? 0)
         let note =
             data == nil
-            ? lastState(current, operation)
+            ? lastState(current, operation, stamp)?.stored()
+                ?? FieldVersions(common: version, stamp: stamp).stored(rowVersion: version)
             : fieldVersions(writes, current: current, stamp: stamp, at: version)?.stored(rowVersion: version)
         return try writer.append(
             NewRow(
@@ -123,11 +122,15 @@ struct RecordWriter {
     }
 
     /// Where an edit may bring the record back, its tombstone keeps what it was.
-    private func lastState(_ current: Merge.Current?, _ operation: Operation) -> [UInt8]? {
+    private func lastState(
+        _ current: Merge.Current?, _ operation: Operation, _ stamp: EditStamp
+    ) -> LastState? {
         guard declaration.deletes == .lose, !operation.isMove, let current else { return nil }
         // A record that is deleted once more stays what it was.
-        guard let data = current.data else { return current.last?.stored() }
-        return LastState(data: data, fieldVersions: current.fieldVersions).stored()
+        guard let data = current.data else { return current.last }
+        var last = LastState(data: data, fieldVersions: current.fieldVersions)
+        last.deletedAt = stamp
+        return last
     }
 
     /// What a tombstone tells beside its version, as members on the wire; `nil` where that is nothing.
@@ -165,6 +168,13 @@ struct RecordWriter {
             .rejected,
             refusal: Verdict.Refusal(
                 code: RejectionCode.recordTooLarge, detail: detail, hint: "Keep large content apart from the record."))
+    }
+}
+
+extension Merge.Current {
+    /// Whether anything of it says when it was edited.
+    fileprivate var isStamped: Bool {
+        fieldVersions.newestStamp != .zero || last.map { $0.deletedAt != .zero } ?? false
     }
 }
 

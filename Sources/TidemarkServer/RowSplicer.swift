@@ -9,7 +9,7 @@ struct RowSplicer {
     private(set) var isFull = false
     private var taken = 0
     private var written = 0
-    private var passedOver = 0
+    private var passedOver = (rows: 0, bytes: 0)
     /// Bytes that patches saved: they count as written, so that what is read for one page stays bounded too.
     private var saved = 0
     private let limit: Int
@@ -30,12 +30,17 @@ struct RowSplicer {
         return !isFull
     }
 
-    /// Counts a row that this reader is not sent; so many of them end the page too, that no request reads on for ever.
-    mutating func passOver() -> Bool {
-        passedOver += 1
-        isFull = passedOver > Self.passedOverLimit
+    /// Counts a row that this reader is not sent; so many of them, or of their bytes, end the page too, that no request
+    /// reads on for ever.
+    mutating func passOver(_ change: BorrowedChange) -> Bool {
+        isFull = passedOver.rows == Self.passedOverLimit || passedOver.bytes > byteBudget
+        passedOver.rows += 1
+        passedOver.bytes += change.payload.count
         return !isFull
     }
+
+    /// Ends the page where something else of it is full.
+    mutating func end() { isFull = true }
 
     /// Rows that one page passes over, at most.
     static let passedOverLimit = 10_000
@@ -50,7 +55,7 @@ struct RowSplicer {
         writer.raw("}")
     }
 
-    private mutating func separate() {
+    mutating func separate() {
         if written > 0 { writer.raw(",") }
         written += 1
     }

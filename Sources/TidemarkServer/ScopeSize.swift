@@ -1,7 +1,7 @@
-/// How much a scope keeps, as quotas count it: its rows that nothing has taken the place of, tombstones and events
-/// among them, and the bytes of their fields.
+/// How much rows of a scope are, tombstones and events among them: how many, and the bytes of their fields. Quotas
+/// count those that nothing has taken the place of, the window's budget the others.
 public struct ScopeSize: Hashable, Sendable {
-    /// Rows that nothing has taken the place of.
+    /// How many rows.
     public var rows: Int64
     /// The bytes of their fields, and of what tombstones keep of them.
     public var bytes: Int64
@@ -23,6 +23,12 @@ public struct ScopeSize: Hashable, Sendable {
 }
 
 extension ScopeSize {
+    /// Bytes that a row is reckoned to take beside its fields: its names, its note and its places in indexes.
+    package static let rowWeight: Int64 = 256
+
+    /// About how many bytes of a disk that is.
+    package var weight: Int64 { bytes + rows * Self.rowWeight }
+
     /// One row's: its fields, or, of a tombstone, what it keeps of them. The note beside live fields is never much
     /// larger than they are, and counts for nothing: else an edit that makes a record no larger would add to it.
     package init(of kind: RowKind, payload: [UInt8]?, note: [UInt8]?) {

@@ -39,6 +39,11 @@ package struct SnapshotPage: Sendable {
 
     package var body: [UInt8]
     package var lifetime: Lifetime
+
+    package init(body: [UInt8], lifetime: Lifetime) {
+        self.body = body
+        self.lifetime = lifetime
+    }
 }
 
 extension SyncServer {
@@ -49,6 +54,7 @@ extension SyncServer {
         let limit = try pageLimit(query.limit)
         let fields = try query.fields.map { text throws(Problem) in try FieldSelection(text) }
         let device = try access.device(query.client)
+        let remembered = access.remembered(device)
         guard query.entity.map(Identifier.isEntity) ?? true else {
             throw Problem(.invalidIdentifier, "In `entity`: a name that is not of the allowed form.")
         }
@@ -75,9 +81,9 @@ extension SyncServer {
             let body = try walk.page(for: query, from: place, order: declarations, key: key)
             let lifetime: SnapshotPage.Lifetime = query.token == nil ? .untilWritten : .window(window)
             let page = SnapshotPage(body: body, lifetime: walk.isExact ? lifetime : .none)
-            return (page, try self.news(of: device, at: nil, reader))
+            return (page, try self.news(of: remembered, at: nil, reader))
         }
-        await note(news, of: device, in: query.scope)
+        await note(news, of: remembered, in: query.scope)
         return page
     }
 

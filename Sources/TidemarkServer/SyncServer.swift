@@ -28,12 +28,16 @@ public final class SyncServer: Sendable {
     package let declarations: Declarations
     /// Changes when, and only when, a declaration does; travels on every answer.
     package let declarationsFingerprint: String
+    /// Scopes to whose attached tables those of other scopes refer: as many as the operator has attached, at most.
+    let referredScopes = Guarded<Set<Scope>>([])
     /// Who waits on this node for news of which scopes.
     let nudges = Nudges()
     /// Streams of nudges that are being opened: each reads the heads of up to `streamScopes` scopes.
     let openings: FairGate
     /// Memory for pushes that are worked on. Small ones have a part of their own, so that they wait for no large one.
     let (largeWork, smallWork): (FairGate, FairGate)
+    /// What each caller has asked for lately.
+    let rates: Rates
 
     /// Streams that are opened at one time, one of each caller.
     private static let openingsAtOnce = 4
@@ -42,7 +46,7 @@ public final class SyncServer: Sendable {
 
     /// What a host may set.
     public struct Configuration: Sendable {
-        /// How long a superseded row is kept for readers in mid-walk.
+        /// How long a superseded row is kept for readers in mid-walk, at most (`windowBytes`).
         public var window: Duration = .seconds(15 * 60)
         /// How often superseded rows are swept.
         public var sweepInterval: Duration = .seconds(60)
@@ -73,9 +77,6 @@ public final class SyncServer: Sendable {
         }
         /// Does what takes long on a thread that serves nobody else.
         package var aside: @Sendable (@escaping @Sendable () -> Void) -> Void = { ParsingThreads.run($0) }
-        /// Random bits, for the ids that the server assigns.
-        package var random: @Sendable () -> UInt64 = { UInt64.random(in: .min ... .max) }
-
         /// The defaults.
         public init() {}
     }
@@ -102,6 +103,7 @@ public final class SyncServer: Sendable {
         smallWork = FairGate(capacity: small, share: small / 2, waitingLimit: Self.waitingRequests)
         let large = limits.workBytes - small
         largeWork = FairGate(capacity: large, share: large / 2, waitingLimit: Self.waitingRequests)
+        rates = Rates(limits)
         declarations = Declarations(isStrict: isStrict, entities: entities)
         declarationsFingerprint = SHA256.digest(declarations.body()).prefix(8)
             .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()

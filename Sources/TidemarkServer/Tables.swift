@@ -23,6 +23,25 @@ public protocol TableScopeWriter: ScopeWriter {
     ///   - recordBytes: how large a record may be; a row that holds more need not be read.
     ///   - take: what is done with each record.
     func takeCaptured(limit: Int, recordBytes: Int, _ take: (CapturedRecord) throws -> Void) throws -> Int
+
+    /// Runs a body whose rows are a device's: they refer to rows of this scope, and of those others that the caller may
+    /// read, and to no others of tables that have scopes. Outside of it rows are the operator's, and refer to any.
+    ///
+    /// - Parameters:
+    ///   - grants: whether the caller may read another scope, as far as that was asked for.
+    ///   - body: what writes the rows.
+    /// - Throws: what the body throws; ``GrantsWanted`` where the grants of another scope decide and are not there.
+    func withReferences<Result>(grants: [Scope: Bool], _ body: () throws -> Result) throws -> Result
+}
+
+/// Thrown by a store that has to know whether the caller may read other scopes, since his rows refer to tables all of
+/// whose rows are in one of them. Nothing is done then; the same comes again once that is known.
+public struct GrantsWanted: Error, Hashable, Sendable {
+    /// The scopes.
+    public var scopes: [Scope]
+
+    /// Names the scopes.
+    public init(scopes: [Scope]) { self.scopes = scopes }
 }
 
 /// A record that another program has written, as it stands in its table.

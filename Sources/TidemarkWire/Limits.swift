@@ -4,6 +4,8 @@ public struct Limits: Hashable, Sendable {
     public var defaultPage = 500
     /// The largest page that may be asked for.
     public var maximumPage = 5000
+    /// Requests of one caller on a server in a second, and ten times as many at once; 0: any number.
+    public var requestsPerSecond = 1000
     /// Operations in one push.
     public var operations = 1000
     /// How long one push may hold the writer before it is ended behind an operation.
@@ -30,6 +32,12 @@ public struct Limits: Hashable, Sendable {
     public var scopeRows = 5_000_000
     /// Bytes of the fields of those rows.
     public var scopeBytes = 1 << 30
+    /// Bytes of superseded rows that a scope keeps for readers in mid-walk, each reckoned with 256 more: beyond it
+    /// those that were superseded first go before their time, until half of it is left.
+    public var windowBytes = 64 << 20
+    /// Scopes that nobody has written to and that one user may write to within a day, by way of one server; 0: any
+    /// number.
+    public var scopesPerPrincipal = 1000
     /// Devices of one caller that a scope remembers: another one takes the place of that which was silent for longest.
     public var devices = 1000
     /// Records that one request may name.
@@ -53,11 +61,21 @@ public struct Limits: Hashable, Sendable {
     /// Scopes of one stream.
     public var streamScopes = 100
 
+    /// Bytes of an `x-apiomat-delta` header.
+    public var deltaHeaderBytes = 8 << 10
+
     /// The defaults.
     public init() {}
 }
 
 extension Limits {
+    /// Fields that one list of records may be filtered by.
+    package static let filters = 8
+    /// Bytes of ids in one `x-apiomat-delta-deleted` header, but for those that the caller has named itself; a page
+    /// ends early rather than name more.
+    package static let deletedHeaderBytes = 8 << 10
+    /// Bytes of an `Idempotency-Key`.
+    package static let idempotencyKeyBytes = 255
     /// Names that one request may list in `fields`.
     package static let selectedFields = 100
     /// Names that one object may hold, and so a record's fields: the columns that SQLite allows a table.
@@ -76,4 +94,11 @@ package enum ProtocolVersion {
     package static let header = "Tidemark-Protocol"
     package static let clientHeader = "Tidemark-Client"
     package static let declarationsHeader = "Tidemark-Declarations"
+}
+
+/// The headers of the delta dialect, which its server and its client share.
+package enum DialectHeader {
+    package static let delta = "x-apiomat-delta"
+    package static let deltaDeleted = "x-apiomat-delta-deleted"
+    package static let stamp = "Tidemark-Stamp"
 }

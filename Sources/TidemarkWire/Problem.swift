@@ -14,6 +14,11 @@ package struct Problem: Error, Hashable, Sendable {
     /// `operation_gap`: the lane and the number that the server waits for.
     package var lane: String?
     package var expected: Int64?
+    /// `operation_rejected`: the rejection's own code.
+    package var rejection: String?
+    /// `conflict` and `precondition_failed`: the record as it stands, as the caller's dialect writes it, and its tag.
+    package var record: [UInt8]?
+    package var recordTag: String?
     /// Seconds after which another attempt is welcome.
     package var retryAfter: Int?
 
@@ -40,6 +45,11 @@ package struct Problem: Error, Hashable, Sendable {
         writer.member("hint", code.hint)
         if let reason { writer.member("reason", reason.rawValue) }
         writePast(to: &writer)
+        if let rejection { writer.member("rejection", rejection) }
+        if let record {
+            writer.memberName("record")
+            writer.raw(record)
+        }
         if let lane { writer.member("lane", lane) }
         if let expected { writer.member("expected", expected) }
         if code == .unsupportedProtocol {

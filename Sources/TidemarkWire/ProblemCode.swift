@@ -22,6 +22,14 @@ public enum ProblemCode: String, Hashable, Sendable, CaseIterable {
     case notFound = "not_found"
     /// The address does not take this method.
     case methodNotAllowed = "method_not_allowed"
+    /// Somebody else has written the record, and the entity leaves it to the caller who is right.
+    case conflict = "conflict"
+    /// The record is not, or not any more, as `If-Match` or `If-None-Match` asks for it.
+    case preconditionFailed = "precondition_failed"
+    /// The one operation of a request without lanes was refused; `rejection` says why.
+    case operationRejected = "operation_rejected"
+    /// A header is larger than the server takes.
+    case headerTooLarge = "header_too_large"
     /// A lane's numbers skip some that the server has never seen.
     case operationGap = "operation_gap"
     /// The checkpoint can no longer be served; the device bootstraps again and keeps its outbox.
@@ -54,11 +62,14 @@ extension ProblemCode {
         case .scopeForbidden, .scopeReadOnly: 403
         case .notFound: 404
         case .methodNotAllowed: 405
-        case .operationGap, .digestUnavailable: 409
+        case .operationGap, .digestUnavailable, .conflict: 409
         case .checkpointExpired, .clientUnknown, .snapshotExpired: 410
+        case .preconditionFailed: 412
         case .requestTooLarge: 413
         case .unsupportedEncoding: 415
+        case .operationRejected: 422
         case .tooManyRequests: 429
+        case .headerTooLarge: 431
         case .internalError: 500
         case .unavailable: 503
         }
@@ -77,6 +88,10 @@ extension ProblemCode {
         case .scopeReadOnly: "The token grants reading only"
         case .notFound: "There is nothing at this address"
         case .methodNotAllowed: "This address does not take this method"
+        case .conflict: "Somebody else has written the record"
+        case .preconditionFailed: "The record is not as the request asks for it"
+        case .operationRejected: "The write was refused"
+        case .headerTooLarge: "A header is too large"
         case .operationGap: "Operations are missing from a lane"
         case .checkpointExpired: "The checkpoint can no longer be served"
         case .clientUnknown: "This device was not heard of for too long"
@@ -103,6 +118,10 @@ extension ProblemCode {
         case .scopeReadOnly: "Ask for a token that grants `rw`."
         case .notFound: "Check the address; GET /openapi.json lists them all."
         case .methodNotAllowed: "Check the method; GET /openapi.json lists them all."
+        case .conflict: "Look at `record`, decide, and write again with its tag in If-Match."
+        case .preconditionFailed: "Look at `record`, decide, and write again with its tag in If-Match."
+        case .operationRejected: "Correct what the detail names; the same request will not be taken later either."
+        case .headerTooLarge: "Send less in headers: x-apiomat-delta takes one timestamp in the place of a map."
         case .operationGap: "Send the lane's operations from `expected` on, or seal them again in a new lane."
         case .checkpointExpired, .clientUnknown: "Bootstrap again and keep the outbox."
         case .snapshotExpired: "Begin the snapshot anew."
@@ -121,7 +140,7 @@ extension ProblemCode {
         case .unsupportedProtocol, .malformedRequest, .invalidIdentifier, .limitOutOfRange, .invalidCheckpoint,
             .unauthenticated, .scopeForbidden, .scopeReadOnly, .notFound, .methodNotAllowed, .operationGap,
             .checkpointExpired, .clientUnknown, .snapshotExpired, .digestUnavailable, .requestTooLarge,
-            .unsupportedEncoding:
+            .unsupportedEncoding, .conflict, .preconditionFailed, .operationRejected, .headerTooLarge:
             false
         }
     }

@@ -45,6 +45,13 @@ package enum Timestamp {
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }
 
+    /// A date in the proleptic Gregorian calendar to days since 1970; the way back of what follows.
+    package static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
+        let (era, yearOfEra) = floorDivide(month <= 2 ? year - 1 : year, 400)
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+
     /// Days since 1970 to a date in the proleptic Gregorian calendar, by eras of 400 years that begin in March.
     private static func civil(fromDays days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let (era, dayOfEra) = floorDivide(days + 719_468, 146_097)

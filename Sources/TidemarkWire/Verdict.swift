@@ -24,6 +24,8 @@ public enum RejectionCode {
     package static let deleteBrake = "delete_brake"
     /// The scope has no room for it now: the operation is `deferred` with this code, and sent again later.
     package static let quotaExceeded = "quota_exceeded"
+    /// An item with a stamp lost against a record for which the answer has no room: it is sent again (W88).
+    package static let pageFull = "page_full"
     /// The server does not do this yet.
     package static let unsupportedOperation = "unsupported_operation"
     /// The server cannot make out the text that a patch was made from; the device sends it whole, and nobody is told.
@@ -32,8 +34,6 @@ public enum RejectionCode {
     package static let unsendableValue = "unsendable_value"
     /// A rule of the operator's own threw, or answered what it may not answer.
     package static let ruleFailed = "rule_failed"
-    /// The operator's own table holds the record's id in another scope.
-    package static let idTaken = "id_taken"
     /// The record says another scope than the one it was sent to, or its table has none of that name.
     package static let scopeMismatch = "scope_mismatch"
     /// The operator's own table has no such column.
@@ -55,7 +55,7 @@ public enum RejectionCode {
     package static let all: Set<String> = [
         recordDeleted, operationMismatch, entityUnknown, directionForbidden, recordTooLarge,
         kindMismatch, idNotAssigned, temporaryIDRefused, tooManyReferences, groupFailed, deleteBrake,
-        quotaExceeded, unsupportedOperation, patchBaseUnknown, unsendableValue, ruleFailed, idTaken, scopeMismatch,
+        quotaExceeded, unsupportedOperation, patchBaseUnknown, unsendableValue, ruleFailed, scopeMismatch,
         columnUnknown, valueRefused,
         valueMissing, referenceViolated, notUnique, checkFailed, tableRefused, "conflict",
     ]

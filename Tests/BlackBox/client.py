@@ -11,6 +11,7 @@ from typing import Callable
 import digests
 import probes
 import snapshots
+from dialects import DialectReader, DialectWriter
 from ledger import ScopeLedger
 from seat import Seat
 from violation import Verdict, Violation
@@ -27,6 +28,7 @@ class Client(threading.Thread):
         self.wire, self.foreign, self.pause = wire, foreign, pause
         self.dice = random.Random(seed)
         self.seats = [Seat(number, scope, wire, self.dice) for scope in scopes]
+        self.plain = {seat.scope.name: DialectWriter(seat) for seat in self.seats}
         self.priorities: dict[str, int] = {}
         self.stopping = threading.Event()
 
@@ -57,8 +59,10 @@ class Client(threading.Thread):
 
     def act(self, seat: Seat) -> None:
         chance = self.dice.random()
-        if chance < 0.50:
+        if chance < 0.40:
             seat.push()
+        elif chance < 0.50:
+            self.plain[seat.scope.name].step()
         elif chance < 0.80:
             seat.pull()
         elif chance < 0.86:
@@ -80,6 +84,14 @@ class Client(threading.Thread):
         else:
             seat.restart()
 
+    def finish(self, seat: Seat) -> None:
+        """Everything that was sent gets its answer."""
+        seat.finish()
+        self.plain[seat.scope.name].settle()
+
+    def catch_up(self, seat: Seat) -> None:
+        seat.catch_up()
+
     def settle(self, step: Callable[[Seat], None]) -> None:
         """The step for every seat, at the latest a while after faults end."""
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -94,11 +106,23 @@ class Client(threading.Thread):
 
 
 class Reader(Client):
-    """Holds read-only grants for all scopes, and learns everything from pages and snapshots alone."""
+    """Holds read-only grants for all scopes, and learns everything from pages, snapshots and the other dialects."""
+
+    def __init__(
+        self, number: int, wire: Wire, scopes: list[ScopeLedger], foreign: str | None, pause: float, seed: str
+    ):
+        super().__init__(number, wire, scopes, foreign, pause, seed)
+        self.dialects = {seat.scope.name: DialectReader(seat.scope, wire, self.name) for seat in self.seats}
+
+    def catch_up(self, seat: Seat) -> None:
+        seat.catch_up()
+        self.dialects[seat.scope.name].settle()
 
     def act(self, seat: Seat) -> None:
         chance = self.dice.random()
-        if chance < 0.85:
+        if chance < 0.45:
+            self.dialects[seat.scope.name].step(seat)
+        elif chance < 0.85:
             seat.pull()
         elif chance < 0.93:
             snapshots.walk(seat, self.priorities)

@@ -29,7 +29,7 @@ def run(report: Report, budget: Budget) -> None:
 def _run(report: Report, budget: Budget, cluster: Cluster) -> None:
     setup = Setup(cluster.ports, cluster.secret, batch=5, patience=4, pause=0.1)
     seed = budget.dice.getrandbits(32)
-    streams = [Stream(setup, scope, WRITERS_PER_SCOPE, READERS_PER_SCOPE, seed=seed) for scope in SCOPES]
+    streams = [Stream(setup, scope, WRITERS_PER_SCOPE, READERS_PER_SCOPE, seed=seed, cursors=True) for scope in SCOPES]
     urls = [node.url for node in cluster.nodes]
     settings = Settings(urls[0], cluster.secret, 0, clients=4, scopes=2, rate=60, seed=seed, others=urls[1:])
     with Run(settings) as checkers:

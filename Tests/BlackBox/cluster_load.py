@@ -34,12 +34,14 @@ CREATE CONSTRAINT TRIGGER dawdle AFTER INSERT OR UPDATE ON tidemark.writer
 
 
 def missed(rows: int, writers: int, nodes: int, slowly: bool) -> int:
-    """All rows into one scope, by writers and to readers on every node: the worst case for one that is skipped. Where
-    it goes slowly, each transaction takes up to 40 ms more between its last write and its commit."""
+    """All rows into one scope, by writers and to readers on every node, half of them by cursor: the worst case for one
+    that is skipped. Where it goes slowly, each transaction takes up to 40 ms more between its last write and its
+    commit."""
     with Cluster(nodes) as cluster:
         if slowly:
             cluster.primary.psql(SLOW_COMMITS, "log")
-        stream = Stream(Setup(cluster.ports, cluster.secret, BATCH, 60), "load.one", writers, 2 * nodes, rows)
+        setup = Setup(cluster.ports, cluster.secret, BATCH, 60)
+        stream = Stream(setup, "load.one", writers, 2 * nodes, rows, cursors=True)
         began = time.monotonic()
         stream.start()
         while any(writer.is_alive() for writer in stream.writers):

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import digests
 import snapshots
 from agreement import Log
-from client import Client
+from client import Client, Reader
 from ledger import ScopeLedger
 from replica import Replica
 from seat import Seat
@@ -22,6 +22,9 @@ def check(scope: ScopeLedger, clients: list[Client]) -> None:
     seats = [seat for client in clients for seat in client.seats if seat.scope is scope]
     for seat in seats:
         _equal(log, seat.replica, seat.session.reader)
+    for client in clients:
+        if isinstance(client, Reader):
+            client.dialects[scope.name].check(log.rows)
     last = seats[0]
     last.wire.verdict.count("whole states compared with the log", wholes)
     kept = last.replica

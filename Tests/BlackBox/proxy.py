@@ -50,6 +50,9 @@ class Lie:
     """By default the truth. `told` counts the lies, since a lie that was never told proves nothing."""
 
     kinds: set[str] = set()
+    # At most: the first violation ends the run, after a second or two, or more on a machine with much else to do.
+    # What only the end of a run shows needs a short one.
+    seconds: float = 60
 
     def __init__(self) -> None:
         self.told = 0
@@ -90,7 +93,8 @@ class Proxy:
                     if given.json:
                         with proxy.lie.lock:
                             proxy.lie.tell(asked, given)
-                data = json.dumps(given.json, ensure_ascii=False, separators=(",", ":")).encode() if given.json else b""
+                text = "" if given.json == {} else json.dumps(given.json, ensure_ascii=False, separators=(",", ":"))
+                data = text.encode()
                 self.send_response_only(given.status)
                 for name, value in given.headers.items():
                     self.send_header(name, value)
@@ -108,7 +112,7 @@ class Proxy:
                 headers = {k: v for k, v in response.getheaders() if k.lower() not in HOP_HEADERS}
                 return Given(response.status, headers, json.loads(raw) if raw else {})
 
-            do_GET = do_POST = handle_any
+            do_GET = do_POST = do_PUT = handle_any
 
             def log_message(self, format: str, *args: Any) -> None:
                 pass

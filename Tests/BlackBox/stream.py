@@ -59,6 +59,7 @@ class Caller(threading.Thread):
         self.seconds: list[float] = []  # of each answer
         self.lost = 0
         self.stopping = threading.Event()
+        self.place: str | None = None  # what the last answer named as the place to go on from
         self._port = self.dice.choice(setup.ports)
         self._connection: http.client.HTTPConnection | None = None
 
@@ -95,6 +96,7 @@ class Caller(threading.Thread):
         if response.status != 200:
             raise RuntimeError(f"{self.name}: {method} {target[:200]} is {response.status} {raw[:400]!r}")
         self.seconds.append(time.monotonic() - began)
+        self.place = response.getheader("Tidemark-Checkpoint")
         found: dict[str, Any] = json.loads(raw)
         return found
 
@@ -215,14 +217,59 @@ class Reader(Caller):
         return all(self.seen.get(writer, 0) >= number for writer, number in list(self.tally.acknowledged.items()))
 
 
-class Stream:
-    """Writers and readers of one scope, on some nodes."""
+class CursorReader(Reader):
+    """Walks the entity's cursor delta instead (E1): the times grow strictly, and a cursor in the middle of a walk gives
+    the same page through every node."""
 
-    def __init__(self, setup: Setup, scope: str, writers: int, readers: int, rows: int | None = None, seed: object = 0):
+    def __init__(self, setup: Setup, tally: Tally, number: int, seed: object = 0):
+        super().__init__(setup, tally, number, seed)
+        self.updated = ""
+        self.in_walk = False
+
+    def act(self) -> bool:
+        page = self._page(self.since)
+        if self.pulls % PULLS_PER_NODE == 0 and self.in_walk:
+            self.move()
+            if (again := self._page(self.since)) != page:
+                self.tally.fault(f"{self.name}: the same cursor gave {len(again['upserts'])} other rows")
+        for record in page["upserts"]:
+            if record["updatedAt"] <= self.updated:
+                self.tally.fault(f"{self.name}: {record['id']} at {record['updatedAt']} after {self.updated}")
+            self.updated = record["updatedAt"]
+            # Each version is a record, so that their number is the version.
+            self._take({"id": record["id"], "version": self.version + 1})
+        if page["tombstones"]:
+            self.tally.fault(f"{self.name}: nobody has deleted {page['tombstones'][:3]}")
+        self.pulls += 1
+        self.since, self.in_walk = page["nextCursor"] or self.place, page["nextCursor"] is not None
+        if page["nextCursor"] is None:
+            self.whole_at = time.monotonic()
+            self.stopping.wait(IDLE_SECONDS)
+        return True
+
+    def _page(self, cursor: str | None) -> dict[str, Any]:
+        place = f"&cursor={cursor}" if cursor else ""
+        return self.ask("GET", f"/item/delta?scope={self.tally.scope}&limit={self.setup.page}{place}")
+
+
+class Stream:
+    """Writers and readers of one scope, on some nodes; with `cursors` every second reader walks a cursor delta."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        scope: str,
+        writers: int,
+        readers: int,
+        rows: int | None = None,
+        seed: object = 0,
+        cursors: bool = False,
+    ):
         self.tally = Tally(scope)
         each = None if rows is None else rows // writers
         self.writers = [Writer(setup, self.tally, number, each, f"{seed}/{scope}") for number in range(writers)]
-        self.readers = [Reader(setup, self.tally, number, f"{seed}/{scope}") for number in range(readers)]
+        kinds = (Reader, CursorReader if cursors else Reader)
+        self.readers = [kinds[number % 2](setup, self.tally, number, f"{seed}/{scope}") for number in range(readers)]
 
     def start(self) -> None:
         for caller in [*self.writers, *self.readers]:

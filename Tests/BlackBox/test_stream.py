@@ -12,7 +12,7 @@ import cluster
 import postgres_server
 import standby
 from report import Budget, Report
-from stream import Reader, Setup, Stream
+from stream import CursorReader, Reader, Setup, Stream
 
 
 def page(rows: list[tuple[str, int]], head: int) -> dict[str, Any]:
@@ -70,3 +70,49 @@ class StreamTests(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+class CursorTests(unittest.TestCase):
+    """The same of a reader that walks a cursor delta."""
+
+    def setUp(self) -> None:
+        self.stream = Stream(Setup([1], b"secret", batch=1), "scope", writers=2, readers=2, cursors=True)
+        self.reader = self.stream.readers[1]
+        self.assertIsInstance(self.reader, CursorReader)
+
+    def shown(self, *pages: dict[str, Any]) -> list[str]:
+        for each in pages:
+            with mock.patch.object(CursorReader, "ask", return_value=each):
+                self.reader.act()
+        return self.stream.tally.faults
+
+    @staticmethod
+    def page(*rows: str, at: int = 0, then: str | None = None) -> dict[str, Any]:
+        times = [f"2026-01-01T00:00:00.{at + place:03}Z" for place in range(len(rows))]
+        upserts = [{"id": name, "updatedAt": time} for name, time in zip(rows, times, strict=True)]
+        return {"upserts": upserts, "tombstones": [], "nextCursor": then}
+
+    def test_everything_in_its_turn(self) -> None:
+        self.assertEqual([], self.shown(self.page("0-1", "1-1", then="c"), self.page(at=2), self.page("0-2", at=3)))
+        self.assertEqual((3, 0, 0), (self.reader.rows, self.reader.missed, self.reader.twice))
+
+    def test_skipped_record(self) -> None:
+        self.assertIn("0-3 at 2", self.shown(self.page("0-1", "0-3"))[0])
+        self.assertEqual(1, self.reader.missed)
+
+    def test_record_that_comes_twice(self) -> None:
+        self.assertIn("0-1 at 2", self.shown(self.page("0-1", "0-1"))[0])
+        self.assertEqual(1, self.reader.twice)
+
+    def test_time_that_stands_still(self) -> None:
+        self.assertIn("0-2 at", self.shown(self.page("0-1"), self.page("0-2"))[0])
+
+    def test_deletion_of_nobody(self) -> None:
+        self.assertIn("nobody", self.shown(self.page() | {"tombstones": [{"id": "0-1"}]})[0])
+
+    def test_same_cursor_other_page(self) -> None:
+        self.reader.since, self.reader.in_walk = "c", True
+        pages = [self.page("0-1", then="d"), self.page("0-1", "0-2", then="d")]
+        with mock.patch.object(CursorReader, "ask", side_effect=pages):
+            self.reader.act()
+        self.assertIn("the same cursor", self.stream.tally.faults[0])
+
+

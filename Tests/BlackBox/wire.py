@@ -96,6 +96,10 @@ class Wire:
     def post(self, path: str, scope: str, body: bytes, headers: Headers | None = None) -> Answer:
         return self._ask("POST", path, body, scope, {"Content-Type": "application/json", **(headers or {})})
 
+    def put(self, path: str, scope: str, body: bytes, headers: Headers) -> Answer:
+        text = urllib.parse.urlencode({"scope": scope}, quote_via=urllib.parse.quote)
+        return self._ask("PUT", f"{path}?{text}", body, scope, {"Content-Type": "application/json", **headers})
+
     def send_and_leave(self, path: str, body: bytes) -> None:
         """Sends a request and closes before the answer, as a network does that goes away."""
         try:

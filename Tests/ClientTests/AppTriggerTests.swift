@@ -156,4 +156,64 @@ struct AppTriggerTests {
         try await expectEqual(devices)
         #expect(try await second.rows(Self.actors) == before.0)
     }
+
+    @Test("a trigger's own OR IGNORE and OR REPLACE do what they say while a page is applied")
+    func conflictClauses() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        func device(_ name: String) async throws -> Device {
+            try await Device(
+                """
+                CREATE TABLE note (id TEXT PRIMARY KEY, tag TEXT, slug TEXT UNIQUE);
+                CREATE TABLE tag (name TEXT PRIMARY KEY);
+                CREATE TABLE latest (tag TEXT PRIMARY KEY, note TEXT);
+                CREATE TRIGGER note_tag AFTER INSERT ON note BEGIN INSERT OR IGNORE INTO tag VALUES (NEW.tag); END;
+                CREATE TRIGGER note_latest AFTER INSERT ON note
+                  BEGIN INSERT OR REPLACE INTO latest VALUES (NEW.tag, NEW.id); END;
+                """, tables: ["note"], server: server, in: directory, name: name)
+        }
+        let (first, second) = (try await device("first"), try await device("second"))
+        try await first.sql("INSERT INTO note VALUES ('1', 'red', 'a'), ('2', 'red', 'b'), ('3', 'red', 'c')")
+        try await first.sync()
+        try await second.sync()
+        try await first.sql("INSERT INTO note VALUES ('4', 'red', 'd')")
+        try await first.sync()
+        try await second.sync()
+        for device in [first, second] {
+            let rows = try await device.engine().status().rows
+            #expect((rows.confirmed, rows.quarantined) == (4, 0))
+            #expect(try await device.rows("SELECT * FROM tag") == ["\"red\""])
+            #expect(try await device.rows("SELECT * FROM latest") == [#""red"|"4""#])
+        }
+    }
+
+    @Test(
+        "a row that a REPLACE in a trigger evicts while changes arrive stands as on the server (I13)",
+        arguments: [
+            // By its key, by another unique column, and by the row's own number.
+            "BEFORE INSERT ON t BEGIN INSERT OR REPLACE INTO t (id, code) VALUES (5, 'e'); END",
+            "AFTER UPDATE ON t BEGIN INSERT OR REPLACE INTO t (id, code) VALUES (8, 'c'); END",
+            "AFTER UPDATE ON t BEGIN UPDATE OR REPLACE t SET code = 'c' WHERE id = 5; END",
+            "AFTER UPDATE ON t BEGIN REPLACE INTO t (rowid, id, code) VALUES (4, 77, 'none'); END",
+        ], ["INTEGER PRIMARY KEY", "INT PRIMARY KEY"])
+    func replacingTrigger(trigger: String, key: String) async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let schema = "CREATE TABLE t (id \(key), note, code TEXT UNIQUE)"
+        let first = try await Device(schema, tables: ["t"], server: server, in: directory, name: "first")
+        let second = try await Device(schema, tables: ["t"], server: server, in: directory, name: "second")
+        try await first.sql(
+            "INSERT INTO t VALUES (1, 'x', 'a'), (2, 'y', 'b'), (3, 'z', 'c'), (4, 'v', 'd'), (5, 'w', 'e')")
+        try await first.sync()
+        try await second.sync()
+        try await second.sql("CREATE TRIGGER z \(trigger)")
+        try await first.sql("UPDATE t SET note = 'new' WHERE id = 1; INSERT INTO t VALUES (6, 'n', 'f')")
+        for device in [first, second, first, second] { try await device.sync() }
+        let rows = "SELECT id, note, code FROM t ORDER BY id"
+        #expect(try await second.rows(rows) == first.rows(rows))
+        #expect(try await first.count("t") == 6)
+        #expect(try await second.engine().verify().isClean)
+        let counts = try await second.engine().status().rows
+        #expect((counts.confirmed, counts.total, counts.quarantined) == (6, 6, 0))
+    }
 }

@@ -39,6 +39,62 @@ struct DeferralTests {
         #expect(error?.code == .quotaExceeded && error?.recovery == .wait, sourceLocation: place)
     }
 
+    @Test("what refers to a record without room waits with it, also where each is answered in a request of its own")
+    func dependants() async throws {
+        var limits = Limits()
+        (limits.scopeRows, limits.pushBytes) = (1, 1)
+        let server = SyncServer(store: store, limits: limits)
+        try await server.commit(to: Device.scope) { $0.upsert("list", id: "first", [:]) }
+        let device = try await Device(
+            """
+            CREATE TABLE list (id TEXT PRIMARY KEY, name TEXT);
+            CREATE TABLE item (id TEXT PRIMARY KEY, list TEXT REFERENCES list(id), name TEXT);
+            """, tables: ["list", "item"], server: server, in: directory)
+        try await device.sql("INSERT INTO list VALUES ('l', 'a'); INSERT INTO item VALUES ('i', 'l', 'b')")
+        await expectFull(device)
+        let posts = await device.wire.bodies.count { $0.contains(#""number":"#) }
+        #expect(posts == 2, "the parent, and what depends on it; neither again")
+        #expect(try await device.engine().status().rows.pending == 2)
+        await device.wire.connect(
+            to: InProcessTransport(to: SyncServer(store: store)) { _ in .readWrite(as: "ada") })
+        try await device.sync()
+        #expect(try await device.engine().status().rows.pending == 0)
+        #expect(try await store.read(Device.scope) { $0.state.size.rows } == 3)
+    }
+
+    @Test(
+        "what is made for a record that waits for room waits with it, under whatever kind of id",
+        arguments: [true, false])
+    func laterDependants(isTemporary: Bool) async throws {
+        var declared = EntityDeclaration.state("list", ids: .server)
+        if !isTemporary { declared = .state("list") }
+        var limits = Limits()
+        limits.scopeRows = 1
+        let server = SyncServer(store: store, entities: [declared], limits: limits)
+        try await server.commit(to: Device.scope) { $0.upsert("other", id: "first", [:]) }
+        let device = try await Device(
+            """
+            CREATE TABLE list (id TEXT PRIMARY KEY, name TEXT);
+            CREATE TABLE item (id TEXT PRIMARY KEY, list TEXT REFERENCES list(id), name TEXT);
+            """, tables: ["list", "item"], server: server, in: directory)
+        let id = isTemporary ? "local-l" : "l"
+        try await device.sql("INSERT INTO list VALUES ('\(id)', 'a')")
+        await expectFull(device)
+        try await device.sql("INSERT INTO item VALUES ('i', '\(id)', 'b'), ('j', '\(id)', 'c')")
+        let layout = try await layout(device)
+        let until = try #require(try await deferral(device)).until
+        func sealed(at now: Int64) async throws -> Int {
+            try await device.writer.write { db in
+                try Deferral.resume(db, layout, Device.scope, now: now, asked: false)
+            }
+            return try await device.seal(declarations: Declarations(entities: [declared])).count
+        }
+        #expect(try await sealed(at: until - 1) == 0)
+        #expect(try await device.writer.read { db in try !Pending.exists(db, layout, Device.scope) })
+        #expect(try await device.engine().status().rows.pending == 3)
+        #expect(try await sealed(at: until) == 3)
+    }
+
     private let titles = "SELECT id, title FROM note ORDER BY id"
 
     @Test("what has no room stays on screen and is counted; edits, deletes and pulls pass")

@@ -24,6 +24,7 @@ actor Wire: Transport {
     private var inner: any Transport
     private var steps: [Step] = []
     private var pageSteps: [Step] = []
+    private var recordSteps: [Step] = []
     private(set) var requests: [TransportRequest] = []
     /// The exchanges' answers as text.
     private(set) var answers: [String] = []
@@ -52,6 +53,9 @@ actor Wire: Transport {
     /// The same for pages of a snapshot.
     func nextPage(_ step: @escaping Step) { pageSteps.append(step) }
 
+    /// The same for records that are asked for by name.
+    func nextRecords(_ step: @escaping Step) { recordSteps.append(step) }
+
     /// The bodies of exchanges and pushes as text.
     var bodies: [String] {
         requests.filter { $0.method == "POST" }.map { String(decoding: $0.body, as: UTF8.self) }
@@ -62,6 +66,8 @@ actor Wire: Transport {
         let step: Step?
         if request.path == "/sync/snapshot" {
             step = pageSteps.isEmpty ? nil : pageSteps.removeFirst()
+        } else if request.path.hasPrefix("/sync/records/") {
+            step = recordSteps.isEmpty ? nil : recordSteps.removeFirst()
         } else {
             step = request.method == "POST" && !steps.isEmpty ? steps.removeFirst() : nil
         }

@@ -12,7 +12,7 @@ struct FetchTests {
 
     private func fetch(_ device: Device, _ ids: [String], entity: String = "note") async throws -> SyncReport.Counts {
         let preparation = try Preparation(
-            writer: device.writer, transport: device.wire, tables: device.tables, scopes: [Device.scope])
+            file: AppFile(writer: device.writer), transport: device.wire, tables: device.tables, scopes: [Device.scope])
         let fetch = RecordFetch(
             preparation: preparation, scope: Device.scope, layout: try await preparation.install(),
             declarations: Declarations())
@@ -133,7 +133,7 @@ struct FetchTests {
         try await device.sync()
         let late = LateWire(device.wire)
         let preparation = try Preparation(
-            writer: device.writer, transport: late, tables: device.tables, scopes: [Device.scope])
+            file: AppFile(writer: device.writer), transport: late, tables: device.tables, scopes: [Device.scope])
         let layout = try await preparation.install()
         await late.hold {
             try await server.commit(to: "w:1") { $0.upsert("note", id: "n1", ["title": "newer"]) }

@@ -52,6 +52,14 @@ extension Device {
             """)
     }
 
+    /// The id that the server makes of an order's temporary one.
+    func assigned(_ temporary: Int64) async throws -> Int64 {
+        let client = try #require(try await writer.read { db in try Meta.get(db, "clientId") })
+        let name = try #require(RecordID(String(temporary)))
+        let id = try #require(AssignedID.make(for: name, of: ["ada", client, "order"], attempt: 0))
+        return try #require(Int64(id.text))
+    }
+
     /// Whether anything in the file still shows a temporary id, but for what was sealed and what they stand for.
     func expectNoTemporaryIDs(_ place: SourceLocation = #_sourceLocation) async throws {
         let found = try await temporaryIDs()

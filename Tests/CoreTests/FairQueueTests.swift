@@ -70,4 +70,18 @@ struct FairQueueTests {
         #expect(queue.removeAll().sorted() == ["a0", "b1", "b2"])
         #expect(queue.isEmpty && queue.popFirst() == nil)
     }
+
+    @Test("What is taken out leaves the order of the rest, and nothing of its own")
+    func removed() {
+        var queue = queue([("a", "s"), ("a", "s"), ("b", "s"), ("a", "t"), ("a", "s"), ("c", "s")])
+        #expect(queue.remove(of: "a", in: "s") { $0 == "a1" } == "a1")
+        #expect(queue.remove(of: "a", in: "s") { $0 == "a1" } == nil)
+        #expect(queue.remove(of: "a", in: "t") { $0 == "a0" } == nil)
+        #expect(queue.remove(of: "x", in: "s") { _ in true } == nil)
+        #expect(queue.remove(of: "c", in: "s") { _ in true } == "c5")
+        #expect(queue.count == 4)
+        #expect(drained(queue) == ["a0", "b2", "a3", "a4"])
+        #expect(queue.remove(of: "a", in: "t") { _ in true } == "a3")
+        #expect(drained(queue) == ["a0", "b2", "a4"])
+    }
 }

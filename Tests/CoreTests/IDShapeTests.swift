@@ -1,4 +1,5 @@
 import Testing
+import TidemarkWire
 
 @testable import TidemarkCore
 
@@ -31,6 +32,32 @@ struct IDShapeTests {
             #expect(next[6] >> 4 == 7 && next[8] >> 6 == 2)
             last = next
         }
+    }
+
+    @Test("An assigned id is made of its record's whole name alone, and has the form of the temporary one")
+    func assigned() throws {
+        let (number, text) = (RecordID("-2305843009213693959"), RecordID("local-1"))
+        let name = ["ada", "device", "order"]
+        func make(_ id: RecordID?, _ owner: [String], _ attempt: Int = 0) throws -> String {
+            let id = AssignedID.make(for: try #require(id), of: owner, attempt: attempt)
+            return try #require(id).text
+        }
+        // Computed with another SHA-256: changed, it would part records from their ids in every store.
+        #expect(try make(number, name) == "8412724122781162")
+        #expect(try make(text, name) == "20bcbb47-5e0c-8d2b-b6b1-cedae1506b44")
+        var all: Set<String> = []
+        for owner in [name, ["ad", "adevice", "order"], ["ada", "device", "orders"], ["", "ada", "device", "order"]] {
+            for id in [number, text] { for attempt in 0..<3 { all.insert(try make(id, owner, attempt)) } }
+        }
+        #expect(all.count == 24)
+        #expect(all.allSatisfy { AssignedID.matches($0) && !TemporaryShape.matches($0) })
+        for other in [
+            "", "1", "77", "4503599627370495", "9007199254740992", "04503599627370496", "t1",
+            "01981e3c-0000-7000-8000-000000000001", "01981E3C-0000-8000-8000-00000000000A",
+        ] {
+            #expect(!AssignedID.matches(other), "\(other)")
+        }
+        #expect(AssignedID.matches("4503599627370496") && AssignedID.matches("9007199254740991"))
     }
 
     @Test("A temporary id is known by its shape, at both ends of its range")

@@ -76,6 +76,18 @@ struct MergeTests {
         #expect(outcome == .write(DataObject(["a": 2, "b": 20]), written: names("a"), answer))
     }
 
+    @Test("An edit of a record that was made anew since gets the row, although nothing is left to write")
+    func madeAnew() {
+        let row = current(DataObject(["a": 2]), 9)
+        let told = Merge.Answer(status: .applied, needsRecord: true)
+        #expect(decide(upsert(DataObject(["a": 2]), base: 0), row) == .nothing(told))
+        #expect(decide(upsert(DataObject(["a": 2]), base: 9), row) == .nothing(Merge.Answer()))
+        #expect(decide(upsert(DataObject(["a": 2]), base: 0), row, seen: [9]) == .nothing(Merge.Answer()))
+        // Two made the same edit of one row: each has all of it.
+        let edited = current(DataObject(["a": 2]), 9, ["*": 3, "a": 9])
+        #expect(decide(upsert(DataObject(["a": 2]), base: 5), edited) == .nothing(Merge.Answer()))
+    }
+
     @Test("An edit on the newest row is applied as it is")
     func seenAll() {
         let row = current(DataObject(["a": 1, "b": 20]), 9, ["*": 3, "a": 9])

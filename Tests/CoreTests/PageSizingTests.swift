@@ -28,4 +28,25 @@ struct PageSizingTests {
         sizing.failed()
         #expect(sizing.limit == 125)
     }
+
+    @Test("a batch shrinks from what was in it, and no further than to one operation")
+    func batches() {
+        var settings = PageSizing.Settings()
+        (settings.range, settings.start) = (1...100, 100)
+        (settings.targetMilliseconds, settings.targetBytes) = (.max, .max)
+        var sizing = PageSizing(settings)
+        sizing.failed(at: 40)
+        #expect(sizing.limit == 20)
+        sizing.received(rows: 19, bytes: 0, milliseconds: 0)
+        #expect(sizing.limit == 20)
+        sizing.received(rows: 20, bytes: 0, milliseconds: 0)
+        #expect(sizing.limit == 30)
+        for _ in 0..<9 { sizing.failed(at: 5) }
+        #expect(sizing.limit == 1)
+        for _ in 0..<30 { sizing.received(rows: sizing.limit, bytes: 0, milliseconds: 0) }
+        #expect(sizing.limit == 100)
+        #expect(sizing.refused(at: 10) == true)
+        for _ in 0..<30 { sizing.received(rows: sizing.limit, bytes: 0, milliseconds: 0) }
+        #expect(sizing.limit == 5)
+    }
 }

@@ -64,6 +64,32 @@ struct SyncMachineTests {
         #expect(busy.state == .exchanging(attempt: 0))
     }
 
+    @Test("what the server asks for holds for whatever else would call, but not for the user")
+    func quiet() {
+        let machine = machine(.wake, .answered)
+        let done = machine.handle(.applied(hasMore: false, wait: 60_000), now: start, jitter: 0)
+        #expect(done == [.sleep(until: start + 60_000)])
+        #expect(machine.handle(.wake, now: start + 1, jitter: 0) == [.sleep(until: start + 60_000)])
+        #expect(machine.state == .waiting(attempt: -1, until: start + 60_000))
+        #expect(machine.handle(.reset, now: start + 2, jitter: 0) == [.exchange])
+        #expect(machine.handle(.answered, now: start + 3, jitter: 0) == [.apply])
+        let calm = machine.handle(.applied(hasMore: false, wait: nil), now: start + 4, jitter: 0)
+        #expect(calm == [.sleep(until: start + 4 + 30_000)])
+        #expect(machine.handle(.wake, now: start + 5, jitter: 0) == [.exchange])
+    }
+
+    @Test("no server asks for longer than a quarter of an hour")
+    func askedTooMuch() {
+        for wait in [901_000, Int64.max] {
+            let failing = machine(.wake)
+            let failed = failing.handle(.failed(.transient, wait: wait), now: start, jitter: 0)
+            #expect(failed == [.sleep(until: start + 900_000)])
+            let busy = machine(.wake, .answered)
+            let asked = busy.handle(.applied(hasMore: true, wait: wait), now: start, jitter: 0)
+            #expect(asked == [.sleep(until: start + 900_000)])
+        }
+    }
+
     @Test("a gap is repaired at once, but not twice in a row")
     func repair() {
         let machine = machine(.wake)

@@ -35,7 +35,7 @@ extension Stage {
         let clock = ContinuousClock()
         let start = clock.now
         var isSent = false
-        while !isSent, !disk.isOff, clock.now - start < .seconds(10) {
+        while !isSent, !disk.isOff, clock.now - start < .seconds(120) {
             if clock.now - start > .milliseconds(200) { disk.heal() }
             let left = try? await writer.read { db in
                 try Int.fetchOne(
@@ -51,6 +51,6 @@ extension Stage {
         running.cancel()
         _ = await running.result
         guard !disk.isOff else { throw DiskDevice.Closed() }
-        if !isSent { note("nothing was sent within 10 s: \(try await engine.status())") }
+        if !isSent { note("something is unsent after 120 s: \(try await engine.status())") }
     }
 }

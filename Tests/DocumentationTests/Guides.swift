@@ -36,3 +36,17 @@ private func ids(database: DatabasePool) async throws {
     // end snippet
     _ = invoice
 }
+
+private func changesets(
+    database: DatabasePool, copy: DatabaseQueue, tables: [SyncedTable], transport: any Transport,
+    copyIsStale: @escaping @Sendable (any Error) -> Void
+) throws {
+    // snippet: changesets
+    let sync = try SyncEngine(
+        for: database, tables: tables, scopes: ["workspace:123"], transport: transport,
+        onChangeset: { changeset in
+            do { try copy.write { db in try changeset.apply(to: db) } } catch { copyIsStale(error) }
+        })
+    // end snippet
+    _ = sync
+}

@@ -17,6 +17,16 @@
             } catch { return "\(error)" }
         }
 
+        private var bookmarks: EntityPath {
+            var bookmarks = EntityPath("bookmarks", of: "bookmark")
+            (bookmarks.scope, bookmarks.id, bookmarks.updatedAt) = ("user:{sub}", "clientBookmarkId", "changedAt")
+            bookmarks.event = "bookmarks_changed"
+            bookmarks.members = [
+                "url": .init("href"), "tags": .init("tags", as: .json), "is_read": .init("isRead", as: .boolean),
+            ]
+            return bookmarks
+        }
+
         @Test func everything() throws {
             let file = try file(
                 """
@@ -29,7 +39,9 @@
                 secretFile: /etc/tidemark.key
                 limits: {page: 100, maximumPage: 1000, operations: 50, bodyBytes: 1048576, recordBytes: 65536,
                          firstRequestTimeout: 5s, idleTimeout: 30s, writeTimeout: 15s, connections: 64,
-                         unsentBytes: 1048576, streams: 32, streamsPerPrincipal: 2, streamScopes: 5}
+                         unsentBytes: 1048576, streams: 32, streamsPerPrincipal: 2, streamScopes: 5,
+                         windowBytes: 2097152, requestsPerSecond: 0, scopesPerPrincipal: 7,
+                         deltaHeaderBytes: 4096}
                 entities:
                   task: {kind: state, conflict: mergeFields, priority: 0, defaults: {state: open, "code": "7", rank: 7},
                          patch: [body]}
@@ -41,7 +53,18 @@
                   naïve: {brake: false}
                   order: {ids: server}
                   audit: {kind: events}
+                paths:
+                  bookmarks:
+                    entity: bookmark
+                    scope: user:{sub}
+                    id: clientBookmarkId
+                    updatedAt: changedAt
+                    event: bookmarks_changed
+                    members: {url: href, tags: {form: json}, is_read: {name: isRead, form: boolean}}
+                  notes: {}
                 """)
+            #expect(file.paths == [bookmarks, EntityPath("notes")])
+            #expect(file.limits.deltaHeaderBytes == 4096)
             #expect(file.isStrict)
             #expect(file.configuration.retention == .seconds(30 * 86_400))
             #expect(file.configuration.deviceRetention == .seconds(60 * 86_400))
@@ -50,8 +73,11 @@
             #expect(file.settings[.secretFile] == "/etc/tidemark.key")
             #expect(file.limits.operations == 50)
             #expect(file.limits.streams == 32)
+            #expect(file.limits.windowBytes == 2 << 20)
             #expect(file.limits.streamsPerPrincipal == 2)
             #expect(file.limits.streamScopes == 5)
+            #expect(file.limits.requestsPerSecond == 0)
+            #expect(file.limits.scopesPerPrincipal == 7)
             #expect(file.serverLimits.idleTimeout == .seconds(30))
             #expect(file.serverLimits.firstRequestTimeout == .seconds(5))
             #expect(file.serverLimits.writeTimeout == .seconds(15))
@@ -90,6 +116,14 @@
             ("limits: {page: 10, maximumPage: 5}", "1:16", "larger than the largest"),
             ("limits: {recordBytes: 2048, bodyBytes: 1024}", "1:23", "does not fit"),
             ("entities: [task]", "1:11", "mapping"),
+            ("limits: {deltaHeaderBytes: 99999}", "1:28", "from 64 to"),
+            ("paths: [a]", "1:8", "mapping"), ("paths: {sync: {}}", "1:9", "are taken"),
+            ("paths: {Rest: {}}", "1:9", "are taken"), ("paths: {a/b: {}}", "1:9", "without a slash"),
+            ("paths:\n  a: {entity: \" x\"}", "2:15", "not an entity's name"),
+            ("paths:\n  a: {scope: \"a b\"}", "2:14", "not a scope's name"),
+            ("paths:\n  a: {event: \"x y\"}", "2:14", "letters"),
+            ("paths:\n  a: {members: {x: y, z: y}}", "2:26", "two fields"),
+            ("paths:\n  a: {members: {x: {form: hex}}}", "2:27", "boolean"),
             ("entities:\n  \" task\": {}", "2:3", "not an entity's name"),
             ("entities:\n  task: {kind: thing}", "2:16", "allowed here: state, events"),
             ("entities:\n  task: {kind: state, kind: events}", "2:10", "given twice"),

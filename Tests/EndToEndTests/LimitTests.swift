@@ -1,6 +1,7 @@
 #if Server
     import Foundation
     import TidemarkHummingbird
+    import TidemarkWire
     import Testing
 
     #if canImport(Glibc)
@@ -60,7 +61,7 @@
                 let many = (0..<200).map { "X-\($0): y\r\n" }.joined()
                 let socket = try Socket(port: server.port)
                 try await socket.write("GET /health HTTP/1.1\r\nHost: x\r\n\(many)\r\n")
-                #expect(try await socket.read().hasPrefix("HTTP/1.1 400"))
+                #expect(try await socket.read().hasPrefix("HTTP/1.1 431"))
             }
         }
 
@@ -163,17 +164,19 @@
 
         /// A request that cannot be read is refused like any other, and nothing of it stays.
         @Test(arguments: [
-            ("GET /", 200_000, " HTTP/1.1\r\nHost: x\r\n\r\n"), ("nonsense", 0, "\r\n\r\n"),
-            ("GET /health HTTP/1.1\r\nHo st: x", 0, "\r\n\r\n"),
-            ("POST /sync HTTP/1.1\r\nContent-Length: -3", 0, "\r\n\r\nabc"),
+            ("GET /", 200_000, " HTTP/1.1\r\nHost: x\r\n\r\n", ProblemCode.headerTooLarge),
+            ("GET /health HTTP/1.1\r\nHost: x\r\nA: ", 200_000, "\r\n\r\n", .headerTooLarge),
+            ("nonsense", 0, "\r\n\r\n", .malformedRequest),
+            ("GET /health HTTP/1.1\r\nHo st: x", 0, "\r\n\r\n", .malformedRequest),
+            ("POST /sync HTTP/1.1\r\nContent-Length: -3", 0, "\r\n\r\nabc", .malformedRequest),
         ])
-        func notUnderstood(start: String, filling: Int, end: String) async throws {
+        func notUnderstood(start: String, filling: Int, end: String, code: ProblemCode) async throws {
             try await LiveServer.run(in: folder) { server in
                 let socket = try Socket(port: server.port)
                 try await socket.write(start + String(repeating: "a", count: filling) + end)
                 let answer = try await socket.read()
-                #expect(answer.hasPrefix("HTTP/1.1 400"))
-                #expect(answer.contains("application/problem+json") && answer.contains("\"malformed_request\""))
+                #expect(answer.hasPrefix("HTTP/1.1 \(code.status)"))
+                #expect(answer.contains("application/problem+json") && answer.contains("\"\(code.rawValue)\""))
                 #expect(answer.contains("Tidemark-Protocol: 1"))
                 #expect(try await socket.isGone())
             }
@@ -250,6 +253,9 @@
         }
 
         deinit { close(descriptor) }
+
+        /// Says that nothing more comes, and goes on reading.
+        func endWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 
         /// Waits as a task does, not as a thread: the server is in this process, and needs the threads of tasks.
         func write(_ text: String) async throws {

@@ -39,12 +39,12 @@
 
         /// Runs a server over a store of any kind.
         static func serve<Result: Sendable>(
-            _ server: SyncServer, limits: ServerLimits = ServerLimits(),
+            _ server: SyncServer, limits: ServerLimits = ServerLimits(), paths: [EntityPath] = [],
             _ body: @Sendable (LiveServer) async throws -> Result
         ) async throws -> Result {
             let (ports, continuation) = AsyncStream.makeStream(of: Int.self)
             let app = try await ServerApplication(
-                server: server, verifier: TokenVerifier(secret: secret), limits: limits, logger: silent
+                server: server, verifier: TokenVerifier(secret: secret), limits: limits, paths: paths, logger: silent
             ).application(address: .hostname("127.0.0.1", port: 0)) { continuation.yield($0) }
             return try await run(app, of: server, on: ports, body)
         }

@@ -34,6 +34,15 @@
             (.get, "/sync/records/task", ["id", "id", "follow", "since"]), (.get, "/sync/records/note", ["id"]),
             (.get, "/sync/digest", ["at", "entity", "after", "through", "every", "field", "field"]),
             (.get, "/sync/declarations", []), (.get, "/health", []),
+            (.get, "/rest/task", ["limit", "cursor", "title"]), (.get, "/rest/task/t1", []),
+            (.put, "/rest/task/t1", []), (.put, "/rest/audit/t2", []), (.patch, "/rest/note/t1", []),
+            (.delete, "/rest/task/t2", []), (.get, "/task/delta", ["limit", "cursor"]), (.post, "/sync/stamped", []),
+        ]
+        private static let plainBodies = [
+            #"{"title":"a","body":null}"#, #"{"id":"t1","lastModifiedAt":5,"title":"b","list":1.5}"#, "{}", "[]",
+            #"{"clientStamp":0}"#,
+            #"{"clientStamp":1000,"items":[{"entity":"task","id":"t1","itemUpdateStamp":5,"data":{"title":"c"}}]}"#,
+            #"{"clientStamp":9e9,"items":[{"entity":"note","id":"t2","itemUpdateStamp":90071992547,"deleted":true}]}"#,
         ]
         private static let methods: [HTTPRequest.Method] = [
             .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect,
@@ -58,9 +67,15 @@
             var request = GrownRequest(method: method, path: path)
             if dice.below(20) == 0 { request.method = dice.any(Self.methods) }
             if dice.below(20) == 0 { request.path = broken(path) }
-            if method == .get { request.path += query(names) }
+            let isPlain = path.hasPrefix("/rest") || path == "/sync/stamped" || path.hasSuffix("/delta")
+            if method == .get || isPlain { request.path += query(names) }
             headers(of: &request)
-            if method == .post || dice.below(20) == 0 { body(of: &request) }
+            if isPlain { plainHeaders(of: &request) }
+            if isPlain, method != .get, dice.below(10) > 0 {
+                plainBody(of: &request)
+            } else if method == .post || dice.below(20) == 0 {
+                body(of: &request)
+            }
             return request
         }
 
@@ -83,7 +98,7 @@
         }
 
         private mutating func value(of name: String) -> String {
-            if ["since", "snapshotToken", "pageCursor", "at"].contains(name), dice.below(20) > 0 {
+            if ["since", "snapshotToken", "pageCursor", "at", "cursor"].contains(name), dice.below(20) > 0 {
                 return learned.token(of: name, with: &dice)
             }
             if ["limit", "every"].contains(name), dice.below(8) > 0 { return String(1 + dice.below(5)) }
@@ -109,6 +124,27 @@
             if dice.below(5) == 0, let name = HTTPField.Name("Tidemark-Client") {
                 request.headers[name] = dice.any(["device-01", "device-02", "device-00", "short", ""])
             }
+        }
+
+        private mutating func plainHeaders(of request: inout GrownRequest) {
+            let tags = ["*", "\"1-0\"", "\"\"", "W/\"1\"", "x", "\"a\", \"b-gzip\""]
+            if dice.below(6) == 0 { request.headers[.ifMatch] = dice.any(tags) }
+            if dice.below(6) == 0 { request.headers[.ifNoneMatch] = dice.any(tags) }
+            if dice.below(4) == 0, let name = HTTPField.Name("Idempotency-Key") {
+                request.headers[name] = dice.any(["k1", "k2", String(repeating: "k", count: 300)])
+            }
+            if dice.below(3) == 0, let name = HTTPField.Name("x-apiomat-delta") {
+                var text = Array(
+                    dice.any(["0", "\"1464946487123\"", "9223372036854775807", #"{"t1":"1","x":2}"#, "{}"]).utf8)
+                if dice.below(4) == 0 { dice.mutate(&text) }
+                request.headers[name] = String(decoding: text, as: UTF8.self)
+            }
+        }
+
+        private mutating func plainBody(of request: inout GrownRequest) {
+            request.body = Array(dice.any(Self.plainBodies).utf8)
+            if dice.below(6) == 0 { for _ in 0...dice.below(3) { dice.mutate(&request.body) } }
+            request.headers[.contentType] = "application/json"
         }
 
         private mutating func body(of request: inout GrownRequest) {

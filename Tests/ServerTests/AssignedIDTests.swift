@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import TidemarkCore
 @testable import TidemarkServer
 @testable import TidemarkWire
 
@@ -20,6 +21,15 @@ private let lost = #","original":{"epoch":"lost"}"#
 
 private func order(_ number: Int64) -> String { String(-(Int64(1) << 61) - number) }
 
+/// The id that a temporary one stands for, of the user and the device that the tests' requests are from.
+private func assigned(
+    _ temporary: String, by principal: String = "ada", on client: String = "device-aaaa", attempt: Int = 0
+) throws -> String {
+    let id = AssignedID.make(
+        for: try #require(RecordID(temporary)), of: [principal, client, "order"], attempt: attempt)
+    return try #require(id).text
+}
+
 private func idmaps(_ answer: Answer) throws -> [[String: Any]] {
     let object = try JSONSerialization.jsonObject(with: Data(answer.bytes)) as? [String: Any] ?? [:]
     return (object["changes"] as? [[String: Any]] ?? []).filter { $0["type"] as? String == "idmap" }
@@ -35,19 +45,20 @@ struct AssignedIDTests {
         .state("order", ids: .server), .state("line"), .state("task"), .events("audit"),
     ]
 
-    @Test("Numbers grow by one per entity, texts are UUIDs; the idmap comes before its row")
-    func assigned() async throws {
+    @Test("Numbers have sixteen digits, texts are UUIDs; the idmap comes before its row")
+    func given() async throws {
         let bench = try Bench(entities: entities)
         let answer = try await bench.exchange([
             temporary(1, order(7), #"{"n":1}"#), temporary(2, order(3), #"{"n":2}"#), temporary(3, "local-1", "{}"),
         ])
         #expect(answer.statuses == ["applied", "applied", "applied"])
-        #expect(answer.ids.prefix(2) == ["1", "2"])
-        #expect(answer.ids[2].count == 36 && answer.ids[2].dropFirst(14).first == "7")
+        #expect(try answer.ids == [assigned(order(7)), assigned(order(3)), assigned("local-1")])
+        #expect(answer.ids.prefix(2).allSatisfy { $0.count == 16 && Int64($0).map { $0 < 1 << 53 } ?? false })
+        #expect(answer.ids[2].count == 36 && answer.ids[2].dropFirst(14).first == "8")
         #expect(answer.versions == [2, 4, 6])
         // The verdicts have said it all.
         #expect(answer.changes.isEmpty)
-        #expect(try await bench.pullAll().changes.map(\.id) == answer.ids)
+        #expect(try await Set(bench.pullAll().changes.map(\.id)) == Set(answer.ids))
     }
 
     @Test("A device that lost every answer learns its ids from a pull")
@@ -59,7 +70,7 @@ struct AssignedIDTests {
         #expect(pulled.changes.map(\.type) == ["idmap", "upsert", "idmap", "upsert"])
         let map = try #require(try idmaps(pulled).first)
         #expect(map["tempId"] as? String == order(7))
-        #expect(map["id"] as? String == "1")
+        #expect(try map["id"] as? String == assigned(order(7)))
         #expect(map["entity"] as? String == "order")
         #expect(map["clientId"] as? String == "device-aaaa")
         #expect(map["version"] as? Int64 == 1)
@@ -104,12 +115,12 @@ struct AssignedIDTests {
     @Test("An insert made again by a restored copy does not bring a deleted record back (I6)")
     func resurrection() async throws {
         let bench = try Bench(entities: entities)
-        _ = try await bench.exchange([temporary(1, order(7), #"{"n":1}"#)])
-        try await bench.server.commit(to: "s") { $0.delete("order", id: "1") }
+        let id = try #require(try await bench.exchange([temporary(1, order(7), #"{"n":1}"#)]).ids.first)
+        try await bench.server.commit(to: "s") { $0.delete("order", id: RecordID(stringLiteral: id)) }
         let copy = try await bench.exchange([temporary(1, order(7), #"{"n":1}"#, lane: "lane-copy")])
         #expect(copy.statuses == ["rejected"])
         #expect(copy.errorCode(0) == "record_deleted")
-        #expect(copy.ids == ["1"])
+        #expect(copy.ids == [id])
     }
 
     @Test("Edits and deletes that name their record by its temporary id find it")
@@ -120,7 +131,7 @@ struct AssignedIDTests {
             temporary(2, order(7), #"{"n":2}"#, extra: #","baseVersion":0,"baseNumber":1"#),
         ])
         #expect(answer.statuses == ["applied", "applied"])
-        #expect(answer.ids == ["1", "1"])
+        #expect(try answer.ids == [assigned(order(7)), assigned(order(7))])
         #expect(try await bench.pullAll().changes.map(\.data) == [["n": 2, "m": 1]])
         let deleted = try await bench.exchange([
             temporary(3, order(7), type: "delete", extra: #","baseVersion":0,"baseNumber":2"#)
@@ -157,15 +168,17 @@ struct AssignedIDTests {
             upsert(5, order(7), "{}", entity: "task", extra: #","refs":[{"key":0,"entity":"order"}]"#),
         ])
         #expect(answer.statuses == ["applied", "applied", "applied", "applied", "applied"])
-        #expect(answer.ids == ["1", "[1,1]", "-", "[1,2]", "1"])
+        let id = try assigned(order(7))
+        #expect(answer.ids == [id, "[\(id),1]", "-", "[\(id),2]", id])
         let stored = try await bench.pullAll().changes
         let line = try #require(stored.first { $0.entity == "line" })
-        #expect(line.id == "[1,1]")
+        #expect(line.id == "[\(id),1]")
         #expect(
             line.data == [
-                "order": 1, "other": "t1", "doc": #"{"items":[{"id":1},{"id":"1"},{"id":5}],"keep": 1.50}"#,
+                "order": try #require(Int64(id)), "other": "t1",
+                "doc": #"{"items":[{"id":\#(id)},{"id":"\#(id)"},{"id":5}],"keep": 1.50}"#,
             ])
-        #expect(stored.first { $0.entity == "audit" }?.data == ["of": "1"])
+        #expect(stored.first { $0.entity == "audit" }?.data == ["of": id])
         #expect(!String(decoding: try await bench.pullAll().bytes, as: UTF8.self).contains(order(7)))
     }
 
@@ -187,7 +200,7 @@ struct AssignedIDTests {
         #expect(refused.statuses == ["rejected", "deferred", "applied"])
         #expect(refused.results[1]["after"] as? Int64 == 2)
         #expect(refused.ids[0] == "-")
-        // Nothing is left of the attempt: no idmap, no number used up.
+        // Nothing is left of the attempt: no idmap, no name.
         #expect(refused.head == 1)
         let mended = try await bench.exchange([
             temporary(5, "local-1", "{}"), upsert(6, "l1", #"{"order":"local-1"}"#, entity: "line", extra: refs),
@@ -212,15 +225,29 @@ struct AssignedIDTests {
         #expect(answer.statuses == ["rejected", "rejected", "rejected", "rejected"])
         #expect((0..<3).allSatisfy { answer.errorCode($0) == "temporary_id_refused" })
         #expect(answer.errorCode(3) == "id_not_assigned")
-        // The operator's own programs may, and numbers that are taken are passed over.
+        // The operator's own programs may.
         try await bench.server.commit(to: "s") { $0.upsert("order", id: "1", ["n": 1]) }
         let service = try await bench.exchange(
             [upsert(1, "2", "{}", entity: "order")], access: Access(.readWrite, principal: "job", isService: true))
         #expect(service.statuses == ["applied"])
-        #expect(try await bench.exchange([temporary(5, order(7))]).ids == ["3"])
         // A record that was deleted may be inserted again by its own id.
-        try await bench.server.commit(to: "s") { $0.delete("order", id: "3") }
-        #expect(try await bench.exchange([upsert(6, "3", "{}", entity: "order")]).statuses == ["applied"])
+        try await bench.server.commit(to: "s") { $0.delete("order", id: "2") }
+        #expect(try await bench.exchange([upsert(5, "2", "{}", entity: "order")]).statuses == ["applied"])
+    }
+
+    @Test("The answer to an insert under a given id tells nothing of other scopes (W58)")
+    func noOracle() async throws {
+        let bench = try Bench(entities: entities)
+        let theirs = try await bench.exchange([temporary(1, order(7))], scope: "theirs")
+        let (known, unknown) = (try #require(theirs.ids.first), try assigned(order(8)))
+        func answer(_ id: String, _ number: Int) async throws -> [String] {
+            let answer = try await bench.exchange([upsert(number, id, #"{"n":1}"#, entity: "order")], scope: "mine")
+            return answer.statuses + answer.ids
+        }
+        let (first, second) = (try await answer(known, 1), try await answer(unknown, 2))
+        #expect(first == ["applied", "-"] && second == first)
+        #expect(try await bench.exchange([temporary(2, order(7))], scope: "theirs").ids == [known])
+        #expect(try await bench.pullAll(scope: "theirs").changes.map(\.data) == [[:]])
     }
 
     @Test("What temporary ids stand for is forgotten with a device's last lane, not before")
@@ -234,112 +261,78 @@ struct AssignedIDTests {
         #expect(try await bench.exchange([temporary(1, order(7), lane: "lane-copy")]).ids == first.ids)
         bench.clock += 500 * day
         for _ in 0..<3 { try await bench.server.compact(trustingClock: true) }
-        #expect(try await bench.exchange([temporary(1, order(7), lane: "lane-late")]).ids == ["2"])
+        // It is the same record's name still.
+        let late = try await bench.exchange([temporary(1, order(7), lane: "lane-late")])
+        #expect(late.ids == first.ids && late.statuses == ["applied"])
     }
 
-    @Test("Numbers are one row over all scopes, so that a row can move; a lost history's ids may be claimed again")
-    func scopesAndClaims() async throws {
+    @Test("A temporary id stands for one record in every scope, and after the store was put back (W54)")
+    func restored() async throws {
         let bench = try Bench(entities: entities)
-        #expect(try await bench.exchange([temporary(1, order(1))], scope: "a").ids == ["1"])
-        #expect(try await bench.exchange([temporary(1, order(2))], scope: "b").ids == ["2"])
-        // The alias holds in every scope.
+        let ids = try [assigned(order(1)), assigned(order(2))]
+        #expect(try await bench.exchange([temporary(1, order(1))], scope: "a").ids == [ids[0]])
+        #expect(try await bench.exchange([temporary(1, order(2))], scope: "b").ids == [ids[1]])
         let line = upsert(
             2, "l1", #"{"order":{"$int":"\#(order(1))"}}"#, entity: "line",
             extra: #","refs":[{"field":"order","entity":"order"}]"#)
         #expect(try await bench.exchange([line], scope: "b").statuses == ["applied"])
-        let claims = try await bench.exchange(
-            [
-                temporary(2, order(3), extra: #","id":"9""# + lost),
-                temporary(3, order(4), extra: #","id":"1""# + lost),
-                temporary(4, order(5), extra: #","id":"9007199254740990""# + lost), temporary(5, order(6)),
-            ], scope: "a")
-        #expect(claims.ids == ["9", "10", "11", "12"])
-        try bench.reopen()
-        #expect(try await bench.exchange([temporary(6, order(7))], scope: "a").ids == ["13"])
+        // A store that knows nothing of it any more; others push first, whatever they like.
+        let other = try Bench(entities: entities)
+        _ = try await other.exchange((1...20).map { temporary($0, order(Int64($0) + 100)) }, client: "device-bbbb")
+        #expect(try await other.exchange([temporary(1, order(2))], scope: "b").ids == [ids[1]])
+        #expect(try await other.exchange([temporary(1, order(1))], scope: "a").ids == [ids[0]])
     }
 
-    @Test("Only what was lost claims an id, and no temporary one is ever anybody's own (W58)")
-    func claims() async throws {
+    @Test("An id that another record was given is given to no second one, in whatever scope")
+    func taken() async throws {
         let bench = try Bench(entities: entities)
-        let uuid = "01981e3c-0000-7000-8000-000000000001"
-        let answer = try await bench.exchange([
-            temporary(1, "local-1", extra: #","id":"local-1""# + lost),
-            temporary(2, "local-2", extra: #","id":"chosen""#),
-            temporary(3, "local-3", extra: #","id":"\#(order(9))""# + lost),
-            temporary(4, order(4), extra: #","id":"40""#),
-            temporary(5, order(5), extra: #","id":"\#(order(5))""# + lost),
-            temporary(6, "local-6", extra: #","id":"\#(uuid)""# + lost),
-        ])
-        #expect(answer.statuses == Array(repeating: "applied", count: 6))
-        #expect((0..<3).allSatisfy { answer.ids[$0].count == 36 })
-        #expect(answer.ids.suffix(3) == ["1", "2", uuid])
+        let (first, second) = try (assigned(order(1)), assigned(order(1), attempt: 1))
+        // Two names of one id, as somebody might look for.
+        let thief = TemporaryName(principal: "eve", client: "device-eeee", entity: "order", id: "-1")
+        try await bench.store.write("b") { try $0.store(RecordID(stringLiteral: first), for: thief, at: 1) }
+        #expect(try await bench.exchange([temporary(1, order(1))], scope: "a").ids == [second])
+        #expect(try await bench.exchange([temporary(1, order(1))], scope: "a").ids == [second])
     }
 
-    @Test("An id that was given in one scope, or written there by a program, is given in no other")
-    func oneForAllScopes() async throws {
+    @Test("A record that is brought back keeps its id, whoever was here before it (W58)")
+    func broughtBack() async throws {
         let bench = try Bench(entities: entities)
-        #expect(try await bench.exchange([temporary(1, order(1))], scope: "b").ids == ["1"])
-        let claim = try await bench.exchange([temporary(1, order(2), extra: #","id":"1""# + lost)], scope: "a")
-        #expect(claim.ids == ["2"])
-        try await bench.server.commit(to: "b") { changes in
-            changes.upsert("order", id: "3", ["n": 1])
-            changes.upsert("order", id: "9007199254740990", ["n": 1])
-        }
-        #expect(try await bench.exchange([temporary(2, order(3))], scope: "a").ids == ["4"])
-        let service = Access(.readWrite, principal: "job", isService: true)
-        _ = try await bench.exchange([upsert(1, "5", "{}", entity: "order")], scope: "c", access: service)
-        #expect(try await bench.exchange([temporary(3, order(4))], scope: "a").ids == ["6"])
-    }
-
-    @Test("A lost insert gets its id again although another device's edit of the record came back before it (W94)")
-    func begun() async throws {
-        let bench = try Bench(entities: entities)
+        let id = try assigned(order(1))
         let edit = upsert(
-            1, "77", #"{"m":2}"#, base: 5, entity: "order", extra: #","original":{"epoch":"lost","version":6}"#)
+            1, id, #"{"m":2}"#, base: 5, entity: "order", extra: #","original":{"epoch":"lost","version":6}"#)
         #expect(try await bench.exchange([edit], client: "device-bbbb").statuses == ["applied"])
-        let insert = temporary(
-            1, order(1), #"{"n":1,"m":1}"#, extra: #","id":"77","original":{"epoch":"lost","version":4}"#)
-        #expect(try await bench.exchange([insert]).ids == ["77"])
-        #expect(try await bench.contents() == ["77": ["n": 1, "m": 2]])
-        // Nobody else gets it, and a new record none of the past.
-        #expect(try await bench.exchange([temporary(2, order(2), extra: #","id":"77""# + lost)]).ids == ["78"])
+        let insert = upsert(
+            1, id, #"{"n":1,"m":1}"#, entity: "order", extra: #","original":{"epoch":"lost","version":4}"#)
+        #expect(try await bench.exchange([insert], access: .readWrite(as: "bea")).statuses == ["merged"])
+        #expect(try await bench.contents() == [id: ["n": 1, "m": 2]])
+        // Its own device, whose answer was lost, means the same record.
+        let again = try await bench.exchange([temporary(1, order(1), #"{"n":3}"#, extra: lost)])
+        #expect(again.ids == [id])
+        #expect(try await bench.contents().count == 1)
     }
 
-    @Test("Who has another user's file names its records as that one did, once they are known not to be lost (W58)")
-    func inherited() async throws {
+    @Test("A record that came back under its id and was deleted is not made anew by a copy's insert (I6)")
+    func deletedAfterReturn() async throws {
         let bench = try Bench(entities: entities)
-        let insert = try await bench.exchange([temporary(1, order(1), #"{"n":1}"#)])
-        #expect(insert.ids == ["1"])
-        let object = try #require(try JSONSerialization.jsonObject(with: Data(insert.bytes)) as? [String: Any])
-        let epoch = try #require(object["epoch"] as? String)
-        let original = #","original":{"epoch":"\#(epoch)","version":2}"#
-        func line(_ number: Int, _ id: String) -> String {
-            upsert(
-                number, id, #"{"order":{"$int":"\#(order(1))"}}"#, entity: "line",
-                extra: #","refs":[{"field":"order","entity":"order"}]"#)
-        }
-        let bea = Access.readWrite(as: "bea")
-        #expect(try await bench.exchange([line(1, "l1")], access: bea).statuses == ["deferred"])
-        let again = try await bench.exchange(
-            [
-                temporary(2, order(1), #"{"n":1}"#, extra: #","id":"1""# + original),
-                temporary(3, order(2), #"{"n":1}"#, extra: #","id":"2""# + original), line(4, "l1"),
-            ], access: bea)
-        #expect(again.statuses == ["settled", "settled", "applied"])
-        // An id that nobody was given is nobody's.
-        #expect(again.ids.prefix(2) == ["1", "-"])
-        #expect(try await bench.contents()["l1"] == ["order": 1])
+        let id = try assigned(order(1))
+        let returned = upsert(
+            1, id, #"{"n":1}"#, entity: "order", extra: #","original":{"epoch":"lost","version":4}"#)
+        #expect(try await bench.exchange([returned]).statuses == ["applied"])
+        try await bench.server.commit(to: "s") { $0.delete("order", id: RecordID(stringLiteral: id)) }
+        let copy = try await bench.exchange([temporary(1, order(1), #"{"n":1}"#, lane: "lane-copy")])
+        #expect(copy.statuses == ["rejected"] && copy.errorCode(0) == "record_deleted")
+        #expect(try await bench.contents().isEmpty)
     }
 
     @Test("A restored copy does not bring back a record whose tombstone is gone, and a record still moves (I6)")
     func longGone() async throws {
         let bench = try Bench(entities: entities)
-        _ = try await bench.exchange([temporary(1, order(7), #"{"n":1}"#)])
+        let id = try #require(try await bench.exchange([temporary(1, order(7), #"{"n":1}"#)]).ids.first)
         // It moves: its id was given in another scope.
-        let moved = [upsert(1, "1", #"{"n":1}"#, entity: "order")]
+        let moved = [upsert(1, id, #"{"n":1}"#, entity: "order")]
         #expect(try await bench.exchange(moved, scope: "a").statuses == ["applied"])
-        #expect(try await bench.exchange([temporary(1, order(7), #"{"n":1}"#)], scope: "b").ids == ["1"])
-        try await bench.server.commit(to: "s") { $0.delete("order", id: "1") }
+        #expect(try await bench.exchange([temporary(1, order(7), #"{"n":1}"#)], scope: "b").ids == [id])
+        try await bench.server.commit(to: "s") { $0.delete("order", id: RecordID(stringLiteral: id)) }
         bench.clock += 200 * 86_400_000
         var configuration = SyncServer.Configuration()
         configuration.retention = .seconds(86_400)
@@ -347,13 +340,10 @@ struct AssignedIDTests {
         configuration.now = { bench.clock }
         let server = SyncServer(store: bench.store, entities: entities, configuration: configuration)
         #expect(try await server.compact(trustingClock: true).expired > 0)
-        let copy = try await bench.exchange([
-            temporary(1, order(7), #"{"n":1}"#, lane: "lane-copy"),
-            upsert(2, "1", #"{"n":1}"#, entity: "order", lane: "lane-copy"),
-        ])
-        #expect(copy.statuses == ["rejected", "rejected"])
-        #expect(copy.errorCode(0) == "record_deleted" && copy.errorCode(1) == "id_not_assigned")
-        #expect(copy.ids == ["1", "-"])
+        let copy = try await bench.exchange([temporary(1, order(7), #"{"n":1}"#, lane: "lane-copy")])
+        #expect(copy.statuses == ["rejected"])
+        #expect(copy.errorCode(0) == "record_deleted")
+        #expect(copy.ids == [id])
         #expect(try await bench.contents().isEmpty)
     }
 }

@@ -3,6 +3,9 @@ import Foundation
 @testable import TidemarkServer
 @testable import TidemarkWire
 
+/// What ends the window of a scope.
+enum WindowEnd: CaseIterable { case time, bytes }
+
 extension Bench {
     /// Closes the store, keeps a copy of its file, and opens it again.
     func copyStore() throws {
@@ -17,6 +20,19 @@ extension Bench {
         try reopen { file in
             for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.path + suffix) }
             try FileManager.default.copyItem(at: directory.appending(path: "copy.sqlite"), to: file)
+        }
+    }
+
+    /// Lets go of all that is superseded in the scope.
+    func endWindow(_ end: WindowEnd) async throws {
+        switch end {
+        case .time:
+            clock += 3_600_000
+            while try await server.sweep() > 0 {}
+        case .bytes:
+            var limits = Limits()
+            limits.windowBytes = 1
+            try await SyncServer(store: store, entities: entities, limits: limits).commit(to: "s") { _ in }
         }
     }
 

@@ -100,8 +100,11 @@ func upsert(
         """#
 }
 
-func delete(_ number: Int, _ id: String, base: Int64, lane: String = "lane-aaaa") -> String {
-    #"{"lane":"\#(lane)","number":\#(number),"type":"delete","entity":"task","id":"\#(id)","baseVersion":\#(base)}"#
+func delete(
+    _ number: Int, _ id: String, base: Int64, entity: String = "task", lane: String = "lane-aaaa"
+) -> String {
+    let key = #""lane":"\#(lane)","number":\#(number)"#
+    return #"{\#(key),"type":"delete","entity":"\#(entity)","id":"\#(id)","baseVersion":\#(base)}"#
 }
 
 /// An answer, read by Foundation: another parser than the one under test.

@@ -169,8 +169,10 @@ struct DigestTests {
         #expect(count == 9 && requests == 2)
     }
 
-    @Test("As of a checkpoint the digest is what it was then, while the window and the limit hold")
-    func rewound() async throws {
+    @Test(
+        "As of a checkpoint the digest is what it was then, while the window and the limit hold",
+        arguments: WindowEnd.allCases)
+    func rewound(end: WindowEnd) async throws {
         var limits = Limits()
         limits.digestRewind = 3
         let bench = try Bench(limits: limits)
@@ -194,8 +196,7 @@ struct DigestTests {
 
         let fresh = try #require(try await bench.pullAll().nextSince)
         try await bench.server.commit(to: "s") { $0.upsert("task", id: "a", ["n": 4]) }
-        bench.clock += 3_600_000
-        _ = try await bench.server.sweep()
+        try await bench.endWindow(end)
         #expect(await problem { _ = try await ask(bench, at: fresh) }?.code == .digestUnavailable)
         let range = await problem { _ = try await ask(bench, at: fresh) { $0.entity = "task" } }
         #expect(range?.code == .digestUnavailable)

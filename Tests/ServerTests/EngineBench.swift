@@ -47,9 +47,10 @@ final class EngineBench: @unchecked Sendable {  // because the tests of one benc
         try await exchange(operations, client: client, access: access, mode: .pushOnly, on: node)
     }
 
-    func changes(since: String? = nil, limit: Int64? = nil, client: String? = nil) async throws -> Answer {
-        try Answer(
-            try await server.changes(in: "s", since: since, limit: limit, access: .read(as: "ada"), client: client))
+    func changes(
+        since: String? = nil, limit: Int64? = nil, client: String? = nil, access: Access = .readWrite(as: "ada")
+    ) async throws -> Answer {
+        try Answer(try await server.changes(in: "s", since: since, limit: limit, access: access, client: client))
     }
 
     /// Pages to the end of the walk, as one.

@@ -146,10 +146,11 @@ struct EntityNameTests {
             insert(1, base, "order"), insert(2, base - 1, "ORDER"),
             #"{"lane":"lane-aaaa","number":3,"type":"upsert","entity":"line","id":"l","#
                 + #""fields":{"of":{"$int":"\#(base)"}},"refs":[{"field":"of","entity":"oRDER"}]}"#)
-        #expect(answer.results.map { $0["id"] as? String } == ["1", "2", nil])
+        let ids = answer.results.compactMap { $0["id"] as? String }
+        #expect(ids.count == 2 && Set(ids).count == 2 && ids.allSatisfy(AssignedID.matches))
         #expect(answer.statuses == ["applied", "applied", "applied"] || answer.statuses[2] == "merged")
         let line = try await bench.pullAll().changes.first { $0.entity == "line" }
-        #expect(line?.data == ["of": 1])
+        #expect(line?.data?["of"] as? Int64 == ids.first.flatMap { Int64($0) })
     }
 
     @Test("Rules and directions hold for every spelling")

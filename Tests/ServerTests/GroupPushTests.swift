@@ -1,4 +1,5 @@
 import Testing
+import TidemarkCore
 
 @testable import TidemarkServer
 @testable import TidemarkWire
@@ -84,11 +85,12 @@ struct GroupPushTests {
             insert(5, inGroup), upsert(6, "l", line, extra: refs + inGroup),
         ])
         #expect(answer.statuses == ["applied", "applied"])
-        #expect(answer.results[0]["id"] as? String == "1")
+        let id = try #require(answer.results[0]["id"] as? String)
+        #expect(AssignedID.matches(id))
         #expect(answer.versions == [2, 3])
     }
 
-    @Test("The one at fault is not told an id that it got in the group: it is free again")
+    @Test("The one at fault is not told an id that it got in the group")
     func idOfTheCulprit() async throws {
         let bench = try Bench(entities: [.state("order", ids: .server)], limits: small)
         func order(_ number: Int, _ name: Int, _ fields: String = "{}", _ extra: String = "") -> String {
@@ -106,7 +108,8 @@ struct GroupPushTests {
         #expect(failed.statuses == ["applied", "rejected", "rejected", "rejected", "rejected"])
         #expect(failed.errorCode(2) == "record_too_large" && failed.results[2]["id"] == nil)
         // One that was known before stays known.
-        #expect(failed.errorCode(4) == "record_too_large" && failed.results[4]["id"] as? String == "1")
+        let first = try #require(failed.results[0]["id"] as? String)
+        #expect(failed.errorCode(4) == "record_too_large" && failed.results[4]["id"] as? String == first)
     }
 
     @Test("A member that is put off puts its group off")

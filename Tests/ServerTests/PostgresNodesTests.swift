@@ -74,29 +74,10 @@ struct PostgresNodesTests {
         }
     }
 
-    @Test("No number and no temporary id is given twice, in whatever scope", .timeLimit(.minutes(5)))
-    func numbers() async throws {
+    @Test("No temporary id stands for two records, in whatever scope", .timeLimit(.minutes(5)))
+    func temporaryIDs() async throws {
         let bench = try PostgresBench()
         let nodes = [try bench.node(), try bench.node()]
-        let numbers = try await withThrowingTaskGroup(of: [Int64].self) { group in
-            for index in 0..<8 {
-                let (node, scope) = (nodes[index % 2], Scope(stringLiteral: "s:\(index)"))
-                group.addTask {
-                    var numbers: [Int64] = []
-                    for _ in 0..<25 {
-                        numbers.append(
-                            try await node.write(scope) { writer in
-                                let number = try writer.lastNumber(of: "task") + 1
-                                try writer.setLastNumber(number, of: "task")
-                                return number
-                            })
-                    }
-                    return numbers
-                }
-            }
-            return try await group.reduce(into: []) { $0 += $1 }
-        }
-        #expect(numbers.sorted() == Array(1...200))
         // A device that inserts the same record in two scopes at once has one id for it.
         let name = TemporaryName(principal: "ada", client: "device-1", entity: "task", id: "tmp_1")
         let ids = try await withThrowingTaskGroup(of: RecordID.self) { group in
@@ -120,24 +101,25 @@ struct PostgresNodesTests {
     func deadlocks() async throws {
         let bench = try PostgresBench()
         let nodes = [try bench.node(), try bench.node()]
+        let first = TemporaryName(principal: "ada", client: "device-1", entity: "task", id: "local-1")
+        let second = TemporaryName(principal: "ada", client: "device-1", entity: "task", id: "local-2")
         try await withThrowingTaskGroup(of: Void.self) { group in
             for index in 0..<6 {
                 let (node, scope) = (nodes[index % 2], Scope(stringLiteral: "s:\(index)"))
-                let entities = index % 2 == 0 ? ["task", "note"] : ["note", "task"]
+                let names = index % 2 == 0 ? [first, second] : [second, first]
                 group.addTask {
                     try await node.write(scope) { writer in
-                        for entity in entities {
-                            let number = try writer.lastNumber(of: entity)
+                        for name in names where try writer.id(for: name) == nil {
+                            try writer.store("made", for: name, at: 1)
                             Thread.sleep(forTimeInterval: 0.05)
-                            try writer.setLastNumber(number + 1, of: entity)
                         }
                     }
                 }
             }
             try await group.waitForAll()
         }
-        let last = try await nodes[0].read("s") { [try $0.lastNumber(of: "task"), try $0.lastNumber(of: "note")] }
-        #expect(last == [6, 6])
+        let known = try await nodes[0].read("s") { [try $0.id(for: first), try $0.id(for: second)] }
+        #expect(known == ["made", "made"])
     }
 
     @Test("A node that stops in a transaction does not hold up the others for long", .timeLimit(.minutes(5)))

@@ -10,8 +10,6 @@ struct PostgresSchemaTests {
     private static let otherKeys = [
         // A device's temporary id stands for one record in whatever scope it is named: a row may move between scopes.
         "alias(principal, client, entity, temporary)",
-        // Integer ids are counted once for all scopes, for the same reason.
-        "assigned(entity)",
         // The operator's own tables, each with records of many scopes.
         "attached_table(entity)", "attached_table(id)", "attached_table(relation)",
         // Facts of the whole store.
@@ -86,13 +84,40 @@ struct PostgresSchemaTests {
         _ = try await offPool {
             try cluster.psql(
                 """
-                ALTER TABLE \(schema).scope DROP COLUMN live_rows, DROP COLUMN live_bytes;
+                ALTER TABLE \(schema).scope DROP COLUMN superseded_rows, DROP COLUMN superseded_bytes,
+                    DROP COLUMN live_rows, DROP COLUMN live_bytes;
+                DROP INDEX \(schema).change_window;
+                CREATE TABLE \(schema).assigned (number bigint NOT NULL, entity bytea PRIMARY KEY);
                 UPDATE \(schema).meta SET number = 1 WHERE key = 'schema'
                 """)
         }
         let later = try bench.node()
         defer { later.close() }
         #expect(try await later.read("s") { $0.state.size } == ScopeSize(rows: 1, bytes: 8))
+        #expect(try await later.read("s") { $0.state.superseded } == ScopeSize(rows: 1, bytes: 7))
+    }
+
+    @Test("a store of the version before counts what its scopes have superseded", arguments: [0, 3])
+    func olderWindow(partitions: Int) async throws {
+        let bench = try PostgresBench()
+        let node = try bench.node { $0.partitions = partitions }
+        _ = try await node.write("s") { try $0.append(.upsert("a", #"{"n":1}"#), at: 1) }
+        _ = try await node.write("s") { try $0.append(.upsert("a", #"{"n":22}"#), at: 2) }
+        node.close()
+        let (cluster, schema) = (bench.cluster, bench.schema)
+        _ = try await offPool {
+            try cluster.psql(
+                """
+                ALTER TABLE \(schema).scope DROP COLUMN superseded_rows, DROP COLUMN superseded_bytes;
+                DROP INDEX \(schema).change_window;
+                UPDATE \(schema).meta SET number = 3 WHERE key = 'schema'
+                """)
+        }
+        let later = try bench.node()
+        defer { later.close() }
+        #expect(try await later.read("s") { $0.state.superseded } == ScopeSize(rows: 1, bytes: 7))
+        #expect(try await later.write("s") { try $0.sweep(supersededBeyond: 0, limit: 9) } == 1)
+        #expect(try await later.read("s") { $0.state.superseded } == ScopeSize())
     }
 
     @Test("of tables with partitions, who works in one scope reads and writes that one's")

@@ -98,6 +98,20 @@ struct PullTests {
         #expect(rest.head == 6)
     }
 
+    @Test("A walk goes on as well where the window was ended between its pages", arguments: WindowEnd.allCases)
+    func ended(end: WindowEnd) async throws {
+        let bench = try await filled(4)
+        let first = try await bench.changes(limit: 2)
+        try await bench.server.commit(to: "s") { $0.upsert("task", id: "r3", ["n": 33]) }
+        try await bench.endWindow(end)
+        let second = try await bench.changes(since: first.nextSince, limit: 1)
+        #expect(second.changes.map(\.version) == [4] && second.head == 5)
+        try await bench.server.commit(to: "s") { $0.upsert("task", id: "r4", ["n": 44]) }
+        try await bench.endWindow(end)
+        let rest = try await bench.pullAll(since: second.nextSince)
+        #expect(rest.changes.map(\.version) == [5, 6] && rest.head == 6)
+    }
+
     @Test("A page ends early rather than pass its byte budget, and one change always fits")
     func byteBudget() async throws {
         var limits = Limits()

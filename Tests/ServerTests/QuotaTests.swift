@@ -74,10 +74,42 @@ struct QuotaTests {
                 + #""tempId":"-2305843009213693955","fields":{"n":1}}"#,
         ])
         #expect(others.statuses == ["deferred", "deferred"])
-        #expect(try await bench.bench.read { try $0.lastNumber(of: "card") } == 0)
+        let id = TemporaryName(
+            principal: "ada", client: "device-aaaa", entity: "card", id: "-2305843009213693955")
+        #expect(try await bench.bench.read { try $0.id(for: id) } == nil)
         #expect(try await bench.bench.read { $0.state.size.rows } == 4)
         try await bench.server.commit(to: "s") { $0.upsert("task", id: "p1", [:]) }
         #expect(try await bench.bench.read { $0.state.size.rows } == 5)
+    }
+
+    @Test("One user begins so many scopes within a day; what is there he may go on with", arguments: StoreKind.allCases)
+    func scopes(kind: StoreKind) async throws {
+        var limits = Limits()
+        limits.scopesPerPrincipal = 2
+        let bench = try StoreBench(kind)
+        let clock = Guarded(Duration.zero)
+        var configuration = SyncServer.Configuration()
+        configuration.uptime = { clock.withLock { $0 } }
+        let server = SyncServer(store: bench.store, limits: limits, configuration: configuration)
+        func push(_ scope: String, _ number: Int, as access: Access = .readWrite(as: "ada")) async throws -> Answer {
+            let operation = upsert(number, "r\(number)", #"{"n":1}"#)
+            let body = #"{"scope":"\#(scope)","clientId":"device-aaaa","operations":[\#(operation)]}"#
+            return try Answer(try await server.exchange(Array(body.utf8), mode: .pushAndPull) { _ in access })
+        }
+        #expect(try await push("list:1", 1).statuses == ["applied"])
+        #expect(try await push("list:1", 2).statuses == ["applied"])
+        #expect(try await push("list:2", 1).statuses == ["applied"])
+        let third = try await push("list:3", 1)
+        #expect(third.statuses == ["deferred"] && third.errorCode(0) == "quota_exceeded")
+        #expect(try await bench.store.read("list:3") { $0.state.size.rows } == 0)
+        #expect(try await push("list:1", 3).statuses == ["applied"])
+        #expect(try await push("list:4", 1, as: .readWrite(as: "bob")).statuses == ["applied"])
+        #expect(try await push("list:4", 1).statuses != ["deferred"], "another one has begun it")
+        let service = Access(.readWrite, principal: "ada", isService: true)
+        #expect(try await push("list:5", 1, as: service).statuses == ["applied"])
+        clock.withLock { $0 += .seconds(12 * 3600) }
+        #expect(try await push("list:3", 2).statuses == ["applied"])
+        #expect(try await push("list:6", 1).statuses == ["deferred"])
     }
 
     @Test("A store of the version before counts what its scopes keep")

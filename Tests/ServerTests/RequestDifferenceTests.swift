@@ -54,13 +54,12 @@ struct RequestDifferenceTests {
     }
 }
 
-/// A server on one kind of store, with a clock and chance that are the same for all kinds.
+/// A server on one kind of store, with a clock that is the same for all kinds.
 private final class RequestBench: @unchecked Sendable {  // because a script waits for each answer
     let kind: StoreKind
     private let bench: StoreBench
     private var server: SyncServer
     private let clock = Mutex<Int64>(0)
-    private let chance = Mutex(SplitMix64(seed: 1))
 
     init(_ kind: StoreKind) throws {
         self.kind = kind
@@ -74,6 +73,7 @@ private final class RequestBench: @unchecked Sendable {  // because a script wai
         var limits = Limits()
         (limits.operations, limits.recordBytes, limits.pageBytes, limits.resultBytes) = (11, 8 << 10, 16 << 10, 8 << 10)
         (limits.digestScan, limits.digestParts, limits.digestRewind) = (50, 4, 200)
+        limits.windowBytes = 6 << 10
         (limits.namedRecords, limits.followedFields, limits.namedFields) = (4, 2, 3)
         var configuration = SyncServer.Configuration()
         (configuration.window, configuration.retention) = (.seconds(60), .seconds(120))
@@ -81,7 +81,6 @@ private final class RequestBench: @unchecked Sendable {  // because a script wai
         (configuration.sweepLimit, configuration.rejectionLimit) = (9, 20)
         configuration.uptime = { .zero }
         configuration.now = { [unowned self] in clock.withLock { $0 } }
-        configuration.random = { [unowned self] in chance.withLock { $0.next() } }
         server = SyncServer(
             store: bench.store, entities: BodyGrammar.entities, limits: limits, configuration: configuration)
     }

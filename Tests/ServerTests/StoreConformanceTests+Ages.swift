@@ -7,7 +7,7 @@ extension StoreConformanceTests {
     @Test("The clock of ages begins with the first write, and goes where it is put", arguments: StoreKind.allCases)
     func ageClock(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
-        try await bench.write { try $0.setLastNumber(1, of: "task") }
+        try await bench.write { try $0.keep(.test("s", number: 1), limit: 9) }
         #expect(try await bench.store.ageClock() == nil)
         try await bench.write { try $0.store(.applied(nil), .test, 1, at: 5000) }
         #expect(try await bench.store.ageClock() == 5000)

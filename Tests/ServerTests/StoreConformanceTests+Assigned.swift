@@ -24,12 +24,6 @@ extension StoreConformanceTests {
                 #expect(try reader.assignment(of: "7", entity: "task") == (scope == "s" ? .here : .elsewhere))
                 #expect(try reader.assignment(of: "7", entity: "note") == nil)
                 #expect(try reader.assignment(of: "8", entity: "task") == nil)
-                // The same device in another user's hands.
-                for known in [name, strangers[0]] {
-                    #expect(try reader.wasAssigned("7", to: known) == (scope == "s"))
-                    #expect(try !reader.wasAssigned("8", to: known))
-                }
-                for stranger in strangers.dropFirst() { #expect(try !reader.wasAssigned("7", to: stranger)) }
             }
         }
         // Given in two scopes, it is here in both.
@@ -39,21 +33,6 @@ extension StoreConformanceTests {
         }
         #expect(try await bench.read("third") { try $0.assignment(of: "7", entity: "task") } == .elsewhere)
         #expect(try await bench.store.scopes(after: nil, limit: 9) == ["other", "s"])
-    }
-
-    @Test("The last number of an entity is one for all scopes", arguments: StoreKind.allCases)
-    func lastNumbers(kind: StoreKind) async throws {
-        let bench = try StoreBench(kind)
-        try await bench.write { writer throws in
-            try writer.setLastNumber(5, of: "task")
-            #expect(try writer.lastNumber(of: "task") == 5)
-        }
-        try await bench.write("other") { writer throws in
-            #expect(try writer.lastNumber(of: "task") == 5)
-            #expect(try writer.lastNumber(of: "note") == 0)
-            try writer.setLastNumber(1 << 53, of: "task")
-        }
-        #expect(try await bench.read { try $0.lastNumber(of: "task") } == 1 << 53)
     }
 
     @Test(

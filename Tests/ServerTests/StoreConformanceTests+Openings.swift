@@ -106,7 +106,6 @@ extension StoreConformanceTests {
             try writer.store(.applied(4), StoreNames.lanes[0], 3, at: 10)
             try writer.note(DeviceStanding(version: 2, seen: 5), of: .test)
             try writer.store("10", for: StoreNames.temporaries[0], at: 10)
-            try writer.setLastNumber(10, of: "task")
             try writer.keep(.test("s", number: 1), limit: 9)
             try writer.expire(through: 1)
         }

@@ -119,7 +119,6 @@ extension ScopeWriter {
         try store(.applied(state.head), StoreNames.lanes[0], number, at: number)
         try store(.applied(nil), StoreNames.lanes[Int(number)], number + 3, at: number)
         try store("10", for: StoreNames.temporaries[Int(number)], at: number)
-        try setLastNumber(number, of: "task")
         try note(DeviceStanding(version: number, seen: number), of: .test)
         try note(DeviceStanding(version: nil, seen: number), of: StoreNames.devices[Int(number)])
         try store(tally: [UInt8(number)], by: "ada", of: "task", at: number)

@@ -28,7 +28,6 @@ struct StoreConformanceTests {
             #expect(try pair(reader.unheard(devicesBefore: .max, lanesBefore: .max)) == [0, 0])
             #expect(try reader.verdict(.test, 1) == nil)
             #expect(try reader.assignment(of: "a", entity: "task") == nil)
-            #expect(try reader.lastNumber(of: "task") == 0)
         }
         try await bench.write { writer throws in
             try writer.note(DeviceStanding(version: 1, seen: 1), of: .test)

@@ -19,6 +19,7 @@ struct StoreDifferenceTests {
                 let other = try await bench.store.portrait()
                 let difference = zip(first, other).first { $0 != $1 }
                 try #require(first.count == other.count && difference == nil, "\(kind) at call \(count)")
+                for scope in StoreNames.scopes { try await bench.expectSizes(of: scope) }
             }
         }
     }

@@ -30,7 +30,7 @@ extension ScopeReader {
         var lines = [
             "head \(state.head), swept \(state.sweepFloor), expired \(state.retentionFloor)",
             "incarnations at \(state.incarnations.map(\.start))", "entities \(state.entities.all)",
-            "size \(state.size)",
+            "size \(state.size), superseded \(state.superseded)",
             "slowest \(try slowest() ?? -1)",
         ]
         for horizon in horizons {
@@ -42,7 +42,6 @@ extension ScopeReader {
             lines.append("digest of \(entity): \(try digest(of: entity) ?? [])")
             lines.append(
                 "deletes of \(entity): \(try ["ada", "e\u{301}"].map { try tally(by: $0, of: entity) ?? [] })")
-            lines.append("last number of \(entity): \(try lastNumber(of: entity))")
             for (base, horizon) in [(0, nil), (0, state.head / 2), (state.head / 3, nil)] as [(Version, Version?)] {
                 let seen = try seen(of: entity, above: base, at: horizon).map(\.version)
                 lines.append("\(entity) above \(base) at \(horizon ?? -1): \(seen)")
@@ -63,10 +62,7 @@ extension ScopeReader {
             }
         }
         return try lines
-            + StoreNames.temporaries.map { name in
-                let given = try StoreNames.records.filter { try wasAssigned($0, to: name) }
-                return "\(name): \(try id(for: name)?.bytes ?? []) \(given)"
-            }
+            + StoreNames.temporaries.map { "\($0): \(try id(for: $0)?.bytes ?? [])" }
     }
 
     /// Some versions from first to last: of a long history not all.

@@ -8,12 +8,12 @@ indirect enum ScriptStep: Sendable {
     case append(NewRow, at: Int64)
     case verdict(LaneName, Int64, at: Int64)
     case alias(TemporaryName, RecordID, at: Int64)
-    case lastNumber(Int64, String)
     case reject(StoredRejection, limit: Int)
     case note(DeviceStanding, DeviceName)
     case deletes([UInt8], by: String, String, at: Int64)
     /// Up to so many versions below the head.
     case expire(below: Version)
+    case sweep(beyond: Int64, limit: Int)
     case forget(devices: Int64, lanes: Int64)
     case forgetVerdicts(LaneName, Int64)
     case attempt([ScriptStep], fails: Bool)
@@ -29,12 +29,13 @@ indirect enum ScriptStep: Sendable {
                 tookEffect: number % 2 == 0)
             try writer.store(verdict, lane, number, at: moment)
         case .alias(let name, let id, let moment): try writer.store(id, for: name, at: moment)
-        case .lastNumber(let number, let entity): try writer.setLastNumber(number, of: entity)
         case .reject(let rejection, let limit): try writer.keep(rejection, limit: limit)
         case .note(let standing, let device): try writer.note(standing, of: device)
         case .deletes(let note, let principal, let entity, let moment):
             try writer.store(tally: note, by: principal, of: entity, at: moment)
         case .expire(let below): try writer.expire(through: writer.state.head - below)
+        case .sweep(let weight, let limit):
+            return "\(try writer.sweep(supersededBeyond: weight, limit: limit)) of \(writer.state.superseded)"
         case .forget(let devices, let lanes):
             let unheard = try writer.unheard(devicesBefore: devices, lanesBefore: lanes)
             return "\(unheard): \(try writer.forget(devicesBefore: devices, lanesBefore: lanes, limit: 99))"
@@ -85,11 +86,10 @@ struct StoreScript {
 
     private mutating func step(depth: Int) -> ScriptStep {
         let number = Int64.random(in: 1...StoreNames.lastNumber, using: &generator)
-        switch Int.random(in: 0..<28, using: &generator) {
+        switch Int.random(in: 0..<29, using: &generator) {
         case 0..<10: return .append(row(), at: moment())
         case 10..<14: return .verdict(one(of: StoreNames.lanes), number, at: moment())
-        case 14: return .alias(one(of: StoreNames.temporaries), one(of: StoreNames.records), at: moment())
-        case 15: return .lastNumber(number, one(of: StoreNames.entities))
+        case 14, 15: return .alias(one(of: StoreNames.temporaries), one(of: StoreNames.records), at: moment())
         case 16: return .reject(.test(one(of: StoreNames.scopes), number: number), limit: Int(number))
         case 17, 18:
             let version = number % 3 == 0 ? nil : number
@@ -104,6 +104,7 @@ struct StoreScript {
         case 27:
             let principal = number % 2 == 0 ? "ada" : "e\u{301}"
             return .deletes([UInt8(number)], by: principal, one(of: StoreNames.entities), at: moment())
+        case 28: return .sweep(beyond: (number - 2) * 200, limit: Int(number) * 2)
         default: return .append(row(), at: moment())
         }
     }

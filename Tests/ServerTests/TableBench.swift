@@ -64,13 +64,27 @@ final class TableBench: Sendable {
     }
 
     func exchange(
-        _ operations: [String], scope: String = "s", client: String = "device-aaaa", node: Int = 0
+        _ operations: [String], scope: String = "s", client: String = "device-aaaa", node: Int = 0,
+        authorize: @escaping @Sendable (Scope) -> Access = { _ in .readWrite(as: "ada") }
     ) async throws -> Answer {
         let list = operations.joined(separator: ",")
         let body = Array(
             #"{"scope":"\#(scope)","clientId":"\#(client)","acked":{},"operations":[\#(list)]}"#.utf8)
         return try Answer(
-            try await servers[node].exchange(body, mode: .pushAndPull) { _ in .readWrite(as: "ada") })
+            try await servers[node].exchange(body, mode: .pushAndPull) { authorize($0) })
+    }
+
+    /// The verdict on one operation of a device that is new, byte by byte.
+    func verdict(
+        _ entity: String, _ id: String, _ fields: String, scope: String, base: Int64? = nil,
+        authorize: @escaping @Sendable (Scope) -> Access = { _ in .readWrite(as: "ada") }
+    ) async throws -> String {
+        let client = "device-" + UUID().uuidString.prefix(8).lowercased()
+        let edit = upsert(1, id, fields, base: base, entity: entity)
+        let answer = try await exchange([edit], scope: scope, client: client, authorize: authorize)
+        let text = String(decoding: answer.bytes, as: UTF8.self)
+        guard let end = text.range(of: #","syncedAt""#) else { return text }
+        return String(text[..<end.lowerBound])
     }
 
     /// The live records of a scope as a reader gets them: `entity/id` and the fields.

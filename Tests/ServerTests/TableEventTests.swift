@@ -52,7 +52,7 @@ struct TableEventTests {
         try await bench.settle()
         try await expireAll(bench)
         let answer = try await bench.exchange([upsert(1, "1", #"{"page":"mine"}"#), upsert(2, "2", #"{"page":"new"}"#)])
-        #expect(answer.errorCode(0) == "id_taken" && answer.statuses == ["rejected", "applied"], "\(answer.results)")
+        #expect(answer.errorCode(0) == "not_unique" && answer.statuses == ["rejected", "applied"], "\(answer.results)")
         #expect(try await bench.sql("SELECT * FROM ~.visit ORDER BY 1") == "1|home\n2|new")
     }
 }

@@ -112,7 +112,7 @@ struct TablePushTests {
             ], scope: "list:2")
         #expect(
             answer.results.indices.map { answer.errorCode($0) ?? answer.statuses[$0] }
-                == ["id_taken", "scope_mismatch", "applied", "applied"])
+                == ["not_unique", "scope_mismatch", "applied", "applied"])
         let elsewhere = try await bench.exchange([insert(1, "9", #"{"title":"x"}"#)], scope: "user:1")
         #expect(elsewhere.errorCode(0) == "scope_mismatch")
         let spelled = try await bench.exchange([insert(1, "9", #"{"title":"x"}"#)], scope: "list:02")

@@ -353,5 +353,19 @@ extension CorpusCase {
                 pass 0 old
                 flow
                 """),
+        CorpusCase(
+            name: "an edit that finds itself done in a part of a lost record is told what that is (I2)", app: "ledger",
+            script: """
+                world seed 1 devices 2 users 1 page 1
+                1 edit transfer 801854
+                flow
+                1 edit transfer 0
+                0 edit transfer 1
+                pass 0
+                pass 0
+                server restore
+                0 edit correct 6309208
+                0 clone 1
+                """),
     ]
 }

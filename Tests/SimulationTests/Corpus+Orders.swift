@@ -59,7 +59,7 @@ extension CorpusCase {
                 server restore
                 """),
         CorpusCase(
-            name: "a new record whose id was somebody else's in a lost history is the new one (I4)", app: "order",
+            name: "a new record whose id was another record's in a lost history is the new one (I4)", app: "order",
             script: """
                 world seed 1 devices 3 users 1 page 50
                 1 edit cancel 0
@@ -304,6 +304,28 @@ extension CorpusCase {
                 pass 0 replaced
                 flow
                 1 edit cancel 3175689
+                """),
+        CorpusCase(
+            name: "what refers to a record without room does not ask for room again and again (I10)", app: "order",
+            script: """
+                world seed 1 devices 1 users 1 page 1
+                0 edit orderTogether 0
+                0 edit orderAtOnce 0
+                server node 0 settings 1790936
+                0 edit orderAtOnce 1
+                flow
+                """),
+        CorpusCase(
+            name: "a verdict that names another record than a page did brings both (I4)", app: "order",
+            script: """
+                world seed 1 devices 2 users 2 page 50
+                user 0 scope 0 read
+                0 edit orderTogether 0
+                flow
+                0 sync
+                0 clone 1
+                pass 1
+                flow
                 """),
     ]
 }

@@ -322,5 +322,28 @@ extension CorpusCase {
                 wait 31000
                 pass 1 lost
                 """),
+        CorpusCase(
+            name: "a row that comes to its place after its namesake was made and evicted here is not deleted (I2)",
+            app: "task",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                1 edit addProject 1
+                0 edit replaceProject 998425
+                flow
+                0 edit writeTask 0
+                0 edit addProject 9008143
+                0 edit replaceProject 6262251
+                """),
+        CorpusCase(
+            name: "a push may sweep what it has replaced itself, where the window is small (I3)",
+            app: "task",
+            script: """
+                world seed 1 devices 1 users 1 page 50
+                1 edit writeTask 1
+                flow
+                server restore
+                server node 0 settings 7509503
+                1 edit setBody 1
+                """),
     ]
 }

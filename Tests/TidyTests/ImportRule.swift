@@ -21,10 +21,12 @@ enum ImportRule {
             "TidemarkCore": ["TidemarkWire"],
             "TidemarkGzip": ["CZlib"],
             "CTriggerSwitch": [],
+            "CSessions": [],
             "Tidemark": sqlite.union([
-                "TidemarkCore", "TidemarkWire", "TidemarkGzip", "CTriggerSwitch", "Foundation",
+                "TidemarkCore", "TidemarkWire", "TidemarkGzip", "CTriggerSwitch", "CSessions", "Foundation",
                 "FoundationNetworking",
             ]),
+            "TidemarkObjects": ["Tidemark", "TidemarkWire", "GRDB", "Foundation"],
             "TidemarkAsyncHTTPClient": [
                 "Tidemark", "TidemarkGzip", "TidemarkWire", "AsyncHTTPClient", "NIOCore", "NIOHTTP1",
                 "NIOFoundationCompat", "Foundation",

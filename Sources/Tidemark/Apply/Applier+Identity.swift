@@ -12,34 +12,43 @@ extension Applier {
             guard let id = result.verdict.id, let entry = try Outbox.open(db, key: result.key), entry.record != id.text,
                 let temporary = try entry.operation().tempID, identity.entities.contains(entry.entity)
             else { continue }
-            aliases.append(Alias(entity: entry.entity, temporary: temporary, id: id))
+            let alias = Alias(entity: entry.entity, temporary: temporary, id: id)
+            if let known = try Alias.find(db, entry.entity, temporary), known != id {
+                try fetchBoth(alias, known)
+            } else {
+                aliases.append(alias)
+            }
         }
-        try wakeWhatWaits(for: results, identity)
         guard !aliases.isEmpty else { return }
         try beforeWritingRows()
         try adopt(aliases, identity)
     }
 
-    /// A record that was brought back has its id, whether it is another one or not: what refers to it may go.
-    private func wakeWhatWaits(for results: [Answer.Result], _ identity: Identity) throws {
-        guard try !Waiting.isEmpty(db) else { return }
-        for result in results {
-            guard let entry = try Outbox.open(db, key: result.key), identity.entities.contains(entry.entity) else {
-                continue
-            }
-            try Waiting.wake(db, layout, for: RecordName(entity: entry.entity, record: entry.record))
-        }
+    /// A copy of this file, in another user's hands, has sent the edit first, and its record came with a page. The
+    /// server has made another one of it for this user, which no page brings to the device that made it: both are
+    /// fetched, and what refers to either of them.
+    private func fetchBoth(_ alias: Alias, _ known: RecordID) throws {
+        for id in [alias.id, known] { try Wanted.note(db, scope, alias.entity, id.text) }
+        let referring = try Query(
+            db,
+            """
+            SELECT DISTINCT o.entity, o.record FROM tidemark_ref AS r JOIN tidemark_operation AS o ON o.id = r.operation
+            WHERE r.entity = ?1 AND r.temporary = ?2
+            """
+        ).rows(db, [.text(alias.entity), .text(alias.temporary.text)]) { (entity: $0.text(0), record: $0.text(1)) }
+        for record in referring { try Wanted.note(db, scope, record.entity, record.record) }
     }
 
     /// An idmap that came with a page: this device made the record, and never heard, or no longer knows, what the
-    /// server called it. Those of other devices mean nothing here: `false`.
+    /// server called it. Those of other devices mean nothing here: `false`. A copy of this file, in another user's
+    /// hands, may have got another id for the same temporary one; that one's record is not this one's.
     func adopt(_ change: IncomingChange, _ reader: JSONReader) throws -> Bool {
         let name = reader.string(change.entity)
         let entity = layout[name]?.name ?? name
         guard let identity, identity.entities.contains(entity),
             let client = change.client, reader.string(client) == layout.clientID,
             let temporary = change.temporary.flatMap({ RecordID(reader.string($0)) }),
-            let id = RecordID(reader.string(change.id)), try isNews(entity, temporary, id)
+            let id = RecordID(reader.string(change.id)), try Alias.find(db, entity, temporary) == nil
         else { return false }
         try adopt([Alias(entity: entity, temporary: temporary, id: id)], identity)
         outcome.applied += 1
@@ -56,12 +65,5 @@ extension Applier {
         try guarding.restore()
         try Adoption(db: db, layout: layout, identity: identity, scope: scope, now: now).run(aliases)
         try guarding.accept()
-    }
-
-    /// Whether this file waits to hear the record's id. A copy of it, on another device, may have got another one for
-    /// the same temporary id; that one's record is not this one's.
-    private func isNews(_ entity: String, _ temporary: RecordID, _ id: RecordID) throws -> Bool {
-        guard let known = try Alias.find(db, entity, temporary) else { return true }
-        return try known != id && Outbox.names(db, being: entity, known).contains(temporary)
     }
 }

@@ -297,7 +297,7 @@ extension Applier {
         let moved = numbers.take()
         later = numbers
         try numbers.store(db, scope: scope)
-        var operation = try entry.sealedOperation()
+        var operation = try SealedNames.settled(db, entry.sealedOperation(), of: entry.entity)
         func key(of number: Int64) -> OperationKey { OperationKey(lane: entry.key.lane, number: number) }
         // One that is neither put off nor open was taken, or is the app's to decide about: this one goes without it
         // then. What waits for itself is put off until the other has its verdict.

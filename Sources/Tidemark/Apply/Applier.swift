@@ -128,6 +128,8 @@ final class Applier {
             try Deferral.note(db, scope, full, putOff, now: now)
         } else {
             guard try Deferral.read(db, scope) != nil else { return }
+            // What depends on an edit that waits may be answered in a later request than that one.
+            try Deferral.hold(db, putOff)
             try Deferral.end(db, layout, scope)
         }
         outcome.deferral = try Deferral.read(db, scope)
@@ -336,11 +338,7 @@ final class Applier {
         }
         guard let new else {
             if isParked { return try Parked.remove(db, table.shape.name, id.text, scope.name) }
-            do { try table.records.deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {
-                // A trigger of the app's own keeps the row; it is shown as parked so that it is not overlooked.
-                try park(table, id, current ?? [], version: version, error)
-            }
-            return
+            return try table.records.deleteRow(db, key)
         }
         if isParked {
             return try Parked.put(

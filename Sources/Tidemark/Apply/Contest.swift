@@ -32,6 +32,7 @@ struct Contest {
                 try Parked.remove(db, shape.name, contender.record, contender.scope)
             case .due:
                 guard try place(id, key, cells, contender.scope) else { continue }
+                try forgetNamesake(id, key)
                 try Parked.remove(db, shape.name, contender.record, contender.scope)
                 placed += 1
             }
@@ -48,6 +49,15 @@ struct Contest {
         (shadow.state, shadow.cells, shadow.version) = (.known, parked.cells, parked.version)
         if table.shape.isScopedByColumn { shadow.scope = scope }
         try table.write(db, key, shadow)
+    }
+
+    /// What the app made under the record's key meanwhile, and took away again before it was sent, leaves nothing: the
+    /// row that stands there now is no edit, and not deleted.
+    private func forgetNamesake(_ id: RecordID, _ key: [Cell]) throws {
+        guard let shadow = try table.shadow(db, key), shadow.state == .absent, shadow.isGone,
+            try !Outbox.hasOpen(db, entity: table.shape.name, record: id.text)
+        else { return }
+        try table.forget(db, key, id)
     }
 
     private func next(after last: Contender?) throws -> Contender? {
@@ -147,16 +157,20 @@ struct Contest {
         var rivals: [Rival] = []
         for unique in shape.uniques.dropFirst() {
             // Without a generated column's part a few rows too many are found, which costs nothing.
-            let parts = unique.parts.filter { part in shape.columns.contains { $0.name == part.column } }
-            let values = parts.map { part -> Cell in
-                if let index = shape.dataIndex(part.column) { return cells[index] }
-                return shape.key.firstIndex { $0.name == part.column }.map { key[$0] } ?? .null
+            let parts = unique.parts.compactMap { part -> (name: String, collation: String)? in
+                guard let name = part.column, shape.columns.contains(where: { $0.name == name }) else { return nil }
+                return (name, part.collation)
+            }
+            let values = parts.map { name, _ -> Cell in
+                if let index = shape.dataIndex(name) { return cells[index] }
+                return shape.key.firstIndex { $0.name == name }.map { key[$0] } ?? .null
             }
             guard !values.isEmpty, !values.contains(.null) else { continue }
             let keys = shape.key.map(\.sql).joined(separator: ", ")
-            let condition = parts.enumerated().map {
-                "\(quoted($1.column)) = ?\($0 + 1) COLLATE \(quoted($1.collation))"
-            }.joined(separator: " AND ")
+            let conditions = parts.enumerated().map { place, part in
+                "\(quoted(part.name)) = ?\(place + 1) COLLATE \(quoted(part.collation))"
+            }
+            let condition = (conditions + (unique.condition.map { ["(\($0))"] } ?? [])).joined(separator: " AND ")
             let found = try Query(db, "SELECT \(keys) FROM \(shape.sql) WHERE \(condition)")
                 .rows(db, values) { $0.cells(0..<shape.key.count) }
             for rival in found where rival != key && !rivals.contains(where: { $0.key == rival }) {

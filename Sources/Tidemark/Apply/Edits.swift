@@ -73,11 +73,30 @@ extension DataObject {
         var cells: [Int: Cell] = [:]
         for field in fields {
             guard let index = shape.dataIndex(canonical: name(field)) else { continue }
-            cells[index] = try? Array(value(field)).reading { (reader: inout JSONReader) throws(JSONError) -> Cell in
-                try reader.readCell()
-            }
+            cells[index] = kept(field)
         }
         return cells
+    }
+
+    /// The values as people read them, of fields that the file keeps.
+    var keptValues: [String: Value] {
+        var values: [String: Value] = [:]
+        for field in fields {
+            guard let cell = kept(field) else { continue }
+            // What is shown is not repaired: the app sees the bytes that it wrote.
+            if case .text(let bytes) = cell, !cell.isSendable {
+                values[nameString(field)] = .blob(bytes)
+            } else {
+                values[nameString(field)] = cell.value
+            }
+        }
+        return values
+    }
+
+    private func kept(_ field: Field) -> Cell? {
+        try? Array(value(field)).reading { (reader: inout JSONReader) throws(JSONError) -> Cell in
+            try reader.readKept()
+        }
     }
 }
 

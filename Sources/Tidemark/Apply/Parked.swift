@@ -82,11 +82,7 @@ enum Parked {
     static func encode(_ cells: [Cell], _ shape: TableShape) -> [UInt8] {
         var data = DataObject.Builder(capacity: 256)
         for (column, cell) in zip(shape.data, cells) {
-            data.append(name: column.wireName) { writer in
-                // Text that is no UTF-8 can only come from this device; its bytes are what matters.
-                guard case .text(let bytes) = cell, !cell.isSendable else { return writer.cell(cell) }
-                writer.cell(.blob(bytes))
-            }
+            data.append(name: column.wireName) { $0.kept(cell) }
         }
         return data.finish().bytes
     }

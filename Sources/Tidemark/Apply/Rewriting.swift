@@ -44,7 +44,7 @@ struct Rewriting {
         let row = whole.merging(known) { $1 }.filter { shape.dataIndex($0.key) != nil }.sorted { $0.key < $1.key }
         let names = shape.key.map(\.sql) + row.map { quoted($0.key) }
         let places = (1...names.count).map { "?\($0)" }.joined(separator: ", ")
-        try Query(db, "INSERT OR ABORT INTO \(shape.sql)(\(names.joined(separator: ", "))) VALUES (\(places))")
+        try Query(db, "INSERT \(shape.orAbort)INTO \(shape.sql)(\(names.joined(separator: ", "))) VALUES (\(places))")
             .execute(key + row.map { Cell($0.value) })
     }
 

@@ -18,42 +18,28 @@ struct Healing {
 
     /// - Parameters:
     ///   - marks: how far the server still knows each lane.
-    ///   - survived: the last version of the history that was lost which the present one has too.
     ///   - epoch: the history that was lost, if its name is known.
     ///   - lane: a new one.
     func bringBack(
-        _ scope: Scope, above marks: [String: Int64], survived: Version, lostEpoch epoch: String?, lane: String
+        _ scope: Scope, above marks: [String: Int64], lostEpoch epoch: String?, lane: String
     ) throws {
         var numbers = try LaneNumbers(db, lane: lane)
         var moved: [OperationKey: Int64] = [:]
-        var returning = try ReturningNames(db, layout, declarations)
-        for id in try lost(scope, above: marks, after: survived) {
+        for id in try lost(scope, above: marks) {
             guard let lost = try self.lost(id) else { continue }
-            var operation = try lost.entry.sealedOperation()
-            if lost.entry.key.number <= marks[lost.entry.key.lane] ?? 0 {
-                // The record may have another id by now, and what is brought back names it by its temporary one.
-                guard operation.tempID != nil, try returning?.named(operation, of: lost.entry) != nil else { continue }
-                try Outbox.askAgain(db, lost.entry)
-                continue
-            }
+            var operation = try SealedNames.settled(db, lost.entry.sealedOperation(), of: lost.entry.entity)
             if lost.version != nil, operation.kind == .delete, !operation.isMove,
                 try isDeletedAgain(lost.entry, in: scope)
             {
                 try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1").execute([.integer(id)])
                 continue
             }
-            // A record that had an id by then gets it again if it is free.
-            if operation.tempID != nil, !TemporaryShape.matches(lost.entry.record) {
-                operation.id = RecordID(lost.entry.record)
-            }
             operation.original = original(of: operation, lost, epoch)
             // What is not brought back the server still has.
             operation.renumber { moved[OperationKey(lane: lost.entry.key.lane, number: $0)] }
-            let (named, held) = try returning?.named(operation, of: lost.entry) ?? (operation, [])
             let key = numbers.take()
             moved[lost.entry.key] = key.number
-            try Outbox.seal(db, lost.entry, again: .losing, key: key, members: named.sealedMembers())
-            try returning?.note(held, in: lost.entry, meaning: operation, sealed: named)
+            try Outbox.seal(db, lost.entry, again: .losing, key: key, members: operation.sealedMembers())
         }
         try numbers.store(db, scope: scope)
         try close(scope, above: marks, except: lane)
@@ -96,17 +82,17 @@ struct Healing {
 
     // MARK: Sealing again
 
-    /// What the server does not have, and new records that it has taken once more, perhaps under other ids.
-    private func lost(_ scope: Scope, above marks: [String: Int64], after survived: Version) throws -> [Int64] {
+    /// What the server does not have.
+    private func lost(_ scope: Scope, above marks: [String: Int64]) throws -> [Int64] {
         try Query(
             db,
             """
-            SELECT id, lane, number, is_insert AND finished_at IS NOT NULL AND version > ?2 FROM tidemark_operation
+            SELECT id, lane, number FROM tidemark_operation
             WHERE scope = ?1 AND lane IS NOT NULL AND (finished_at IS NULL OR status IN ('applied', 'merged'))
             ORDER BY id
             """
-        ).rows(db, [.text(scope.name), .integer(survived)]) { row in
-            row.integer(2) > marks[row.text(1)] ?? 0 || row.integer(3) != 0 ? row.integer(0) : nil
+        ).rows(db, [.text(scope.name)]) { row in
+            row.integer(2) > marks[row.text(1)] ?? 0 ? row.integer(0) : nil
         }.compactMap { $0 }
     }
 

@@ -32,19 +32,8 @@ extension Outbox {
             .first(db, [.text(scope.name)]) { _ in true } ?? false
     }
 
-    /// Under which temporary ids inserts of a record are brought back, which has an id by now and may get another.
-    static func names(_ db: Database, being entity: String, _ record: RecordID) throws -> [RecordID] {
-        try Query(
-            db,
-            """
-            SELECT id FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND again < 3 AND finished_at IS NULL AND is_insert
-            """
-        ).rows(db, [.text(entity), .text(record.text)]) { $0.integer(0) }
-            .compactMap { try entry(db, id: $0)?.sealedOperation().tempID }
-    }
-
-    /// Gives an operation a second key. A patch stays one only where `members` is left out: its base may be lost.
+    /// Gives an operation a second key. `members` say what it means by now, with ids that are known in place. A patch
+    /// stays one only where they are left out: its base may be lost.
     static func seal(
         _ db: Database, _ entry: OutboxEntry, again: Again, key: OperationKey, members: [UInt8]? = nil
     ) throws {
@@ -52,18 +41,13 @@ extension Outbox {
             db,
             """
             UPDATE tidemark_operation SET lane = ?2, number = ?3, again = ?4, members = coalesce(?5, members),
-              content = CASE WHEN ?5 IS NULL THEN content END WHERE id = ?1
+              content = CASE WHEN ?5 IS NULL THEN content END, resolved = CASE WHEN ?5 IS NULL THEN resolved END
+            WHERE id = ?1
             """
         ).execute([
             .integer(entry.id), .text(key.lane), .integer(key.number), .integer(again.rawValue),
             members.map(Cell.blob) ?? .null,
         ])
-    }
-
-    /// Lets an operation that was finished be answered once more, under the key that it has.
-    static func askAgain(_ db: Database, _ entry: OutboxEntry) throws {
-        try Query(db, "UPDATE tidemark_operation SET again = ?2 WHERE id = ?1")
-            .execute([.integer(entry.id), .integer(Again.losing.rawValue)])
     }
 
     /// Another copy of this file, such as a device's clone, has used the key for something else: what this one wanted

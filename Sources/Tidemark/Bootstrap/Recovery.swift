@@ -48,7 +48,7 @@ struct Recovery: Sendable {
                 try healing.forget(&record, after: problem.survived ?? 0)
                 try record.write(db)
                 try healing.bringBack(
-                    scope, above: problem.lanes ?? [:], survived: problem.survived ?? 0, lostEpoch: asked.nonEmpty,
+                    scope, above: problem.lanes ?? [:], lostEpoch: asked.nonEmpty,
                     lane: lane)
                 bootstrap.hasLost = true
             }
@@ -65,7 +65,7 @@ struct Recovery: Sendable {
         record.epoch = epoch
         try record.write(db)
         if let lanes {
-            try healing.bringBack(scope, above: lanes, survived: survived, lostEpoch: lost.nonEmpty, lane: lane)
+            try healing.bringBack(scope, above: lanes, lostEpoch: lost.nonEmpty, lane: lane)
         }
         let hasToAsk = try lanes == nil && Inquiry.hasSomethingToLose(db, scope)
         try Bootstrap.begin(db, scope, asking: hasToAsk ? lost : nil, hasLost: true)

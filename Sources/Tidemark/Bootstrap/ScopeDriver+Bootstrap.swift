@@ -104,7 +104,7 @@ extension ScopeDriver {
         let recovery = Recovery(
             scope: scope, layout: layout, declarations: declarations, lane: lane, now: wallClockMilliseconds())
         try await database {
-            try await self.preparation.file.writeWithoutTransaction(at: point) { db in try work(db, recovery) }
+            try await self.file.writeWithoutTransaction(at: point) { db in try work(db, recovery) }
         }
     }
 }

@@ -2,9 +2,9 @@
 /// process or the sqlite3 shell.
 ///
 /// A mark says only "look at this record"; what it became is read when it is sealed, so a mark too many costs nothing.
-/// A trigger of the app's that is newer than these runs before them, and a temporary one always does. So the row before
-/// an update is noted before any trigger can have changed it, and an insert puts right what was noted of its row
-/// meanwhile.
+/// A trigger of the app's that is newer than these runs before them, and a temporary one always does: it may write to
+/// the very row, even put it back. So a row is noted BEFORE it is written, when no trigger AFTER it can have run, and
+/// what is noted afterwards depends on whether the row is there.
 ///
 /// Marks are written with ON CONFLICT clauses, because the OR clause of the app's own statement overrides an OR
 /// clause inside a trigger, but not these.
@@ -21,53 +21,77 @@ struct CaptureTriggers {
 
     /// Trigger name and the statement that makes it.
     func all() -> [(name: String, sql: String)] {
-        var triggers = [insert(), update(), rekey(), delete()]
-        for (index, unique) in shape.uniques.enumerated() {
-            triggers.append(evictingInsert(unique, index))
-            triggers.append(evictingUpdate(unique, index))
-        }
+        var triggers = [insert(), beforeInsert(), update(), rekey(), beforeRekey(), delete(), afterDelete()]
+        triggers += evictions.map { make($0.suffix, $0.event, when: $0.condition, [count, noteExisting($0.rows)]) }
         if let move = move() { triggers.append(move) }
-        if let number = shape.rowNumber { triggers += replacing(number) }
         return triggers + (shape.isGuarded ? guards() : [])
     }
 
     /// While changes are applied, a row is noted as it was before the first trigger of the app's changed it
     /// (``TriggerGuard``).
     private func guards() -> [(name: String, sql: String)] {
-        func note(_ row: String, was: Int) -> String {
+        func note(_ row: String, was: Int, from: String = "WHERE") -> String {
             let cells = was == 1 ? shape.columns : shape.key
             let columns = cells.map(\.sql).joined(separator: ", ")
             let values = cells.map { "\(row).\($0.sql)" }.joined(separator: ", ")
             return """
                 INSERT INTO \(shape.touchedSQL)(\(columns), tidemark_was) SELECT \(values), \(was) \
-                WHERE \(shape.isNamedSQL(row)) ON CONFLICT(\(keyList)) DO NOTHING
+                \(from) \(shape.isNamedSQL(row)) ON CONFLICT(\(keyList)) DO NOTHING
                 """
         }
+        func noteEvicted(by rows: String) -> String {
+            note("evicted", was: 1, from: "FROM \(shape.sql) AS evicted WHERE (\(rows)) AND")
+        }
         return [
+            make(
+                "guard_before_insert", "BEFORE INSERT", when: nil, whileApplying: true,
+                [noteEvicted(by: evicted(by: shape.uniques[0])), note("NEW", was: 0, from: "WHERE \(isGiven) AND")]),
+            // One whose key SQLite has given.
             make("guard_insert", "AFTER INSERT", when: nil, whileApplying: true, [note("NEW", was: 0)]),
             make(
-                "guard_update", "AFTER UPDATE", when: nil, whileApplying: true,
+                "guard_update", "BEFORE UPDATE", when: nil, whileApplying: true,
                 [note("OLD", was: 1), note("NEW", was: 0)]),
-            make("guard_delete", "AFTER DELETE", when: nil, whileApplying: true, [note("OLD", was: 1)]),
+            make("guard_delete", "BEFORE DELETE", when: nil, whileApplying: true, [note("OLD", was: 1)]),
         ]
+            + evictions.map { eviction in
+                // No trigger runs for a row that a REPLACE of the app's trigger evicts.
+                make(
+                    "guard_\(eviction.suffix)", eviction.event, when: eviction.condition, whileApplying: true,
+                    [noteEvicted(by: eviction.rows)])
+            }
     }
 
     // MARK: What the triggers watch
 
+    /// The row of that key that a REPLACE evicts, else a row that is not there yet.
+    private func beforeInsert() -> (String, String) {
+        let evicted = noteExisting(evicted(by: shape.uniques[0]))
+        return make("before_insert", "BEFORE INSERT", when: nil, [count, evicted, noteNew])
+    }
+
+    /// Whatever else was done to the row by now. Most inserts were noted before, and nothing has changed that: where a
+    /// trigger has taken the row away again, it is noted as gone.
     private func insert() -> (String, String) {
-        make("insert", "AFTER INSERT", when: nil, [count, noteAbsent])
+        let isPlaced = shape.isScopedByColumn ? " AND tidemark_place IS \(shape.scopeSQL("NEW"))" : ""
+        let isNoted = """
+            EXISTS (SELECT 1 FROM \(shape.shadowSQL) WHERE \(isRow("NEW")) AND tidemark_state = 0 \
+            AND tidemark_mark IS NOT NULL AND tidemark_gone IS NULL\(isPlaced))
+            """
+        return make("insert", "AFTER INSERT", when: "NOT \(isNoted)", [count, noteAbsent])
     }
 
     private func update() -> (String, String) {
-        make("update", "BEFORE UPDATE", when: differs(shape.columns), [count, noteOld(gone: false)])
+        make("update", "BEFORE UPDATE", when: differs(shape.columns), [count, noteOld(mayGo: differs(shape.key))])
     }
 
     /// A new key is a delete under the old one, whose row is noted by `update`, and an insert under the new one.
     private func rekey() -> (String, String) {
-        let place = shape.isScopedByColumn ? ", tidemark_place = \(placeOfGone)" : ""
-        return make(
-            "rekey", "AFTER UPDATE", when: differs(shape.key),
-            [count, "UPDATE \(shape.shadowSQL) SET tidemark_gone = 1\(place) WHERE \(isRow("OLD"))", noteAbsent])
+        make("rekey", "AFTER UPDATE", when: differs(shape.key), [count, noteGone, noteAbsent])
+    }
+
+    private func beforeRekey() -> (String, String) {
+        let isFree = "(\(differs(shape.key))) AND NOT \(exists("NEW"))"
+        return make("before_rekey", "BEFORE UPDATE", when: isFree, [count, noteNew])
     }
 
     /// The scope where a row is now looks at its mark (ScopeRule.column).
@@ -80,35 +104,49 @@ struct CaptureTriggers {
     }
 
     private func delete() -> (String, String) {
-        make("delete", "AFTER DELETE", when: nil, [count, noteOld(gone: true)])
+        make("delete", "BEFORE DELETE", when: nil, [count, noteOld(mayGo: "1")])
     }
 
-    /// A REPLACE evicts rows without firing their delete trigger, so they are noted before it can.
-    private func evictingInsert(_ unique: TableShape.UniqueIndex, _ index: Int) -> (String, String) {
-        let rows = evicted(by: unique)
-        return make(
-            "evict\(index)_insert", "BEFORE INSERT",
-            when: "EXISTS (SELECT 1 FROM \(shape.sql) AS evicted WHERE \(rows))", [count, noteExisting(rows)])
+    private func afterDelete() -> (String, String) { make("after_delete", "AFTER DELETE", when: nil, [noteGone]) }
+
+    /// What may evict rows of the table.
+    private struct Eviction {
+        var suffix: String
+        var event: String
+        /// SQL: whether there is such a row.
+        var condition: String
+        /// SQL: whether the row called `evicted` is one.
+        var rows: String
     }
 
-    private func evictingUpdate(_ unique: TableShape.UniqueIndex, _ index: Int) -> (String, String) {
+    /// A REPLACE evicts rows without firing their delete trigger, so they are noted before it can. One by the row's own
+    /// number evicts the row that has it, whatever its key.
+    private var evictions: [Eviction] {
+        func isAny(_ rows: String) -> String { "EXISTS (SELECT 1 FROM \(shape.sql) AS evicted WHERE \(rows))" }
         let isOther = "NOT (" + shape.key.map { "evicted.\($0.sql) IS OLD.\($0.sql)" }.joined(separator: " AND ") + ")"
-        let rows = "\(evicted(by: unique)) AND \(isOther)"
-        return make(
-            "evict\(index)_update", "BEFORE UPDATE",
-            when: "EXISTS (SELECT 1 FROM \(shape.sql) AS evicted WHERE \(rows))", [count, noteExisting(rows)])
-    }
-
-    /// A REPLACE by the row's own number evicts the row that has it, whatever its key.
-    private func replacing(_ number: String) -> [(name: String, sql: String)] {
-        let rows = "evicted.\(number) = NEW.\(number)"
-        let exists = "EXISTS (SELECT 1 FROM \(shape.sql) AS evicted WHERE \(rows))"
-        return [
-            make("evict_row_insert", "BEFORE INSERT", when: exists, [count, noteExisting(rows)]),
-            make(
-                "evict_row_update", "BEFORE UPDATE", when: "NEW.\(number) <> OLD.\(number) AND \(exists)",
-                [count, noteExisting(rows)]),
-        ]
+        var found: [Eviction] = []
+        for (index, unique) in shape.uniques.enumerated() {
+            let rows = evicted(by: unique)
+            let others = "\(rows) AND \(isOther)"
+            // By the key, which is first: `beforeInsert`.
+            if index > 0 {
+                found.append(
+                    Eviction(
+                        suffix: "evict\(index)_insert", event: "BEFORE INSERT", condition: isAny(rows), rows: rows))
+            }
+            found.append(
+                Eviction(
+                    suffix: "evict\(index)_update", event: "BEFORE UPDATE", condition: isAny(others), rows: others))
+        }
+        if let number = shape.rowNumber {
+            let rows = "evicted.\(number) = NEW.\(number)"
+            let isMoved = "NEW.\(number) <> OLD.\(number) AND \(isAny(rows))"
+            found += [
+                Eviction(suffix: "evict_row_insert", event: "BEFORE INSERT", condition: isAny(rows), rows: rows),
+                Eviction(suffix: "evict_row_update", event: "BEFORE UPDATE", condition: isMoved, rows: rows),
+            ]
+        }
+        return found
     }
 
     // MARK: Parts
@@ -173,10 +211,12 @@ struct CaptureTriggers {
         let state = ", tidemark_state = CASE WHEN \(isNew) THEN 0 ELSE tidemark_state END"
         let scope = ", tidemark_scope = CASE WHEN \(isNew) THEN '' ELSE tidemark_scope END"
         let key = shape.key.map { "NEW.\($0.sql)" }.joined(separator: ", ")
+        let gone = "CASE WHEN \(exists("NEW")) THEN NULL ELSE 1 END"
         return """
-            INSERT INTO \(shape.shadowSQL)(\(keyList), \(markColumns)) \
-            SELECT \(key), 0, \(marks)\(scopes("''", place: shape.scopeSQL("NEW"))) WHERE \(shape.isNamedSQL("NEW")) \
-            \(keepFirst(place: "excluded.tidemark_place", gone: "NULL", state + (shape.isScopedByColumn ? scope : "")))
+            INSERT INTO \(shape.shadowSQL)(\(keyList), tidemark_gone, \(markColumns)) \
+            SELECT \(key), \(gone), 0, \(marks)\(scopes("''", place: shape.scopeSQL("NEW"))) \
+            WHERE \(shape.isNamedSQL("NEW")) \
+            \(keepFirst(place: "excluded.tidemark_place", gone: gone, state + (shape.isScopedByColumn ? scope : "")))
             """
     }
 
@@ -187,16 +227,45 @@ struct CaptureTriggers {
     private let isHere = "CASE WHEN tidemark_gone IS NULL THEN NULL ELSE 3 END"
 
     /// The row as it was.
-    private func noteOld(gone: Bool) -> String {
+    ///
+    /// - Parameter mayGo: SQL: whether the row may not be there afterwards, which is not known yet.
+    private func noteOld(mayGo: String) -> String {
         let old = shape.columns.map { "OLD.\($0.sql)" }.joined(separator: ", ")
         let place = shape.scopeSQL("OLD")
         return """
             INSERT INTO \(shape.shadowSQL)(\(columnList), tidemark_gone, \(markColumns)) \
-            SELECT \(old), \(gone ? "1" : "NULL"), 1, \(marks)\(scopes(place, place: place)) \
+            SELECT \(old), CASE WHEN \(mayGo) THEN 2 END, 1, \(marks)\(scopes(place, place: place)) \
             WHERE \(shape.isNamedSQL("OLD")) \
-            \(keepFirst(place: gone ? placeOfGone : "excluded.tidemark_place", gone: gone ? "1" : isHere))
+            \(keepFirst(place: "excluded.tidemark_place", gone: "coalesce(excluded.tidemark_gone, \(isHere))"))
             """
     }
+
+    /// The row that is gone, unless a trigger has put it back.
+    private var noteGone: String {
+        let place = shape.isScopedByColumn ? ", tidemark_place = \(placeOfGone)" : ""
+        return """
+            UPDATE \(shape.shadowSQL) SET tidemark_gone = 1\(place) WHERE \(isRow("OLD")) AND NOT \(exists("OLD"))
+            """
+    }
+
+    /// A row that comes. Of a row that is there, and of a record that is noted already, it says nothing.
+    private var noteNew: String {
+        let key = shape.key.map { "NEW.\($0.sql)" }.joined(separator: ", ")
+        return """
+            INSERT INTO \(shape.shadowSQL)(\(keyList), \(markColumns)) \
+            SELECT \(key), 0, \(marks)\(scopes("''", place: shape.scopeSQL("NEW"))) \
+            WHERE \(isGiven) AND \(shape.isNamedSQL("NEW")) ON CONFLICT(\(keyList)) DO NOTHING
+            """
+    }
+
+    /// Whether there is a row of that key.
+    private func exists(_ row: String) -> String {
+        let isSame = shape.key.map { "here.\($0.sql) = \(row).\($0.sql)" }.joined(separator: " AND ")
+        return "EXISTS (SELECT 1 FROM \(shape.sql) AS here WHERE \(isSame))"
+    }
+
+    /// Whether the key is known before the row is written. Where SQLite is to give it, it is -1.
+    private var isGiven: String { shape.key.count == 1 ? "NEW.\(shape.key[0].sql) <> -1" : "1" }
 
     /// Whether the row will be gone is not known yet (2), so any scope may look.
     private func noteExisting(_ condition: String) -> String {
@@ -214,9 +283,44 @@ struct CaptureTriggers {
         shape.isScopedByColumn ? ", \(scope), \(place)" : ""
     }
 
+    /// SQL: whether the row called `evicted` holds what a REPLACE of the new one evicts by. The condition of a partial
+    /// index is what lets SQLite use it here.
     private func evicted(by unique: TableShape.UniqueIndex) -> String {
-        unique.parts.map { "evicted.\(quoted($0.column)) = NEW.\(quoted($0.column)) COLLATE \(quoted($0.collation))" }
-            .joined(separator: " AND ")
+        let parts = unique.parts.map { part in
+            switch part.term {
+            case .column(let name):
+                "evicted.\(quoted(name)) = \(replaced(name)) COLLATE \(quoted(part.collation))"
+            case .expression(let term, let columns):
+                "(\(term)) = (SELECT (\(term)) FROM \(fresh(columns, in: term))) COLLATE \(quoted(part.collation))"
+            }
+        }
+        return (parts + (unique.condition.map { ["(\($0))"] } ?? [])).joined(separator: " AND ")
+    }
+
+    /// The new row's columns under their own names, as far as an expression may name them.
+    private func fresh(_ columns: [String], in expression: String) -> String {
+        let expression = expression.lowercased()
+        // A quote in a name is spelled in more than one way.
+        let named = columns.filter { $0.contains("\"") || expression.contains($0.lowercased()) }
+        return "(SELECT "
+            + (named.isEmpty ? columns : named).map { "\(replaced($0)) AS \(quoted($0))" }
+            .joined(separator: ", ") + ")"
+    }
+
+    /// The new row's value: where NULL stands for a default, a REPLACE puts that in its place.
+    private func replaced(_ column: String) -> String {
+        let value = "NEW.\(quoted(column))"
+        guard let cell = shape.columns.first(where: { $0.name == column })?.replacement else { return value }
+        return "coalesce(\(value), \(cell.literal))"
+    }
+
+    /// Whether triggers that stand watch just these unique indexes, besides the key. A REPLACE evicts unseen by an
+    /// index that came after them.
+    func watchesUniques(_ installed: [String]) -> Bool {
+        shape.uniques.dropFirst().allSatisfy { unique in
+            let rows = evicted(by: unique)
+            return installed.contains { $0.contains("WHERE \(rows))") }
+        }
     }
 
     /// Byte by byte: a column's own collation would hide a change of case, and `1 IS 1.0`.

@@ -42,6 +42,7 @@ enum Installation {
             try Query(db, "INSERT INTO tidemark_scope(name) VALUES (?1) ON CONFLICT(name) DO NOTHING")
                 .execute([.text(scope.name)])
         }
+        try Meta.set(db, schemaVersionKey, String(schemaVersion(db)))
         // A migration may have made room for rows that did not fit before.
         try Query(db, "UPDATE tidemark_parked SET fresh = 1 WHERE fresh = 0 AND reason <> ?1")
             .execute([.text(Misfits.reason)])
@@ -213,6 +214,9 @@ enum Installation {
 
     // MARK: Capture that was gone
 
+    /// The schema of the last installation: capture is held against each later one.
+    private static let schemaVersionKey = "schema_version"
+
     /// Noted where the app takes the triggers off itself: what its migration writes is meant.
     private static let removalKey = "capture_removed"
 
@@ -223,11 +227,24 @@ enum Installation {
         if let identity = known.identity, try identity != CaptureRecord.identity(db, shape.name) { return false }
         if try mayBeHidden(db, shape) || ColumnNames(db, shape).areExchanged { return false }
         let installed = try Query(
-            db, "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE"
-        ).rows(db, [.text(shape.name)]) { $0.text(0) }
-        return CaptureTriggers.standing.allSatisfy { suffix in
-            installed.contains(CaptureTriggers.name(suffix, of: shape.name))
+            db, "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE"
+        ).rows(db, [.text(shape.name)]) { (name: $0.text(0), sql: $0.text(1)) }
+        let isStanding = CaptureTriggers.standing.allSatisfy { suffix in
+            installed.contains { $0.name == CaptureTriggers.name(suffix, of: shape.name) }
         }
+        return try isStanding && CaptureTriggers(shape: shape).watchesUniques(installed.map(\.sql)) && addsUp(db, shape)
+    }
+
+    /// Whether a table whose schema has changed holds as many rows as are known of (I13). A unique index that was made
+    /// and dropped again has left nothing in the schema to compare, but may have let a REPLACE evict rows unseen.
+    private static func addsUp(_ db: Database, _ shape: TableShape) throws -> Bool {
+        guard try Meta.get(db, schemaVersionKey) != String(schemaVersion(db)), try hasKey(db, shape),
+            try CaptureRecord.read(db, shape.name).columns != nil,
+            // What the library has taken away itself, to fetch it anew, is no delete.
+            try !Wanted.isAny(db, shape.name)
+        else { return true }
+        let counting = RowCounting(db: db, shape: shape)
+        return try counting.noted().total == counting.counted()
     }
 
     /// Whether a trigger of the app's that came after the library's may end a row's other triggers before those run:

@@ -3,7 +3,7 @@
 enum SchemaRemark: Hashable, Sendable {
     /// An app trigger that writes to a synced table, also for what comes from the server.
     case trigger(String, table: String)
-    /// A unique index of nothing but expressions.
+    /// A unique index of nothing but expressions that no trigger can work out.
     case hiddenUnique(index: String, table: String)
     /// New rows with ids of their own, where the server assigns them.
     case ownIDs(table: String)
@@ -21,7 +21,7 @@ enum SchemaRemark: Hashable, Sendable {
                 "Add WHEN NOT EXISTS (SELECT 1 FROM tidemark_applying).", []
             ),
             (
-                "Unique indexes that have only expressions, so that a REPLACE which evicts by them is not seen",
+                "Unique indexes of expressions that no trigger can work out, so that a REPLACE by them is not seen",
                 "Add a column to the index, or use no REPLACE.", []
             ),
             (

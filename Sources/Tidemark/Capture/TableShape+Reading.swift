@@ -26,6 +26,9 @@ extension TableShape {
         }
         mayLackKey = !isRowID && keyPairs.contains { !$0.isRequired }
         try readUniques(db)
+        hasConflictClauses =
+            try Query(db, "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?1")
+            .first(db, [.text(name)]) { $0.text(0) }?.contains(/on\s+conflict/.ignoresCase()) ?? false
         children = try Self.references(db, to: name)
         statements = RecordStatements(of: self)
     }
@@ -62,10 +65,12 @@ extension TableShape {
 
     private static func column(_ db: Database, _ column: DeclaredColumn) -> Column {
         let affinity = Affinity(declaredType: column.type)
+        let defaultCell = column.fallback.flatMap { Self.evaluate(db, $0, affinity) } ?? .null
         return Column(
-            name: column.name, affinity: affinity,
-            defaultCell: column.fallback.flatMap { Self.evaluate(db, $0, affinity) } ?? .null,
+            name: column.name, affinity: affinity, defaultCell: defaultCell,
             returnsToDefault: column.fallback.map(Self.isConstant) ?? !column.isRequired,
+            // What is computed is another value each time.
+            replacement: column.isRequired && column.fallback.map(Self.isConstant) == true ? defaultCell : nil,
             wireName: DataObject.Builder.quoted(column.name))
     }
 
@@ -94,26 +99,51 @@ extension TableShape {
     }
 
     private mutating func readUniques(_ db: Database) throws {
-        uniques = [UniqueIndex(name: "key", parts: key.map { .init(column: $0.name, collation: "BINARY") })]
+        uniques = [UniqueIndex(name: "key", parts: key.map { .init(term: .column($0.name), collation: "BINARY") })]
         let indexes = try Query(db, "PRAGMA index_list(\(sql))").rows(db) { row in
             (name: row.text(1), isUnique: row.integer(2) == 1, origin: row.text(3))
         }
+        // Generated columns too, but not the hidden ones of virtual tables.
+        let names = try Query(db, "PRAGMA table_xinfo(\(sql))").rows(db) { ($0.text(1), $0.integer(6)) }
+            .filter { $0.1 != 1 }.map(\.0)
         for index in indexes where index.isUnique && index.origin != "pk" {
+            let statement =
+                try Query(db, "SELECT sql FROM sqlite_master WHERE type = 'index' AND name = ?1")
+                .first(db, [.text(index.name)]) { $0.optionalText(0) } ?? nil
+            let text = statement.map(IndexText.init)
             let parts = try Query(db, "PRAGMA index_xinfo(\(quoted(index.name)))").rows(db) { row in
                 (column: row.optionalText(2), collation: row.text(4), isKey: row.integer(5) == 1)
             }.filter(\.isKey)
-            let watched = parts.compactMap { part in
-                part.column.map { UniqueIndex.Part(column: $0, collation: part.collation) }
+            let watched = parts.enumerated().compactMap { place, part -> UniqueIndex.Part? in
+                if let column = part.column { return .init(term: .column(column), collation: part.collation) }
+                guard let term = text?.terms.dropFirst(place).first, mayWatch(db, term, names) else { return nil }
+                return .init(term: .expression(term, of: names), collation: part.collation)
             }
-            let stored = watched.filter { part in columns.contains { $0.name == part.column } }
-            hasHiddenUniques = hasHiddenUniques || stored.isEmpty
-            // Without an expression's part the trigger marks a few rows too many, which costs nothing.
             if watched.isEmpty {
                 remarks.append(.hiddenUnique(index: index.name, table: name))
             } else {
-                uniques.append(UniqueIndex(name: index.name, parts: watched))
+                let condition = text?.condition.flatMap { isPlain(db, $0, names) ? $0 : nil }
+                uniques.append(UniqueIndex(name: index.name, parts: watched, condition: condition))
             }
+            let isReadable = watched.contains { part in columns.contains { $0.name == part.column } }
+            hasHiddenUniques = hasHiddenUniques || !isReadable
         }
+    }
+
+    /// Whether a term can be worked out of a new row. A row's own number is not given yet when the trigger fires.
+    private func mayWatch(_ db: Database, _ term: String, _ names: [String]) -> Bool {
+        let numbers =
+            ["rowid", "_rowid_", "oid"] + (key.count == 1 && key[0].affinity == .integer ? [key[0].name] : [])
+        let words = term.split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init)
+        return isPlain(db, term, names) && !numbers.contains { number in words.contains { $0.isSameName(as: number) } }
+    }
+
+    /// Whether SQL of an index can stand in a trigger. One that does not compile there would fail every write of the
+    /// app's: SQLite takes `t.b` and a text in double quotes in an index, on connections that refuse both elsewhere.
+    private func isPlain(_ db: Database, _ text: String, _ names: [String]) -> Bool {
+        let quoted = text.matches(of: /"([^"]*)"/).map { String($0.1) }
+        guard quoted.allSatisfy({ name in names.contains { $0.isSameName(as: name) } }) else { return false }
+        return (try? Query(db, "SELECT 1 FROM \(sql) AS evicted WHERE (\(text)) LIMIT 0")) != nil
     }
 
     /// The foreign keys of any table in the file that refer to this one.

@@ -14,6 +14,8 @@ struct TableShape: Hashable, Sendable {
         /// What a row holds there that nobody has written to. Where devices work out a default, each holds another
         /// value, and all of them count as written.
         var unwrittenCell: Cell { returnsToDefault ? defaultCell : .null }
+        /// What a REPLACE puts in the place of NULL, and so evicts by; `nil` where the column takes NULL.
+        var replacement: Cell?
         /// The name as the wire spells it, with quotes, and without.
         var wireName: [UInt8]
         var sql: String { quoted(name) }
@@ -21,13 +23,24 @@ struct TableShape: Hashable, Sendable {
     }
 
     struct UniqueIndex: Hashable, Sendable {
+        /// What the index holds at one place.
+        enum Term: Hashable, Sendable {
+            case column(String)
+            /// SQL, and the columns of the table that it may name.
+            case expression(String, of: [String])
+        }
+
         struct Part: Hashable, Sendable {
-            var column: String
+            var term: Term
             var collation: String
+
+            var column: String? { if case .column(let name) = term { name } else { nil } }
         }
 
         var name: String
         var parts: [Part]
+        /// What rows have to fulfil to be in a partial index, in SQL that names columns alone.
+        var condition: String?
     }
 
     /// A foreign key of any table in the file that refers to this one.
@@ -47,7 +60,7 @@ struct TableShape: Hashable, Sendable {
     var key: [Column]
     /// Every stored column that is not part of the key.
     var data: [Column]
-    /// The key first, then every other unique index that capture can watch.
+    /// The key first, then every other unique index.
     var uniques: [UniqueIndex]
     /// Whether the schema takes rows without a value in some column of the key, as SQLite does unless told not to.
     var mayLackKey = false
@@ -55,6 +68,8 @@ struct TableShape: Hashable, Sendable {
     var rowNumber: String?
     /// Whether a trigger of the app's writes to the table, and does not look away while changes are applied.
     var isGuarded = false
+    /// Whether the table says ON CONFLICT of a constraint.
+    var hasConflictClauses = false
     /// Whether a unique index holds only expressions or generated columns, whose values cannot be read off a row.
     var hasHiddenUniques = false
     var children: [Child]
@@ -68,6 +83,10 @@ struct TableShape: Hashable, Sendable {
     var statements = RecordStatements()
 
     var columns: [Column] { key + data }
+    /// Goes into statements that write what the server has. It overrides the table's own conflict clauses: a REPLACE
+    /// there would evict another row unseen. It overrides those of the app's triggers too (SQLite's manual, "CREATE
+    /// TRIGGER"), so it is left out where the table has none: INSERT OR IGNORE in a trigger then does what it says.
+    var orAbort: String { hasConflictClauses ? "OR ABORT " : "" }
     var sql: String { quoted(name) }
     static let shadowPrefix = "tidemark_shadow_"
     var shadowName: String { Self.shadowPrefix + name }

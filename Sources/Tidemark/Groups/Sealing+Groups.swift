@@ -4,7 +4,7 @@ import TidemarkWire
 // MARK: - Groups: sealed together, sent together, set aside together
 
 extension Sealing {
-    private struct Member {
+    struct Member {
         var table: RecordTable
         var key: [Cell]
         /// `nil` where the key cannot be a record id.
@@ -136,7 +136,7 @@ extension Sealing {
     }
 
     /// The members in the order of their marks, over all tables.
-    private func members(of group: String) throws -> [Member] {
+    func members(of group: String) throws -> [Member] {
         let members = try layout.shapes.flatMap { shape in
             let found = try Query(
                 db,

@@ -21,35 +21,12 @@ struct Adoption {
     }
 
     func run(_ aliases: [Alias]) throws {
-        try makeWay(for: aliases)
-        var steps: [String: [Step]] = [:]
-        var moved: [(entity: String, ids: [RecordID])] = []
-        for alias in aliases {
-            if let known = try Alias.find(db, alias.entity, alias.temporary), known != alias.id {
-                // The history in which the record had that id is lost, and the server has given it another.
-                steps[alias.entity, default: []].append(Step(old: known, new: alias.id))
-                moved.append((alias.entity, [known, alias.id]))
-            }
-            steps[alias.entity, default: []].append(Step(old: alias.temporary, new: alias.id))
-            try alias.store(db, now: now)
-        }
-        try run(steps)
-        // Somebody else may have the former ones now: all these records are fetched as they are. Noted last, since a
-        // record takes its notes along.
-        for (entity, ids) in moved {
-            for id in ids { try Wanted.note(db, scope, entity, id.text) }
-        }
-    }
-
-    /// Where an id has been given anew, its former holder may still be on its way back: that one goes by its temporary
-    /// id until it has its own. Of two records under one id nobody could tell afterwards which edit is whose.
-    private func makeWay(for aliases: [Alias]) throws {
         var steps: [String: [Step]] = [:]
         for alias in aliases {
-            for former in try Outbox.names(db, being: alias.entity, alias.id) where former != alias.temporary {
-                try Alias.forget(db, alias.entity, former)
-                steps[alias.entity, default: []] += [Step(old: alias.id, new: former), Step(old: former, new: former)]
-            }
+            // A temporary id stands for one record for ever.
+            let id = try Alias.find(db, alias.entity, alias.temporary) ?? alias.id
+            steps[alias.entity, default: []].append(Step(old: alias.temporary, new: id))
+            try Alias(entity: alias.entity, temporary: alias.temporary, id: id).store(db, now: now)
         }
         try run(steps)
     }
@@ -68,19 +45,14 @@ struct Adoption {
             try Renaming(db: db, scope: scope, table: RecordTable(shape)).move(step.old, old, to: step.new, new)
         }
         for column in identity.columns where column.entity == shape.name { try rewriteKeys(column) }
-        let anew = NamedAnew(
-            db: db, layout: layout, identity: identity, entity: shape.name, successor: { try successor(shape.name, $0) }
-        )
-        let held = steps.allSatisfy { TemporaryShape.matches($0.old.text) } ? [] : try anew.held()
         for column in identity.columns where column.entity == shape.name { try rewrite(column) }
         for document in identity.documents where document.entity == shape.name { try rewrite(document) }
         try rewriteParked(referringTo: shape.name)
-        let operations = SealedNames(db: db, identity: identity)
+        let operations = SealedNames(db: db)
         for step in steps {
             try operations.resolve(shape.name, step.old, step.new)
             try Waiting.wake(db, layout, for: RecordName(entity: shape.name, record: step.old.text))
         }
-        try anew.draw(held)
         try Query(db, "DELETE FROM tidemark_renaming").execute()
     }
 
@@ -90,7 +62,6 @@ struct Adoption {
         shape.key.contains { $0.name.isSameName(as: column.column) }
     }
 
-    /// In tables of the app's own every id goes, and in synced ones those that nobody else can have meant.
     private func rewrite(_ column: Identity.Column) throws {
         let name = quoted(column.column)
         let set = "SET \(name) = (SELECT new FROM tidemark_renaming WHERE old = +\(name))"
@@ -99,9 +70,8 @@ struct Adoption {
             return try attempt("UPDATE OR IGNORE \(quoted(column.table)) \(set) WHERE \(isOld)")
         }
         guard !isKey(column, of: shape) else { return }
-        let isMeant = "\(isOld) AND \(TemporaryShape.holds(name))"
-        try Query(db, "UPDATE \(shape.shadowSQL) \(set) WHERE \(isMeant)").execute()
-        try attempt("UPDATE OR IGNORE \(shape.sql) \(set) WHERE \(isMeant) AND \(hasShadow(shape))")
+        try Query(db, "UPDATE \(shape.shadowSQL) \(set) WHERE \(isOld)").execute()
+        try attempt("UPDATE OR IGNORE \(shape.sql) \(set) WHERE \(isOld) AND \(hasShadow(shape))")
         try Installation.refreshPlaces(db, shape)
     }
 
@@ -117,40 +87,36 @@ struct Adoption {
         do { try Query(db, sql).execute() } catch let error as DatabaseError where error.refusesRow {}
     }
 
-    /// The key of a record holds another record's id: it moves with it. Under the key that it leaves, the server may
-    /// have a record of the new holder's by now, which is fetched.
+    /// The key of a record holds another record's id: it moves with it.
     private func rewriteKeys(_ column: Identity.Column) throws {
         guard let shape = layout[column.table], isKey(column, of: shape) else { return }
         let (name, keys) = (quoted(column.column), shape.key.map(\.sql).joined(separator: ", "))
         let found = try Query(
             db,
             """
-            SELECT \(keys), \(TemporaryShape.holds(name)) FROM \(shape.shadowSQL)
-            WHERE \(name) IN (SELECT old FROM tidemark_renaming)
+            SELECT \(keys) FROM \(shape.shadowSQL) WHERE \(name) IN (SELECT old FROM tidemark_renaming)
             """
-        ).rows(db) { ($0.cells(0..<shape.key.count), $0.integer(shape.key.count) != 0) }
+        ).rows(db) { $0.cells(0..<shape.key.count) }
         let table = RecordTable(shape)
-        for (old, isTemporary) in found {
+        for old in found {
             guard let id = shape.recordID(old),
-                let renamed = try resolved(
-                    Operation(.delete, entity: shape.name, id: id), column.entity, isCandidate: { _ in true }),
+                let renamed = try resolved(Operation(.delete, entity: shape.name, id: id), column.entity),
                 let new = renamed.id, new != id, let key = shape.key(of: new)
             else { continue }
             let scope = try Scope(table.scopeName(db, old)) ?? scope
             try Renaming(db: db, scope: scope, table: table).move(id, old, to: new, key)
-            if !isTemporary { try Wanted.note(db, scope, shape.name, id.text) }
         }
     }
 
     // MARK: Fields that the library reads itself
 
     private func resolved(
-        _ operation: Operation, _ entity: String, isCandidate: (String) -> Bool = TemporaryShape.matches
+        _ operation: Operation, _ entity: String
     ) throws -> Operation? {
         guard let shape = layout[operation.entity] else { return nil }
         var probe = operation
         probe.references = identity.references(in: shape).filter { $0.entity == entity }
-        return try Resolution(probe, isCandidate: isCandidate, canonical: successor).operation
+        return try Resolution(probe, canonical: successor).operation
     }
 
     /// What stands for an id of the entity whose records are being renamed.

@@ -119,23 +119,10 @@ struct Alias: Hashable {
         ).execute([.text(entity), .text(temporary.text), .text(id.text), .integer(now)])
     }
 
-    static func forget(_ db: Database, _ entity: String, _ temporary: RecordID) throws {
-        try Query(db, "DELETE FROM tidemark_alias WHERE entity = ?1 AND temporary = ?2")
-            .execute([.text(entity), .text(temporary.text)])
-    }
-
     /// A screen or a link may hold a temporary id for long.
     static let retention: Int64 = 365 * 24 * 3600 * 1000
 
-    /// A record that is on its way may come under another id yet, whatever the clock says.
     static func prune(_ db: Database, now: Int64) throws {
-        try Query(
-            db,
-            """
-            DELETE FROM tidemark_alias AS old WHERE made_at < ?1 AND NOT EXISTS (
-              SELECT 1 FROM tidemark_operation
-              WHERE entity = old.entity AND record = old.record AND finished_at IS NULL)
-            """
-        ).execute([.integer(now - retention)])
+        try Query(db, "DELETE FROM tidemark_alias WHERE made_at < ?1").execute([.integer(now - retention)])
     }
 }

@@ -42,8 +42,6 @@ struct Renaming {
         let standing = try table.row(db, newKey)
         guard standing == nil, newShadow == nil else {
             guard row != nil || oldShadow != nil else { return }
-            // What stands there may be another record, of a history that is lost.
-            try Wanted.note(db, scope, shape.name, new.text)
             return try merge(row, oldShadow, oldKey, into: standing, newShadow, new, newKey)
         }
         try moveShadow(oldKey, to: newKey)
@@ -51,7 +49,7 @@ struct Renaming {
         do {
             let sets = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: ", ")
             let isOld = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1 + shape.key.count)" }
-            try Query(db, "UPDATE OR ABORT \(shape.sql) SET \(sets) WHERE \(isOld.joined(separator: " AND "))")
+            try Query(db, "UPDATE \(shape.orAbort)\(shape.sql) SET \(sets) WHERE \(isOld.joined(separator: " AND "))")
                 .execute(newKey + oldKey)
         } catch let error as DatabaseError where error.refusesRow {
             // The app's schema does not take the new key: the row is kept aside like any other that does not fit.
@@ -121,7 +119,21 @@ struct Renaming {
 /// What sealed operations mean once an id is known that they name: written beside them, never over them.
 struct SealedNames {
     let db: Database
-    let identity: Identity
+
+    /// An operation with the ids that are known by now in the place of temporary ones, its own beside it.
+    static func known(_ db: Database, _ operation: Operation, of entity: String) throws -> Operation {
+        guard operation.tempID != nil || !operation.references.isEmpty else { return operation }
+        var known = try Resolution(operation) { try Alias.find(db, $0, $1) }.operation
+        if let temporary = operation.tempID { known.id = try Alias.find(db, entity, temporary) }
+        return known
+    }
+
+    /// The same as it is sealed again: a record that has its id by now keeps it, and its references theirs.
+    static func settled(_ db: Database, _ operation: Operation, of entity: String) throws -> Operation {
+        var settled = try known(db, operation, of: entity)
+        if settled.id != nil { settled.tempID = nil }
+        return settled
+    }
 
     func resolve(_ entity: String, _ old: RecordID, _ new: RecordID) throws {
         let own = try Query(db, "SELECT id FROM tidemark_operation WHERE entity = ?1 AND record = ?2")
@@ -133,12 +145,9 @@ struct SealedNames {
 
     private func resolve(_ id: Int64) throws {
         guard let entry = try Outbox.entry(db, id: id), entry.key.number > 0 else { return }
-        var operation = try entry.sealedOperation()
-        guard operation.tempID != nil || !operation.references.isEmpty else { return }
-        operation = try Resolution(operation) { try Alias.find(db, $0, $1) }.operation
-        if let temporary = operation.tempID {
-            operation.id = try Alias.find(db, entry.entity, temporary)
-        }
+        let sealed = try entry.sealedOperation()
+        guard sealed.tempID != nil || !sealed.references.isEmpty else { return }
+        let operation = try Self.known(db, sealed, of: entry.entity)
         try Query(db, "UPDATE tidemark_operation SET resolved = ?2, record = ?3 WHERE id = ?1").execute([
             .integer(id), .blob(operation.sealedMembers()),
             .text((operation.id ?? operation.tempID)?.text ?? entry.record),

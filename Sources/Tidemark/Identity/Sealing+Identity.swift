@@ -38,8 +38,6 @@ extension Sealing {
         let own = Unsealed(table: table, key: key, id: id)
         if identity.isTemporary(table.shape.name, id.text) {
             (operation.tempID, operation.id) = (id, nil)
-        } else if try batch.isBringingBack && isReturning(table.shape.name, id) {
-            names.missing = own.name
         }
         var leftOut: Set<String> = []
         for reference in identity.references(in: table.shape) {
@@ -54,10 +52,7 @@ extension Sealing {
                     names.missing = names.missing ?? RecordName(entity: name.entity, record: name.temporary.text)
                 }
             }
-            guard !held.isEmpty else {
-                if batch.isBringingBack { names.missing = try names.missing ?? returning(operation, reference) }
-                continue
-            }
+            guard !held.isEmpty else { continue }
             operation.references.append(reference)
             names.held += held
         }
@@ -73,24 +68,6 @@ extension Sealing {
             return nil
         }
         return found
-    }
-
-    /// A record that the operation refers to, and that is on its way back to a server that has lost it: it may get
-    /// another id there.
-    private func returning(_ operation: Operation, _ reference: Reference) throws -> RecordName? {
-        var (probe, found) = (operation, RecordName?.none)
-        probe.references = [reference]
-        _ = try Resolution(
-            probe, isCandidate: { _ in true },
-            canonical: { entity, id in
-                if try isReturning(entity, id) { found = RecordName(entity: entity, record: id.text) }
-                return nil
-            })
-        return found
-    }
-
-    private func isReturning(_ entity: String, _ id: RecordID) throws -> Bool {
-        try !Outbox.names(db, being: entity, id).isEmpty
     }
 
     private enum Standing {

@@ -74,16 +74,20 @@ extension RecordTable {
     func serverRow(_ db: Database, _ id: RecordID, in scope: Scope) throws -> [Cell]? {
         guard let key = shape.key(of: id) else { return nil }
         if let shadow = try shadow(db, key) {
-            switch shadow.state {
-            case _ where shape.isScopedByColumn && shadow.scope != scope.name: break
-            case .known: return shadow.cells
-            case .deleted: return nil
-            // Made here anew, while the server's row of the same key is kept outside the table.
-            case .absent: break
+            guard try holdsServers(db, key, shadow, parkedIn: scope.name) else {
+                return shadow.state == .known ? shadow.cells : nil
             }
         } else if let row = try row(db, key), shape.scope(ofKey: key, row) == scope {
             return row
         }
         return try Parked.entry(db, shape, id, scope.name)?.cells
+    }
+
+    /// Whether a row that a scope keeps outside the table is the server's, although the record was edited here: the
+    /// edits are those of another scope's row, or the app has made the record anew. Else the shadow tells more of it;
+    /// beneath an insert there is nothing of the server's.
+    func holdsServers(_ db: Database, _ key: [Cell], _ shadow: Shadow, parkedIn scope: String) throws -> Bool {
+        if shape.isScopedByColumn, shadow.scope ?? shadow.place != scope { return true }
+        return try shadow.state == .absent && (shadow.isGone || row(db, key) != nil)
     }
 }

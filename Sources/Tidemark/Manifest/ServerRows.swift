@@ -57,7 +57,7 @@ struct ServerRows {
                 let cells = try Parked.entry(db, shape, id, scope.name)?.cells
             else { continue }
             if let shadow = try table.shadow(db, key) {
-                guard shape.isScopedByColumn && shadow.scope != scope.name || shadow.state == .absent else { continue }
+                guard try table.holdsServers(db, key, shadow, parkedIn: scope.name) else { continue }
             } else if let row = try table.row(db, key), shape.scope(ofKey: key, row) == scope {
                 continue
             }

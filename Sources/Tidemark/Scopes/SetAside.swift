@@ -67,10 +67,7 @@ enum SetAside {
     ) throws {
         var data = DataObject.Builder(capacity: 128)
         for (index, cell) in fields.sorted(by: { $0.key < $1.key }) {
-            data.append(name: shape.data[index].wireName) { writer in
-                guard case .text(let bytes) = cell, !cell.isSendable else { return writer.cell(cell) }
-                writer.cell(.blob(bytes))
-            }
+            data.append(name: shape.data[index].wireName) { $0.kept(cell) }
         }
         try Query(
             db,
@@ -131,7 +128,7 @@ enum SetAside {
             guard let scope = Scope(entry.scope) else { return nil }
             return SetAsideEdit(
                 id: entry.id, scope: scope, entity: entry.entity, record: entry.record, kind: entry.kind.kind,
-                fields: entry.fields.values, group: entry.group, reason: entry.reason, setAsideAt: entry.notedAt)
+                fields: entry.fields.keptValues, group: entry.group, reason: entry.reason, setAsideAt: entry.notedAt)
         }
     }
 

@@ -100,11 +100,22 @@ struct TableRemoval {
         if shape.isScopedByColumn, shadow.place == "", owner != scope.name, place != scope { return }
         if owner == scope.name, let place, place != scope { return try detach(key, id, shadow, place) }
         if let owner, owner != scope.name { return try turnBack(key, id, shadow, owner, current) }
+        // What is on this device only and cannot travel stays, as the rows do that have no key (I13).
+        if let current, try shadow.state == .absent && !mayTravel(current) && sent(id).isEmpty { return }
         try note(key, id, shadow, current)
         try drop(key, id)
         try Parked.remove(db, shape.name, id.text, parked)
         // A scope that the record was leaving for this one has it back.
         try Parked.settle(db, shape.name, id.text, as: current == nil ? .deleted : .no)
+    }
+
+    /// Whether a row could be sent as the insert that it is.
+    private func mayTravel(_ row: [Cell]) -> Bool {
+        let fields = unreserved(row)
+        guard fields.values.allSatisfy(\.isSendable) else { return false }
+        var data = DataObject.Builder(capacity: 256)
+        for (index, cell) in fields { data.append(name: shape.data[index].wireName) { $0.cell(cell) } }
+        return data.finish().bytes.count <= Limits().recordBytes
     }
 
     /// What is not known to have reached the server: edits that were not sealed, and sealed ones without a verdict.

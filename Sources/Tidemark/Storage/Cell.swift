@@ -21,6 +21,17 @@ enum Cell: Hashable, Sendable {
         }
     }
 
+    /// The value as SQL.
+    var literal: String {
+        switch self {
+        case .null: "NULL"
+        case .integer(let integer): String(integer)
+        case .real(let bits): Double(bitPattern: bits).isFinite ? "\(Double(bitPattern: bits))" : "9e999"
+        case .text(let text): "CAST(\(Cell.blob(text).literal) AS TEXT)"
+        case .blob(let blob): "X'" + blob.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() + "'"
+        }
+    }
+
     /// The value for people to read; text that is no UTF-8 is repaired here, and only here.
     var value: Value {
         switch self {
@@ -51,6 +62,29 @@ extension JSONWriter {
         case .text(let text): text.withUnsafeBytes { string(utf8: $0) }
         case .blob(let blob): blob.withUnsafeBytes { value(blob: $0) }
         }
+    }
+}
+
+/// Cells as the file keeps them beside the table: as on the wire, and text that is not UTF-8 as an array that holds the
+/// blob of its bytes. It stays text, whatever becomes of its row.
+extension JSONWriter {
+    mutating func kept(_ cell: Cell) {
+        guard case .text(let bytes) = cell, !cell.isSendable else { return self.cell(cell) }
+        raw("[")
+        self.cell(.blob(bytes))
+        raw("]")
+    }
+}
+
+extension JSONReader {
+    mutating func readKept() throws(JSONError) -> Cell {
+        guard peek() == UInt8(ascii: "[") else { return try readCell() }
+        var text: Cell = .null
+        try enterArray()
+        while try nextElement() {
+            if case .blob(let bytes) = try readCell() { text = .text(bytes) }
+        }
+        return text
     }
 }
 

@@ -50,7 +50,7 @@ struct Deferral: Hashable, Sendable {
         _ db: Database, _ scope: Scope, _ refusal: Verdict.Refusal, _ records: [(table: RecordTable, key: [Cell])],
         now: Int64
     ) throws {
-        for (table, key) in records { try table.putOff(db, key) }
+        try hold(db, records)
         let known = try read(db, scope)
         var (attempts, until) = (known?.attempts ?? 0, known?.until ?? 0)
         // Several requests of one attempt are one, and none makes the others wait for longer.
@@ -69,6 +69,22 @@ struct Deferral: Hashable, Sendable {
         ).execute([
             .text(scope.name), .integer(until), .integer(Int64(attempts)), .text(refusal.detail), .text(refusal.hint),
         ])
+    }
+
+    /// Puts records off until those go that wait already.
+    static func hold(_ db: Database, _ records: [(table: RecordTable, key: [Cell])]) throws {
+        for (table, key) in records { try table.putOff(db, key) }
+    }
+
+    /// What is edited from now on goes at once; edits of before wait.
+    static func noteClock(_ db: Database, _ scope: Scope) throws {
+        try Query(
+            db,
+            """
+            UPDATE tidemark_scope SET deferred_clock = (SELECT clock FROM tidemark_counter)
+            WHERE name = ?1 AND deferred_until IS NOT NULL
+            """
+        ).execute([.text(scope.name)])
     }
 
     /// Lets those go again whose time has come, or that were edited since; all of them where the app asks.

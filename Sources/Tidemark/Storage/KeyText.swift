@@ -14,13 +14,7 @@ struct KeyText: Hashable, Sendable {
         writer.raw("[")
         for (index, cell) in key.enumerated() {
             if index > 0 { writer.raw(",") }
-            guard case .text(let bytes) = cell, !cell.isSendable else {
-                writer.cell(cell)
-                continue
-            }
-            writer.raw("[")
-            writer.cell(.blob(bytes))
-            writer.raw("]")
+            writer.kept(cell)
         }
         writer.raw("]\n")
         text = String(decoding: writer.bytes, as: UTF8.self)
@@ -36,17 +30,7 @@ struct KeyText: Hashable, Sendable {
         let cells = try? Array(record.utf8).reading { (reader: inout JSONReader) throws(JSONError) -> [Cell] in
             var cells: [Cell] = []
             try reader.enterArray()
-            while try reader.nextElement() {
-                guard reader.peek() == UInt8(ascii: "[") else {
-                    cells.append(try reader.readCell())
-                    continue
-                }
-                try reader.enterArray()
-                while try reader.nextElement() {
-                    guard case .blob(let bytes) = try reader.readCell() else { continue }
-                    cells.append(.text(bytes))
-                }
-            }
+            while try reader.nextElement() { cells.append(try reader.readKept()) }
             try reader.finish()
             return cells
         }

@@ -30,23 +30,28 @@ struct OutboxEntry: Hashable, Sendable {
     }
 
     /// The operation with all its fields whole, however it travels, and with the ids that are known by now.
-    func operation() throws(JSONError) -> Operation { try operation(resolved ?? members) }
+    func operation() throws(JSONError) -> Operation {
+        guard let resolved else { return try sealedOperation() }
+        return try operation(resolved)
+    }
 
     /// The operation as it was sealed, with all its fields whole.
-    func sealedOperation() throws(JSONError) -> Operation { try operation(members) }
-
-    private func operation(_ members: [UInt8]) throws(JSONError) -> Operation {
-        var writer = JSONWriter(capacity: members.count + 64)
-        append(members, to: &writer)
-        var operation = try writer.bytes.reading { (reader: inout JSONReader) throws(JSONError) -> Operation in
-            try Operation.read(from: &reader).1
-        }
+    func sealedOperation() throws(JSONError) -> Operation {
+        var operation = try operation(members)
         if let content {
             operation.kind = .upsert
             operation.patches = []
             operation.fields = try DataObject(stored: content)
         }
         return operation
+    }
+
+    private func operation(_ members: [UInt8]) throws(JSONError) -> Operation {
+        var writer = JSONWriter(capacity: members.count + 64)
+        append(members, to: &writer)
+        return try writer.bytes.reading { (reader: inout JSONReader) throws(JSONError) -> Operation in
+            try Operation.read(from: &reader).1
+        }
     }
 }
 

@@ -67,8 +67,7 @@ extension RecordStatements {
             """
     }
 
-    /// Writes the given data columns of a row, whether it exists or not. OR ABORT overrides conflict clauses in the
-    /// app's schema: a REPLACE there would evict another row unseen.
+    /// Writes the given data columns of a row, whether it exists or not.
     ///
     /// - Parameter isWhole: the columns are all that the record has; in a row that exists the others return to their
     ///   defaults, which is what `excluded` holds for a column that is not named.
@@ -83,7 +82,7 @@ extension RecordStatements {
         let sets = (columns + others.map { shape.data[$0].sql })
             .map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
         return """
-            INSERT OR ABORT INTO \(shape.sql)(\((keys + columns).joined(separator: ", "))) VALUES (\(marks)) \
+            INSERT \(shape.orAbort)INTO \(shape.sql)(\((keys + columns).joined(separator: ", "))) VALUES (\(marks)) \
             ON CONFLICT(\(keys.joined(separator: ", "))) DO \(sets.isEmpty ? "NOTHING" : "UPDATE SET \(sets)")\
             \(only.map { " WHERE \($0)" } ?? "")
             """

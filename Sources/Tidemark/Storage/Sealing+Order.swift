@@ -85,6 +85,10 @@ extension Sealing {
             case .passed: passed = true
             case .held: return false
             case .behind(let units):
+                if try units.contains(where: isPutOff) {
+                    try putOff(stack, &batch)
+                    return true
+                }
                 batch.order.begin(unit)
                 stack += units
                 continue
@@ -94,6 +98,28 @@ extension Sealing {
             stack.removeLast()
         }
         return true
+    }
+
+    /// Whether the server had no room for it, and its time has not come.
+    private func isPutOff(_ unit: Unit) throws -> Bool {
+        switch unit {
+        case .record(let record): try record.table.shadowHead(db, record.key)?.mark.map { $0 < 0 } ?? false
+        case .group(let group): try members(of: group).contains { $0.mark.map { $0 < 0 } ?? false }
+        }
+    }
+
+    /// What refers to a record that waits for room waits with it.
+    private func putOff(_ units: [Unit], _ batch: inout Batch) throws {
+        for unit in units {
+            let records: [(table: RecordTable, key: [Cell])] =
+                switch unit {
+                case .record(let record): [(record.table, record.key)]
+                case .group(let group): try members(of: group).map { ($0.table, $0.key) }
+                }
+            try Deferral.hold(db, records)
+            batch.order.end(unit)
+        }
+        try Deferral.noteClock(db, scope.scope)
     }
 
     private func seal(

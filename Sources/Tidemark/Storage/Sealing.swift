@@ -24,8 +24,6 @@ struct Sealing {
         var dependence: Dependence
         /// `nil` where the server assigns no ids.
         let identity: Identity?
-        /// Whether records with ids of the server's are on their way back to it, and may get others.
-        let isBringingBack: Bool
         var hasWaiting: Bool
         /// The group that is being sealed.
         var group: String?
@@ -68,7 +66,6 @@ struct Sealing {
                 hasRefusals: try Outbox.hasLocalRefusals(db), hasAhead: try !Ahead.isEmpty(db, scope.scope),
                 dependence: try Dependence(db, layout, lane: lane, hasOpen: !entries.isEmpty),
                 identity: identity,
-                isBringingBack: try identity != nil && Outbox.isBringingBack(db, scope.scope),
                 hasWaiting: try !Waiting.isEmpty(db))
             try seal(&batch, limit: budget, bytes: byteLimit - sealedBytes)
             try batch.numbers.store(db, scope: scope.scope)

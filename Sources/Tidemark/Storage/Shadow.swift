@@ -93,20 +93,21 @@ struct RecordTable {
         try Query(db, sql.rowSelect).first(db, key) { $0.cells(1..<(shape.data.count + 1)) }
     }
 
-    /// A trigger of the app's may forbid a delete, or skip it; what others have deleted goes all the same.
+    /// A trigger of the app's may forbid a delete, skip it, or fail in it (a row for an archive that has one of that
+    /// key); what others have deleted goes all the same.
     func deleteRow(_ db: Database, _ key: [Cell]) throws {
         var isGone = false
         do {
             try Query(db, sql.rowDelete).execute(key)
             isGone = db.changesCount > 0
-        } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_TRIGGER {}
+        } catch let error as DatabaseError where error.refusesRow {}
         if try !isGone && rowAsItIs(db, key) != nil {
             try TriggerGuard.withoutTriggers(db) { try Query(db, sql.rowDelete).execute(key) }
         }
         try noteWanted(db, key, nil)
     }
 
-    /// Where the app's schema keeps the row, it stays on this device.
+    /// Where a foreign key of the app's schema keeps the row, it stays on this device.
     func attemptDelete(_ db: Database, _ key: [Cell]) throws {
         do { try deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
     }

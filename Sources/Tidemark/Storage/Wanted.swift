@@ -22,6 +22,11 @@ enum Wanted {
             }.compactMap { $0 }
     }
 
+    static func isAny(_ db: Database, _ entity: String) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_wanted WHERE entity = ?1 LIMIT 1")
+            .first(db, [.text(entity)]) { _ in true } ?? false
+    }
+
     static func remove(_ db: Database, _ scope: Scope, _ entity: String, _ record: String) throws {
         try Query(db, "DELETE FROM tidemark_wanted WHERE scope = ?1 AND entity = ?2 AND record = ?3")
             .execute([.text(scope.name), .text(entity), .text(record)])

@@ -22,7 +22,7 @@ extension ScopeDriver {
             }
             let transaction = question
             let settled = try await database {
-                try await self.preparation.file.writeWithoutTransaction(at: .inferred) { db in try transaction.run(db) }
+                try await self.file.writeWithoutTransaction(at: .inferred) { db in try transaction.run(db) }
             }
             guard settled == 0 else { continue }
             let left = try await database {

@@ -5,6 +5,8 @@ struct CommitJob: Sendable {
     let scope: Scope
     /// Whom it is for.
     let caller: String
+    /// Whether he has gone. It is the write's own, and so tells it from the others.
+    let isGone: Guarded<Bool>
     /// Does the work; what comes back gives the answer out.
     let run: @Sendable (any ScopeWriter) throws -> Answer
     let fail: @Sendable (any Error) -> Void

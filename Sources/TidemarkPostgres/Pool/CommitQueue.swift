@@ -40,8 +40,7 @@ final class CommitQueue: WorkQueue, @unchecked Sendable {  // because what chang
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 push(
-                    CommitJob(scope: scope, caller: caller) { writer in
-                        if isGone.withLock({ $0 }) { throw CancellationError() }
+                    CommitJob(scope: scope, caller: caller, isGone: isGone) { writer in
                         let result = try body(writer)
                         return { continuation.resume(returning: result) }
                     } fail: { error in
@@ -50,13 +49,24 @@ final class CommitQueue: WorkQueue, @unchecked Sendable {  // because what chang
             }
         } onCancel: {
             isGone.withLock { $0 = true }
+            let job = condition.withLock { leave(caller, scope, isGone) }
+            job?.fail(CancellationError())
         }
     }
 
+    /// Takes out what waits for nobody any more. What a worker has taken is done.
+    private func leave(_ caller: String, _ scope: Scope, _ isGone: Guarded<Bool>) -> CommitJob? {
+        guard let job = waiting.remove(of: caller, in: scope, where: { $0.isGone === isGone }) else { return nil }
+        count(scope, -1)
+        if counts[scope] == nil, !taken.contains(scope) { readyCount -= 1 }
+        return job
+    }
+
     private func push(_ job: CommitJob) {
-        let refusal: StoreUnavailable? = condition.withLock {
-            if isClosed { return .closed }
-            if waiting.count >= limit { return .crowded(limit) }
+        let refusal: (any Error)? = condition.withLock {
+            if job.isGone.withLock({ $0 }) { return CancellationError() }
+            if isClosed { return StoreUnavailable.closed }
+            if waiting.count >= limit { return StoreUnavailable.crowded(limit) }
             waiting.append(job, of: job.caller, in: job.scope)
             count(job.scope, 1)
             return nil
@@ -113,11 +123,13 @@ final class CommitQueue: WorkQueue, @unchecked Sendable {  // because what chang
                 condition.signal()
             }
             guard !isClosed else { return left }
-            for job in left.reversed() {
+            // Asked once: who goes from now on finds his own in the queue.
+            let gone = left.map { job in job.isGone.withLock { $0 } }
+            for (job, isGone) in zip(left, gone).reversed() where !isGone {
                 waiting.putBack(job, of: job.caller, in: job.scope)
                 count(job.scope, 1)
             }
-            return []
+            return zip(left, gone).filter(\.1).map(\.0)
         }
         for job in refused { job.fail(StoreUnavailable.closed) }
     }

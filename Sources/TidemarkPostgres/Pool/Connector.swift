@@ -130,8 +130,8 @@ final class Line {
                 check()
                 guard error.code.isWorthRepeating, attempt < Self.attempts else { throw error.told }
             } catch let error as AlreadyStored {
-                // Perhaps in another scope, by a transaction that came in between: then a second look sees it.
-                guard attempt == 1 else { throw error }
+                // Perhaps in another scope, by a transaction that came in between: then another look sees it.
+                guard attempt < Self.attempts else { throw error }
             }
             // Those who stood in each other's way should not meet again.
             Thread.sleep(forTimeInterval: Double.random(in: 0...0.01) * Double(attempt))

@@ -6,6 +6,8 @@ import TidemarkWire
 /// Reads and sweeps wait here for a worker, in turns (I14).
 final class ReadQueue: WorkQueue, @unchecked Sendable {  // because what changes is only touched under `condition`
     struct Work: Sendable {
+        /// Whether its caller has gone. It is the work's own, and so tells it from other work.
+        let isGone: Guarded<Bool>
         let run: @Sendable (Line) -> Void
         let fail: @Sendable (any Error) -> Void
     }
@@ -25,12 +27,8 @@ final class ReadQueue: WorkQueue, @unchecked Sendable {  // because what changes
         let isGone = Guarded(false)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let work = Work { line in
-                    let result = Swift.Result {
-                        if isGone.withLock({ $0 }) { throw CancellationError() }
-                        return try body(line)
-                    }
-                    continuation.resume(with: result)
+                let work = Work(isGone: isGone) { line in
+                    continuation.resume(with: Swift.Result { try body(line) })
                 } fail: { error in
                     continuation.resume(throwing: error)
                 }
@@ -38,13 +36,16 @@ final class ReadQueue: WorkQueue, @unchecked Sendable {  // because what changes
             }
         } onCancel: {
             isGone.withLock { $0 = true }
+            let work = condition.withLock { waiting.remove(of: caller, in: scope) { $0.isGone === isGone } }
+            work?.fail(CancellationError())
         }
     }
 
     private func push(_ work: Work, of caller: String, in scope: Scope) {
-        let refusal: StoreUnavailable? = condition.withLock {
-            if isClosed { return .closed }
-            if waiting.count >= limit { return .crowded(limit) }
+        let refusal: (any Error)? = condition.withLock {
+            if work.isGone.withLock({ $0 }) { return CancellationError() }
+            if isClosed { return StoreUnavailable.closed }
+            if waiting.count >= limit { return StoreUnavailable.crowded(limit) }
             waiting.append(work, of: caller, in: scope)
             condition.signal()
             return nil

@@ -23,28 +23,6 @@ enum AssignedIDs {
         return answer.flag(0, 0) ? .here : .elsewhere
     }
 
-    private static let given = Statement(
-        "given",
-        """
-        SELECT EXISTS (SELECT 1 FROM alias
-            WHERE entity = $1 AND record = $2 AND client = $3 AND temporary = $4 AND scope = $5)
-        """)
-
-    static func wasAssigned(
-        _ session: Session, _ record: RecordID, to name: TemporaryName, _ scope: Parameter
-    ) throws -> Bool {
-        try session.ask(
-            given, .text(name.entity), .text(record.text), .text(name.client), .text(name.id.text), scope
-        ).flag(0, 0)
-    }
-
-    private static let last = Statement("last number", "SELECT number FROM assigned WHERE entity = $1")
-
-    static func lastNumber(_ session: Session, of entity: String) throws -> Int64 {
-        let answer = try session.ask(last, .text(entity))
-        return answer.count > 0 ? try answer.integer(0, 0) : 0
-    }
-
     private static let store = Statement(
         "store id",
         """
@@ -63,33 +41,5 @@ enum AssignedIDs {
                 scope, .integer(moment)
             ).affected == 1
         guard isNew else { throw AlreadyStored() }
-    }
-
-    private static let lock = Statement(
-        "lock number", "SELECT number FROM assigned WHERE entity = $1 FOR NO KEY UPDATE")
-    private static let begin = Statement(
-        "begin numbers",
-        """
-        INSERT INTO assigned (entity, number) VALUES ($1, 0)
-        ON CONFLICT (entity) DO UPDATE SET number = assigned.number RETURNING number
-        """)
-
-    /// The last number, and nobody else assigns one before this transaction ends: scopes are written side by side, and
-    /// no id may be given twice.
-    static func lockNumber(_ session: Session, of entity: String) throws -> Int64 {
-        let answer = try session.ask(lock, .text(entity))
-        if answer.count > 0 { return try answer.integer(0, 0) }
-        return try session.change(begin, .text(entity)).integer(0, 0)
-    }
-
-    private static let set = Statement(
-        "set number",
-        """
-        INSERT INTO assigned (entity, number) VALUES ($1, $2)
-        ON CONFLICT (entity) DO UPDATE SET number = excluded.number
-        """)
-
-    static func setLastNumber(_ session: Session, _ number: Int64, of entity: String) throws {
-        try session.write(set, .text(entity), .integer(number))
     }
 }

@@ -110,12 +110,6 @@ class PostgresScope: ScopeReader {
     func assignment(of record: RecordID, entity: String) throws -> AssignmentPlace? {
         try AssignedIDs.assignment(session, name, of: record, entity: entity)
     }
-
-    func wasAssigned(_ record: RecordID, to temporary: TemporaryName) throws -> Bool {
-        try AssignedIDs.wasAssigned(session, record, to: temporary, name)
-    }
-
-    func lastNumber(of entity: String) throws -> Int64 { try AssignedIDs.lastNumber(session, of: entity) }
 }
 
 extension StoredRecord {

@@ -21,8 +21,6 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         /// Whether the scope's list of entities is to be written too.
         var hasNewEntity = false
         var rejections: [(rejection: StoredRejection, limit: Int)] = []
-        /// The last numbers of entities, whose rows this transaction has locked.
-        var numbers: [EntityKey: Int64] = [:]
     }
 
     /// The last answer to a question for a record's newest row; an append to it need not ask again.
@@ -33,8 +31,10 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     let tables: AttachedTables
     /// Whether what is appended comes from such a table.
     var isTakingCaptured = false
-    /// Tables that were found in their places.
-    var placed: Set<Int64> = []
+    /// What the catalogue says of tables that were written to, which were found in their places.
+    var rules: [Int64: TableRules] = [:]
+    /// What the caller may read of other scopes, as far as that is known; `nil` for the server's own programs.
+    var referenceGrants: [Scope: Bool]?
 
     func serverFields(of entity: String) -> [String] { tables[entity]?.readOnly ?? [] }
 
@@ -112,17 +112,19 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         try create(at: moment)
         if !memory.hasAppended { try begin() }
         let version = kept.state.head + 1
-        kept.lastTime = max(moment, kept.lastTime + 1)
+        kept.state.lastTime = max(moment, kept.state.lastTime + 1)
         if kept.state.entities.insert(row.entity) { memory.hasNewEntity = true }
         var statement = Self.append
         var parameters: [Parameter] = [
             name, .text(row.entity), .text(row.record.text), .integer(version), .integer(row.kind.rawValue),
-            .integer(kept.lastTime), .optional(row.payload), .optional(row.fieldVersions), .optional(row.originals),
+            .integer(kept.state.lastTime), .optional(row.payload), .optional(row.fieldVersions),
+            .optional(row.originals),
         ]
         kept.state.size = kept.state.size + row.size
         if row.kind.supersedes {
             let former = try live(row)
             kept.state.size = kept.state.size - former.size
+            kept.state.superseded = kept.state.superseded + former.size
             try memory.digests.replace(
                 row.entity, row.record, former.payload, with: row.kind == .upsert ? row.payload : nil
             ) { try storedDigest(of: row.entity) }
@@ -163,9 +165,9 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         """)
 
     /// The columns of a sum over rows: how many they are, and what they take.
-    static let size = """
-        count(*), coalesce(sum(length(CASE kind WHEN 1 THEN field_versions ELSE payload END)), 0)::bigint
-        """
+    static let size = "count(*), coalesce(sum(\(bytes)), 0)::bigint"
+    /// What a row takes, as `ScopeSize` counts it.
+    static let bytes = "coalesce(length(CASE kind WHEN 1 THEN field_versions ELSE payload END), 0)::bigint"
 
     /// The first write in a scope makes it, and history begins to age with the store's first scope.
     private func create(at moment: Int64) throws {
@@ -195,7 +197,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         WITH gone AS (
             DELETE FROM change WHERE scope = $1 AND version > $2 AND version <= $3 AND kind <> 0
             RETURNING superseded_by, kind, payload, field_versions)
-        SELECT \(size) FROM gone WHERE superseded_by IS NULL
+        SELECT superseded_by IS NULL, \(size) FROM gone GROUP BY 1
         """)
 
     private static let forgetOpenings = Statement(
@@ -205,11 +207,23 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     func expire(through version: Version) throws {
         guard kept.exists, version > kept.state.retentionFloor else { return }
         let gone = try session.change(Self.expire, name, .integer(kept.state.retentionFloor), .integer(version))
-        kept.state.size = kept.state.size - ScopeSize(rows: try gone.integer(0, 0), bytes: try gone.integer(0, 1))
+        for row in 0..<gone.count {
+            let size = ScopeSize(rows: try gone.integer(row, 1), bytes: try gone.integer(row, 2))
+            let path = gone.flag(row, 0) ? \ScopeState.size : \ScopeState.superseded
+            kept.state[keyPath: path] = kept.state[keyPath: path] - size
+        }
         kept.state.retentionFloor = version
         memory.isChanged = true
         if let first = kept.state.forgetOpenings() { try session.write(Self.forgetOpenings, name, .integer(first)) }
         lastNewest = nil
+    }
+
+    /// The floor and what is counted are written at the end.
+    func sweep(supersededBeyond weight: Int64, limit: Int) throws -> Int {
+        guard kept.exists else { return 0 }
+        let count = try Sweep.run(session, name, supersededBeyond: weight, limit: limit, &kept.state)
+        if count > 0 { memory.isChanged = true }
+        return count
     }
 
     // MARK: Digests
@@ -297,24 +311,6 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         try AssignedIDs.store(session, id, for: name, self.name, at: moment)
     }
 
-    override func assignment(of record: RecordID, entity: String) throws -> AssignmentPlace? {
-        // What is free has to stay so until this transaction ends.
-        _ = try lastNumber(of: entity)
-        return try super.assignment(of: record, entity: entity)
-    }
-
-    override func lastNumber(of entity: String) throws -> Int64 {
-        if let number = memory.numbers[EntityKey(entity)] { return number }
-        let number = try AssignedIDs.lockNumber(session, of: entity)
-        memory.numbers[EntityKey(entity)] = number
-        return number
-    }
-
-    func setLastNumber(_ number: Int64, of entity: String) throws {
-        try AssignedIDs.setLastNumber(session, number, of: entity)
-        memory.numbers[EntityKey(entity)] = number
-    }
-
     // MARK: Parts and the end
 
     /// Written at the end: the row that counts the list is everybody's, and should be held for a moment only.
@@ -338,13 +334,15 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     private static let insertRow = Statement(
         "insert scope",
         """
-        INSERT INTO scope (name, head, last_time, retention_floor, lanes, live_rows, live_bytes)
-        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        INSERT INTO scope (name, head, last_time, retention_floor, lanes, live_rows, live_bytes, sweep_floor,
+            superseded_rows, superseded_bytes)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
         """)
     private static let updateRow = Statement(
         "update scope",
         """
-        UPDATE scope SET head = $2, last_time = $3, retention_floor = $4, lanes = $5, live_rows = $6, live_bytes = $7
+        UPDATE scope SET head = $2, last_time = $3, retention_floor = $4, lanes = $5, live_rows = $6, live_bytes = $7,
+            sweep_floor = $8, superseded_rows = $9, superseded_bytes = $10
         WHERE name = $1
         """)
 
@@ -356,9 +354,10 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         }
         guard memory.isChanged else { return }
         try session.write(
-            wasThere ? Self.updateRow : Self.insertRow, name, .integer(kept.state.head), .integer(kept.lastTime),
+            wasThere ? Self.updateRow : Self.insertRow, name, .integer(kept.state.head), .integer(kept.state.lastTime),
             .integer(kept.state.retentionFloor), .integer(kept.lanes), .integer(kept.state.size.rows),
-            .integer(kept.state.size.bytes))
+            .integer(kept.state.size.bytes), .integer(kept.state.sweepFloor), .integer(kept.state.superseded.rows),
+            .integer(kept.state.superseded.bytes))
         if memory.hasNewEntity { try session.write(Self.keepEntities, name, .text(kept.state.entities.stored)) }
     }
 

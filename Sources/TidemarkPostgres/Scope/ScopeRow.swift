@@ -3,7 +3,6 @@ import TidemarkServer
 /// What is kept of a scope in its row, and of its incarnations.
 struct ScopeRow {
     var state = ScopeState()
-    var lastTime: Int64 = 0
     /// Lanes that were ever made in the scope.
     var lanes: Int64 = 0
     /// Whether anybody has written to the scope.
@@ -13,14 +12,15 @@ struct ScopeRow {
         "scope",
         """
         SELECT s.head, s.last_time, s.sweep_floor, s.retention_floor, s.lanes, s.entities, s.live_rows, s.live_bytes,
-            i.id, i.start
+            s.superseded_rows, s.superseded_bytes, i.id, i.start
         FROM scope s LEFT JOIN incarnation i ON i.scope = s.name WHERE s.name = $1 ORDER BY i.start
         """)
     private static let lockRow = Statement(
         "lock",
         """
-        SELECT head, last_time, sweep_floor, retention_floor, lanes, entities, live_rows, live_bytes FROM scope
-        WHERE name = $1 FOR NO KEY UPDATE
+        SELECT head, last_time, sweep_floor, retention_floor, lanes, entities, live_rows, live_bytes,
+            superseded_rows, superseded_bytes
+        FROM scope WHERE name = $1 FOR NO KEY UPDATE
         """)
     /// Asked behind the lock: whoever held it before may have added one.
     private static let incarnations = Statement(
@@ -34,8 +34,8 @@ struct ScopeRow {
         let answer = try session.ask(view, .text(scope.name))
         var row = try ScopeRow(answer)
         for index in 0..<answer.count {
-            guard let id = try answer.integerIfAny(index, 8) else { continue }
-            row.state.incarnations.append((id, try answer.integer(index, 9)))
+            guard let id = try answer.integerIfAny(index, 10) else { continue }
+            row.state.incarnations.append((id, try answer.integer(index, 11)))
         }
         return row
     }
@@ -77,11 +77,12 @@ struct ScopeRow {
         guard answer.count > 0 else { return }
         exists = true
         state.head = try answer.integer(0, 0)
-        lastTime = try answer.integer(0, 1)
+        state.lastTime = try answer.integer(0, 1)
         state.sweepFloor = try answer.integer(0, 2)
         state.retentionFloor = try answer.integer(0, 3)
         lanes = try answer.integer(0, 4)
         state.entities = EntityNames(stored: answer.text(0, 5))
         state.size = ScopeSize(rows: try answer.integer(0, 6), bytes: try answer.integer(0, 7))
+        state.superseded = ScopeSize(rows: try answer.integer(0, 8), bytes: try answer.integer(0, 9))
     }
 }

@@ -17,8 +17,20 @@ enum Sweep {
     /// The floor rises with the rows that go: a reader that asks for less learns it instead of missing a row (T38).
     private static let raise = Statement(
         "raise floor", "UPDATE scope SET sweep_floor = greatest(sweep_floor, $2) WHERE name = $1")
+    /// Somebody else may have removed some of them meanwhile: what counts is what goes now.
     private static let remove = Statement(
-        "remove", "DELETE FROM change WHERE scope = $1 AND version = ANY ($2)")
+        "remove",
+        """
+        WITH gone AS (
+            DELETE FROM change WHERE scope = $1 AND version = ANY ($2) RETURNING kind, payload, field_versions)
+        SELECT \(PostgresScopeWriter.size) FROM gone
+        """)
+    private static let count = Statement(
+        "count removed",
+        """
+        UPDATE scope SET superseded_rows = superseded_rows - $2, superseded_bytes = superseded_bytes - $3
+        WHERE name = $1
+        """)
 
     static func run(_ line: Line, supersededBefore moment: Int64, limit: Int) throws -> Int {
         var gone = 0
@@ -49,8 +61,39 @@ enum Sweep {
         let scopes = old.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
         // All floors before all rows: whoever else writes to one of the scopes takes their locks in this order too.
         for (name, scope) in scopes { try session.write(raise, .text(name), .integer(scope.floor)) }
-        return try session.ask(
-            scopes.map { name, scope in Request(remove, .text(name), .integers(scope.versions)) }
-        ).reduce(0) { $0 + $1.affected }
+        let gone = try session.ask(
+            scopes.map { name, scope in Request(remove, .text(name), .integers(scope.versions)) })
+        var count = 0
+        for ((name, _), gone) in zip(scopes, gone) {
+            let (rows, bytes) = (try gone.integer(0, 0), try gone.integer(0, 1))
+            try session.write(Self.count, .text(name), .integer(rows), .integer(bytes))
+            count += Int(rows)
+        }
+        return count
+    }
+
+    private static let oldest = Statement(
+        "oldest superseded",
+        """
+        SELECT version, superseded_by, \(PostgresScopeWriter.bytes) FROM change
+        WHERE scope = $1 AND superseded_by IS NOT NULL ORDER BY superseded_by, version LIMIT $2
+        """)
+    private static let removeOldest = Statement(
+        "remove oldest", "DELETE FROM change WHERE scope = $1 AND version = ANY ($2)")
+
+    /// As the scope's writer, who keeps its state at the end: a reader sees the rows or the floor.
+    static func run(
+        _ session: Session, _ scope: Parameter, supersededBeyond weight: Int64, limit: Int, _ state: inout ScopeState
+    ) throws -> Int {
+        guard state.superseded.weight > weight else { return 0 }
+        let answer = try session.ask(oldest, scope, .integer(Int64(max(0, limit))))
+        var versions: [Int64] = []
+        for row in 0..<answer.count where state.superseded.weight > weight {
+            versions.append(try answer.integer(row, 0))
+            state.sweepFloor = max(state.sweepFloor, try answer.integer(row, 1))
+            state.superseded = state.superseded - ScopeSize(rows: 1, bytes: try answer.integer(row, 2))
+        }
+        if !versions.isEmpty { try session.write(removeOldest, scope, .integers(versions)) }
+        return versions.count
     }
 }

@@ -28,32 +28,36 @@ extension PostgresScopeWriter {
                 hint: "Send the record to the scope that it is in.")
         }
         let key = Parameter.text(row.record.text)
-        if !placed.contains(table.id) {
-            guard try session.ask([table.isInPlace]).first?.flag(0, 0) == true else {
-                throw RowRefusal(AttachedTable.notInPlace)
-            }
-            placed.insert(table.id)
+        let rules = try rules[table.id] ?? TableRules(of: table, session)
+        self.rules[table.id] = rules
+        // What the table cannot hold may stand in the log from before, and be deleted.
+        if row.kind != .delete {
+            try rules.check(row.record.text, for: table.key)
+            if let column = table.scopeColumn { try rules.check(place, for: column) }
         }
-        try write(row, key, place, table)
+        try write(row, key, place, table, rules)
         // The log gets what the device sent. What the table has made of it may leave no note under this key and in this
         // scope: a value put back or respelled, a row moved away or under another key, a delete undone by a trigger.
         try look(at: key, table)
     }
 
-    private func write(_ row: NewRow, _ key: Parameter, _ place: String, _ table: AttachedTable) throws {
+    private func write(
+        _ row: NewRow, _ key: Parameter, _ place: String, _ table: AttachedTable, _ rules: TableRules
+    ) throws {
         if row.kind == .delete { return try delete(key, place, table) }
         let fields = try DataObject(stored: row.payload ?? Array("{}".utf8))
         let former = row.kind.supersedes ? try live(row).payload.map { try DataObject(stored: $0) } : nil
-        let changes = try table.changes(fields, since: former, of: row.record, in: place)
+        let changes = try table.changes(fields, since: former, of: row.record, in: place, rules)
         if former == nil {
-            try insert(changes, key, place, table, isEvent: row.kind == .event)
+            try insert(changes, key, place, table, rules, isEvent: row.kind == .event)
         } else {
-            try update(changes, key, place, table)
+            try update(changes, key, place, table, rules)
         }
     }
 
     private func insert(
-        _ changes: [TableChange], _ key: Parameter, _ place: String, _ table: AttachedTable, isEvent: Bool
+        _ changes: [TableChange], _ key: Parameter, _ place: String, _ table: AttachedTable, _ rules: TableRules,
+        isEvent: Bool
     ) throws {
         var columns = [table.key.sql]
         var places = [table.key.place(1)]
@@ -83,22 +87,30 @@ extension PostgresScopeWriter {
         let update = sets.isEmpty ? "NOTHING" : "UPDATE SET \(sets.joined(separator: ", "))"
         // A row of another scope is nobody's to overwrite who only knows its id.
         let condition = sets.isEmpty ? "" : scopePlace.map { " WHERE \($0)" } ?? ""
-        let statement = Statement(
-            "",
-            """
+        let sql = """
             INSERT INTO \(table.sql) AS t (\(columns.joined(separator: ", "))) OVERRIDING SYSTEM VALUE
             VALUES (\(places.joined(separator: ", "))) ON CONFLICT (\(table.key.sql)) DO \(update)\(condition)
-            """)
-        guard try attempt(Request(statement, parameters), table) == 0 else { return }
+            """
+        let written = changes.map(\.column)
+        let names = Set((written + [table.key]).map(\.name))
+        let checks = try checks(table, rules, setting: names, &parameters)
+        let request = Request(Statement("", checks.around(sql)), parameters)
+        guard try attempt(request, table, rules, written) == 0 else { return }
+        try refuseUnwritten(key, table)
+    }
+
+    /// The key is in another scope or an older event's, like any value that has to be the only one; or it is nowhere.
+    private func refuseUnwritten(_ key: Parameter, _ table: AttachedTable) throws -> Never {
+        let condition = Self.same("t.\(table.key.sql)", table.key.place(1))
+        let statement = Statement("", "SELECT EXISTS (SELECT 1 FROM \(table.sql) AS t WHERE \(condition))")
+        if try session.ask(statement, key).flag(0, 0) { throw RowRefusal(notUnique: table.key.name) }
         throw RowRefusal(
-            code: RejectionCode.idTaken,
-            detail:
-                "The server's table did not take the row; it may have its id in another scope, or for an older event.",
-            hint: "Give the record an id of its own. Rows are moved between scopes in the server's table.")
+            code: RejectionCode.tableRefused, detail: "A trigger of the server's table has passed over the row.",
+            hint: "Ask the operator of the server which rows it lets in.")
     }
 
     private func update(
-        _ changes: [TableChange], _ key: Parameter, _ place: String, _ table: AttachedTable
+        _ changes: [TableChange], _ key: Parameter, _ place: String, _ table: AttachedTable, _ rules: TableRules
     ) throws {
         guard !changes.isEmpty else { return }
         var parameters = [key]
@@ -108,13 +120,14 @@ extension PostgresScopeWriter {
             parameters.append(change.parameter)
             sets.append("\(change.column.sql) = \(change.column.place(parameters.count))")
         }
-        let statement = Statement(
-            "",
-            """
+        let sql = """
             UPDATE \(table.sql) AS t SET \(sets.joined(separator: ", "))
             WHERE \(Self.same("t.\(table.key.sql)", table.key.place(1)))\(condition)
-            """)
-        guard try attempt(Request(statement, parameters), table) == 0 else { return }
+            """
+        let written = changes.map(\.column)
+        let checks = try checks(table, rules, setting: Set(written.map(\.name)), &parameters)
+        let request = Request(Statement("", checks.around(sql)), parameters)
+        guard try attempt(request, table, rules, written) == 0 else { return }
         // Somebody has deleted or moved it a moment ago: the log hears of it next.
         try look(at: key, table)
         throw RowRefusal(
@@ -128,7 +141,7 @@ extension PostgresScopeWriter {
         let statement = Statement(
             "",
             "DELETE FROM \(table.sql) AS t WHERE \(Self.same("t.\(table.key.sql)", table.key.place(1)))\(condition)")
-        _ = try attempt(Request(statement, parameters), table)
+        _ = try attempt(Request(statement, parameters), table, rules[table.id], [])
     }
 
     private static let note = Statement(
@@ -148,7 +161,7 @@ extension PostgresScopeWriter {
 
     /// The path is the role's own here: another role may have put an operator of its own on it, which would run with
     /// the rights of the server.
-    private static func same(_ left: String, _ right: String) -> String { "\(left) OPERATOR(pg_catalog.=) \(right)" }
+    static func same(_ left: String, _ right: String) -> String { "\(left) OPERATOR(pg_catalog.=) \(right)" }
 
     private static let pathOut = Statement("path out", "SET LOCAL search_path TO DEFAULT")
     private static let zone = Statement("zone", "SET LOCAL TimeZone TO 'UTC'")
@@ -157,14 +170,16 @@ extension PostgresScopeWriter {
 
     /// Runs a write of one row, and answers how many rows it has reached. The table's own triggers run with the paths
     /// that they expect.
-    private func attempt(_ request: Request, _ table: AttachedTable) throws -> Int {
+    private func attempt(
+        _ request: Request, _ table: AttachedTable, _ rules: TableRules?, _ columns: [AttachedColumn]
+    ) throws -> Int {
         let pathBack = Statement("path back", "SET LOCAL search_path TO \(table.home)")
         let requests = [
             Request(Self.pathOut), Request(Self.zone), request, Request(Self.checkNow), Request(pathBack),
         ]
         switch try session.trial(requests) {
         case .success(let answers): return answers.count > 2 ? answers[2].affected : 0
-        case .failure(let error): throw RowRefusal(error)
+        case .failure(let error): throw RowRefusal(error, rules?.references ?? [], columns: columns)
         }
     }
 }
@@ -179,7 +194,8 @@ extension AttachedTable {
     /// The columns whose fields are others than they were. Names on the wire only ever choose among the columns that
     /// the catalogue has named.
     func changes(
-        _ fields: DataObject, since former: DataObject?, of record: RecordID, in place: String
+        _ fields: DataObject, since former: DataObject?, of record: RecordID, in place: String,
+        _ rules: TableRules
     ) throws -> [TableChange] {
         let known = former?.lookup
         var changes: [TableChange] = []
@@ -187,7 +203,7 @@ extension AttachedTable {
             let name = fields.nameString(field)
             let value = fields.decoded(field) ?? .null
             if Identifier.isSameName(name, key.name) {
-                guard key.form.parameter(value)?.text == record.text else { throw RowRefusal(valueOf: key) }
+                guard key.form.parameter(value)?.text == record.text else { throw RowRefusal(valueOf: key, nil) }
                 continue
             }
             guard let column = column(name) else {
@@ -195,7 +211,7 @@ extension AttachedTable {
                     code: RejectionCode.columnUnknown, detail: "The server's table takes no column of that name.",
                     hint: "Add the column to the server's table and attach it again.")
             }
-            guard let parameter = column.form.parameter(value) else { throw RowRefusal(valueOf: column) }
+            let parameter = try rules.parameter(value, for: column)
             if column == scopeColumn {
                 guard parameter.text == place else {
                     throw RowRefusal(
@@ -213,48 +229,5 @@ extension AttachedTable {
 extension Parameter {
     fileprivate var text: String? {
         if case .text(let text) = self { text } else { nil }
-    }
-}
-
-extension RowRefusal {
-    fileprivate init(valueOf column: AttachedColumn) {
-        self.init(
-            code: RejectionCode.valueRefused, detail: "The column \(column.name) cannot hold such a value.",
-            hint: "It is of the type \(column.type).")
-    }
-
-    /// What PostgreSQL says of a row, without the row.
-    fileprivate init(_ error: PostgresError) {
-        let place = error.place.map { " (\($0))" } ?? ""
-        switch error.sqlState {
-        case "23503":
-            self.init(
-                code: RejectionCode.referenceViolated,
-                detail: "The row refers to one that is missing, or is needed\(place).",
-                hint: "Send what it refers to first; delete what refers to it first.")
-        case "23505", "23P01":
-            self.init(
-                code: RejectionCode.notUnique, detail: "Another row has the value already\(place).",
-                hint: "Choose another value.")
-        case "23514", "44000":
-            self.init(
-                code: RejectionCode.checkFailed, detail: "A check of the table fails\(place).",
-                hint: "Correct the values that it looks at.")
-        case "23502":
-            self.init(
-                code: RejectionCode.valueMissing, detail: "A column needs a value\(place).", hint: "Give it one.")
-        case "P0001":
-            self.init(
-                code: RejectionCode.tableRefused, detail: error.message, hint: "A trigger of the table says so.")
-        case let state where state.hasPrefix("22"):
-            self.init(
-                code: RejectionCode.valueRefused, detail: "A column cannot hold its value.",
-                hint: "Check the lengths, numbers and spellings of the values.")
-        default:
-            let reason = error.sqlState.isEmpty ? error.message : error.sqlState
-            self.init(
-                code: RejectionCode.tableRefused, detail: "The server's table does not take the row (\(reason)).",
-                hint: "Tell the operator of the server; the edit can be tried again once the table is mended.")
-        }
     }
 }

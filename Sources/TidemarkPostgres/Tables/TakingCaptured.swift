@@ -46,6 +46,13 @@ extension PostgresScopeWriter: TableScopeWriter {
 
     func hasTable(of entity: String) -> Bool { tables[entity] != nil }
 
+    func withReferences<Result>(grants: [Scope: Bool], _ body: () throws -> Result) throws -> Result {
+        referenceGrants = grants
+        // Other jobs of the transaction may be the operator's.
+        defer { referenceGrants = nil }
+        return try body()
+    }
+
     func takeCaptured(limit: Int, recordBytes: Int, _ take: (CapturedRecord) throws -> Void) throws -> Int {
         guard !tables.isEmpty else { return 0 }
         isTakingCaptured = true

@@ -8,6 +8,7 @@ struct SimulatedServer {
     private var twin: Machine?
     /// What a node's operator has set last, as a number of which all settings follow.
     private var settings: [UInt64] = []
+    private var hasQuotas = true
     private var generator: SplitMix64
     private(set) var failures = 0
     var clockOffset: Int64 = 0
@@ -74,13 +75,20 @@ struct SimulatedServer {
         machine.nodes[place] = self.node(settings, on: machine, in: world)
     }
 
+    /// The operator gives scopes as much room as they need, in the end.
+    mutating func liftQuotas(in world: World) {
+        guard hasQuotas, settings.contains(where: { $0 > 0 }) else { return }
+        hasQuotas = false
+        machine.nodes = settings.map { node($0, on: machine, in: world) }
+    }
+
     /// After which a device that was not heard of is forgotten, in milliseconds.
     static let deviceRetention: Int64 = 7_200_000
 
     /// As many as the sample apps make as a group, unless the schema adds to it.
     static let fewestOperations = 2
 
-    private mutating func node(_ settings: UInt64, on machine: Machine, in world: World) -> SyncServer {
+    private func node(_ settings: UInt64, on machine: Machine, in world: World) -> SyncServer {
         var configuration = SyncServer.Configuration()
         var limits = Limits()
         if !world.plan.hasWindow { configuration.window = .zero }
@@ -98,9 +106,10 @@ struct SimulatedServer {
             limits.pageBytes = choose([1, 300, limits.pageBytes])
             limits.resultBytes = choose([1, 300, limits.resultBytes])
             limits.pushBytes = choose([1, 300, limits.pushBytes])
+            limits.windowBytes = choose([1, 300, limits.windowBytes])
+            let rows = choose([4, 9, limits.scopeRows])
+            if hasQuotas { limits.scopeRows = rows }
         }
-        let random = SeededSource(seed: generator.next())
-        configuration.random = { random.next() }
         configuration.uptime = { .zero }
         configuration.aside = { $0() }
         configuration.now = { [unowned world] in World.beginning + world.time + world.server.clockOffset }
@@ -117,11 +126,4 @@ struct SimulatedServer {
         failures -= 1
         return true
     }
-}
-
-/// A generator behind a closure. Unchecked because everything of a world happens on one thread.
-final class SeededSource: @unchecked Sendable {
-    private var generator: SplitMix64
-    init(seed: UInt64) { generator = SplitMix64(seed: seed) }
-    func next() -> UInt64 { generator.next() }
 }

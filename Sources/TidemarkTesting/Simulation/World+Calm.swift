@@ -13,6 +13,7 @@ extension World {
         server.fail(0)
         server.life.remaining = nil
         grants = [:]
+        server.liftQuotas(in: self)
         for device in devices {
             device.process?.remaining = nil
             device.process?.last = nil
@@ -22,6 +23,7 @@ extension World {
         }
         let start = time
         flow()
+        try askAfterQuota()
         decideInferred()
         var leftovers = try leftovers()
         for _ in 0..<Self.longestHurry where plan.isHurried && !leftovers.isEmpty {
@@ -54,6 +56,19 @@ extension World {
         try oracle?.conclude()
         if plan.isVerified { try compareAll() }
         return quiet
+    }
+
+    /// What a scope had no room for waits up to 15 minutes, or until somebody asks.
+    private func askAfterQuota() throws {
+        for device in devices {
+            let isPutOff = try device.file.queue.unsafeRead { db in
+                try Bool.fetchOne(
+                    db, sql: "SELECT EXISTS (SELECT 1 FROM tidemark_scope WHERE deferred_until IS NOT NULL)") ?? false
+            }
+            if isPutOff { device.process?.sync() }
+        }
+        settle()
+        flow()
     }
 
     /// People say whether they meant what was written while nobody noted it, where it was much.

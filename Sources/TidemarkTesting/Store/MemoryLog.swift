@@ -8,8 +8,6 @@ struct MemoryLog: Sendable {
     var places: [Scope: Int] = [:]
     /// What devices' temporary ids stand for.
     var aliases: [TemporaryName: Alias] = [:]
-    /// The last integer id assigned per entity, by the bytes of its name.
-    var numbers: [[UInt8]: Int64] = [:]
     /// Oldest first.
     var rejections: [StoredRejection] = []
     /// The number of the last refused edit that was kept; none comes twice.
@@ -33,8 +31,6 @@ struct MemoryLog: Sendable {
 struct ScopeLog: Sendable {
     let name: Scope
     var state = ScopeState()
-    /// The time of the newest row, in milliseconds since 1970.
-    var lastTime: Int64 = 0
     var rows = ScopeRows()
     var digests: [[UInt8]: [UInt8]] = [:]
     var devices: [DeviceName: DeviceStanding] = [:]

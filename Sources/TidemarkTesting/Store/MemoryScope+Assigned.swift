@@ -12,27 +12,11 @@ extension MemoryScope {
         return place
     }
 
-    func wasAssigned(_ record: RecordID, to name: TemporaryName) -> Bool {
-        log.aliases.contains { known, alias in
-            known.entity == name.entity && known.client == name.client && known.id == name.id
-                && alias.record == record && alias.scope == self.name
-        }
-    }
-
     func store(_ id: RecordID, for name: TemporaryName, at moment: Int64) throws {
         _ = create(at: moment)
         guard log.aliases[name] == nil else { throw AlreadyStored(description: "\(name.id) stands for something.") }
         undo { $0.log.aliases[name] = nil }
         log.aliases[name] = MemoryLog.Alias(record: id, scope: self.name, made: moment)
-    }
-
-    func lastNumber(of entity: String) throws -> Int64 { log.numbers[Array(entity.utf8)] ?? 0 }
-
-    func setLastNumber(_ number: Int64, of entity: String) throws {
-        let name = Array(entity.utf8)
-        let former = log.numbers[name]
-        undo { $0.log.numbers[name] = former }
-        log.numbers[name] = number
     }
 
     func keep(_ rejection: StoredRejection, limit: Int) throws {

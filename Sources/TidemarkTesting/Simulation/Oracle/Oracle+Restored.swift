@@ -18,7 +18,7 @@ extension Oracle {
                 // Devices keep what they have finished for a week.
                 guard let version = lost.versions[key]?.last, version > fork, isRecent(version, lost),
                     lost.newest(key) != shared.newest(key),
-                    // Under its id there may be another record now.
+                    // A copy may have brought it back under another id.
                     tables[key.entity].map({ !isUnnamed($0) }) ?? false
                 else { continue }
                 guard histories.current.row(key, above: begin, where: { _ in true }) != nil else {

@@ -21,6 +21,13 @@ extension Oracle {
         var last = head
         for entry in try world.server.store.log(of: scope, after: head) {
             last += 1
+            // Where the window is small, a push sweeps what it has replaced itself before anybody reads it.
+            while last < entry.version, last < state.sweepFloor {
+                let key = OracleKey(entity: entry.entity, record: entry.record)
+                scopes[scope]?.append(
+                    OracleHistory.Row(key: key, kind: .idmap, cells: nil, payload: nil, time: world.time))
+                last += 1
+            }
             guard entry.version == last else {
                 throw Violation("I3", "log of \(scope): version \(entry.version) comes after \(last - 1)")
             }
@@ -115,7 +122,6 @@ extension Oracle {
     private func lostHistory(of scope: Scope, above version: Version) {
         for device in devices.indices { devices[device].forgetLogged(in: scope, above: version) }
         recount()
-        hasLostNames = hasLostNames || !names.isEmpty
     }
 
     private func recount() {

@@ -105,7 +105,7 @@ extension Oracle {
             }
             if devices[device].sight.missing.contains(key.entity) { continue }
             // Until the two are one, neither says what was meant.
-            if devices[device].sight.doubled[key] != nil || former.doubled[key] != nil { continue }
+            if devices[device].sight.doubled[key] != nil { continue }
             for (column, write) in writes {
                 let index = table.data.firstIndex(of: column)
                 var write = write
@@ -279,12 +279,10 @@ extension Oracle {
     }
 
     private func isExplained(_ code: String, _ key: OracleKey, _ members: Data) -> Bool {
-        // What is brought back from a scope that was lost meanwhile is a new record to the server.
-        if code == "id_not_assigned" { return hasLostNames }
         guard code == "record_deleted" else { return false }
         let operation =
             try? JSONSerialization.jsonObject(with: Data("{".utf8) + members + Data("}".utf8)) as? [String: Any]
-        guard let base = operation?["baseVersion"] as? Int else { return hasLostNames }
+        guard let base = operation?["baseVersion"] as? Int else { return hasSharedNames }
         return scopes.values.contains { scope in
             // What another history had may have been deleted in it.
             scope.newest > 0 || scope.current.row(key, above: Version(base), where: { $0 == nil }) != nil

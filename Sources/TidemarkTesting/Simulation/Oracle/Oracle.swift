@@ -31,8 +31,9 @@ final class Oracle {
 
     /// What the server calls records whose ids it makes.
     var names = OracleNames()
-    /// Whether a restored server gives ids anew, so that nobody can tell by them what an edit became.
-    var hasLostNames = false
+    /// Whether a device's file was put back or copied. In the hands of two users its temporary ids stand for two
+    /// records each, of which nobody can tell here what an edit became.
+    var hasSharedNames = false
 
     var deletes = OracleDeletes()
     var verdicts = OracleVerdicts()
@@ -169,8 +170,7 @@ final class Oracle {
 
     /// An edit that was not sealed yet may be sent by each of the files that hold it.
     private func replace(_ device: Int, with known: OracleDevice) {
-        // The same temporary id is given two ids then.
-        hasLostNames = hasLostNames || world.app.entities.contains { $0.ids == .server }
+        hasSharedNames = hasSharedNames || world.app.entities.contains { $0.ids == .server }
         lost.formUnion(devices[device].written.map(\.key))
         var known = known
         known.rename(names)

@@ -38,9 +38,9 @@ struct OracleNames {
 
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension Oracle {
-    /// Whether ids that a restored server gave anew stand for records of a table, or in its references.
+    /// Whether temporary ids that two users may have stand for records of a table, or in its references.
     func isUnnamed(_ table: OracleTable) -> Bool {
-        hasLostNames && (table.hasServerIDs || table.parents.contains { tables[$0.table]?.hasServerIDs ?? false })
+        hasSharedNames && (table.hasServerIDs || table.parents.contains { tables[$0.table]?.hasServerIDs ?? false })
     }
 
     /// The log has an id for what had a temporary one.

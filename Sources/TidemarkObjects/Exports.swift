@@ -1,0 +1,2 @@
+// Scopes, ids, values and transports are part of the interface.
+@_exported public import Tidemark

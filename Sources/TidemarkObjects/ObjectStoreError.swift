@@ -1,0 +1,101 @@
+import GRDB
+import TidemarkWire
+
+/// Why a store has no answer. The description is safe to show and to log: it holds no objects, SQL or token.
+public struct ObjectStoreError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What went wrong: a closed list.
+    public enum Code: String, Hashable, Sendable, CaseIterable {
+        /// A delta strategy is set, and the cache strategy keeps nothing that a delta could be drawn from.
+        case deltaNeedsCache = "delta_needs_cache"
+        /// The name of the class, or a filter, is not of the allowed form.
+        case queryInvalid = "query_invalid"
+        /// No answer came.
+        case networkUnavailable = "network_unavailable"
+        /// The server is busy, starting, stopping, or has failed.
+        case serverUnavailable = "server_unavailable"
+        /// Something answered, but not as this server does: a captive portal, a proxy, a cut or foreign answer.
+        case answerUnusable = "answer_unusable"
+        /// The token is missing, bad or expired.
+        case unauthenticated
+        /// The token does not grant the scope.
+        case forbidden
+        /// The server takes no header of this size, not even that of the time form.
+        case headerTooLarge = "header_too_large"
+        /// The server cannot say any more what has changed, not even to a fetch that takes the complete list.
+        case checkpointExpired = "checkpoint_expired"
+        /// The server refuses the request as it stands; the detail says why.
+        case requestRefused = "request_refused"
+        /// The answer is beyond one of the store's limits.
+        case limitExceeded = "limit_exceeded"
+        /// `removeAll()` was called while the fetch ran; nothing of its answer was kept.
+        case cacheCleared = "cache_cleared"
+        /// The store's own file failed.
+        case storageFailed = "storage_failed"
+    }
+
+    /// What went wrong.
+    public var code: Code
+    /// What happened here.
+    public var detail: String
+    /// What can be done about it.
+    public var hint: String
+
+    init(_ code: Code, _ detail: String, hint: String) {
+        self.code = code
+        self.detail = detail
+        self.hint = hint
+    }
+
+    /// One line for a log or a screen.
+    public var description: String { "\(code.rawValue): \(detail) \(hint)" }
+
+    /// Whether the cache may stand in for the answer.
+    var isOutage: Bool { code == .networkUnavailable || code == .serverUnavailable }
+}
+
+extension ObjectStoreError {
+    static func deltaNeedsCache(_ strategy: DeltaSyncStrategy) -> ObjectStoreError {
+        ObjectStoreError(
+            .deltaNeedsCache,
+            "The delta strategy `\(strategy.rawValue)` needs what the cache strategy `networkOnly` does not keep.",
+            hint: "Set `cacheStrategy` to `.networkElseCache`, or `deltaSyncStrategy` to `.none`.")
+    }
+
+    static func unusable(_ detail: String) -> ObjectStoreError {
+        ObjectStoreError(.answerUnusable, detail, hint: "See whether the address is that of the server's root.")
+    }
+
+    static func expired(_ detail: String) -> ObjectStoreError {
+        ObjectStoreError(.checkpointExpired, detail, hint: "Take the complete list.")
+    }
+
+    /// An answer that is not a success.
+    init(_ response: TransportResponse) {
+        let problem = response.body.withUnsafeBytes { Problem(from: $0) }
+        let detail = problem.map { $0.detail.isEmpty ? $0.code.title : $0.detail }
+        self.init(
+            Self.code(response.status, problem?.code), detail ?? "The answer's status is \(response.status).",
+            hint: problem?.code.hint ?? "See whether something stands between this device and the server.")
+    }
+
+    /// A proxy may refuse a header before the server sees it, so 431 counts without the server's words. What would
+    /// drop objects does not.
+    private static func code(_ status: Int, _ problem: ProblemCode?) -> Code {
+        switch (status, problem) {
+        case (401, _): .unauthenticated
+        case (403, _): .forbidden
+        case (431, _): .headerTooLarge
+        case (_, .checkpointExpired): .checkpointExpired
+        case (500..., _), (408, _), (425, _), (429, _): .serverUnavailable
+        case (400..<500, .some): .requestRefused
+        default: .answerUnusable
+        }
+    }
+
+    init(_ error: DatabaseError) {
+        let told = SyncError(error)
+        self.init(
+            .storageFailed, told.detail,
+            hint: "The file holds nothing but copies: where it is damaged, delete it. \(told.hint)")
+    }
+}

@@ -1,0 +1,65 @@
+import TidemarkCore
+package import TidemarkWire
+
+// MARK: - How much one caller may ask for (I14)
+
+/// What each caller has left. A server that starts again has counted nothing.
+final class Rates: Sendable {
+    /// `nil`: there is no limit.
+    private let requests: Guarded<TokenBuckets>?
+    private let scopes: Guarded<TokenBuckets>?
+
+    /// Seconds' worth of requests that may come at once.
+    private static let burstSeconds = 10
+    private static let day: Int64 = 86_400_000
+
+    init(_ limits: Limits) {
+        func buckets(_ count: Int, milliseconds: Int64, burst: Int) -> Guarded<TokenBuckets>? {
+            guard count > 0 else { return nil }
+            return Guarded(TokenBuckets(TokenBucket.Rate(count: count, milliseconds: milliseconds, burst: burst)))
+        }
+        let (perSecond, perDay) = (limits.requestsPerSecond, limits.scopesPerPrincipal)
+        let (burst, isTooMuch) = perSecond.multipliedReportingOverflow(by: Self.burstSeconds)
+        requests = buckets(perSecond, milliseconds: 1000, burst: isTooMuch ? .max : burst)
+        scopes = buckets(perDay, milliseconds: Self.day, burst: perDay)
+    }
+
+    fileprivate func request(of caller: String, at now: Instant) -> Int64? {
+        requests?.withLock { $0.take(for: caller, at: now) }
+    }
+
+    fileprivate func mayOpen(_ caller: String, at now: Instant) -> Bool {
+        scopes?.withLock { $0.wait(for: caller, at: now) == 0 } ?? true
+    }
+
+    fileprivate func opened(_ caller: String, at now: Instant) {
+        _ = scopes?.withLock { $0.take(for: caller, at: now) }
+    }
+}
+
+extension SyncServer {
+    /// Counts a request of a caller; one without a name, of a host that does not tell callers apart, is not counted.
+    ///
+    /// - Throws: 429 `too_many_requests`, with the time until the next one may come.
+    package func countRequest(of caller: String) throws(Problem) {
+        guard !caller.isEmpty, let wait = rates.request(of: Self.counted(caller), at: instant) else { return }
+        var problem = Problem(
+            .tooManyRequests, "One caller may ask \(limits.requestsPerSecond) times in a second here.")
+        problem.retryAfter = Int(wait / 1000) + 1
+        throw problem
+    }
+
+    /// Whether a user may write to one scope more that nobody has written to.
+    func mayOpenScope(_ caller: String) -> Bool { rates.mayOpen(Self.counted(caller), at: instant) }
+
+    /// A user has written to one scope more.
+    func openedScope(_ caller: String) { rates.opened(Self.counted(caller), at: instant) }
+
+    private var instant: Instant { Instant(milliseconds: configuration.uptime().milliseconds) }
+
+    /// What stands for a caller in memory. A longer name is refused everywhere else.
+    private static func counted(_ caller: String) -> String {
+        guard caller.utf8.count > Access.principalLimit else { return caller }
+        return String(decoding: caller.utf8.prefix(Access.principalLimit), as: UTF8.self)
+    }
+}
