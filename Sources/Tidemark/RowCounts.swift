@@ -24,6 +24,9 @@ extension SyncStatus {
         /// The rows that are in the table.
         public var total: Int { confirmed + pending + blocked + unable }
 
+        /// Whether every row is confirmed, and no delete waits.
+        var isSettled: Bool { total == confirmed && deletes == 0 }
+
         static func += (lhs: inout Rows, rhs: Rows) {
             lhs.confirmed += rhs.confirmed
             lhs.pending += rhs.pending

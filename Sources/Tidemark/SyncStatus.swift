@@ -80,4 +80,11 @@ public struct SyncStatus: Hashable, Sendable {
     public var scopes: [Scope: ScopeStatus] = [:]
     /// What the schema hides from capture, or does while changes are applied; for developers.
     public var warnings: [String] = []
+
+    /// Whether nothing waits, neither for the server nor for anybody's word: every row of every table is confirmed, and
+    /// nothing is refused, set aside or kept outside its table. Says nothing of what the server has and this device
+    /// has not heard of.
+    public var isSettled: Bool {
+        pending + sent + rejected + held + undecided + setAside + parked == 0 && tables.values.allSatisfy(\.isSettled)
+    }
 }

@@ -60,6 +60,8 @@
             var accessLost: Date?
         }
 
+        /// Whether nothing waits, for the server or for anybody's word.
+        var isSettled = true
         var tables: [TableRows] = []
         /// Tables that were synced and are in the file no more.
         var missingTables: [String] = []
@@ -85,6 +87,7 @@
             let engine = try declared.engine(device, NoTransport())
             try await engine.install()
             let status = try await engine.status()
+            isSettled = status.isSettled
             tables = TableRows.all(status)
             missingTables = status.missingTables
             setAside = status.setAside
@@ -122,11 +125,6 @@
                 )
                 .map { Aside(table: $0[0], record: $0[1], reason: $0[2]) }
             }
-        }
-
-        var isSettled: Bool {
-            pending + sent == 0 && rejected.isEmpty && parked.isEmpty && !conflicts.contains(where: \.isOpen)
-                && tables.allSatisfy(\.isSettled) && inferred.isEmpty && setAside == 0
         }
 
         var lines: [String] {

@@ -6,6 +6,8 @@
     struct SyncSummary: Codable, Hashable {
         var pushed, received, applied, parked, rejected, roundTrips, bytesSent, bytesReceived: Int
         var seconds: Double
+        /// Whether nothing waits, for the server or for anybody's word.
+        var isSettled: Bool
         /// What is left in the file after it: edits without a verdict, refused edits, rows kept aside.
         var waiting, rejectedInAll, parkedInAll: Int
         /// Where the rows of each table stand, and what waits for a word.
@@ -28,6 +30,7 @@
             bytesSent = report.bytesSent
             bytesReceived = report.bytesReceived
             seconds = (report.duration / .milliseconds(1)).rounded() / 1000
+            isSettled = status.isSettled
             waiting = status.pending + status.sent
             rejectedInAll = status.rejected
             parkedInAll = status.parked
@@ -36,11 +39,6 @@
             self.inferred = inferred.map(InferredReport.init)
             setAside = status.setAside
             warnings = status.warnings
-        }
-
-        var isInSync: Bool {
-            waiting == 0 && rejectedInAll == 0 && parkedInAll == 0 && tables.allSatisfy(\.isSettled)
-                && inferred.isEmpty
         }
 
         var lines: [String] {
@@ -52,7 +50,7 @@
             if waiting > 0 { lines.append("waiting: \(waiting) edits have no verdict yet") }
             if rejectedInAll > 0 { lines.append("refused: \(rejectedInAll); `tidemark status` says why") }
             if parkedInAll > 0 { lines.append("kept aside: \(parkedInAll) rows; `tidemark status` says why") }
-            lines += tables.filter { !$0.isSettled }.compactMap(\.troubles)
+            lines += tables.compactMap(\.troubles)
             lines += missingTables.map { "table \($0) is not in the file any more; its rows on the server stay" }
             lines += inferred.map(\.line)
             if brakedDeletes > 0 {

@@ -94,7 +94,7 @@
                 report, status, try await engine.inferredEdits(), brakedDeletes: try await engine.brakedDeletes().count)
             if json { Console.line(try summary.json()) } else { summary.lines.forEach(Console.line) }
             try warn(status, device)
-            if !summary.isInSync { throw ExitCode(TidemarkTool.undecided) }
+            if !summary.isSettled { throw ExitCode(TidemarkTool.undecided) }
         }
 
         /// Says what the schema's author should know, once and again when it is something else.

@@ -19,9 +19,6 @@
             status.tables.sorted { $0.key < $1.key }.map { TableRows($0.key, $0.value) }
         }
 
-        /// Whether every row is confirmed, and no delete waits.
-        var isSettled: Bool { rows == confirmed && deletes == 0 }
-
         var line: String { "table \(table): \(([count(rows, "row", "rows")] + parts).joined(separator: ", "))" }
 
         /// What is not confirmed, in words; `nil` where all is.

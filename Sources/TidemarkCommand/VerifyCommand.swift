@@ -12,7 +12,7 @@
                 Syncs, sums up the rows of every synced table and compares the sums with the server's. Where they
                 differ, the records that differ are named; --repair fetches just those again. Edits that wait are left
                 alone, and a row that the server does not know is sent, never deleted: --discard-local does that.
-                Exit code 3: something differs, or cannot travel.
+                Exit code 3: something differs, waits, or cannot travel.
 
                 EXAMPLES
                   tidemark verify app.sqlite --server http://127.0.0.1:8080
@@ -55,7 +55,7 @@
             } catch let error as SyncError { throw Failure(error) }
             let summary = VerifySummary(report, scope, status)
             if json { Console.line(try JSON.text(summary)) } else { summary.lines.forEach(Console.line) }
-            if !summary.isClean || !summary.rows.allSatisfy(\.isSettled) { throw ExitCode(TidemarkTool.undecided) }
+            if !summary.isClean || !summary.isSettled { throw ExitCode(TidemarkTool.undecided) }
         }
     }
 
@@ -76,7 +76,10 @@
 
         var scope: String
         var version: Int64
+        /// Whether the rows that were compared are alike.
         var isClean: Bool
+        /// Whether nothing waits, for the server or for anybody's word.
+        var isSettled: Bool
         var records, differing, repaired, roundTrips, bytesSent, bytesReceived: Int
         var seconds: Double
         var tables: [Table]
@@ -87,7 +90,7 @@
             let part = report.scopes[scope] ?? VerifyReport.Part()
             self.scope = scope.name
             version = part.version
-            isClean = report.isClean
+            (isClean, isSettled) = (report.isClean, status.isSettled)
             (records, differing, repaired) = (report.records, report.differing, report.repaired)
             (roundTrips, bytesSent, bytesReceived) = (report.roundTrips, report.bytesSent, report.bytesReceived)
             seconds = (report.duration / .milliseconds(1)).rounded() / 1000
@@ -128,7 +131,9 @@
                 if table.isCutShort { lines.append("\(table.table): more differ; verify again") }
                 lines += table.gaps.map { "\(table.table): not compared: \($0)" }
             }
-            return lines + rows.filter { !$0.isSettled }.compactMap(\.troubles)
+            lines += rows.compactMap(\.troubles)
+            if !isSettled { lines.append("something waits or cannot travel; `tidemark status` says what and why") }
+            return lines
         }
     }
 #endif

@@ -82,6 +82,28 @@ struct UncapturedColumnTests {
         for device in [first, second] { #expect(try await device.engine().verify().isClean) }
     }
 
+    @Test(
+        "what was written into a new column before its capture, and gives way, is listed (I13)",
+        arguments: ["ADD COLUMN mood TEXT", "RENAME COLUMN title TO old; ALTER TABLE note ADD COLUMN title TEXT"])
+    func listed(change: String) async throws {
+        let (first, second) = try await world.pair()
+        let column = change.hasPrefix("ADD") ? "mood" : "title"
+        if column == "mood" { try await second.sql("ALTER TABLE note \(change); UPDATE note SET mood = 'theirs'") }
+        try await second.sync()
+        let theirs = try await second.rows("SELECT \(column) FROM note ORDER BY id")
+        try await first.sql(
+            "ALTER TABLE note \(change); UPDATE note SET \(column) = 'mine', body = 'too' WHERE id = 'n1'")
+        for device in [first, second, first] { try await device.sync() }
+        #expect(try await first.rows("SELECT \(column) FROM note ORDER BY id") == theirs)
+        let conflicts = try await first.engine().conflicts()
+        #expect(conflicts.map(\.record) == ["n1"])
+        #expect(conflicts.first?.fields.map(\.name) == [column])
+        #expect(conflicts.first?.fields.map(\.mine) == [.text("mine")])
+        #expect(conflicts.first?.rule == .firstCapture)
+        #expect(try await second.rows("SELECT body FROM note WHERE id = 'n1'") == [#""too""#])
+        for device in [first, second] { #expect(try await device.engine().verify().isClean) }
+    }
+
     @Test("an edit that was set aside keeps what its table has no column for any more")
     func setAsideWithoutColumn() async throws {
         let (first, _) = try await world.pair()

@@ -55,7 +55,7 @@
             #expect(up.output.contains("sent 2"))
             let down = try await sync("b", server, token, tables + ["--json"])
             let summary = try JSONDecoder().decode(SyncSummary.self, from: Data(down.output.utf8))
-            #expect(summary.received == 2 && summary.applied == 2 && summary.pushed == 0 && summary.isInSync)
+            #expect(summary.received == 2 && summary.applied == 2 && summary.pushed == 0 && summary.isSettled)
             #expect(summary.bytesReceived > 0 && summary.roundTrips > 0)
             #expect(try sql("b", "SELECT title FROM task") == ["Milk"])
 

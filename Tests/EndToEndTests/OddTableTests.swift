@@ -101,5 +101,22 @@
             #expect(warnings(try await sync("a", server).output).count == 2)
             #expect(await server.stop() == 0)
         }
+
+        @Test("every command exits with 3 where a row cannot be taken", .timeLimit(.minutes(5)))
+        func quarantined() async throws {
+            let server = try await bench.server()
+            try bench.sql("a", "CREATE TABLE t (id TEXT PRIMARY KEY, n); INSERT INTO t VALUES ('1', 1), ('2', -2)")
+            try bench.sql("b", "CREATE TABLE t (id TEXT PRIMARY KEY, n CHECK (n > 0))")
+            #expect(try await sync("a", server, ["--table", "t"]).status == 0)
+            #expect(try await sync("b", server, ["--table", "t"]).status == 3)
+            let token = try await bench.token()
+            for command in [["verify", bench.path("b"), "--server", server.url], ["status", bench.path("b")]] {
+                let told = try await bench.run(command, token: token)
+                #expect(told.status == 3 && told.output.contains("1 kept outside the table"), "\(told)")
+            }
+            let told = try await bench.run(["verify", bench.path("b"), "--server", server.url, "--json"], token: token)
+            #expect(told.output.contains(#""isClean":true,"isSettled":false"#), "\(told.output)")
+            #expect(await server.stop() == 0)
+        }
     }
 #endif

@@ -248,13 +248,16 @@ struct CaptureTriggers {
             """
     }
 
-    /// A row that comes. Of a row that is there, and of a record that is noted already, it says nothing.
+    /// A row that comes. Of a row that is there, and of a record that is noted already, it says nothing. A key that
+    /// SQLite is going to give is foreseen; a wrong one is a mark too many.
     private var noteNew: String {
-        let key = shape.key.map { "NEW.\($0.sql)" }.joined(separator: ", ")
+        let given = shape.key.map { "NEW.\($0.sql)" }.joined(separator: ", ")
+        let foreseen = shape.nextNumberSQL.map { "(SELECT CASE WHEN \(isGiven) THEN \(given) ELSE \($0) END AS key)" }
         return """
             INSERT INTO \(shape.shadowSQL)(\(keyList), \(markColumns)) \
-            SELECT \(key), 0, \(marks)\(scopes("''", place: shape.scopeSQL("NEW"))) \
-            WHERE \(isGiven) AND \(shape.isNamedSQL("NEW")) ON CONFLICT(\(keyList)) DO NOTHING
+            SELECT \(foreseen == nil ? given : "key"), 0, \(marks)\(scopes("''", place: shape.scopeSQL("NEW"))) \
+            \(foreseen.map { "FROM \($0) WHERE key IS NOT NULL" } ?? "WHERE \(shape.isNamedSQL("NEW"))") \
+            ON CONFLICT(\(keyList)) DO NOTHING
             """
     }
 
@@ -265,7 +268,7 @@ struct CaptureTriggers {
     }
 
     /// Whether the key is known before the row is written. Where SQLite is to give it, it is -1.
-    private var isGiven: String { shape.key.count == 1 ? "NEW.\(shape.key[0].sql) <> -1" : "1" }
+    private var isGiven: String { shape.nextNumberSQL == nil ? "1" : "NEW.\(shape.key[0].sql) <> -1" }
 
     /// Whether the row will be gone is not known yet (2), so any scope may look.
     private func noteExisting(_ condition: String) -> String {

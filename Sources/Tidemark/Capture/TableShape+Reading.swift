@@ -24,13 +24,26 @@ extension TableShape {
             let names = columns.map(\.column.name)
             rowNumber = ["rowid", "_rowid_", "oid"].first { number in !names.contains { $0.isSameName(as: number) } }
         }
+        if isRowID { nextNumberSQL = try nextNumber(db) }
         mayLackKey = !isRowID && keyPairs.contains { !$0.isRequired }
         try readUniques(db)
-        hasConflictClauses =
-            try Query(db, "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?1")
-            .first(db, [.text(name)]) { $0.text(0) }?.contains(/on\s+conflict/.ignoresCase()) ?? false
+        hasConflictClauses = try Self.declaration(db, name).contains(/on\s+conflict/.ignoresCase())
         children = try Self.references(db, to: name)
         statements = RecordStatements(of: self)
+    }
+
+    private static func declaration(_ db: Database, _ name: String) throws -> String {
+        try Query(db, "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?1")
+            .first(db, [.text(name)]) { $0.text(0) } ?? ""
+    }
+
+    /// One more than the largest number that is there, or that ever was (SQLite's manual, "Autoincrement"). NULL where
+    /// there is none above it.
+    private func nextNumber(_ db: Database) throws -> String {
+        let largest = "(SELECT max(\(key[0].sql)) FROM \(sql))"
+        let isCounted = try Self.declaration(db, name).contains(/\bautoincrement\b/.ignoresCase())
+        let counted = isCounted ? "(SELECT max(seq) FROM sqlite_sequence WHERE name = \(literal(name)))" : "0"
+        return "nullif(max(coalesce(\(largest), 0), coalesce(\(counted), 0)), \(Int64.max)) + 1"
     }
 
     /// A column as the schema declares it.

@@ -66,6 +66,8 @@ struct TableShape: Hashable, Sendable {
     var mayLackKey = false
     /// What SQL calls the rows' own numbers; `nil` where they have none, or where that is the key.
     var rowNumber: String?
+    /// SQL for the key of a row whose key SQLite gives; `nil` where it gives none.
+    var nextNumberSQL: String?
     /// Whether a trigger of the app's writes to the table, and does not look away while changes are applied.
     var isGuarded = false
     /// Whether the table says ON CONFLICT of a constraint.

@@ -70,10 +70,14 @@ extension Applier {
         var new = current
         var truth = shadow ?? Shadow(state: .known, cells: current)
         var isEdited = false
+        var givenWay: [Int] = []
         let sent = try shadow == nil ? [:] : onItsWay(table, id)
         for index in columns {
             let served = incoming[index]
             let isOwn = shadow.map { $0.cells[index] != current[index] } ?? false
+            let mayTravel = !isOwn && !reserved.contains(index)
+            let isWritten = current[index] != table.shape.data[index].unwrittenCell
+            if mayTravel, isWritten, let served, served != current[index] { givenWay.append(index) }
             if reserved.contains(index) || (!isOwn && served != nil) {
                 // What is on its way already stands over it.
                 new[index] = sent[index] ?? served ?? table.shape.data[index].defaultCell
@@ -85,6 +89,7 @@ extension Applier {
             if served != nil { truth.bases[table.shape.data[index].name] = 0 }
         }
         if new != current { outcome.applied += 1 }
+        try list(givenWay, of: current, under: new, table.shape, id)
         try put(
             table, id, key, from: current, isParked: isParked, to: new, version: shadow?.version,
             isPending: shadow != nil)
@@ -92,6 +97,18 @@ extension Applier {
         if isEdited, truth.mark == nil { truth.mark = try Pending.nextMark(db) }
         truth.since = truth.since ?? (isEdited ? now : nil)
         try table.records.write(db, key, placed(truth, table.shape, key, new, isSent: true))
+    }
+
+    /// What was written into a new column before its capture, and gives way: it may be the app's edit, or what the
+    /// migration worked out.
+    private func list(
+        _ columns: [Int], of mine: [Cell], under theirs: [Cell], _ shape: TableShape, _ id: RecordID
+    ) throws {
+        guard !columns.isEmpty else { return }
+        var standing = mine
+        for index in columns { standing[index] = theirs[index] }
+        try Conflicts.note(db, Conflict(seed: mine, of: shape, id, in: scope, under: standing, at: now))
+        outcome.conflicts += 1
     }
 
     private func onItsWay(_ table: ApplyTable, _ id: RecordID) throws -> [Int: Cell] {
