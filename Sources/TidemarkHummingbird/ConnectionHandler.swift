@@ -41,6 +41,12 @@
         private var deadline: Scheduled<Void>?
         private var stallCheck: Scheduled<Void>?
         private var look: Scheduled<Void>?
+        /// How long a caller who asks whether to send his body waits for a refusal before he is told to.
+        private static let expectation = TimeAmount.milliseconds(10)
+        private var expected: Scheduled<Void>?
+        /// For each request that is not answered yet, whether it was `HEAD`: its answer ends with its headers.
+        private var bodiless = CircularBuffer<Bool>()
+        private var isBodiless = false
 
         init(_ limits: ServerLimits, among connections: OpenConnections) {
             self.limits = limits
@@ -74,6 +80,7 @@
             deadline?.cancel()
             stallCheck?.cancel()
             look?.cancel()
+            expected?.cancel()
             connections.closed(context.channel)
         }
 
@@ -88,11 +95,16 @@
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             switch unwrapInboundIn(data) {
-            case .head:
+            case .head(var head):
                 bodyBytes = 0
                 asked += 1
                 connections.isBusy(context.channel)
                 close(context, in: TimeAmount(limits.requestTimeout))
+                if asked == 1, head.headerFields[.expect]?.lowercased() == "100-continue" { encourageLater(context) }
+                // Whoever answers GET answers HEAD (RFC 9110, 9.3.2).
+                bodiless.append(head.method == .head)
+                if head.method == .head { head.method = .get }
+                return context.fireChannelRead(wrapInboundOut(.head(head)))
             case .body(let part):
                 // A body that was refused is still read to its end, whoever sends it.
                 bodyBytes += part.readableBytes
@@ -105,6 +117,21 @@
                 deadline = nil
             }
             context.fireChannelRead(data)
+        }
+
+        /// Tells a caller to send the body that he asks about (RFC 9110, 10.1.1), unless he is refused before.
+        private func encourageLater(_ context: ChannelHandlerContext) {
+            let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+            expected = context.eventLoop.scheduleTask(in: Self.expectation) {
+                let (handler, context) = loopBound.value
+                guard !handler.isAnswering, context.channel.isActive else { return }
+                handler.interim(context)
+            }
+        }
+
+        private func interim(_ context: ChannelHandlerContext) {
+            let interim = HTTPResponsePart.head(HTTPResponse(status: .continue))
+            context.writeAndFlush(wrapOutboundOut(interim), promise: nil)
         }
 
         func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -135,8 +162,7 @@
                     context.writeAndFlush(handler.wrapOutboundOut(comment), promise: nil)
                 } else if !handler.isAnswering {
                     // Every caller has to pass over it (RFC 9110, 15.2).
-                    let interim = HTTPResponsePart.head(HTTPResponse(status: .continue))
-                    context.writeAndFlush(handler.wrapOutboundOut(interim), promise: nil)
+                    handler.interim(context)
                 }
                 handler.lookLater(context)
             }
@@ -149,6 +175,8 @@
             case .head(let head):
                 isStream = head.headerFields[.contentType] == EventStream.contentType
                 isAnswering = true
+                expected?.cancel()
+                isBodiless = bodiless.first ?? false
                 if isBroken, let (head, body) = explained(head) {
                     context.write(wrapOutboundOut(.head(head)), promise: nil)
                     context.write(wrapOutboundOut(.body(body)), promise: promise)
@@ -157,10 +185,17 @@
                     context.write(data, promise: promise)
                 }
             case .body(let part):
+                guard !isBodiless else {
+                    promise?.succeed()
+                    // A stream without end would never come to it.
+                    if isStream { context.close(promise: nil) }
+                    return
+                }
                 writtenBytes += part.readableBytes
                 context.write(data, promise: promise)
             case .end:
-                (isStream, isAnswering) = (false, false)
+                (isStream, isAnswering, isBodiless) = (false, false, false)
+                _ = bodiless.popFirst()
                 let taken = promise ?? context.eventLoop.makePromise()
                 let written = writtenBytes
                 let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)

@@ -17,17 +17,51 @@
 
         /// Whether an `If-None-Match` names this tag, or any. A weak tag counts as its strong one there (13.1.2).
         func isNamed(in header: String?) -> Bool {
-            guard let header else { return false }
-            var rest = Substring(header).drop { $0.isWhitespace || $0 == "," }
-            if rest.first == "*" { return true }
-            while let open = rest.firstIndex(of: "\"") {
-                let behind = rest.index(after: open)
-                guard let close = rest[behind...].firstIndex(of: "\"") else { return false }
-                if rest[open...close] == text { return true }
-                rest = rest[rest.index(after: close)...]
+            switch header.flatMap(EntityTagList.init) {
+            case .any: true
+            case .these(let tags): tags.contains { "\"\($0.tag)\"" == text }
+            case nil: false
             }
-            return false
         }
+    }
+
+    /// What a condition lists (RFC 9110, 8.8.3 and 13.1): any record, or those with one of these tags, without quotes.
+    enum EntityTagList: Hashable {
+        case any
+        case these([Item])
+
+        struct Item: Hashable {
+            var tag: String
+            var isWeak: Bool
+        }
+
+        /// - Returns: `nil` for what is not such a list.
+        init?(_ header: String) {
+            var rest = Substring(header).drop(while: Self.isBlank)
+            if rest.first == "*" {
+                guard rest.dropFirst().allSatisfy(Self.isBlank) else { return nil }
+                self = .any
+                return
+            }
+            var items: [Item] = []
+            while true {
+                // Empty elements count for nothing.
+                rest = rest.drop { Self.isBlank($0) || $0 == "," }
+                guard !rest.isEmpty else { break }
+                let isWeak = rest.hasPrefix("W/")
+                if isWeak { rest = rest.dropFirst(2) }
+                guard rest.first == "\"", let end = rest.dropFirst().firstIndex(of: "\"") else { return nil }
+                let tag = rest[rest.startIndex..<end].dropFirst()
+                guard tag.unicodeScalars.allSatisfy({ $0.value > 0x20 && $0.value != 0x7f }) else { return nil }
+                items.append(Item(tag: String(tag), isWeak: isWeak))
+                rest = rest[end...].dropFirst().drop(while: Self.isBlank)
+                guard rest.isEmpty || rest.first == "," else { return nil }
+            }
+            guard !items.isEmpty else { return nil }
+            self = .these(items)
+        }
+
+        private static func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
     }
 
     /// 128 bits of a body, mixed as MurmurHash3 does. Nobody's safety rests on it, and pages are hashed on the way out,

@@ -2,6 +2,7 @@
     import HTTPTypes
     public import Hummingbird
     import Logging
+    import NIOConcurrencyHelpers
     import NIOCore
     public import TidemarkServer
     import TidemarkWire
@@ -12,6 +13,7 @@
     /// adds it to its router too, so that unknown addresses are answered in the same form; twice does no harm.
     public struct SyncMiddleware<Context: RequestContext>: RouterMiddleware {
         private let fingerprint: String
+        private let lostHistory = RareWarning()
 
         /// Makes the middleware for one engine.
         public init(for server: SyncServer) { fingerprint = server.declarationsFingerprint }
@@ -57,7 +59,7 @@
             // Whoever asked has gone, or the server ends: nothing went wrong.
             if Task.isCancelled { return Problem(.unavailable, "The request was given up.") }
             if let problem = error as? Problem {
-                if problem.reason == .epoch || problem.reason == .ahead {
+                if problem.reason == .epoch || problem.reason == .ahead, lostHistory.isDue() {
                     context.logger.warning(
                         "A device knows a history that this store has lost: was it restored from a backup?",
                         metadata: ["path": "\(request.uri.path)", "survived": "\(problem.survived ?? 0)"])
@@ -72,6 +74,20 @@
                 metadata: ["method": "\(request.method)", "path": "\(request.uri.path)", "error": "\(error)"])
             if error is StoreUnavailable { return Problem(.unavailable, "The store cannot do this for a while.") }
             return Problem(.internalError, "The request could not be carried out.")
+        }
+    }
+
+    /// Whoever may ask could fill the operator's log with it: once a minute is enough to be seen.
+    private final class RareWarning: Sendable {
+        private let last = NIOLockedValueBox<ContinuousClock.Instant?>(nil)
+
+        func isDue() -> Bool {
+            last.withLockedValue { last in
+                let now = ContinuousClock.now
+                guard last.map({ now - $0 >= .seconds(60) }) ?? true else { return false }
+                last = now
+                return true
+            }
         }
     }
 

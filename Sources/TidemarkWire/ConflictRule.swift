@@ -6,7 +6,7 @@ public enum ConflictRule: String, Hashable, Sendable, CaseIterable {
     case lastEditWins
     /// The app decides.
     case manual
-    /// The record was deleted elsewhere and stays so.
+    /// The record, or one that it refers to, was deleted elsewhere and stays so.
     case deleteWins
     /// The record was deleted and edited; it lives.
     case editWins

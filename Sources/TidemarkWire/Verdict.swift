@@ -32,6 +32,8 @@ public enum RejectionCode {
     package static let patchBaseUnknown = "patch_base_unknown"
     /// The device itself could not put the record on the wire.
     package static let unsendableValue = "unsendable_value"
+    /// The server refuses every request with the operation in it; the device itself says so.
+    package static let requestRefused = "request_refused"
     /// A rule of the operator's own threw, or answered what it may not answer.
     package static let ruleFailed = "rule_failed"
     /// The record says another scope than the one it was sent to, or its table has none of that name.
@@ -55,9 +57,9 @@ public enum RejectionCode {
     package static let all: Set<String> = [
         recordDeleted, operationMismatch, entityUnknown, directionForbidden, recordTooLarge,
         kindMismatch, idNotAssigned, temporaryIDRefused, tooManyReferences, groupFailed, deleteBrake,
-        quotaExceeded, unsupportedOperation, patchBaseUnknown, unsendableValue, ruleFailed, scopeMismatch,
-        columnUnknown, valueRefused,
-        valueMissing, referenceViolated, notUnique, checkFailed, tableRefused, "conflict",
+        quotaExceeded, pageFull, unsupportedOperation, patchBaseUnknown, unsendableValue, ruleFailed, scopeMismatch,
+        requestRefused, columnUnknown, valueRefused, valueMissing, referenceViolated, notUnique, checkFailed,
+        tableRefused, "conflict",
     ]
 
     /// Whether a rule of the operator's own may refuse with this code.

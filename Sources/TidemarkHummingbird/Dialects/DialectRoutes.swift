@@ -122,8 +122,12 @@
     /// The members of a query in their order.
     struct PlainQuery {
         let members: [(name: String, value: String)]
+        private let raw: String
 
-        init(of request: Request) throws(Problem) { members = try request.queryMembers() }
+        init(of request: Request) throws(Problem) {
+            members = try request.queryMembers()
+            raw = request.uri.query ?? ""
+        }
 
         /// A member that may stand once.
         func only(_ name: String) throws(Problem) -> String? {
@@ -140,16 +144,21 @@
             return number
         }
 
-        /// The query with another value for one of its members.
+        /// The query as it came, with another value for one of its members: spelled anew it could be longer than a
+        /// server takes.
         func replacing(_ name: String, with value: String) -> String {
-            (members.filter { $0.name != name } + [(name, value)])
-                .map { "\(PercentEncoding.encoded($0.name))=\(PercentEncoding.encoded($0.value))" }
-                .joined(separator: "&")
+            let kept = raw.split(separator: "&").filter { part in
+                let label = part.prefix { $0 != "=" }
+                return (try? PercentEncoding.members(ofQuery: String(label)).first?.name) != name
+            }
+            return (kept.map(String.init) + ["\(name)=\(PercentEncoding.encoded(value))"]).joined(separator: "&")
+                .replacing("<", with: "%3C").replacing(">", with: "%3E")
         }
     }
 
     extension HTTPField.Name {
         // A name that does not parse would be this file's mistake; `accept` keeps it from stopping a server.
+        static let expect = Self("Expect") ?? .accept
         static let link = Self("Link") ?? .accept
         static let delta = Self(DeltaHeader.name) ?? .accept
         static let deltaDeleted = Self(DeltaHeader.deletedName) ?? .accept

@@ -38,6 +38,12 @@
             let found = try await server.record(
                 try Self.record(context), of: target.path.entity, in: target.scope,
                 as: RecordSpelling(target.path, time: .milliseconds), access: target.access)
+            let match = try WriteCondition.Tags(request.headers[.ifMatch], .ifMatch)
+            if let match, !match.names(found?.tag) {
+                var problem = Problem(.preconditionFailed, "The record is not as the request asks for it.")
+                (problem.record, problem.recordTag) = (found?.body, found?.tag)
+                throw problem
+            }
             guard let record = found else { throw Problem(.notFound, "There is no such record.") }
             var response = Response.json(record, to: request)
             let tag = response.headers[.eTag] ?? ""
@@ -143,24 +149,16 @@
         /// Reads a header; `nil` where there is none. The tag of either form of a record means the record.
         fileprivate init?(_ header: String?, _ name: HTTPField.Name) throws(Problem) {
             guard let header else { return nil }
-            if header.filter({ !$0.isWhitespace }) == "*" {
+            guard let list = EntityTagList(header) else {
+                throw Problem(.malformedRequest, "In `\(name)`: `*`, or tags in quotes, were expected.")
+            }
+            guard case .these(let items) = list else {
                 self = .any
                 return
             }
-            var tags: [String] = []
-            for part in header.split(separator: ",") {
-                var word = part.filter { !$0.isWhitespace }
-                if word.hasPrefix("W/") {
-                    // A weak tag never matches for If-Match, and as a strong one for If-None-Match (RFC 9110, 13.1).
-                    guard name == .ifNoneMatch else { continue }
-                    word.removeFirst(2)
-                }
-                guard word.count > 2, word.first == "\"", word.last == "\"" else {
-                    throw Problem(.malformedRequest, "In `\(name)`: `*`, or tags in quotes, were expected.")
-                }
-                let tag = word.dropFirst().dropLast()
-                tags.append(String(tag.hasSuffix("-gzip") ? tag.dropLast(5) : tag))
-            }
+            // A weak tag never matches for If-Match, and as a strong one for If-None-Match (RFC 9110, 13.1).
+            let tags = items.filter { !$0.isWeak || name == .ifNoneMatch }
+                .map { String($0.tag.hasSuffix("-gzip") ? $0.tag.dropLast(5) : $0.tag[...]) }
             self = .these(tags)
         }
     }

@@ -19,8 +19,8 @@ package struct RecordSpelling: Hashable, Sendable {
     private let timeName: String
     /// By the field's name as names are compared.
     private var members: [[UInt8]: Member] = [:]
-    /// Fields by the names of their members.
-    private var fields: [String: String] = [:]
+    /// Fields by the names of their members, with quotes, as names are compared.
+    private var fields: [[UInt8]: String] = [:]
     /// Names that stand for a field of another name, as names are compared: a field that has such a name itself is not
     /// shown under it.
     private var taken: Set<[UInt8]> = []
@@ -34,13 +34,23 @@ package struct RecordSpelling: Hashable, Sendable {
         for (field, member) in path.members {
             let name = DataObject.Builder.quoted(member.name)
             members[Identifier.folded(DataObject.canonical(field))] = Member(name: name, form: member.form)
-            fields[member.name] = field
+            fields[Identifier.folded(name)] = field
             taken.insert(Identifier.folded(name))
         }
     }
 
     /// The field behind a member.
-    package func field(_ member: String) -> String { fields[member] ?? member }
+    package func field(_ member: String) -> String { fields[Self.folded(member)] ?? member }
+
+    private static func folded(_ member: String) -> [UInt8] { Identifier.folded(DataObject.Builder.quoted(member)) }
+
+    /// Whether a field has a member in the dialect.
+    ///
+    /// - Parameter field: its name on the wire, without quotes.
+    func shows(_ field: ArraySlice<UInt8>) -> Bool {
+        let folded = Identifier.folded(field)
+        return members[folded] != nil || !taken.contains([UInt8(ascii: "\"")] + folded + [UInt8(ascii: "\"")])
+    }
 
     /// How the field's values are spelled.
     package func form(_ field: String) -> EntityPath.Form {
@@ -59,7 +69,7 @@ package struct RecordSpelling: Hashable, Sendable {
         for field in data.fields {
             let member = members[Identifier.folded(data.name(field))]
             let name = member?.name ?? [UInt8(ascii: "\"")] + data.name(field) + [UInt8(ascii: "\"")]
-            guard member != nil || !taken.contains(Identifier.folded(name)) else { continue }
+            guard shows(data.name(field)) else { continue }
             writer.raw(byte: UInt8(ascii: ","))
             writer.raw(name)
             writer.raw(byte: UInt8(ascii: ":"))
@@ -120,9 +130,10 @@ package struct RecordSpelling: Hashable, Sendable {
             try seen.insert(name, of: reader, ignoringCase: true)
             let label = reader.string(name)
             do throws(JSONError) {
-                if label == idName {
+                let folded = Self.folded(label)
+                if folded == Identifier.folded(id) {
                     try check(record, &reader)
-                } else if label == timeName {
+                } else if folded == Identifier.folded(time) {
                     try reader.skipUnknown()
                 } else {
                     let field = field(label)

@@ -52,7 +52,8 @@ package struct WriteCondition: Hashable, Sendable {
 }
 
 extension WriteCondition.Tags {
-    fileprivate func names(_ tag: String?) -> Bool {
+    /// - Parameter tag: a record's; `nil` where there is none.
+    package func names(_ tag: String?) -> Bool {
         guard let tag else { return false }
         return switch self {
         case .any: true
@@ -135,6 +136,8 @@ private struct WriteAttempt {
     private static let client = "rest"
     /// Seconds after which a write that had no room may be tried again.
     private static let retryAfter = 30
+    private static let undecided = Problem(
+        .conflict, "The record has other values, and a person decides between them.")
 
     let server: SyncServer
     let writer: any ScopeWriter
@@ -224,6 +227,7 @@ private struct WriteAttempt {
         // It edits the record as it stands. Where a person decides, one who has not said that he saw it has not; who
         // may not see it decides nothing.
         let hasSeen = declaration?.conflict != .manual || isWithheld || write.condition.match != nil
+        if !hasSeen, operation.kind == .delete, current?.payload != nil { throw try told(Self.undecided) }
         let isPut = if case .replace = write.kind { true } else { false }
         if current?.payload != nil, hasSeen, declaration?.kind != .events || !isPut {
             operation.baseVersion = current?.version
@@ -231,7 +235,8 @@ private struct WriteAttempt {
         return operation
     }
 
-    /// The fields with NULL for each that the record has beside them, but for those that are the server's.
+    /// The fields with NULL for each that the record has beside them, but for those that are the server's, and those
+    /// that the caller cannot name.
     private func whole(
         _ fields: DataObject, over current: StoredRecord?, _ declaration: EntityDeclaration?
     ) throws -> DataObject {
@@ -241,7 +246,9 @@ private struct WriteAttempt {
         var builder = DataObject.Builder(capacity: fields.bytes.count)
         for field in data.fields where !named.contains(Identifier.folded(data.name(field))) {
             let name = data.nameString(field)
-            guard push.access.isService || declaration?.isServerField(name) != true else { continue }
+            guard push.access.isService || declaration?.isServerField(name) != true,
+                write.spelling.shows(data.name(field))
+            else { continue }
             builder.append(name, .null)
         }
         return builder.isEmpty ? fields : fields.overlaid(with: builder.finish())
@@ -251,7 +258,7 @@ private struct WriteAttempt {
         switch verdict.status {
         case .applied, .merged, .settled: return
         case .conflict:
-            throw try told(Problem(.conflict, "The record has other values, and a person decides between them."))
+            throw try told(Self.undecided)
         case .deferred:
             var problem = Problem(.unavailable, verdict.refusal?.detail ?? "The write has to wait.")
             problem.retryAfter = Self.retryAfter

@@ -29,8 +29,8 @@ extension SyncServer {
         if !request.items.isEmpty { try access.require(.readWrite, in: scope) }
         let limit = try pageLimit(request.limit)
         // A request that will be refused for its stamp must not have applied anything.
-        try await store.read(scope, for: access.principal) {
-            _ = try $0.boundary(of: request.clientStamp, began: request.began, now: self.configuration.now())
+        let known = try await store.read(scope, for: access.principal) {
+            try $0.boundary(of: request.clientStamp, began: request.began, now: self.configuration.now()).position
         }
         var outcome = StampedOutcome()
         while outcome.taken < request.items.count {
@@ -40,7 +40,8 @@ extension SyncServer {
                     let superseded = writer.state.superseded
                     let head = writer.state.head
                     try self.takeCaptured(writer, scope, limit: Self.capturedBeforePush, at: moment)
-                    var push = StampedPush(self, writer, request, before, in: scope, access, at: moment)
+                    var push = StampedPush(
+                        self, writer, request, before, knowing: known, in: scope, access, at: moment)
                     try writer.holdingReferences(of: access, grants: grants) { try push.take() }
                     try self.takeCaptured(
                         writer, scope,
@@ -98,18 +99,21 @@ private struct StampedPush {
     let moment: Int64
     /// When the device was in sync last; 0 where that is not known.
     let lastSync: Int64
+    /// The device has the scope's rows as of this version.
+    let known: Version
     var outcome: StampedOutcome
     var push: Push
 
     init(
         _ server: SyncServer, _ writer: any ScopeWriter, _ request: StampedRequest, _ outcome: StampedOutcome,
-        in scope: Scope, _ access: Access, at moment: Int64
+        knowing known: Version, in scope: Scope, _ access: Access, at moment: Int64
     ) {
         self.server = server
         self.writer = writer
         self.request = request
         self.outcome = outcome
         self.moment = moment
+        self.known = known
         lastSync = writer.believed(request.clientStamp, now: moment)
         push = Push(
             server: server, writer: writer, request: ExchangeRequest(scope: scope, clientID: Self.client),
@@ -147,10 +151,16 @@ private struct StampedPush {
         {
             operation.baseVersion = current.version
         }
+        if item.data == nil, current?.payload != nil, push.declaration(of: entity)?.conflict == .manual {
+            outcome.lost.append(place)
+            return
+        }
         let (verdict, isVerbatim) = try push.applyWithinQuota(operation, lane: push.name(Self.client))
         switch verdict.status {
         case .applied, .merged, .settled:
-            if isVerbatim, let version = verdict.version { outcome.verbatim.insert(version) }
+            if isVerbatim, try hasAll(of: current, item), let version = verdict.version {
+                outcome.verbatim.insert(version)
+            }
         case .conflict: outcome.lost.append(place)
         case .rejected, .deferred:
             outcome.refused.append(
@@ -160,6 +170,17 @@ private struct StampedPush {
             // What stands in its place is told too, so that the device need not go on with what nobody else has.
             if current != nil { outcome.lost.append(place) }
         }
+    }
+
+    /// Whether the device has the whole record as it stands now: of one that others have written since, it has only
+    /// what it sent.
+    private func hasAll(of current: StoredRecord?, _ item: StampedRequest.Item) throws -> Bool {
+        guard let current, let payload = current.payload, let sent = item.data, current.version > known,
+            !outcome.verbatim.contains(current.version)
+        else { return true }
+        let names = Set(sent.fields.map { Identifier.folded(sent.name($0)) })
+        let stored = try DataObject(stored: payload)
+        return stored.fields.allSatisfy { names.contains(Identifier.folded(stored.name($0))) }
     }
 
     /// The time of an edit, above the device's last sync and not above now (D2). An edit since the last sync is later
