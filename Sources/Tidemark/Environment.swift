@@ -64,6 +64,8 @@ package enum WritePoint: String, Hashable, Sendable, CaseIterable {
     case refuse, unwanted, restart
     /// The rows of a scope go: access to it was taken away, or the app has left it.
     case loss, leave
+    /// How often an exchange has failed, and when the next is made.
+    case attempts
 }
 
 /// The world that the present task runs in.

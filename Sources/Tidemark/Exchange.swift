@@ -106,10 +106,7 @@ struct Exchange: Sendable {
     }
 
     /// What this device answers itself to an operation that no request can carry.
-    func refusal(now: Int64) throws -> ApplyTransaction {
-        let refusal = Verdict.Refusal(
-            code: RejectionCode.recordTooLarge, detail: "It takes \(onlyBytes) bytes, more than the server accepts.",
-            hint: "Keep large content apart from the record, and groups small.")
+    func answered(_ refusal: Verdict.Refusal, now: Int64) throws -> ApplyTransaction {
         var writer = JSONWriter(capacity: 256)
         writer.raw("{\"results\":[")
         for (index, key) in onlyKeys.enumerated() {

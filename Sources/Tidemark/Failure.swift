@@ -22,6 +22,9 @@ struct Failure: Error {
     /// Whether every sign says that this server itself answered, and no proxy before it: rows go on nothing less.
     var isOurs = false
 
+    /// Whether it is the token that does not grant the push: no operation is at fault.
+    var isOfRights: Bool { problem?.code == .scopeReadOnly }
+
     /// An answer that is not a success.
     init(_ response: TransportResponse, scope: Scope) {
         problem = response.body.withUnsafeBytes { Problem(from: $0) }
@@ -56,7 +59,8 @@ struct Failure: Error {
         switch thrown {
         case let failure as Failure: self = failure
         case let error as SyncError:
-            kind = error.recovery == .wait ? .transient : error.code == .unauthenticated ? .unauthenticated : .needsApp
+            let isToken = [.unauthenticated, .tokenUnavailable].contains(error.code)
+            kind = error.recovery == .wait ? .transient : isToken ? .unauthenticated : .needsApp
             self.error = error
             self.error.scope = error.scope ?? scope
         case let error as JSONError:

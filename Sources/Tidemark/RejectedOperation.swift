@@ -152,7 +152,8 @@ extension RejectedOperation {
         guard isLocal else {
             guard isInsert, try table.row(db, rewriting.key) == nil else { return }
             // What refers to the record goes the way of a deleted parent's children.
-            return try Settling(db: db, scope: scope).settleChildren(of: rewriting.shape, rewriting.key, fields)
+            let settling = Settling(db: db, scope: scope, now: wallClockMilliseconds())
+            return try settling.settleChildren(of: rewriting.shape, rewriting.key, fields)
         }
         guard let shadow = try table.shadow(db, rewriting.key), shadow.mark == nil else { return }
         if shadow.state == .known {

@@ -10,7 +10,7 @@ actor ScopeDriver {
     let configuration: SyncConfiguration
     private let decider: ConflictDecider
     private let changed: @Sendable () async -> Void
-    private var machine: SyncMachine
+    var machine: SyncMachine
     var sizing: PageSizing
     var snapshotSizing: PageSizing
     var batching: PageSizing
@@ -26,11 +26,11 @@ actor ScopeDriver {
     private var isNudged = false
 
     private(set) var lastError: SyncError?
+    /// What the file says of failures; `nil` until it was read.
+    var attempts: Attempts?
     var counts = SyncReport.Counts()
-    /// Why nothing is pushed: the token grants only reading. Pulls go on.
-    var refusal: SyncError?
-    /// Whether one operation is sent although the last was refused: at each tick, for nobody says when more is granted.
-    private var asksAgain = false
+    /// Why nothing is pushed (B11). Pulls go on.
+    var refusal: PushRefusal?
     private var fetchError: SyncError?
     private var noRoom: SyncError?
     /// What was sent alone when a request was last too large.
@@ -85,6 +85,7 @@ actor ScopeDriver {
     }
 
     private func syncAlone() async -> (SyncReport.Counts, SyncError?) {
+        await recall()
         counts = SyncReport.Counts()
         refusal = nil
         retriesDeferred = true
@@ -110,14 +111,14 @@ actor ScopeDriver {
             return signal.raise()
         }
         // Whoever works on the scope goes on with it; a signal besides would be heard after that, for nothing.
-        refusal = nil
+        if isNudge { refusal = nil }
         _ = machine.handle(isNudge ? .nudge : .wake, now: now, jitter: 0)
     }
 
     /// What to show: the state, and for waits how many milliseconds are left.
     var activity: (state: SyncMachine.State, remaining: Int64) {
         switch machine.state {
-        case .waiting(_, let until), .open(let until): (machine.state, max(0, until - now))
+        case .waiting(let until): (machine.state, max(0, until - now))
         case .idle, .exchanging, .applying, .bootstrapping, .filling, .stopped: (machine.state, 0)
         }
     }
@@ -125,7 +126,7 @@ actor ScopeDriver {
     /// What it remembers beside the file, moments left out.
     var memory: String {
         let flags = [
-            takesPatches, asksAgain, hasPushed, refusal != nil, fetchError != nil, current != nil, signal.isRaised,
+            takesPatches, hasPushed, refusal != nil, fetchError != nil, current != nil, signal.isRaised,
             isNudged,
         ]
         return "\(machine.outline) \(lane) \(flags) \(problem?.code.rawValue ?? "") \(tooLarge.map(\.number))"
@@ -133,8 +134,9 @@ actor ScopeDriver {
 
     private func drive(_ event: SyncMachine.Event) async {
         await turn.take()
-        // A new edit, or the app's start, is an occasion to ask again for all of it.
-        if event == .timer { asksAgain = refusal != nil } else { refusal = nil }
+        await recall()
+        // The app's start, or its word that there may be a token that grants more.
+        if event == .reset || event == .nudge { refusal = nil }
         if event == .nudge { retriesDeferred = true }
         await carryOut(machine.handle(event, now: now, jitter: Surroundings.current.random()))
         turn.end()
@@ -154,6 +156,7 @@ actor ScopeDriver {
             case .recover: event = await attempt { try await recover() }
             case .sleep(let until):
                 nextTimer = until
+                await keepAttempts(until: until)
                 event = nil
             }
             if let event { effects += machine.handle(event, now: now, jitter: Surroundings.current.random()) }
@@ -166,6 +169,7 @@ actor ScopeDriver {
             let failure = Failure(error, scope: scope)
             // A cancelled task has not failed, and says nothing about the server.
             if !Task.isCancelled { lastError = failure.error }
+            refusal?.suspect = nil
             problem = failure.problem ?? problem
             return .failed(failure.kind, wait: failure.wait)
         }
@@ -201,12 +205,14 @@ actor ScopeDriver {
         }
         if response.status != 200 {
             let failure = Failure(response, scope: scope)
-            if exchange.keys.count > 0, failure.problem?.code == .scopeReadOnly {
-                (refusal, asksAgain) = (failure.error, false)
-                return try await again()
-            }
             if isMadeSmaller(exchange, failure, status: response.status) { return try await again() }
-            if response.status == 413 { try await setAside(exchange) }
+            if response.status == 413 {
+                try await setAside(exchange)
+            } else if exchange.keys.count > 0, failure.isOurs || failure.isOfRights, failure.kind.isRefusal {
+                refusal = PushRefusal(failure, of: exchange, after: refusal, now: now)
+                // What a refusal of the token says of a push it says of a pull.
+                if failure.kind == .needsApp { return try await again() }
+            }
         }
         let answer = try exchange.answer(response)
         if exchange.keys.count > 0 { refusal = nil }
@@ -283,7 +289,8 @@ actor ScopeDriver {
     /// wanted and the scope has to be filled first.
     func seal(_ layout: Layout, _ declarations: Declarations, isPull: Bool) async throws -> Exchange? {
         let (scope, lane, limit, takesPatches) = (scope, lane, sizing.limit, takesPatches)
-        let operations = refusal == nil ? batching.limit : asksAgain ? 1 : 0
+        if refusal?.isOutdated(by: declarations) == true { refusal = nil }
+        let operations = refusal.map { $0.operationLimit(now: now) ?? batching.limit } ?? batching.limit
         let asked = retriesDeferred
         var marksLeft = Int.max
         while true {
@@ -314,8 +321,10 @@ actor ScopeDriver {
         current = nil
         let now = wallClockMilliseconds()
         let event: SyncMachine.Event
+        var isPull = false
         switch answer {
         case .exchange(let exchange, let answer):
+            isPull = exchange.keys.isEmpty
             let (hasMore, deferral) = try await apply(exchange.transaction(answer, now: now))
             event = .applied(hasMore: hasMore, wait: wait)
             noRoom = deferral?.error(in: scope)
@@ -329,8 +338,10 @@ actor ScopeDriver {
             try await recovering(at: .inquiry) { db, recovery in try recovery.answered(db, outcome) }
             event = .applied(hasMore: true, wait: wait)
         }
-        lastError = refusal ?? fetchError ?? noRoom
+        let goesOn = isPull ? try await liftRefusal() : false
+        lastError = refusal?.error ?? fetchError ?? noRoom
         problem = nil
+        if goesOn, case .applied(false, let wait) = event { return .applied(hasMore: true, wait: wait) }
         return event
     }
 
@@ -382,5 +393,5 @@ actor ScopeDriver {
         do { return try await work() } catch { throw Failure.database(error, scope: scope) }
     }
 
-    private var now: Instant { Surroundings.current.uptime }
+    var now: Instant { Surroundings.current.uptime }
 }

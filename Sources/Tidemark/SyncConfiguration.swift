@@ -9,11 +9,11 @@ public struct SyncConfiguration: Hashable, Sendable {
     public var pollInterval: Duration = .seconds(1)
     /// Waits between failed attempts.
     public var backoff = Backoff()
-    /// No wait is longer, unless the server asks for it. Raise it in the background.
+    /// No wait is longer, with what is added at random, unless the server asks for it. Raise it in the background.
     public var longestWait: Duration = .seconds(30)
     /// Failures in a row after which a scope rests.
     public var breakerFailureLimit = 5
-    /// How long it rests then.
+    /// How long it rests then at least; ``backoff`` may be longer, and ``longestWait`` binds both.
     public var breakerCoolDown: Duration = .seconds(30)
     /// Rows on a page; the size moves in this range with the network's speed.
     public var pageRange: ClosedRange<Int>
@@ -43,7 +43,7 @@ public struct SyncConfiguration: Hashable, Sendable {
     /// A computer on a good network: pages of 500–1000 rows, for fewer round trips.
     public static let desktop = SyncConfiguration(pages: 500...1000, operations: 1000)
 
-    /// An app that is not on screen: pages of 100–500 rows, and waits of up to 15 minutes.
+    /// An app that is not on screen: pages of 100–500 rows, and waits that grow to between 10 and 15 minutes.
     public static let background: SyncConfiguration = {
         var configuration = SyncConfiguration(pages: 100...500, operations: 500)
         configuration.tick = .seconds(15 * 60)
@@ -54,8 +54,8 @@ public struct SyncConfiguration: Hashable, Sendable {
     var machine: SyncMachine.Settings {
         var settings = SyncMachine.Settings()
         settings.backoff = backoff
-        settings.breaker.failureLimit = breakerFailureLimit
-        settings.breaker.coolDownMilliseconds = breakerCoolDown.milliseconds
+        settings.failureLimit = breakerFailureLimit
+        settings.coolDownMilliseconds = breakerCoolDown.milliseconds
         settings.tickMilliseconds = tick.milliseconds
         settings.longestWaitMilliseconds = longestWait.milliseconds
         return settings

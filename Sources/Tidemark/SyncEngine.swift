@@ -164,9 +164,9 @@ public actor SyncEngine {
         } catch let error as DatabaseError { throw Failure.database(error, scope: self.scopes[0]).error }
     }
 
-    /// Says that there may be news, as a push notification does, or a token that grants more, as after a sign-in: every
-    /// scope is pulled at once, also one that stopped because it was not let in. Waits that the network or the server
-    /// asked for are kept.
+    /// Says that there may be news, as a push notification does, a token that grants more, as after a sign-in, or a
+    /// network again: every scope is pulled at once, also one that waits after a failure or was not let in. If that
+    /// fails, the next wait is the longer one. What the server itself asked to wait is kept.
     public func wake() async {
         for driver in drivers { await driver.wake(isNudge: true) }
     }

@@ -16,6 +16,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         case serverFailed = "server_failed"
         /// The token is missing, bad or expired.
         case unauthenticated
+        /// The app's closure gave no token.
+        case tokenUnavailable = "token_unavailable"
         /// The token does not grant this scope, or only reading.
         case scopeForbidden = "scope_forbidden"
         /// The server refuses the request as it stands; the detail says why.
@@ -76,9 +78,9 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         case .networkUnavailable, .answerUnusable, .serverUnavailable, .serverFailed, .operationGap, .databaseFailed,
             .checkpointExpired, .quotaExceeded:
             .wait
-        case .unauthenticated, .scopeForbidden, .requestRefused, .declarationMismatch, .tableUnsupported,
-            .configurationInvalid, .schemaUnsupported, .recordUnknown, .recordGone, .groupImpossible,
-            .sessionsUnavailable:
+        case .unauthenticated, .tokenUnavailable, .scopeForbidden, .requestRefused, .declarationMismatch,
+            .tableUnsupported, .configurationInvalid, .schemaUnsupported, .recordUnknown, .recordGone,
+            .groupImpossible, .sessionsUnavailable:
             .needsApp
         }
     }

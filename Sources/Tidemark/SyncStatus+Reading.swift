@@ -38,6 +38,8 @@ extension SyncStatus {
             status.accessLost = try ScopeRecord.lostAt(db, scope).map(Self.date)
             status.lastSync = record.lastSync.map(Self.date)
             status.lastError = try Deferral.read(db, scope)?.error(in: scope)
+            let attempts = try Attempts.read(db, scope)
+            (status.failures, status.nextAttempt) = (attempts.failures, attempts.next.map(Self.date))
             status.bootstrap = record.bootstrap.map {
                 SyncStatus.Bootstrap(rows: Int($0.rows), entity: $0.entity ?? $0.swapped.last)
             }
@@ -65,7 +67,7 @@ extension SyncStatus {
             switch state {
             case .idle: .idle
             case .exchanging, .applying, .bootstrapping, .filling: .syncing
-            case .waiting, .open: .waiting(until: Date(timeIntervalSinceNow: Double(remaining) / 1000))
+            case .waiting: .waiting(until: Date(timeIntervalSinceNow: Double(remaining) / 1000))
             case .stopped: error.map(Activity.stopped) ?? .idle
             }
     }

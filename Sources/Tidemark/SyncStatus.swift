@@ -37,6 +37,10 @@ public struct SyncStatus: Hashable, Sendable {
         public var lastSync: Date?
         /// The last failure, until the next success.
         public var lastError: SyncError?
+        /// Exchanges that have failed in a row. Kept in the file, like the next attempt.
+        public var failures = 0
+        /// When the next attempt is made, where the last has failed.
+        public var nextAttempt: Date?
         /// How far the scope is on its way to being filled anew; `nil` where it is not.
         public var bootstrap: Bootstrap?
         /// Versions not yet here: the checkpoint's lag.

@@ -1,21 +1,34 @@
-/// How long to wait before another attempt: `min(MAX, BASE·2^attempt) + random(0, JITTER)` (B10).
+/// How long to wait after failures in a row: `min(MAX, BASE·2^(n − 1)) + random(0, JITTER)` (B10).
+///
+/// A wait is spread by as much again, within its bounds: devices that lost a server at one moment would else come back
+/// to it at one moment.
 public struct Backoff: Hashable, Sendable {
     /// The first wait.
     public var baseMilliseconds: Int64 = 1_000
-    /// No wait is longer, jitter apart.
+    /// No wait is longer, with what is added at random.
     public var maximumMilliseconds: Int64 = 15 * 60 * 1_000
-    /// Up to this much is added at random, so that devices do not come back together.
+    /// Up to this much is added at random, or up to as much as the wait where that is more. A third of the longest wait
+    /// is kept for it.
     public var jitterMilliseconds: Int64 = 1_000
 
     /// The defaults: 1 s, 15 min and up to 1 s.
     public init() {}
 
-    /// `jitter` is a random number that the caller drew; any value will do.
-    package func delay(attempt: Int, class failure: FailureClass, jitter: UInt64) -> Int64 {
-        let exponent = attempt + failure.backoffHeadStart
+    /// - Parameters:
+    ///   - failures: how many there were in a row, at least 1.
+    ///   - failure: the last one's class.
+    ///   - jitter: a random number that the caller drew; any value will do.
+    ///   - shortest: what is waited at least, in milliseconds: a breaker's cool-down.
+    ///   - longest: what is waited at most, with all that is added.
+    package func delay(
+        failures: Int, class failure: FailureClass, jitter: UInt64, shortest: Int64 = 0, longest: Int64 = .max
+    ) -> Int64 {
+        let exponent = failures - 1 + failure.backoffHeadStart
         let (doubled, overflow) = baseMilliseconds.multipliedReportingOverflow(
             by: 1 << Int64(min(max(exponent, 0), 40)))
-        let wait = overflow ? maximumMilliseconds : min(maximumMilliseconds, doubled)
-        return wait + Int64(jitter % UInt64(max(jitterMilliseconds, 0) + 1))
+        let longest = max(min(longest, maximumMilliseconds), 0)
+        let wait = min(max(overflow ? .max : doubled, shortest, 0), longest / 3 * 2)
+        let spread = min(max(jitterMilliseconds, wait, 0), longest - wait)
+        return wait + Int64(jitter % UInt64(spread + 1))
     }
 }

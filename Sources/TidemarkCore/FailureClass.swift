@@ -30,6 +30,14 @@ package enum FailureClass: Hashable, Sendable, CaseIterable {
             }
     }
 
+    /// Whether the server took a look, and will not take the same another time either (B11).
+    package var isRefusal: Bool {
+        switch self {
+        case .unauthenticated, .forbidden, .needsApp: true
+        case .transient, .server, .resolve, .bootstrap: false
+        }
+    }
+
     /// Attempts that are skipped in the back-off's doubling: a failing server gets eight times the first wait.
     var backoffHeadStart: Int {
         switch self {

@@ -4,35 +4,33 @@ package struct SyncMachine: Hashable, Sendable {
     package enum State: Hashable, Sendable {
         /// In sync as far as is known. Goes to `exchanging` when woken, at the tick or when the user asks.
         case idle
-        /// One request is out. Goes to `applying`, `waiting`, `open`, `stopped`, to `bootstrapping` where the scope has
-        /// to be filled first, or stays after a repair.
-        case exchanging(attempt: Int)
+        /// One request is out. Goes to `applying`, `waiting`, `stopped`, to `bootstrapping` where the scope has to be
+        /// filled first, or stays after a repair.
+        case exchanging
         /// One answer is with the database. Goes to `exchanging` or `idle`, or where a failure leads.
-        case applying(attempt: Int)
+        case applying
         /// A push or the question for a snapshot's page is out, while the scope is being filled. Goes to `filling`, or
         /// where a failure leads.
-        case bootstrapping(attempt: Int)
+        case bootstrapping
         /// Its answer is with the database. Goes to `bootstrapping` until the snapshot has ended, then to `exchanging`,
         /// or where a failure leads.
-        case filling(attempt: Int)
-        /// Backing off, or asked to by the server. Goes to `exchanging` at `until` or when the user asks.
-        case waiting(attempt: Int, until: Instant)
-        /// The breaker is open. Goes to `exchanging` at `until` or when the user asks.
-        case open(until: Instant)
-        /// The app or the operator must act. Goes to `exchanging` when the user asks, and at the tick, for nobody says
-        /// when they have.
-        /// A nudge is enough where a new token may be the remedy.
-        case stopped(FailureClass)
+        case filling
+        /// Backing off, or asked to by the server. Goes to `exchanging` then, when nudged, or when the user asks.
+        case waiting(until: Instant)
+        /// The app or the operator must act. Goes to `exchanging` when nudged or when the user asks, and at `until`:
+        /// nobody says when they have.
+        case stopped(FailureClass, until: Instant)
     }
 
     package enum Event: Hashable, Sendable {
         /// There is something to send.
         case wake
-        /// The app says that there may be news, or a token that grants more: whoever stopped for want of one asks anew.
+        /// The app says that there may be news, a network again, or a token that grants more. Ends a wait after a
+        /// failure, but none that the server asked for.
         case nudge
         /// The time of the last `sleep` has come.
         case timer
-        /// The user asked: waits and the breaker are passed over.
+        /// The user asked, or the app was started: every wait is passed over.
         case reset
         /// The scope has to be filled from a snapshot before anything can be exchanged.
         case unfilled
@@ -62,9 +60,11 @@ package struct SyncMachine: Hashable, Sendable {
 
     package struct Settings: Hashable, Sendable {
         package var backoff = Backoff()
-        package var breaker = Breaker.Settings()
+        /// Failures in a row after which the breaker is open (B12): no wait is shorter than its cool-down then.
+        package var failureLimit = 5
+        package var coolDownMilliseconds: Int64 = 30_000
         package var tickMilliseconds: Int64 = 30_000
-        /// No wait is longer: 30 s in the foreground, none in the background.
+        /// No wait is longer, in the foreground, unless the server asks for it.
         package var longestWaitMilliseconds: Int64 = 30_000
         /// No server keeps a device waiting for longer, whatever it asks for.
         package var longestAskedMilliseconds: Int64 = 15 * 60_000
@@ -73,7 +73,9 @@ package struct SyncMachine: Hashable, Sendable {
     }
 
     package private(set) var state: State = .idle
-    package private(set) var breaker: Breaker
+    /// Failures since an exchange last went through. The app's start, its nudge and the user's asking try at once, and
+    /// leave the number as it is: where that fails, the next wait is the longer one.
+    package private(set) var failures: Int
     package var settings: Settings
     /// Woken while busy: once more when this is done.
     private var isWanted = false
@@ -83,19 +85,22 @@ package struct SyncMachine: Hashable, Sendable {
     private var quietUntil: Instant?
     /// How often the scope had to be filled anew since an exchange last went through.
     private var recoveries = 0
+    /// Whether operations were given new numbers since an exchange last went through.
+    private var isRepaired = false
     /// More make no wait longer.
-    private static let recoveryLimit = 16
+    private static let limit = 64
 
-    package init(_ settings: Settings = Settings()) {
+    /// - Parameter failures: those before the app was last stopped.
+    package init(_ settings: Settings = Settings(), failures: Int = 0) {
         self.settings = settings
-        breaker = Breaker(settings.breaker)
+        self.failures = min(max(failures, 0), Self.limit)
     }
 
     /// Whether a request is out or an answer is being applied.
     package var isBusy: Bool {
         switch state {
         case .exchanging, .applying, .bootstrapping, .filling: true
-        case .idle, .waiting, .open, .stopped: false
+        case .idle, .waiting, .stopped: false
         }
     }
 
@@ -104,69 +109,54 @@ package struct SyncMachine: Hashable, Sendable {
         let state: String
         switch self.state {
         case .idle: state = "idle"
-        case .exchanging(let attempt): state = "exchanging \(attempt)"
-        case .applying(let attempt): state = "applying \(attempt)"
-        case .bootstrapping(let attempt): state = "bootstrapping \(attempt)"
-        case .filling(let attempt): state = "filling \(attempt)"
-        case .waiting(let attempt, _): state = "waiting \(attempt)"
-        case .open: state = "open"
-        case .stopped(let failure): state = "stopped \(failure)"
+        case .exchanging: state = "exchanging"
+        case .applying: state = "applying"
+        case .bootstrapping: state = "bootstrapping"
+        case .filling: state = "filling"
+        case .waiting: state = "waiting"
+        case .stopped(let failure, _): state = "stopped \(failure)"
         }
-        let circuit: String
-        switch breaker.state {
-        case .closed(let failures): circuit = "closed \(failures)"
-        case .open: circuit = "open"
-        case .halfOpen: circuit = "half open"
-        }
-        return "\(state), \(circuit)\(isWanted ? ", wanted" : "")\(isNudged ? ", nudged" : ""), \(recoveries)"
+        let flags = [isWanted ? "wanted" : "", isNudged ? "nudged" : "", isRepaired ? "repaired" : ""]
+        return "\(state) \(failures) \(flags.joined()) \(recoveries)"
     }
 
     package mutating func handle(_ event: Event, now: Instant, jitter: UInt64) -> [Effect] {
         switch (state, event) {
-        case (.idle, .wake), (.idle, .timer): return exchange(attempt: 0, now: now)
-        case (.idle, .reset), (.waiting, .reset), (.open, .reset), (.stopped, .reset):
-            breaker.reset()
+        case (.idle, .wake), (.idle, .nudge), (.idle, .timer), (.waiting, .nudge), (.stopped, .nudge):
+            return exchange(now: now)
+        case (.idle, .reset), (.waiting, .reset), (.stopped, .reset):
             quietUntil = nil
-            return exchange(attempt: 0, now: now)
+            return exchange(now: now)
         case (.exchanging, .wake), (.applying, .wake), (.exchanging, .reset), (.applying, .reset),
             (.bootstrapping, .wake), (.filling, .wake), (.bootstrapping, .reset), (.filling, .reset):
             isWanted = true
             return []
-        case (.idle, .nudge), (.stopped(.unauthenticated), .nudge), (.stopped(.forbidden), .nudge):
-            return exchange(attempt: 0, now: now)
         case (.exchanging, .nudge), (.applying, .nudge), (.bootstrapping, .nudge), (.filling, .nudge):
             (isWanted, isNudged) = (true, true)
             return []
-        case (.exchanging(let attempt), .answered):
-            state = .applying(attempt: attempt)
+        case (.exchanging, .answered):
+            state = .applying
             return [.apply]
-        case (.exchanging(let attempt), .unfilled):
-            state = .bootstrapping(attempt: attempt)
+        case (.exchanging, .unfilled):
+            state = .bootstrapping
             return [.bootstrap]
-        case (.bootstrapping(let attempt), .answered):
-            state = .filling(attempt: attempt)
+        case (.bootstrapping, .answered):
+            state = .filling
             return [.apply]
         case (.applying, .applied(let hasMore, let wait)):
-            breaker.succeeded()
-            recoveries = 0
+            (failures, recoveries, isRepaired) = (0, 0, false)
             asked(wait, now: now)
             return applied(isMoreToDo: hasMore || isWanted, now: now)
         case (.filling, .applied(let hasMore, let wait)):
             asked(wait, now: now)
             return filled(hasMore: hasMore, now: now)
-        case (.exchanging(let attempt), .failed(let failure, let wait)),
-            (.applying(let attempt), .failed(let failure, let wait)),
-            (.bootstrapping(let attempt), .failed(let failure, let wait)),
-            (.filling(let attempt), .failed(let failure, let wait)):
+        case (.exchanging, .failed(let failure, let wait)), (.applying, .failed(let failure, let wait)),
+            (.bootstrapping, .failed(let failure, let wait)), (.filling, .failed(let failure, let wait)):
             asked(wait, now: now)
-            return failed(failure, attempt: attempt, now: now, jitter: jitter)
-        case (.waiting(let attempt, let until), .timer):
-            return now >= until ? exchange(attempt: attempt + 1, now: now) : [.sleep(until: until)]
-        case (.open(let until), .timer):
-            return now >= until ? exchange(attempt: 0, now: now) : [.sleep(until: until)]
-        case (.stopped, .timer): return exchange(attempt: 0, now: now)
-        case (.waiting, .wake), (.open, .wake), (.stopped, .wake): return []
-        case (.waiting, .nudge), (.open, .nudge), (.stopped, .nudge): return []
+            return failed(failure, now: now, jitter: jitter)
+        case (.waiting(let until), .timer), (.stopped(_, let until), .timer):
+            return now >= until ? exchange(now: now) : [.sleep(until: until)]
+        case (.waiting, .wake), (.stopped, .wake): return []
         // Late or repeated; listed by state, so that a new state must be decided.
         case (.idle, .answered), (.idle, .applied), (.idle, .failed), (.idle, .unfilled),
             (.exchanging, .timer), (.exchanging, .applied),
@@ -174,7 +164,6 @@ package struct SyncMachine: Hashable, Sendable {
             (.bootstrapping, .timer), (.bootstrapping, .applied), (.bootstrapping, .unfilled),
             (.filling, .timer), (.filling, .answered), (.filling, .unfilled),
             (.waiting, .answered), (.waiting, .applied), (.waiting, .failed), (.waiting, .unfilled),
-            (.open, .answered), (.open, .applied), (.open, .failed), (.open, .unfilled),
             (.stopped, .answered), (.stopped, .applied), (.stopped, .failed), (.stopped, .unfilled):
             return []
         }
@@ -186,79 +175,64 @@ package struct SyncMachine: Hashable, Sendable {
         quietUntil = wait > 0 ? now + wait : nil
     }
 
-    private mutating func exchange(attempt: Int, now: Instant) -> [Effect] {
+    private mutating func exchange(now: Instant) -> [Effect] {
         if let quietUntil, now < quietUntil { return rest(until: quietUntil) }
-        guard breaker.allowsAttempt(now: now) else {
-            let until = breaker.openUntil ?? now
-            state = .open(until: until)
-            return [.sleep(until: until)]
-        }
         (isWanted, isNudged, quietUntil) = (false, false, nil)
-        state = .exchanging(attempt: attempt)
+        state = .exchanging
         return [.exchange]
     }
 
     private mutating func applied(isMoreToDo: Bool, now: Instant) -> [Effect] {
-        guard !isMoreToDo else { return exchange(attempt: 0, now: now) }
+        guard !isMoreToDo else { return exchange(now: now) }
         state = .idle
         return [.sleep(until: max(now + settings.tickMilliseconds, quietUntil ?? now))]
     }
 
     /// A page of a snapshot is success, but not where one snapshot after the other leads to no exchange.
     private mutating func filled(hasMore: Bool, now: Instant) -> [Effect] {
-        if recoveries < 2 { breaker.succeeded() }
-        guard hasMore, quietUntil == nil else { return exchange(attempt: 0, now: now) }
-        state = .bootstrapping(attempt: 0)
+        if recoveries < 2 { failures = 0 }
+        guard hasMore, quietUntil == nil else { return exchange(now: now) }
+        state = .bootstrapping
         return [.bootstrap]
     }
 
     private mutating func rest(until moment: Instant) -> [Effect] {
-        // Nothing failed, so the attempt after this wait is a first one.
-        state = .waiting(attempt: -1, until: moment)
+        state = .waiting(until: moment)
         return [.sleep(until: moment)]
     }
 
-    private mutating func failed(
-        _ failure: FailureClass, attempt: Int, now: Instant, jitter: UInt64
-    ) -> [Effect] {
+    private mutating func failed(_ failure: FailureClass, now: Instant, jitter: UInt64) -> [Effect] {
         switch failure {
-        case .transient, .server: return backOff(failure, attempt: attempt, now: now, jitter: jitter)
-        case .resolve where attempt == 0:
-            state = .exchanging(attempt: 1)
+        case .transient, .server: return rest(until: backOff(failure, now: now, jitter: jitter))
+        case .resolve where !isRepaired:
+            isRepaired = true
+            state = .exchanging
             return [.repair, .exchange]
-        // The same conflict straight after the repair: something else is wrong, so no hurry.
-        case .resolve: return [.repair] + backOff(failure, attempt: attempt, now: now, jitter: jitter)
-        case .unauthenticated where isNudged, .forbidden where isNudged: return exchange(attempt: 0, now: now)
+        // The same conflict after the repair: something else is wrong, so no hurry.
+        case .resolve: return [.repair] + rest(until: backOff(failure, now: now, jitter: jitter))
+        case .unauthenticated where isNudged, .forbidden where isNudged: return exchange(now: now)
         case .unauthenticated, .forbidden, .needsApp:
-            state = .stopped(failure)
-            let longest = min(settings.tickMilliseconds, settings.longestWaitMilliseconds)
-            return [.sleep(until: max(now + longest, quietUntil ?? now))]
+            let until = backOff(failure, now: now, jitter: jitter)
+            state = .stopped(failure, until: until)
+            return [.sleep(until: until)]
         case .bootstrap:
-            recoveries = min(recoveries + 1, Self.recoveryLimit)
+            recoveries = min(recoveries + 1, Self.limit)
             guard recoveries > 1 else {
-                state = .exchanging(attempt: attempt)
+                state = .exchanging
                 return [.recover, .exchange]
             }
             // A server that refuses what it has just given is not asked in a hurry.
-            return [.recover] + backOff(failure, attempt: recoveries - 2, now: now, jitter: jitter)
+            return [.recover] + rest(until: backOff(failure, now: now, jitter: jitter))
         }
     }
 
-    private mutating func backOff(
-        _ failure: FailureClass, attempt: Int, now: Instant, jitter: UInt64
-    ) -> [Effect] {
-        breaker.failed(now: now)
-        // What the server asks for is kept even where it is longer than the foreground's limit.
-        let asked = quietUntil ?? now
-        if let until = breaker.openUntil {
-            state = .open(until: max(until, asked))
-        } else {
-            let delay = settings.backoff.delay(attempt: attempt, class: failure, jitter: jitter)
-            state = .waiting(attempt: attempt, until: max(now + min(delay, settings.longestWaitMilliseconds), asked))
-        }
-        switch state {
-        case .open(let until), .waiting(_, let until): return [.sleep(until: until)]
-        case .idle, .exchanging, .applying, .bootstrapping, .filling, .stopped: return []
-        }
+    /// When the next attempt is made. What the server asks for is kept even where it is longer than any other wait.
+    private mutating func backOff(_ failure: FailureClass, now: Instant, jitter: UInt64) -> Instant {
+        failures = min(failures + 1, Self.limit)
+        let delay = settings.backoff.delay(
+            failures: failures, class: failure, jitter: jitter,
+            shortest: failures < settings.failureLimit ? 0 : settings.coolDownMilliseconds,
+            longest: settings.longestWaitMilliseconds)
+        return max(now + delay, quietUntil ?? now)
     }
 }

@@ -232,7 +232,7 @@ struct SeedTests {
             #expect(try await device.rows("SELECT id FROM kind") == [#""food""#])
         }
         let rules = try await second.engine().conflicts().reduce(into: [:]) { $0[$1.record] = $1.rule }
-        #expect(rules == ["rent": .firstCapture, "fun": .deleteWins])
+        #expect(rules == ["rent": .firstCapture, "fun": .deleteWins, "i": .deleteWins])
         for device in [first, second] {
             let rows = try await device.engine().status().rows
             #expect((rows.confirmed, rows.total) == (2, 2))

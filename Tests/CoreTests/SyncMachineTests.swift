@@ -61,7 +61,7 @@ struct SyncMachineTests {
         let asked = busy.handle(.applied(hasMore: true, wait: 5_000), now: start, jitter: 0)
         #expect(asked == [.sleep(until: start + 5_000)])
         #expect(busy.handle(.timer, now: start + 5_000, jitter: 0) == [.exchange])
-        #expect(busy.state == .exchanging(attempt: 0))
+        #expect(busy.state == .exchanging)
     }
 
     @Test("what the server asks for holds for whatever else would call, but not for the user")
@@ -70,7 +70,7 @@ struct SyncMachineTests {
         let done = machine.handle(.applied(hasMore: false, wait: 60_000), now: start, jitter: 0)
         #expect(done == [.sleep(until: start + 60_000)])
         #expect(machine.handle(.wake, now: start + 1, jitter: 0) == [.sleep(until: start + 60_000)])
-        #expect(machine.state == .waiting(attempt: -1, until: start + 60_000))
+        #expect(machine.state == .waiting(until: start + 60_000))
         #expect(machine.handle(.reset, now: start + 2, jitter: 0) == [.exchange])
         #expect(machine.handle(.answered, now: start + 3, jitter: 0) == [.apply])
         let calm = machine.handle(.applied(hasMore: false, wait: nil), now: start + 4, jitter: 0)
@@ -105,7 +105,7 @@ struct SyncMachineTests {
         #expect(machine.handle(.unfilled, now: start, jitter: 0) == [.bootstrap])
         #expect(machine.handle(.answered, now: start, jitter: 0) == [.apply])
         #expect(machine.handle(.applied(hasMore: true, wait: nil), now: start, jitter: 0) == [.bootstrap])
-        #expect(machine.state == .bootstrapping(attempt: 0))
+        #expect(machine.state == .bootstrapping)
         _ = machine.handle(.answered, now: start, jitter: 0)
         #expect(
             machine.handle(.applied(hasMore: true, wait: 700), now: start, jitter: 0) == [.sleep(until: start + 700)])
@@ -122,7 +122,7 @@ struct SyncMachineTests {
         #expect(failed == [.sleep(until: start + 1_000)])
         #expect(machine.handle(.timer, now: start + 1_000, jitter: 0) == [.exchange])
         #expect(machine.handle(.unfilled, now: start, jitter: 0) == [.bootstrap])
-        #expect(machine.state == .bootstrapping(attempt: 1))
+        #expect(machine.state == .bootstrapping)
     }
 
     @Test("an expired checkpoint is recovered from at once; one snapshot after the other that leads nowhere backs off")
@@ -132,7 +132,7 @@ struct SyncMachineTests {
         var now = start
         for _ in 0..<20 {
             // The snapshot comes to its end each time, and the next exchange is refused again.
-            if machine.state == .exchanging(attempt: 0) {
+            if machine.state == .exchanging {
                 _ = machine.handle(.unfilled, now: now, jitter: 0)
                 _ = machine.handle(.answered, now: now, jitter: 0)
                 #expect(machine.handle(.applied(hasMore: false, wait: nil), now: now, jitter: 0) == [.exchange])
@@ -154,26 +154,45 @@ struct SyncMachineTests {
     }
 
     @Test(
-        "what needs the app stops until the user asks, and is tried again at the tick, for nobody says when to",
+        "what needs the app stops until the user asks, and is tried again after growing waits: nobody says when to",
         arguments: [FailureClass.needsApp, .unauthenticated, .forbidden])
     func stops(failure: FailureClass) {
         let failed = machine(.wake)
-        #expect(failed.handle(.failed(failure, wait: nil), now: start, jitter: 0) == [.sleep(until: start + 30_000)])
-        #expect(failed.state == .stopped(failure))
+        #expect(failed.handle(.failed(failure, wait: nil), now: start, jitter: 0) == [.sleep(until: start + 1_000)])
+        #expect(failed.state == .stopped(failure, until: start + 1_000))
         #expect(failed.handle(.wake, now: start, jitter: 0).isEmpty)
-        #expect(failed.handle(.timer, now: start + 30_000, jitter: 0) == [.exchange])
+        #expect(failed.handle(.timer, now: start + 1_000, jitter: 0) == [.exchange])
+        let again = failed.handle(.failed(failure, wait: nil), now: start + 1_000, jitter: 0)
+        #expect(again == [.sleep(until: start + 3_000)])
         #expect(machine(.wake, .failed(failure, wait: nil)).handle(.reset, now: start, jitter: 0) == [.exchange])
     }
 
-    @Test("a nudge, as after a sign-in, is an occasion to ask where the token stood in the way, and a wait is kept")
+    @Test("a nudge, as after a sign-in or when the network is back, ends every wait but one that the server asked for")
     func nudged() {
         for failure in FailureClass.allCases {
             let machine = machine(.wake, .failed(failure, wait: nil))
-            let isMended = [.unauthenticated, .forbidden].contains(failure)
             guard !machine.machine.isBusy else { continue }
-            #expect(machine.handle(.nudge, now: start, jitter: 0) == (isMended ? [.exchange] : []), "\(failure)")
+            #expect(machine.handle(.nudge, now: start, jitter: 0) == [.exchange], "\(failure)")
+            let asked = self.machine(.wake, .failed(failure, wait: 60_000))
+            #expect(asked.handle(.nudge, now: start, jitter: 0) == [.sleep(until: start + 60_000)], "\(failure)")
         }
         #expect(machine().handle(.nudge, now: start, jitter: 0) == [.exchange])
+    }
+
+    @Test("whoever asks tries at once, and where that fails the next wait is the longer one")
+    func resumed() {
+        for event in [SyncMachine.Event.reset, .nudge] {
+            let machine = machine(.wake, .failed(.transient, wait: nil))
+            for wait: Int64 in [2_000, 4_000, 8_000] {
+                #expect(machine.handle(event, now: start, jitter: 0) == [.exchange])
+                let failed = machine.handle(.failed(.transient, wait: nil), now: start, jitter: 0)
+                #expect(failed == [.sleep(until: start + wait)])
+            }
+        }
+        var started = SyncMachine(failures: 3)
+        #expect(started.handle(.reset, now: start, jitter: 0) == [.exchange])
+        let failed = started.handle(.failed(.transient, wait: nil), now: start, jitter: 0)
+        #expect(failed == [.sleep(until: start + 8_000)])
     }
 
     @Test("a nudge while the old token is being refused has the new one tried at once, and only once")
@@ -182,8 +201,8 @@ struct SyncMachineTests {
             let machine = machine(.wake, .nudge)
             #expect(machine.handle(.failed(failure, wait: nil), now: start, jitter: 0) == [.exchange])
             let again = machine.handle(.failed(failure, wait: nil), now: start, jitter: 0)
-            #expect(again == [.sleep(until: start + 30_000)])
-            #expect(machine.state == .stopped(failure))
+            #expect(again == [.sleep(until: start + 1_000)])
+            #expect(machine.state == .stopped(failure, until: start + 1_000))
         }
     }
 
@@ -207,9 +226,10 @@ struct SyncMachineTests {
             for event in events {
                 var next = machine
                 let effects = next.handle(event, now: now, jitter: 0)
-                // One that comes to rest says when it wants to be called.
-                if effects.isEmpty {
-                    #expect(next.isBusy || next.state == machine.state, "\(machine.state) \(event)")
+                // One that comes to rest says when it wants to be called: a wait without a timer would be one for ever.
+                if next.state != machine.state, !next.isBusy {
+                    let isAwaited = effects.contains { if case .sleep(let until) = $0 { until > now } else { false } }
+                    #expect(isAwaited, "\(machine.state) \(event)")
                 }
                 waiting.append((next, now + 20_000))
             }

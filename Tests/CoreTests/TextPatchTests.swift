@@ -3,19 +3,6 @@ import TidemarkWire
 
 @testable import TidemarkCore
 
-/// A generator whose whole future is its seed.
-private struct Seeded: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
-}
-
 @Suite("Patches of large texts: small for small edits, never wrong (A9)")
 struct TextPatchTests {
     private static let words = [

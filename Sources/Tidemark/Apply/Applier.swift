@@ -294,7 +294,7 @@ final class Applier {
         // The children of a parent that moved away stay with it, wherever it is.
         if incoming == nil, !isMove {
             try keepDeleted(table, id, key)
-            try noteTombstone(table, id, key)
+            try noteTombstone(table, id, key, version: version)
         }
         if let shadow = try table.records.shadow(db, key) {
             guard version >= shadow.version ?? -1 || shadow.state == .deleted else { return }
@@ -370,8 +370,8 @@ final class Applier {
         }
     }
 
-    func noteTombstone(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
+    func noteTombstone(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], version: Version) throws {
         guard !table.shape.children.isEmpty else { return }
-        try Settling(db: db, scope: scope).note(table.records, id, key)
+        try Settling(db: db, scope: scope, now: now).note(table.records, id, key, version: version)
     }
 }

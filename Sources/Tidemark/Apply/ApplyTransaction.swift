@@ -54,9 +54,11 @@ struct ApplyTransaction: Sendable {
         try Flag.lower(db)
         var outcome = applier.outcome
         if outcome.pageTaken, !outcome.hasMore {
-            let settling = Settling(db: db, scope: scope)
+            let settling = Settling(db: db, scope: scope, now: now)
             if try !mayWriteRows && (settling.isDue() || SetAside.isAny(db, scope)) { throw RowsToWrite() }
-            outcome.settled = try settling.settle(layout)
+            let listed: Int
+            (outcome.settled, listed) = try settling.settle(layout)
+            outcome.conflicts += listed
             outcome.settled += try SetAside.giveBack(db, layout, scope, applier.identity)
             try ScopeRecord.granted(db, scope)
         }

@@ -150,7 +150,7 @@ extension Applier {
         }
         if incoming == nil, !change.isMove { try keepDeleted(table, id, key) }
         // One that is merely absent was perhaps never heard of here: it settles nothing.
-        if change.kind == .delete, !change.isMove { try noteTombstone(table, id, key) }
+        if change.kind == .delete, !change.isMove { try noteTombstone(table, id, key, version: change.version) }
         if let shadow {
             try rebase(table, id, key, shadow, version: change.version, ahead: ahead, incoming: incoming)
         } else {

@@ -7,9 +7,10 @@ import TidemarkWire
 struct Settling {
     let db: Database
     let scope: Scope
+    let now: Int64
 
     /// Remembers what a deleted parent's children referred to.
-    func note(_ table: RecordTable, _ id: RecordID, _ key: [Cell]) throws {
+    func note(_ table: RecordTable, _ id: RecordID, _ key: [Cell], version: Version) throws {
         let shape = table.shape
         let row = try table.row(db, key)
         var columns = DataObject.Builder()
@@ -22,10 +23,12 @@ struct Settling {
         try Query(
             db,
             """
-            INSERT INTO tidemark_settle(scope, entity, record, columns) VALUES (?1, ?2, ?3, ?4)
-            ON CONFLICT(scope, entity, record) DO UPDATE SET columns = excluded.columns
+            INSERT INTO tidemark_settle(scope, entity, record, columns, version) VALUES (?1, ?2, ?3, ?4, ?5)
+            ON CONFLICT(scope, entity, record) DO UPDATE SET columns = excluded.columns, version = excluded.version
             """
-        ).execute([.text(scope.name), .text(shape.name), .text(id.text), .blob(columns.finish().bytes)])
+        ).execute([
+            .text(scope.name), .text(shape.name), .text(id.text), .blob(columns.finish().bytes), .integer(version),
+        ])
     }
 
     /// Whether any parents are to be looked after.
@@ -35,11 +38,13 @@ struct Settling {
     }
 
     /// Runs with the flag down, so that what it does is captured and travels like any other edit.
-    /// Returns how many parents it looked after.
-    func settle(_ layout: Layout) throws -> Int {
-        let noted = try Query(db, "SELECT entity, record, columns FROM tidemark_settle WHERE scope = ?1")
-            .rows(db, [.text(scope.name)]) { (entity: $0.text(0), record: $0.text(1), columns: $0.blob(2)) }
-        var settled = 0
+    /// Returns how many parents it looked after, and how many conflicts it has listed.
+    func settle(_ layout: Layout) throws -> (settled: Int, listed: Int) {
+        let noted = try Query(db, "SELECT entity, record, columns, version FROM tidemark_settle WHERE scope = ?1")
+            .rows(db, [.text(scope.name)]) {
+                (entity: $0.text(0), record: $0.text(1), columns: $0.blob(2), version: $0.optionalInteger(3))
+            }
+        var (settled, listed) = (0, 0)
         for entry in noted {
             if try isUndecided(entry.entity, entry.record, layout) { continue }
             settled += 1
@@ -50,9 +55,9 @@ struct Settling {
             else { continue }
             var values = ByName<Cell>()
             for (name, value) in try columns(entry.columns) { values[name] = value }
-            try settleChildren(shape.children, values)
+            listed += try settleChildren(shape.children, values, sparing: (layout, entry.version ?? .max))
         }
-        return settled
+        return (settled, listed)
     }
 
     /// Whether an edit keeps the deleted row on screen, until the server has said what becomes of it.
@@ -77,39 +82,70 @@ struct Settling {
         var values = ByName<Cell>()
         for (name, value) in fields { values[name] = Cell(value) }
         for (column, cell) in zip(shape.key, key) { values[column.name] = cell }
-        try settleChildren(shape.children, values)
+        try settleChildren(shape.children, values, sparing: nil)
     }
 
     /// Foreign keys are off here, so a cascade is walked by hand, from each deleted row to its own children.
-    private func settleChildren(_ children: [TableShape.Child], _ parent: ByName<Cell>) throws {
+    ///
+    /// - Parameter spared: the tables whose rows are not taken away without a word, and the version of the parent's
+    ///   deletion: what cannot travel is on this device alone and stays, and an edit that came to the server after the
+    ///   deletion, or has not yet, is listed as a conflict. `nil` where the user's own word takes them.
+    /// - Returns: how many conflicts were listed.
+    @discardableResult
+    private func settleChildren(
+        _ children: [TableShape.Child], _ parent: ByName<Cell>, sparing spared: (layout: Layout, version: Version)?
+    ) throws -> Int {
         var waiting = children.map { ($0, parent) }
+        var listed = 0
         while let (child, values) = waiting.popLast() {
             let referred = child.parentColumns.compactMap { values[$0] }
             guard referred.count == child.columns.count, !referred.contains(.null) else { continue }
             let condition = child.columns.enumerated().map { "\(quoted($1)) = ?\($0 + 1)" }.joined(separator: " AND ")
             let table = quoted(child.table)
+            let own = try spared.flatMap { spared in
+                try spared.layout[child.table].map {
+                    try OwnRows(db, $0, scope, now, after: spared.version, where: condition, referred)
+                }
+            }
             switch child.onDelete.uppercased() {
             case "CASCADE":
                 let grandchildren = try TableShape.references(db, to: child.table)
-                if !grandchildren.isEmpty {
-                    for row in try rows(child.table, condition, referred) { waiting += grandchildren.map { ($0, row) } }
+                guard let own else {
+                    if !grandchildren.isEmpty {
+                        for row in try rows(child.table, condition, referred) {
+                            waiting += grandchildren.map { ($0, row) }
+                        }
+                    }
+                    try attempt("DELETE FROM \(table) WHERE \(condition)", referred)
+                    continue
                 }
-                try attempt("DELETE FROM \(table) WHERE \(condition)", referred)
+                for row in own.rows {
+                    waiting += grandchildren.map { ($0, own.values(row)) }
+                    try attempt {
+                        try own.delete(row)
+                        listed += try own.list(row, clearing: nil)
+                    }
+                }
             case "SET NULL":
                 let sets = child.columns.map { "\(quoted($0)) = NULL" }.joined(separator: ", ")
+                for row in own?.rows ?? [] { listed += try own?.list(row, clearing: child.columns) ?? 0 }
                 try attempt("UPDATE \(table) SET \(sets) WHERE \(condition)", referred)
             case "SET DEFAULT":
                 let sets = try child.columns.map { "\(quoted($0)) = \(try fallback(child.table, $0))" }
+                for row in own?.rows ?? [] { listed += try own?.list(row, clearing: child.columns) ?? 0 }
                 try attempt("UPDATE \(table) SET \(sets.joined(separator: ", ")) WHERE \(condition)", referred)
             default: continue
             }
         }
+        return listed
     }
 
     /// Where the app's schema forbids the action, the reference stays dangling, as it does under RESTRICT.
-    private func attempt(_ sql: String, _ cells: [Cell]) throws {
-        do { try Query(db, sql).execute(cells) } catch let error as DatabaseError where error.refusesRow {}
+    private func attempt(_ action: () throws -> Void) throws {
+        do { try action() } catch let error as DatabaseError where error.refusesRow {}
     }
+
+    private func attempt(_ sql: String, _ cells: [Cell]) throws { try attempt { try Query(db, sql).execute(cells) } }
 
     private func rows(_ table: String, _ condition: String, _ cells: [Cell]) throws -> [ByName<Cell>] {
         let names = try Query(db, "PRAGMA table_info(\(quoted(table)))").rows(db) { $0.text(1) }

@@ -32,7 +32,7 @@ extension ScopeDriver {
             return try await fill(backfill, since: record.checkpoint, layout, declarations)
         }
         if record.bootstrap?.asking != nil { return try await ask(layout) }
-        if isPending, refusal == nil, !hasPushed,
+        if isPending, refusal?.isLifted != false, !hasPushed,
             let exchange = try await seal(layout, declarations, isPull: false), !exchange.keys.isEmpty
         {
             hasPushed = true

@@ -140,6 +140,7 @@ extension Applier {
     /// is on its way back after a loss.
     private func noteGone(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
         guard !table.shape.isScopedByColumn, record.bootstrap?.hasLost != true else { return }
-        try noteTombstone(table, id, key)
+        // When it was deleted nobody says, but not before what this device has had.
+        try noteTombstone(table, id, key, version: record.base)
     }
 }

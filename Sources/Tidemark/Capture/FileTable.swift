@@ -17,6 +17,8 @@ struct FileTable: Hashable, Sendable {
     var isTemporary: Bool
     /// Whether its rows have numbers of their own, beside the key.
     var hasRowIDs: Bool
+    /// Whether its columns take what their types say, and nothing else.
+    var isStrict: Bool
 
     /// Every table and view of the file, and the connection's own.
     static func all(_ db: Database) throws -> [FileTable] { try read(db, "PRAGMA table_list") }
@@ -46,7 +48,7 @@ struct FileTable: Hashable, Sendable {
             guard ["main", "temp"].contains(row.text(0)) else { return nil }
             return FileTable(
                 name: row.text(1), kind: Kind(rawValue: row.text(2)) ?? .virtual, isTemporary: row.text(0) == "temp",
-                hasRowIDs: row.integer(4) == 0)
+                hasRowIDs: row.integer(4) == 0, isStrict: row.integer(5) != 0)
         }.compactMap { $0 }
     }
 }

@@ -9,7 +9,8 @@ extension TableShape {
         let name = file?.name ?? table
         let columns = try Self.declaredColumns(db, name).map { column in
             (
-                column: Self.column(db, column), keyPosition: column.keyPosition, isRequired: column.isRequired,
+                column: Self.column(db, column, isStrict: file?.isStrict == true), keyPosition: column.keyPosition,
+                isRequired: column.isRequired,
                 isRowID: column.type.uppercased() == "INTEGER"
             )
         }
@@ -76,8 +77,10 @@ extension TableShape {
         }
     }
 
-    private static func column(_ db: Database, _ column: DeclaredColumn) -> Column {
-        let affinity = Affinity(declaredType: column.type)
+    private static func column(_ db: Database, _ column: DeclaredColumn, isStrict: Bool) -> Column {
+        // Elsewhere a word that says nothing makes numbers of what looks like them (SQLite's manual, "STRICT Tables").
+        let isAny = isStrict && column.type.uppercased() == "ANY"
+        let affinity = Affinity(declaredType: isAny ? "" : column.type)
         let defaultCell = column.fallback.flatMap { Self.evaluate(db, $0, affinity) } ?? .null
         return Column(
             name: column.name, affinity: affinity, defaultCell: defaultCell,

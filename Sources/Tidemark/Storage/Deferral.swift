@@ -57,7 +57,7 @@ struct Deferral: Hashable, Sendable {
         if until <= now {
             attempts += 1
             until =
-                now + backoff.delay(attempt: attempts - 1, class: .transient, jitter: Surroundings.current.random())
+                now + backoff.delay(failures: attempts, class: .transient, jitter: Surroundings.current.random())
         }
         try Query(
             db,

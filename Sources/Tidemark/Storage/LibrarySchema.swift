@@ -3,7 +3,7 @@ import GRDB
 /// The library's own tables in the app's file. One file, one transaction: data and checkpoint cannot part.
 enum LibrarySchema {
     /// Raised when the tables below change; an older file is migrated in `install`.
-    static let version: Int64 = 4
+    static let version: Int64 = 5
 
     static func isInstalled(_ db: Database) throws -> Bool { try FileTable.exists("tidemark_meta", db) }
 
@@ -22,10 +22,11 @@ enum LibrarySchema {
             }
             if found < 3 { try db.execute(sql: third) }
             if found < 4 { try db.execute(sql: fourth) }
+            if found < 5 { try db.execute(sql: fifth) }
             if found < version { try Meta.set(db, "schema", String(version)) }
             return
         }
-        try db.execute(sql: tables + evidence + third + fourth)
+        try db.execute(sql: tables + evidence + third + fourth + fifth)
         try Meta.set(db, "schema", String(version))
     }
 
@@ -41,7 +42,16 @@ enum LibrarySchema {
         """
 
     /// What the columns held that the manifest's hashes are made of (CaptureRecord).
-    private static let fourth = "ALTER TABLE tidemark_table ADD COLUMN types TEXT;"
+    private static let fourth = "ALTER TABLE tidemark_table ADD COLUMN types TEXT;\n"
+
+    /// Failures in a row, and when the next attempt is made, in milliseconds since 1970 (Attempts); and the version of
+    /// a parent's deletion (Settling).
+    private static let fifth = """
+        ALTER TABLE tidemark_scope ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE tidemark_scope ADD COLUMN next_attempt INTEGER;
+        ALTER TABLE tidemark_settle ADD COLUMN version INTEGER;
+
+        """
 
     private static let tables = """
         CREATE TABLE tidemark_meta(key TEXT NOT NULL PRIMARY KEY, value) WITHOUT ROWID;

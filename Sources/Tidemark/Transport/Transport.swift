@@ -1,3 +1,5 @@
+import Foundation
+
 /// What carries requests to the server and answers back. The engine knows no more of the network than this.
 ///
 /// ``HTTPTransport`` is the one for apps; tests and daemons bring their own.
@@ -5,6 +7,22 @@ public protocol Transport: Sendable {
     /// Sends one request and returns the answer, whatever its status. Throws only where no answer came. Called from
     /// several tasks at once; a cancelled task should stop waiting.
     func send(_ request: TransportRequest) async throws -> TransportResponse
+}
+
+extension Transport {
+    /// The value of `Authorization`, with the token that the app's closure gives.
+    ///
+    /// - Throws: the closure's own `SyncError` or `URLError`; `token_unavailable` for anything else that it throws, so
+    ///   that nobody looks for the fault in the network.
+    package func authorization(_ token: @Sendable () async throws -> String) async throws -> String {
+        do { return "Bearer \(try await token())" } catch {
+            guard !(error is SyncError), !(error is URLError), !(error is CancellationError) else { throw error }
+            // What the error says may hold a secret: only its type is shown.
+            throw SyncError(
+                .tokenUnavailable, "The app's closure for the token threw \(String(reflecting: type(of: error))).",
+                hint: "Call wake() once it can give one; until then it is asked again after growing waits.")
+        }
+    }
 }
 
 /// One request to the server.

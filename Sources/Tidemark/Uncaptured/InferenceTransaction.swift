@@ -137,7 +137,7 @@ extension Applier {
             return false
         case .deleted(let version):
             try keepDeleted(unseen.table, unseen.id, unseen.key)
-            try noteTombstone(unseen.table, unseen.id, unseen.key)
+            try noteTombstone(unseen.table, unseen.id, unseen.key, version: version)
             guard unseen.entry.kind == .seed else {
                 try setAside(unseen, "It was deleted elsewhere.")
                 try takeServers(unseen, version: version, nil)

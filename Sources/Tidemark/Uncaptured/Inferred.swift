@@ -145,6 +145,17 @@ enum Inferred {
             .execute([.text(entry.entity), .text(entry.record), .text(entry.scope)])
     }
 
+    /// The row is deleted in sight, so that nobody has to say whether what was written unseen was meant.
+    static func decided(_ db: Database, _ entity: String, _ record: String) throws {
+        let isRecord = "entity = ?1 AND record = ?2"
+        for sql in [
+            "DELETE FROM tidemark_inferred WHERE \(isRecord) AND compared",
+            "UPDATE tidemark_inferred SET held = 0 WHERE \(isRecord)",
+        ] {
+            try Query(db, sql).execute([.text(entity), .text(record)])
+        }
+    }
+
     /// It is sent once it is held against the server's row.
     static func letGo(_ db: Database, _ entry: Entry) throws {
         try Query(db, "UPDATE tidemark_inferred SET held = 0 WHERE entity = ?1 AND record = ?2 AND scope = ?3")

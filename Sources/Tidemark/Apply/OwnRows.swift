@@ -1,0 +1,98 @@
+import GRDB
+import TidemarkWire
+
+/// The rows of a synced table that a deleted parent takes along. What cannot travel is on this device alone, and stays;
+/// an edit that the server did not have when the parent was deleted is listed: whoever deleted it cannot have seen it.
+struct OwnRows {
+    struct Row {
+        var id: RecordID
+        var key, cells: [Cell]
+        var isUnsent: Bool
+    }
+
+    private let db: Database
+    private let scope: Scope
+    private let now: Int64
+    private let shape: TableShape
+    private let deletion: Version
+    /// Those that can travel.
+    private(set) var rows: [Row] = []
+
+    /// - Parameters:
+    ///   - deletion: the parent's.
+    ///   - condition: SQL that names the rows, with `cells` as its parameters.
+    init(
+        _ db: Database, _ shape: TableShape, _ scope: Scope, _ now: Int64, after deletion: Version,
+        where condition: String, _ cells: [Cell]
+    ) throws {
+        (self.db, self.scope, self.now, self.shape, self.deletion) = (db, scope, now, shape, deletion)
+        let keys = shape.key.map(\.sql).joined(separator: ", ")
+        let table = RecordTable(shape)
+        let found = try Query(db, "SELECT \(keys) FROM \(shape.sql) WHERE \(condition)")
+            .rows(db, cells) { $0.cells(0..<shape.key.count) }
+        for key in found {
+            guard let id = shape.recordID(key), let row = try table.row(db, key), row.allSatisfy(\.isSendable),
+                try !isRefusedHere(id)
+            else { continue }
+            rows.append(Row(id: id, key: key, cells: row, isUnsent: try isUnsent(table, id, key)))
+        }
+    }
+
+    /// The row by the names of its columns.
+    func values(_ row: Row) -> ByName<Cell> {
+        var values = ByName<Cell>()
+        for (column, cell) in zip(shape.columns, row.key + row.cells) { values[column.name] = cell }
+        return values
+    }
+
+    /// Deletes one of them.
+    func delete(_ row: Row) throws {
+        let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ")
+        try Query(db, "DELETE FROM \(shape.sql) WHERE \(isKey)").execute(row.key)
+    }
+
+    /// What this device itself has refused to send, such as a row that is too large.
+    private func isRefusedHere(_ id: RecordID) throws -> Bool {
+        try Query(
+            db,
+            """
+            SELECT 1 FROM tidemark_operation
+            WHERE entity = ?1 AND record = ?2 AND status = 'rejected' AND lane IS NULL LIMIT 1
+            """
+        ).first(db, [.text(shape.name), .text(id.text)]) { _ in true } ?? false
+    }
+
+    private func isUnsent(_ table: RecordTable, _ id: RecordID, _ key: [Cell]) throws -> Bool {
+        if let shadow = try table.shadowHead(db, key), shadow.mark != nil { return true }
+        let isLater =
+            try Query(
+                db,
+                """
+                SELECT 1 FROM tidemark_operation
+                WHERE entity = ?1 AND record = ?2 AND (finished_at IS NULL OR version > ?3) LIMIT 1
+                """
+            ).first(db, [.text(shape.name), .text(id.text), .integer(deletion)]) { _ in true } ?? false
+        if isLater { return true }
+        return try Query(db, "SELECT 1 FROM tidemark_inferred WHERE entity = ?1 AND record = ?2 LIMIT 1")
+            .first(db, [.text(shape.name), .text(id.text)]) { _ in true } ?? false
+    }
+
+    /// Lists an edit as a conflict that can be undone (F8).
+    ///
+    /// - Parameter columns: those that lose their reference; `nil`: the row goes.
+    /// - Returns: how many were listed.
+    func list(_ row: Row, clearing columns: [String]?) throws -> Int {
+        guard row.isUnsent else { return 0 }
+        var standing: [Cell]?
+        if let columns {
+            var cleared = row.cells
+            for column in columns { if let index = shape.dataIndex(column) { cleared[index] = .null } }
+            standing = cleared
+        }
+        var conflict = Conflict(seed: row.cells, of: shape, row.id, in: scope, under: standing, at: now)
+        conflict.rule = .deleteWins
+        try Conflicts.note(db, conflict)
+        if columns == nil { try Inferred.decided(db, shape.name, row.id.text) }
+        return 1
+    }
+}

@@ -1,0 +1,49 @@
+import TidemarkCore
+import TidemarkWire
+
+/// A push that the server refused in its own words. It is not sent again until something changes (B11): the token, what
+/// the operator declared, or the app asks. A pull without operations goes on, and tells.
+struct PushRefusal: Sendable {
+    let error: SyncError
+    /// The one operation that was sent, or the group, where it may be what is refused: only a pull that goes through
+    /// right after tells.
+    var suspect: Exchange?
+    /// Whether everything is sent once more, since a pull went through.
+    private(set) var isLifted = false
+    private var hasPulled = false
+    /// Whether it was the token that grants only reading: pulls go through, and say nothing of what may be pushed.
+    private let isOfRights: Bool
+    private let declarations: Declarations
+    /// Refusals in a row.
+    private let count: Int
+    /// Not before then: a server that takes every pull and no push is not asked in a hurry.
+    private let next: Instant
+
+    init(_ failure: Failure, of exchange: Exchange, after former: PushRefusal?, now: Instant) {
+        error = failure.error
+        isOfRights = failure.isOfRights
+        suspect = failure.kind == .needsApp && !isOfRights && !exchange.onlyKeys.isEmpty ? exchange : nil
+        declarations = exchange.declarations
+        count = (former?.count ?? 0) + 1
+        next = now + Backoff().delay(failures: count, class: failure.kind, jitter: Surroundings.current.random())
+    }
+
+    /// What is said of an operation without which the same request goes through.
+    var verdict: Verdict.Refusal {
+        Verdict.Refusal(
+            code: RejectionCode.requestRefused, detail: error.detail,
+            hint: "The server refuses a request with this edit in it, and takes one without it. " + error.hint)
+    }
+
+    func isOutdated(by declarations: Declarations) -> Bool { declarations != self.declarations }
+
+    /// How many operations are sent; `nil`: as many as ever. Where reading is granted, nobody says when writing is: one
+    /// operation asks, after growing waits.
+    func operationLimit(now: Instant) -> Int? { isLifted ? nil : isOfRights && hasPulled && now >= next ? 1 : 0 }
+
+    /// A pull went through, with the same token.
+    mutating func notePull(now: Instant) {
+        hasPulled = true
+        isLifted = !isOfRights && (suspect != nil || now >= next)
+    }
+}
