@@ -94,8 +94,18 @@ extension ObjectStore {
     private func request(_ path: String) -> TransportRequest {
         TransportRequest(path: path, query: scope.map { [.init("scope", $0.name)] } ?? [])
     }
+}
 
-    private func send(_ request: TransportRequest) async throws -> TransportResponse {
+extension ObjectStore: ObjectRequester {}
+
+/// What sends requests within its limits.
+protocol ObjectRequester: Sendable {
+    var limits: ObjectLimits { get }
+    var transport: any Transport { get }
+}
+
+extension ObjectRequester {
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
         let response: TransportResponse
         do { response = try await transport.send(request) } catch {
             // A cancelled request fails in the transport's own way.

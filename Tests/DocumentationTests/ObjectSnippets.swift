@@ -34,6 +34,21 @@ private func objects(path: String, serverURL: URL, session: Session) async throw
     _ = (inHamburg, conference)
 }
 
+private func stamped(path: String, serverURL: URL, session: Session) async throws {
+    // snippet: stamped
+    let words = try StampedStore(
+        storage: .persistent(path: path),
+        transport: HTTPTransport(serverURL) { try await session.accessToken() })
+
+    try await words.set(["meaning": "the sea, twice a day"], of: "word", id: "tide")
+    try await words.delete("word", id: "ebb")
+    try await words.sync()
+
+    for word in try await words.items(of: "word") { print(word.id, word.fields["meaning"] ?? .null) }
+    for refusal in try await words.refusals() { print(refusal.id, refusal.code, refusal.detail) }
+    // end snippet
+}
+
 private struct Session: Sendable {
     func accessToken() async throws -> String { "" }
 }

@@ -20,6 +20,7 @@ struct SnippetTests {
             ("objects", "ObjectSnippets.swift", "Documentation/Objects.md"),
             ("objects-read", "ObjectSnippets.swift", "Documentation/Objects.md"),
             ("objects-then", "ObjectSnippets.swift", "Documentation/Objects.md"),
+            ("stamped", "ObjectSnippets.swift", "Documentation/Objects.md"),
             ("simulate-rule", "TestYourSync.swift", "Documentation/Testing.md"),
             ("simulate", "TestYourSync.swift", "Documentation/Testing.md"),
             ("simulate-mended", "TestYourSync.swift", "Documentation/Testing.md"),

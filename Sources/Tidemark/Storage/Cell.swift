@@ -102,7 +102,7 @@ extension JSONReader {
 
 extension Array where Element == UInt8 {
     /// Runs a pull parser over these bytes.
-    func reading<T>(_ body: (inout JSONReader) throws(JSONError) -> T) throws(JSONError) -> T {
+    package func reading<T>(_ body: (inout JSONReader) throws(JSONError) -> T) throws(JSONError) -> T {
         let result: Result<T, JSONError> = withUnsafeBytes { buffer in
             var reader = JSONReader(buffer)
             return Result { () throws(JSONError) in try body(&reader) }
