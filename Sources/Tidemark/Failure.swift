@@ -24,6 +24,10 @@ struct Failure: Error {
 
     /// Whether it is the token that does not grant the push: no operation is at fault.
     var isOfRights: Bool { problem?.code == .scopeReadOnly }
+    /// Whether an operation may be at fault: the server says so in its own words, and of what it read.
+    var mayBeOfOperation: Bool {
+        isOurs && [.malformedRequest, .invalidIdentifier, .limitOutOfRange].contains(problem?.code)
+    }
 
     /// An answer that is not a success.
     init(_ response: TransportResponse, scope: Scope) {

@@ -5,9 +5,13 @@ import TidemarkWire
 /// the operator declared, or the app asks. A pull without operations goes on, and tells.
 struct PushRefusal: Sendable {
     let error: SyncError
-    /// The one operation that was sent, or the group, where it may be what is refused: only a pull that goes through
-    /// right after tells.
+    /// The one operation that was sent, or the group, where it may be what is refused: only pulls that go through right
+    /// after tell.
     var suspect: Exchange?
+    /// How often the suspect was refused in a row.
+    private let times: Int
+    /// What was sent alone.
+    private let onlyKeys: [OperationKey]
     /// Whether everything is sent once more, since a pull went through.
     private(set) var isLifted = false
     private var hasPulled = false
@@ -22,10 +26,18 @@ struct PushRefusal: Sendable {
     init(_ failure: Failure, of exchange: Exchange, after former: PushRefusal?, now: Instant) {
         error = failure.error
         isOfRights = failure.isOfRights
-        suspect = failure.kind == .needsApp && !isOfRights && !exchange.onlyKeys.isEmpty ? exchange : nil
+        suspect = failure.mayBeOfOperation && !exchange.onlyKeys.isEmpty ? exchange : nil
+        onlyKeys = exchange.onlyKeys
+        // One request may have been cut on its way.
+        times = former?.onlyKeys == onlyKeys ? (former?.times ?? 0) + 1 : 1
         declarations = exchange.declarations
         count = (former?.count ?? 0) + 1
-        next = now + Backoff().delay(failures: count, class: failure.kind, jitter: Surroundings.current.random())
+        // After the first refusal of a token a pull that goes through has another one.
+        let failures = isOfRights ? count : count - 1
+        next =
+            failures > 0
+            ? now + Backoff().delay(failures: failures, class: failure.kind, jitter: Surroundings.current.random())
+            : now
     }
 
     /// What is said of an operation without which the same request goes through.
@@ -44,6 +56,9 @@ struct PushRefusal: Sendable {
     /// A pull went through, with the same token.
     mutating func notePull(now: Instant) {
         hasPulled = true
-        isLifted = !isOfRights && (suspect != nil || now >= next)
+        isLifted = !isOfRights && (now >= next || suspect != nil && times == 1)
     }
+
+    /// Whether the suspect is found out, if a request goes through without it now.
+    var isProven: Bool { suspect != nil && times > 1 }
 }

@@ -16,12 +16,14 @@ extension ScopeDriver {
     }
 
     func keepAttempts(until moment: Instant) async {
-        // A file that could not be written is not written to again to say so.
-        guard machine.failures != attempts?.failures, lastError?.code != .databaseFailed else { return }
         let next = machine.failures > 0 ? wallClockMilliseconds() + max(0, moment - now) : nil
         let (scope, attempts) = (scope, Attempts(failures: machine.failures, next: next))
-        self.attempts = attempts
-        try? await preparation.file.write(at: .attempts) { db in try attempts.write(db, scope) }
+        // A file that could not be written is not written to again to say so.
+        guard attempts != self.attempts, lastError?.code != .databaseFailed, !Task.isCancelled else { return }
+        do {
+            try await preparation.file.write(at: .attempts) { db in try attempts.write(db, scope) }
+            self.attempts = attempts
+        } catch {}
     }
 
     /// A request without operations went through. Returns whether they are sent now.
@@ -31,12 +33,13 @@ extension ScopeDriver {
             refusal = nil
             return false
         }
+        if let known = refusal, known.isProven, let suspect = known.suspect {
+            // The same request goes through without that operation: neither the token nor the request is at fault.
+            refusal = nil
+            try await setAside(suspect, as: known.verdict)
+            return true
+        }
         refusal?.notePull(now: now)
-        guard let known = refusal, known.isLifted else { return false }
-        guard let suspect = known.suspect else { return true }
-        // The same request goes through without that operation: neither the token nor the request itself is at fault.
-        refusal = nil
-        try await setAside(suspect, as: known.verdict)
-        return true
+        return refusal?.isLifted == true
     }
 }

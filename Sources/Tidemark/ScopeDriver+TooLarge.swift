@@ -7,10 +7,12 @@ extension ScopeDriver {
     /// request goes without a wait: each is half as large, so there are few of them.
     func isMadeSmaller(_ exchange: Exchange, _ failure: Failure, status: Int) -> Bool {
         if failure.problem?.code == .limitOutOfRange { return sizing.refused() }
-        // One bad operation must not stop the others: halving finds it.
-        let isToBeHalved = status == 413 || failure.isOurs && failure.kind == .needsApp && !failure.isOfRights
-        guard isToBeHalved, exchange.onlyKeys.isEmpty, exchange.keys.count > 1 else { return false }
-        return batching.refused(at: exchange.keys.count)
+        guard exchange.onlyKeys.isEmpty, exchange.keys.count > 1 else { return false }
+        if status == 413 { return batching.refused(at: exchange.keys.count) }
+        // One bad operation must not stop the others: halving finds it, and says nothing of what goes at once.
+        guard failure.mayBeOfOperation else { return false }
+        batching.failed(at: exchange.keys.count)
+        return true
     }
 
     /// An operation that is sent alone and is still too large would stop everything behind it for ever. A small one is

@@ -171,7 +171,7 @@ actor ScopeDriver {
             if !Task.isCancelled { lastError = failure.error }
             refusal?.suspect = nil
             problem = failure.problem ?? problem
-            return .failed(failure.kind, wait: failure.wait)
+            return Task.isCancelled ? .abandoned : .failed(failure.kind, wait: failure.wait)
         }
     }
 
@@ -333,6 +333,8 @@ actor ScopeDriver {
                 try await self.file.writeWithoutTransaction(at: .page) { db in try take(db, now) }
             }
             count(outcome)
+            // A scope that is being filled does not wait for its end to ask again.
+            if refusal?.isLifted == false { refusal?.notePull(now: self.now) }
             event = .applied(hasMore: !outcome.isFilled, wait: wait)
         case .inquiry(let outcome):
             try await recovering(at: .inquiry) { db, recovery in try recovery.answered(db, outcome) }

@@ -40,6 +40,8 @@ package struct SyncMachine: Hashable, Sendable {
         case applied(hasMore: Bool, wait: Int64?)
         /// The exchange or the apply failed. `wait`: what the server asked for, in milliseconds.
         case failed(FailureClass, wait: Int64?)
+        /// Whoever asked was cancelled in the midst of it: nothing failed, and nothing is known.
+        case abandoned
     }
 
     package enum Effect: Hashable, Sendable {
@@ -154,11 +156,14 @@ package struct SyncMachine: Hashable, Sendable {
             (.bootstrapping, .failed(let failure, let wait)), (.filling, .failed(let failure, let wait)):
             asked(wait, now: now)
             return failed(failure, now: now, jitter: jitter)
+        case (.exchanging, .abandoned), (.applying, .abandoned), (.bootstrapping, .abandoned), (.filling, .abandoned):
+            return rest(until: max(now, quietUntil ?? now))
         case (.waiting(let until), .timer), (.stopped(_, let until), .timer):
             return now >= until ? exchange(now: now) : [.sleep(until: until)]
         case (.waiting, .wake), (.stopped, .wake): return []
         // Late or repeated; listed by state, so that a new state must be decided.
-        case (.idle, .answered), (.idle, .applied), (.idle, .failed), (.idle, .unfilled),
+        case (.idle, .answered), (.idle, .applied), (.idle, .failed), (.idle, .unfilled), (.idle, .abandoned),
+            (.waiting, .abandoned), (.stopped, .abandoned),
             (.exchanging, .timer), (.exchanging, .applied),
             (.applying, .timer), (.applying, .answered), (.applying, .unfilled),
             (.bootstrapping, .timer), (.bootstrapping, .applied), (.bootstrapping, .unfilled),

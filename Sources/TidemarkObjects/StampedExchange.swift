@@ -10,6 +10,8 @@ struct StampedEdit: Sendable {
     var data: DataObject?
     /// Grows with each edit of the store: one that was made while its item was on its way has another.
     var number: Int64
+    /// What was deleted.
+    var former: DataObject?
 }
 
 /// What one request says.
@@ -139,6 +141,13 @@ extension StampedAnswer.Refusal {
 }
 
 extension DataObject {
+    /// The same fields, each NULL.
+    var cleared: DataObject {
+        var builder = Builder()
+        for field in fields { builder.append(nameString(field), .null) }
+        return builder.finish()
+    }
+
     /// Reads a document that is one record's fields, as the server does.
     init(document: [UInt8]) throws(JSONError) {
         self = try document.reading { (reader: inout JSONReader) throws(JSONError) -> DataObject in

@@ -48,9 +48,10 @@ struct StampedFile: Sendable {
                 CREATE TABLE tidemark_stamped_item (
                     entity TEXT NOT NULL, id TEXT NOT NULL, data BLOB NOT NULL, walk INTEGER NOT NULL,
                     PRIMARY KEY (entity, id)) WITHOUT ROWID;
-                -- `data`: NULL for a delete. `code`, `detail`: why the server did not take it; it is not sent again.
+                -- `data`: NULL for a delete, and what was deleted is in `former`. `code`, `detail`: why the server did
+                -- not take it; it is not sent again.
                 CREATE TABLE tidemark_stamped_edit (
-                    entity TEXT NOT NULL, id TEXT NOT NULL, stamp INTEGER NOT NULL, data BLOB,
+                    entity TEXT NOT NULL, id TEXT NOT NULL, stamp INTEGER NOT NULL, data BLOB, former BLOB,
                     number INTEGER NOT NULL, code TEXT, detail TEXT, PRIMARY KEY (entity, id)) WITHOUT ROWID;
                 """)
         try db.execute(sql: "INSERT INTO tidemark_stamped (scope) VALUES (?)", arguments: [scope])
@@ -80,20 +81,23 @@ struct StampedFile: Sendable {
     func edit(_ entity: String, _ id: RecordID, _ data: DataObject?, at moment: Int64) async throws {
         try await write { db in
             let known = try Self.edits(db, "entity = ? AND id = ?", [entity, id.text]).first
-            // A delete and what is set after it are two edits, of which only the last is left.
-            let merged = data.map { known?.data?.overlaid(with: $0) ?? $0 }
+            let current = try Self.data(db, entity, id)
+            // Of a delete and what is set after it only the second is sent: what was deleted is set to NULL by it.
+            let before = known.flatMap { $0.data ?? $0.former?.cleared }
+            let merged = data.map { before?.overlaid(with: $0) ?? $0 }
+            let former = data == nil ? current ?? known?.former : nil
             try db.execute(sql: "UPDATE tidemark_stamped SET number = number + 1")
             try db.execute(
                 sql: """
-                    INSERT OR REPLACE INTO tidemark_stamped_edit (entity, id, stamp, data, number)
-                    VALUES (?, ?, ?, ?, (SELECT number FROM tidemark_stamped))
+                    INSERT OR REPLACE INTO tidemark_stamped_edit (entity, id, stamp, data, former, number)
+                    VALUES (?, ?, ?, ?, ?, (SELECT number FROM tidemark_stamped))
                     """,
                 // Of two edits the later one is later, whatever the clock did between them.
                 arguments: [
                     entity, id.text, max(moment, (known?.stamp ?? .min).addingOne), merged.map { Data($0.bytes) },
+                    former.map { Data($0.bytes) },
                 ])
-            let current = try Self.data(db, entity, id)
-            try Self.place(db, entity, id, data.map { current?.overlaid(with: $0) ?? $0 })
+            try Self.place(db, entity, id, merged.map { current?.overlaid(with: $0) ?? $0 })
         }
     }
 
@@ -169,13 +173,25 @@ struct StampedFile: Sendable {
     /// The server cannot say any more what has changed: everything is fetched, and what does not come is gone.
     func beginAnew() async throws {
         try await write { db in
-            // The server believes an edit to be later than the last sync, of which the next question says nothing.
+            // The server believes an edit to be later than the last sync, of which the next question says nothing; and
+            // it may have forgotten the item, so that all of it is sent.
             try db.execute(
                 sql: """
                     UPDATE tidemark_stamped_edit
-                    SET stamp = max(stamp, (SELECT client_stamp FROM tidemark_stamped) + 1);
+                    SET stamp = max(stamp, (SELECT client_stamp FROM tidemark_stamped) + 1),
+                        data = CASE WHEN data IS NOT NULL THEN coalesce((SELECT item.data
+                            FROM tidemark_stamped_item AS item WHERE item.entity = tidemark_stamped_edit.entity
+                            AND item.id = tidemark_stamped_edit.id), data) END;
                     UPDATE tidemark_stamped SET client_stamp = 0, began = NULL, walk = walk + 1, is_walking = 1
                     """)
+        }
+    }
+
+    /// The server takes no request with this edit in it, and takes one without it.
+    func refuse(_ edit: StampedEdit, _ code: String, _ detail: String) async throws {
+        try await write { db in
+            try Self.finish(
+                db, edit, StampedAnswer.Refusal(entity: edit.entity, id: edit.id, code: code, detail: detail))
         }
     }
 
@@ -248,15 +264,16 @@ struct StampedFile: Sendable {
         try Row.fetchAll(
             db,
             sql: """
-                SELECT entity, id, stamp, data, number FROM tidemark_stamped_edit WHERE \(condition)
+                SELECT entity, id, stamp, data, number, former FROM tidemark_stamped_edit WHERE \(condition)
                 ORDER BY number LIMIT \(limit)
                 """,
             arguments: arguments
         ).compactMap { row in
             guard let id = RecordID(row[1]) else { return nil }
-            let data: Data? = row[3]
+            let (data, former): (Data?, Data?) = (row[3], row[5])
             return StampedEdit(
-                entity: row[0], id: id, stamp: row[2], data: data.flatMap { Self.data($0) }, number: row[4])
+                entity: row[0], id: id, stamp: row[2], data: data.flatMap { Self.data($0) }, number: row[4],
+                former: former.flatMap { Self.data($0) })
         }
     }
 

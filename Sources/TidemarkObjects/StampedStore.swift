@@ -95,15 +95,28 @@ public final class StampedStore: Sendable {
         await turn.take()
         defer { turn.end() }
         var report = StampedReport()
+        var editLimit = limits.pageObjects
+        var suspect: (edit: StampedEdit, error: ObjectStoreError)?
+        var denial: ObjectStoreError?
         for _ in 0..<limits.pages {
             try Task.checkCancellation()
-            let question = try await file.question(limit: limits.pageObjects)
+            let question = try await file.question(limit: suspect == nil && denial == nil ? editLimit : 0)
             let answer: StampedAnswer
-            do { answer = try await ask(question) } catch let error as ObjectStoreError
-                where error.code == .checkpointExpired && question.clientStamp > 0
-            {
-                try await file.beginAnew()
+            do { answer = try await ask(question) } catch let error as ObjectStoreError {
+                switch error.code {
+                case .checkpointExpired where question.clientStamp > 0: try await file.beginAnew()
+                // Who may only read is told what has changed all the same.
+                case .forbidden where !question.edits.isEmpty: denial = error
+                // One edit that no request goes through with must not stop the others: halving finds it.
+                case .requestRefused where question.edits.count > 1: editLimit = question.edits.count / 2
+                case .requestRefused where question.edits.count == 1: suspect = (question.edits[0], error)
+                default: throw error
+                }
                 continue
+            }
+            if let known = suspect {
+                try await file.refuse(known.edit, RejectionCode.requestRefused, known.error.detail)
+                (suspect, editLimit) = (nil, limits.pageObjects)
             }
             report.sent += question.edits.count
             report.received += answer.items.count
@@ -112,7 +125,9 @@ public final class StampedStore: Sendable {
                 try await file.beginAnew()
                 continue
             }
-            if try await !file.take(answer, to: question) { return report }
+            let isMoreToDo = try await file.take(answer, to: question)
+            if let denial, !answer.hasMore { throw denial }
+            if !isMoreToDo { return report }
         }
         throw ObjectStoreError(
             .limitExceeded, "A sync has more than \(limits.pages) requests.",

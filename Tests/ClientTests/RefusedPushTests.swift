@@ -46,6 +46,32 @@ struct RefusedPushTests {
         #expect(try await engine.verify().scopes[Device.scope]?.tables["note"]?.records == 9)
     }
 
+    @Test("the others go in large requests again")
+    func grows() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sql(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600)
+            INSERT INTO note (id) SELECT 'n' || i FROM n
+            """)
+        let engine = try engine(device, .refused) { $0.contains(#""id":"n300""#) }
+        let report = try await engine.syncNow()
+        #expect(try await engine.rejectedOperations().map(\.record) == ["n300"])
+        #expect(report.roundTrips < 60, "\(report.roundTrips)")
+        #expect(try await engine.status().pending == 0)
+    }
+
+    @Test("one answer that is about a request and not its edit sets nothing aside", arguments: [1, 2])
+    func once(count: Int) async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.sync()
+        for number in 1...count { try await device.sql("INSERT INTO note (id) VALUES ('n\(number)')") }
+        await device.wire.next { _, _ in Trouble.problem(.malformedRequest) }
+        try await device.sync()
+        #expect(try await device.engine().rejectedOperations().isEmpty)
+        #expect(try await device.engine().status().isSettled)
+    }
+
     @Test("a group goes or stays whole")
     func group() async throws {
         let device = try await Device(noteSchema, tables: ["note"])

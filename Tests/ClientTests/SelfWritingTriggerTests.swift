@@ -83,13 +83,15 @@ struct SelfWritingTriggerTests {
             schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, a, b)", rows: "INSERT INTO t VALUES (1, 'x', 0)",
             triggers: "CREATE TRIGGER z AFTER INSERT ON t BEGIN UPDATE t SET b = NEW.id WHERE id = NEW.id; END",
             edits: "INSERT INTO t (a) VALUES ('new'); INSERT OR IGNORE INTO t VALUES (1, 'ignored', 0)"),
-        numberedAndDeleted(""), numberedAndDeleted(" AUTOINCREMENT"),
+        numberedAndDeleted(""), numberedAndDeleted(" AUTOINCREMENT"), numberedAndDeleted(" /* no autoincrement */"),
+        numberedAndDeleted("", first: -7),
     ]
 
-    private static func numberedAndDeleted(_ rule: String) -> Story {
+    private static func numberedAndDeleted(_ rule: String, first: Int = 1) -> Story {
         Story(
-            description: "a numbered row that is deleted as it comes\(rule.lowercased())",
-            schema: "CREATE TABLE t (id INTEGER PRIMARY KEY\(rule), a, b)", rows: "INSERT INTO t VALUES (1, 'x', 0)",
+            description: "a numbered row that is deleted as it comes\(rule.lowercased()), behind \(first)",
+            schema: "CREATE TABLE t (id INTEGER PRIMARY KEY\(rule), a, b)",
+            rows: "INSERT INTO t VALUES (\(first), 'x', 0)",
             triggers: """
                 CREATE TRIGGER z AFTER INSERT ON t WHEN NEW.a = 'tmp' BEGIN DELETE FROM t WHERE id = NEW.id; END
                 """,

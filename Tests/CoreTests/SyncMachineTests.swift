@@ -179,6 +179,14 @@ struct SyncMachineTests {
         #expect(machine().handle(.nudge, now: start, jitter: 0) == [.exchange])
     }
 
+    @Test("an exchange that was given up has not failed")
+    func abandoned() {
+        let machine = machine(.wake)
+        #expect(machine.handle(.abandoned, now: start, jitter: 0) == [.sleep(until: start)])
+        #expect(machine.machine.failures == 0)
+        #expect(machine.handle(.timer, now: start, jitter: 0) == [.exchange])
+    }
+
     @Test("whoever asks tries at once, and where that fails the next wait is the longer one")
     func resumed() {
         for event in [SyncMachine.Event.reset, .nudge] {
@@ -210,7 +218,7 @@ struct SyncMachineTests {
     func everyStateLeadsOn() {
         let events: [SyncMachine.Event] =
             [
-                .wake, .nudge, .timer, .reset, .unfilled, .answered, .applied(hasMore: true, wait: nil),
+                .wake, .nudge, .timer, .reset, .unfilled, .answered, .abandoned, .applied(hasMore: true, wait: nil),
                 .applied(hasMore: false, wait: 3),
             ]
             + FailureClass.allCases.map { .failed($0, wait: nil) }
@@ -228,7 +236,7 @@ struct SyncMachineTests {
                 let effects = next.handle(event, now: now, jitter: 0)
                 // One that comes to rest says when it wants to be called: a wait without a timer would be one for ever.
                 if next.state != machine.state, !next.isBusy {
-                    let isAwaited = effects.contains { if case .sleep(let until) = $0 { until > now } else { false } }
+                    let isAwaited = effects.contains { if case .sleep(let until) = $0 { until >= now } else { false } }
                     #expect(isAwaited, "\(machine.state) \(event)")
                 }
                 waiting.append((next, now + 20_000))

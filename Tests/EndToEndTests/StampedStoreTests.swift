@@ -1,6 +1,7 @@
 #if Server
     import Foundation
     import Testing
+    import TidemarkHummingbird
     import TidemarkServer
     import TidemarkTesting
     import TidemarkWire
@@ -162,6 +163,80 @@
                     try await store.set(["$bad": 1], of: "word", id: "w")
                 }
                 #expect(error?.code == .queryInvalid)
+            }
+        }
+
+        @Test("what stands here is what stands there, after corrections, deletes and deletes elsewhere")
+        func severalFields() async throws {
+            try await DialectServer.run(.sqlite) { server in
+                let clock: @Sendable () -> Date = {
+                    Date(timeIntervalSince1970: Double(server.clock.withLock { $0 }) / 1000)
+                }
+                let ada = try StampedStore(storage: .inMemory, transport: try await Way(server, "ada"), now: clock)
+                let bob = try StampedStore(storage: .inMemory, transport: try await Way(server, "bob"), now: clock)
+                func sync() async throws {
+                    for store in [ada, bob, ada] {
+                        server.pass(1000)
+                        try await store.sync()
+                    }
+                    let served = try await server.caller().get("/rest/word").list.reduce(into: [:]) { all, record in
+                        all[record["id"] as? String ?? ""] = Set(record.filter { !($0.value is NSNull) }.keys)
+                    }
+                    for store in [ada, bob] {
+                        let rows = try await rows(store)
+                        #expect(try await rows == self.rows(ada))
+                        for (id, fields) in rows {
+                            let set = Set(fields.filter { $0.value != .null }.keys)
+                            #expect(served[id] == set.union(["id", "lastModifiedAt"]))
+                        }
+                        #expect(rows.count == served.count)
+                    }
+                }
+                try await ada.set(["a": 1, "b": 1], of: "word", id: "w")
+                try await sync()
+                // Deleted and made anew before anybody heard of it.
+                server.pass(1000)
+                try await ada.delete("word", id: "w")
+                try await ada.set(["a": 3], of: "word", id: "w")
+                try await sync()
+                // Edited here, and deleted elsewhere before.
+                try await bob.set(["b": 2], of: "word", id: "w")
+                try await sync()
+                server.pass(1000)
+                try await bob.delete("word", id: "w")
+                server.pass(1000)
+                try await bob.sync()
+                try await ada.set(["a": 4], of: "word", id: "w")
+                try await sync()
+                #expect(try await ada.item("word", id: "w")?.fields["a"] == 4)
+            }
+        }
+
+        @Test("one edit that no request goes through with stops no other, and who may only read is told what changed")
+        func stopped() async throws {
+            var limits = Limits()
+            limits.bodyBytes = 20_000
+            try await DialectServer.run(.sqlite, limits: limits) { server in
+                let way = try await Way(server, "ada")
+                let store = try StampedStore(storage: .inMemory, transport: way)
+                for number in 0..<9 {
+                    let size = number == 3 ? 30_000 : 10
+                    let title = Value.text(String(repeating: "x", count: size))
+                    try await store.set(["title": title], of: "word", id: try #require(RecordID("w\(number)")))
+                }
+                try await store.sync()
+                #expect(try await store.refusals().map(\.id) == ["w3"])
+                #expect(try await store.unsentCount() == 0)
+                #expect(try await server.caller().get("/rest/word").list.count == 8)
+
+                let token = try await server.caller("eve", scopes: ["w": .read]).caller.token ?? ""
+                let url = try #require(URL(string: server.live.url))
+                let reader = try StampedStore(storage: .inMemory, transport: HTTPTransport(url) { token })
+                try await reader.set(["title": "mine"], of: "word", id: "r")
+                let error = await #expect(throws: ObjectStoreError.self) { try await reader.sync() }
+                #expect(error?.code == .forbidden)
+                #expect(try await rows(reader).count == 9)
+                #expect(try await reader.unsentCount() == 1)
             }
         }
 

@@ -69,30 +69,28 @@ struct OwnRows {
                 db,
                 """
                 SELECT 1 FROM tidemark_operation
-                WHERE entity = ?1 AND record = ?2 AND (finished_at IS NULL OR version > ?3) LIMIT 1
+                WHERE entity = ?1 AND record = ?2 AND (finished_at IS NULL OR scope = ?4 AND version > ?3) LIMIT 1
                 """
-            ).first(db, [.text(shape.name), .text(id.text), .integer(deletion)]) { _ in true } ?? false
+            ).first(db, [.text(shape.name), .text(id.text), .integer(deletion), .text(scope.name)]) { _ in true }
+            ?? false
         if isLater { return true }
         return try Query(db, "SELECT 1 FROM tidemark_inferred WHERE entity = ?1 AND record = ?2 LIMIT 1")
             .first(db, [.text(shape.name), .text(id.text)]) { _ in true } ?? false
     }
 
-    /// Lists an edit as a conflict that can be undone (F8).
-    ///
-    /// - Parameter columns: those that lose their reference; `nil`: the row goes.
-    /// - Returns: how many were listed.
-    func list(_ row: Row, clearing columns: [String]?) throws -> Int {
+    /// Whether the row is not there any more.
+    func isGone(_ row: Row) throws -> Bool { try RecordTable(shape).row(db, row.key) == nil }
+
+    /// Lists an edit as a conflict that can be undone (F8), where its row has gone, or is another now. Returns how many
+    /// were listed.
+    func list(_ row: Row) throws -> Int {
         guard row.isUnsent else { return 0 }
-        var standing: [Cell]?
-        if let columns {
-            var cleared = row.cells
-            for column in columns { if let index = shape.dataIndex(column) { cleared[index] = .null } }
-            standing = cleared
-        }
+        let standing = try RecordTable(shape).row(db, row.key)
+        guard standing != row.cells else { return 0 }
         var conflict = Conflict(seed: row.cells, of: shape, row.id, in: scope, under: standing, at: now)
         conflict.rule = .deleteWins
         try Conflicts.note(db, conflict)
-        if columns == nil { try Inferred.decided(db, shape.name, row.id.text) }
+        if standing == nil { try Inferred.decided(db, shape.name, row.id.text) }
         return 1
     }
 }

@@ -111,29 +111,26 @@ struct Settling {
             case "CASCADE":
                 let grandchildren = try TableShape.references(db, to: child.table)
                 guard let own else {
-                    if !grandchildren.isEmpty {
-                        for row in try rows(child.table, condition, referred) {
-                            waiting += grandchildren.map { ($0, row) }
-                        }
-                    }
+                    let gone = grandchildren.isEmpty ? [] : try rows(child.table, condition, referred)
                     try attempt("DELETE FROM \(table) WHERE \(condition)", referred)
+                    // Where the schema keeps one of them, its own children stay with it.
+                    guard !gone.isEmpty, try rows(child.table, condition, referred).isEmpty else { continue }
+                    for row in gone { waiting += grandchildren.map { ($0, row) } }
                     continue
                 }
                 for row in own.rows {
-                    waiting += grandchildren.map { ($0, own.values(row)) }
-                    try attempt {
-                        try own.delete(row)
-                        listed += try own.list(row, clearing: nil)
-                    }
+                    try attempt { try own.delete(row) }
+                    listed += try own.list(row)
+                    if try own.isGone(row) { waiting += grandchildren.map { ($0, own.values(row)) } }
                 }
             case "SET NULL":
                 let sets = child.columns.map { "\(quoted($0)) = NULL" }.joined(separator: ", ")
-                for row in own?.rows ?? [] { listed += try own?.list(row, clearing: child.columns) ?? 0 }
                 try attempt("UPDATE \(table) SET \(sets) WHERE \(condition)", referred)
+                for row in own?.rows ?? [] { listed += try own?.list(row) ?? 0 }
             case "SET DEFAULT":
                 let sets = try child.columns.map { "\(quoted($0)) = \(try fallback(child.table, $0))" }
-                for row in own?.rows ?? [] { listed += try own?.list(row, clearing: child.columns) ?? 0 }
                 try attempt("UPDATE \(table) SET \(sets.joined(separator: ", ")) WHERE \(condition)", referred)
+                for row in own?.rows ?? [] { listed += try own?.list(row) ?? 0 }
             default: continue
             }
         }

@@ -41,10 +41,17 @@ extension TableShape {
     /// One more than the largest number that is there, or that ever was (SQLite's manual, "Autoincrement"). NULL where
     /// there is none above it.
     private func nextNumber(_ db: Database) throws -> String {
-        let largest = "(SELECT max(\(key[0].sql)) FROM \(sql))"
-        let isCounted = try Self.declaration(db, name).contains(/\bautoincrement\b/.ignoresCase())
-        let counted = isCounted ? "(SELECT max(seq) FROM sqlite_sequence WHERE name = \(literal(name)))" : "0"
-        return "nullif(max(coalesce(\(largest), 0), coalesce(\(counted), 0)), \(Int64.max)) + 1"
+        var largest = "(SELECT max(\(key[0].sql)) FROM \(sql))"
+        // The word may stand in a comment too; only where SQLite counts for some table does it have a table for it.
+        let counts = try Query(db, "SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'").first(db) { _ in true }
+        if counts == true, try Self.declaration(db, name).contains(/\bautoincrement\b/.ignoresCase()) {
+            let counted = "(SELECT max(seq) FROM sqlite_sequence WHERE name = \(literal(name)))"
+            largest = "max(coalesce(\(largest), 0), coalesce(\(counted), 0))"
+        }
+        return """
+            (SELECT CASE WHEN number IS NULL THEN 1 WHEN number < \(Int64.max) THEN number + 1 END \
+            FROM (SELECT \(largest) AS number))
+            """
     }
 
     /// A column as the schema declares it.

@@ -77,11 +77,11 @@ extension Applier {
             let isOwn = shadow.map { $0.cells[index] != current[index] } ?? false
             let mayTravel = !isOwn && !reserved.contains(index)
             let isWritten = current[index] != table.shape.data[index].unwrittenCell
-            if mayTravel, isWritten, let served, served != current[index] { givenWay.append(index) }
             if reserved.contains(index) || (!isOwn && served != nil) {
                 // What is on its way already stands over it.
                 new[index] = sent[index] ?? served ?? table.shape.data[index].defaultCell
             }
+            if mayTravel, isWritten, served != nil, new[index] != current[index] { givenWay.append(index) }
             truth.cells[index] = served ?? table.shape.data[index].unwrittenCell
             guard new[index] != truth.cells[index] else { continue }
             isEdited = true

@@ -175,9 +175,11 @@ private struct StampedPush {
     /// Whether the device has the whole record as it stands now: of one that others have written since, it has only
     /// what it sent.
     private func hasAll(of current: StoredRecord?, _ item: StampedRequest.Item) throws -> Bool {
-        guard let current, let payload = current.payload, let sent = item.data, current.version > known,
+        guard let current, let sent = item.data, current.version > known,
             !outcome.verbatim.contains(current.version)
         else { return true }
+        // The device edits a record that it has not heard is deleted: it may have fields that went with it.
+        guard let payload = current.payload else { return false }
         let names = Set(sent.fields.map { Identifier.folded(sent.name($0)) })
         let stored = try DataObject(stored: payload)
         return stored.fields.allSatisfy { names.contains(Identifier.folded(stored.name($0))) }
