@@ -56,8 +56,11 @@ struct PushRefusal: Sendable {
     /// A pull went through, with the same token.
     mutating func notePull(now: Instant) {
         hasPulled = true
-        isLifted = !isOfRights && (now >= next || suspect != nil && times == 1)
+        notePage(now: now)
     }
+
+    /// So did the question for a page of a snapshot, which is no exchange.
+    mutating func notePage(now: Instant) { isLifted = !isOfRights && (now >= next || suspect != nil && times == 1) }
 
     /// Whether the suspect is found out, if a request goes through without it now.
     var isProven: Bool { suspect != nil && times > 1 }

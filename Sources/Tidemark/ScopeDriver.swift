@@ -334,7 +334,7 @@ actor ScopeDriver {
             }
             count(outcome)
             // A scope that is being filled does not wait for its end to ask again.
-            if refusal?.isLifted == false { refusal?.notePull(now: self.now) }
+            if refusal?.isLifted == false { refusal?.notePage(now: self.now) }
             event = .applied(hasMore: !outcome.isFilled, wait: wait)
         case .inquiry(let outcome):
             try await recovering(at: .inquiry) { db, recovery in try recovery.answered(db, outcome) }
