@@ -10,8 +10,6 @@ struct PushRefusal: Sendable {
     var suspect: Exchange?
     /// How often the suspect was refused in a row.
     private let times: Int
-    /// What was sent alone.
-    private let onlyKeys: [OperationKey]
     /// Whether everything is sent once more, since a pull went through.
     private(set) var isLifted = false
     private var hasPulled = false
@@ -27,9 +25,8 @@ struct PushRefusal: Sendable {
         error = failure.error
         isOfRights = failure.isOfRights
         suspect = failure.mayBeOfOperation && !exchange.onlyKeys.isEmpty ? exchange : nil
-        onlyKeys = exchange.onlyKeys
         // One request may have been cut on its way.
-        times = former?.onlyKeys == onlyKeys ? (former?.times ?? 0) + 1 : 1
+        times = former.flatMap { $0.suspect?.onlyKeys == exchange.onlyKeys ? $0.times + 1 : nil } ?? 1
         declarations = exchange.declarations
         count = (former?.count ?? 0) + 1
         // After the first refusal of a token a pull that goes through has another one.

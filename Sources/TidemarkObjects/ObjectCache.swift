@@ -15,11 +15,7 @@ struct ObjectCache: Sendable {
 
     init(_ storage: ObjectStorage, scope: Scope?) throws(ObjectStoreError) {
         do {
-            queue =
-                switch storage {
-                case .inMemory: try DatabaseQueue()
-                case .persistent(let path): try DatabaseQueue(path: path)
-                }
+            queue = try storage.open()
             try queue.write { db in try Self.prepare(db, scope?.name ?? "") }
         } catch let error as DatabaseError { throw ObjectStoreError(error) } catch { throw Self.failed }
     }

@@ -62,7 +62,7 @@ struct StampedAnswer: Sendable {
         var code = ""
         var detail = ""
         /// The item has lost, and the answer had no room for the winner: it is sent again.
-        var isToBeSentAgain: Bool { code == "page_full" }
+        var isToBeSentAgain: Bool { code == RejectionCode.pageFull }
     }
 
     var items: [Item] = []
@@ -103,40 +103,53 @@ struct StampedAnswer: Sendable {
 
 extension StampedAnswer.Item {
     fileprivate init(from reader: inout JSONReader) throws(JSONError) {
-        var (id, isDeleted): (RecordID?, Bool) = (nil, false)
-        var (entity, data): (String, DataObject?) = ("", nil)
+        var (data, isDeleted): (DataObject?, Bool) = (nil, false)
         let start = reader.index
-        try reader.enterObject()
-        while let name = try reader.nextMember() {
-            switch reader.string(name) {
-            case "entity": entity = try reader.readString()
-            case "id": id = RecordID(try reader.readString())
+        let (entity, id) = try reader.readNamed { name, reader throws(JSONError) in
+            switch name {
             case "data": data = try DataObject(from: &reader)
             case "deleted": isDeleted = try reader.readBool()
             default: try reader.skip()
             }
         }
-        guard let id, !entity.isEmpty, (data != nil) != isDeleted else { throw JSONError(.missingMember, at: start) }
+        guard (data != nil) != isDeleted else { throw JSONError(.missingMember, at: start) }
         self.init(entity: entity, id: id, data: data)
     }
 }
 
 extension StampedAnswer.Refusal {
     fileprivate init(from reader: inout JSONReader) throws(JSONError) {
-        var (id, entity, code, detail): (RecordID?, String, String, String) = (nil, "", "", "")
+        var (code, detail) = ("", "")
         let start = reader.index
-        try reader.enterObject()
-        while let name = try reader.nextMember() {
-            switch reader.string(name) {
-            case "entity": entity = try reader.readString()
-            case "id": id = RecordID(try reader.readString())
+        let (entity, id) = try reader.readNamed { name, reader throws(JSONError) in
+            switch name {
             case "code": code = try reader.readString()
             case "detail": detail = try reader.readString()
             default: try reader.skip()
             }
         }
-        guard let id, !entity.isEmpty, !code.isEmpty else { throw JSONError(.missingMember, at: start) }
+        guard !code.isEmpty else { throw JSONError(.missingMember, at: start) }
         self.init(entity: entity, id: id, code: code, detail: detail)
+    }
+}
+
+extension JSONReader {
+    /// Reads an object that names an item, and gives every other member to `read`.
+    fileprivate mutating func readNamed(
+        _ read: (String, inout JSONReader) throws(JSONError) -> Void
+    ) throws(JSONError) -> (entity: String, id: RecordID) {
+        var (entity, id): (String, RecordID?) = ("", nil)
+        let start = index
+        try enterObject()
+        while let name = try nextMember() {
+            switch string(name) {
+            case "entity": entity = try readString()
+            case "id": id = RecordID(try readString())
+            case let other: try read(other, &self)
+            }
+        }
+        guard let id, !entity.isEmpty else { throw JSONError(.missingMember, at: start) }
+        return (entity, id)
     }
 }
 

@@ -9,11 +9,7 @@ struct StampedFile: Sendable {
 
     init(_ storage: ObjectStorage, scope: Scope?) throws(ObjectStoreError) {
         do {
-            queue =
-                switch storage {
-                case .inMemory: try DatabaseQueue()
-                case .persistent(let path): try DatabaseQueue(path: path)
-                }
+            queue = try storage.open()
             try queue.write { db in try Self.prepare(db, scope?.name ?? "") }
         } catch let error as ObjectStoreError { throw error } catch let error as DatabaseError {
             throw ObjectStoreError(error)

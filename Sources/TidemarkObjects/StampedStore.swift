@@ -95,28 +95,21 @@ public final class StampedStore: Sendable {
         await turn.take()
         defer { turn.end() }
         var report = StampedReport()
-        var editLimit = limits.pageObjects
-        var suspect: (edit: StampedEdit, error: ObjectStoreError)?
-        var denial: ObjectStoreError?
+        var course = StampedCourse(limit: limits.pageObjects)
         for _ in 0..<limits.pages {
             try Task.checkCancellation()
-            let question = try await file.question(limit: suspect == nil && denial == nil ? editLimit : 0)
+            let question = try await file.question(limit: course.editLimit)
             let answer: StampedAnswer
             do { answer = try await ask(question) } catch let error as ObjectStoreError {
-                switch error.code {
-                case .checkpointExpired where question.clientStamp > 0: try await file.beginAnew()
-                // Who may only read is told what has changed all the same.
-                case .forbidden where !question.edits.isEmpty: denial = error
-                // One edit that no request goes through with must not stop the others: halving finds it.
-                case .requestRefused where question.edits.count > 1: editLimit = question.edits.count / 2
-                case .requestRefused where question.edits.count == 1: suspect = (question.edits[0], error)
-                default: throw error
+                if error.code == .checkpointExpired, question.clientStamp > 0 {
+                    try await file.beginAnew()
+                } else {
+                    try course.meet(error, question)
                 }
                 continue
             }
-            if let known = suspect {
-                try await file.refuse(known.edit, RejectionCode.requestRefused, known.error.detail)
-                (suspect, editLimit) = (nil, limits.pageObjects)
+            if let (edit, error) = course.takeSuspect() {
+                try await file.refuse(edit, RejectionCode.requestRefused, error.detail)
             }
             report.sent += question.edits.count
             report.received += answer.items.count
@@ -126,7 +119,7 @@ public final class StampedStore: Sendable {
                 continue
             }
             let isMoreToDo = try await file.take(answer, to: question)
-            if let denial, !answer.hasMore { throw denial }
+            if let denial = course.denial, !answer.hasMore { throw denial }
             if !isMoreToDo { return report }
         }
         throw ObjectStoreError(
@@ -169,6 +162,44 @@ public final class StampedStore: Sendable {
 
 extension StampedStore: ObjectRequester {}
 
+/// How a sync goes on after the server has refused a request.
+private struct StampedCourse {
+    private let limit: Int
+    private var halved: Int?
+    /// The edit that was refused alone, and what was said. A request may be cut on its way, so it is sent twice.
+    private var suspect: (edit: StampedEdit, error: ObjectStoreError, times: Int)?
+    /// Who may only read is told what has changed all the same, and this at the end.
+    private(set) var denial: ObjectStoreError?
+
+    init(limit: Int) { self.limit = limit }
+
+    /// How many edits the next request may have.
+    var editLimit: Int { denial != nil || isProbing ? 0 : halved ?? limit }
+
+    private var isProbing: Bool { (suspect?.times ?? 0) > 1 }
+
+    /// Whatever no other request can mend is thrown on.
+    mutating func meet(_ error: ObjectStoreError, _ question: StampedQuestion) throws {
+        switch (error.code, question.edits.count) {
+        case (.forbidden, 1...): denial = error
+        // One edit that no request goes through with must not stop the others: halving finds it.
+        case (.requestRefused, 2...): halved = question.edits.count / 2
+        case (.requestRefused, 1):
+            let edit = question.edits[0]
+            suspect = (edit, error, suspect?.edit.number == edit.number ? (suspect?.times ?? 0) + 1 : 1)
+        default: throw error
+        }
+    }
+
+    /// A request went through: without the suspect, if there is one that was refused twice.
+    mutating func takeSuspect() -> (StampedEdit, ObjectStoreError)? {
+        let found = isProbing ? suspect.map { ($0.edit, $0.error) } : nil
+        halved = found == nil ? halved.map { min($0 * 2, limit) } : nil
+        suspect = nil
+        return found
+    }
+}
+
 /// An item as it stands on this device.
 public struct StampedItem: Hashable, Sendable, Identifiable {
     /// The entity's name.
@@ -189,7 +220,7 @@ public struct StampedRefusal: Hashable, Sendable {
     public let fields: [String: Value]?
     /// A code of the protocol's rejection list, such as `record_too_large`.
     public let code: String
-    /// What is wrong with it.
+    /// A sentence that says why the server did not take it.
     public let detail: String
 }
 

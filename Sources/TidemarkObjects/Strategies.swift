@@ -1,3 +1,5 @@
+import GRDB
+
 /// Where a store reads: from the server, or from what it has kept.
 public enum CacheStrategy: String, Hashable, Sendable, CaseIterable {
     /// From the server alone. Nothing is kept, and no delta strategy is possible.
@@ -25,6 +27,15 @@ public enum ObjectStorage: Hashable, Sendable {
     case inMemory
     /// In a SQLite file of the store's own. One store at a time may use it, on behalf of one user.
     case persistent(path: String)
+}
+
+extension ObjectStorage {
+    func open() throws -> DatabaseQueue {
+        switch self {
+        case .inMemory: try DatabaseQueue()
+        case .persistent(let path): try DatabaseQueue(path: path)
+        }
+    }
 }
 
 /// The bounds of what a store sends and takes.

@@ -31,7 +31,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     let tables: AttachedTables
     /// Whether what is appended comes from such a table.
     var isTakingCaptured = false
-    /// What the catalogue says of tables that were written to, which were found in their places.
+    /// The rules of the tables that this transaction has written to, read once from the catalogue.
     var rules: [Int64: TableRules] = [:]
     /// What the caller may read of other scopes, as far as that is known; `nil` for the server's own programs.
     var referenceGrants: [Scope: Bool]?

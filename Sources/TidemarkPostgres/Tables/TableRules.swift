@@ -1,7 +1,8 @@
 import TidemarkServer
 import TidemarkWire
 
-/// What the catalogue says of an attached table as it is now: how much its columns hold, and to what its rows refer.
+/// The rules of an attached table, as PostgreSQL's catalogue has them now: how much its columns hold, and to what its
+/// rows refer.
 /// Both may change while the table is attached, so a transaction asks before its first write.
 struct TableRules {
     /// By the names of the columns.

@@ -19,37 +19,40 @@ package struct RecordSpelling: Hashable, Sendable {
     private let timeName: String
     /// By the field's name as names are compared.
     private var members: [[UInt8]: Member] = [:]
-    /// Fields by the names of their members, with quotes, as names are compared.
+    /// Fields by the names of their members, as names are compared.
     private var fields: [[UInt8]: String] = [:]
     /// Names that stand for a field of another name, as names are compared: a field that has such a name itself is not
     /// shown under it.
     private var taken: Set<[UInt8]> = []
+    /// The names of the id and the time, as names are compared.
+    private let foldedID, foldedTime: [UInt8]
 
     package init(_ path: EntityPath, time timeForm: Time) {
         idName = path.id
         timeName = timeForm == .milliseconds ? path.lastModified : path.updatedAt
         (id, time) = (DataObject.Builder.quoted(path.id), DataObject.Builder.quoted(timeName))
         self.timeForm = timeForm
-        taken = [Identifier.folded(id), Identifier.folded(time)]
+        (foldedID, foldedTime) = (Self.folded(idName), Self.folded(timeName))
+        taken = [foldedID, foldedTime]
         for (field, member) in path.members {
             let name = DataObject.Builder.quoted(member.name)
-            members[Identifier.folded(DataObject.canonical(field))] = Member(name: name, form: member.form)
-            fields[Identifier.folded(name)] = field
-            taken.insert(Identifier.folded(name))
+            members[Self.folded(field)] = Member(name: name, form: member.form)
+            fields[Self.folded(member.name)] = field
+            taken.insert(Self.folded(member.name))
         }
     }
 
     /// The field behind a member.
     package func field(_ member: String) -> String { fields[Self.folded(member)] ?? member }
 
-    private static func folded(_ member: String) -> [UInt8] { Identifier.folded(DataObject.Builder.quoted(member)) }
+    private static func folded(_ name: String) -> [UInt8] { Identifier.folded(DataObject.canonical(name)) }
 
     /// Whether a field has a member in the dialect.
     ///
     /// - Parameter field: its name on the wire, without quotes.
     func shows(_ field: ArraySlice<UInt8>) -> Bool {
         let folded = Identifier.folded(field)
-        return members[folded] != nil || !taken.contains([UInt8(ascii: "\"")] + folded + [UInt8(ascii: "\"")])
+        return members[folded] != nil || !taken.contains(folded)
     }
 
     /// How the field's values are spelled.
@@ -67,11 +70,11 @@ package struct RecordSpelling: Hashable, Sendable {
         writer.raw(byte: UInt8(ascii: ":"))
         writer.string(utf8: record)
         for field in data.fields {
-            let member = members[Identifier.folded(data.name(field))]
-            let name = member?.name ?? [UInt8(ascii: "\"")] + data.name(field) + [UInt8(ascii: "\"")]
-            guard shows(data.name(field)) else { continue }
+            let folded = Identifier.folded(data.name(field))
+            let member = members[folded]
+            guard member != nil || !taken.contains(folded) else { continue }
             writer.raw(byte: UInt8(ascii: ","))
-            writer.raw(name)
+            writer.raw(member?.name ?? [UInt8(ascii: "\"")] + data.name(field) + [UInt8(ascii: "\"")])
             writer.raw(byte: UInt8(ascii: ":"))
             Self.write(data.value(field), as: member?.form ?? .plain, to: &writer)
         }
@@ -131,12 +134,12 @@ package struct RecordSpelling: Hashable, Sendable {
             let label = reader.string(name)
             do throws(JSONError) {
                 let folded = Self.folded(label)
-                if folded == Identifier.folded(id) {
+                if folded == foldedID {
                     try check(record, &reader)
-                } else if folded == Identifier.folded(time) {
+                } else if folded == foldedTime {
                     try reader.skipUnknown()
                 } else {
-                    let field = field(label)
+                    let field = fields[folded] ?? label
                     guard field.utf8.first != UInt8(ascii: "$") else {
                         throw JSONError(.reservedMember, at: name.range.lowerBound)
                     }
