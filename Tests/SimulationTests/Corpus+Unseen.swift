@@ -345,5 +345,18 @@ extension CorpusCase {
                 server node 0 settings 7509503
                 1 edit setBody 1
                 """),
+        CorpusCase(
+            name: "a delete in sight of a row that was written unseen is made on no row that this device knows (I2)",
+            app: "migrating",
+            script: """
+                world seed 91000139 devices 2 users 1 page 50
+                1 edit manyNotes 0
+                flow
+                server restore
+                1 edit dropTriggers 0
+                0 edit remake 16750585
+                0 edit replaceNote 1
+                0 edit restoreTable 0
+                """),
     ]
 }

@@ -111,6 +111,8 @@ extension Applier {
         var unfetched: [Int]
         var isEvent: Bool
         var shape: TableShape { table.shape }
+
+        func hash(of cells: [Cell]) -> UInt64 { RowHash(shape).hash(ManifestKey.encode(id), cells) }
     }
 
     /// Returns whether it waits for a confirmation.
@@ -177,7 +179,10 @@ extension Applier {
             if known != nil { try unseen.table.records.forget(db, unseen.key, unseen.id) }
             return false
         }
-        var shadow = known ?? Shadow(state: .absent, cells: unseen.shape.data.map { _ in .null })
+        let nothing = unseen.shape.data.map { _ in Cell.null }
+        var shadow = known ?? Shadow(state: .absent, cells: nothing)
+        // A delete in sight noted the row as it stood then, which the server may never have had: it was written unseen.
+        if isKnown, let hash = unseen.entry.hash, unseen.hash(of: shadow.cells) != hash { shadow.cells = nothing }
         shadow.state = isKnown ? .known : .absent
         return try write(shadow, unseen)
     }
@@ -205,9 +210,7 @@ extension Applier {
     /// lost since are taken from the server's row.
     private func isUntouched(_ unseen: Unseen, _ data: DataObject) -> Bool {
         guard let expected = unseen.entry.hash, let current = unseen.current else { return false }
-        let code = ManifestKey.encode(unseen.id)
-        let hasher = RowHash(unseen.shape)
-        let weight = hasher.weight(code)
+        let weight = RowHash(unseen.shape).weight(ManifestKey.encode(unseen.id))
         var lost: UInt64 = 0
         for field in data.fields where unseen.shape.dataIndex(canonical: data.name(field)) == nil {
             guard let value = data.decoded(field) else { continue }
@@ -215,7 +218,7 @@ extension Applier {
         }
         var old = current
         for index in unseen.unfetched { old[index] = .null }
-        return [current, old].map { hasher.hash(code, $0) }.contains { $0 == expected || $0 &+ lost == expected }
+        return [current, old].map(unseen.hash).contains { $0 == expected || $0 &+ lost == expected }
     }
 
     /// Both sides have changed it: the app decides. The row is the server's until then.
