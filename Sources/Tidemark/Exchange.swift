@@ -30,7 +30,7 @@ struct Exchange: Sendable {
     /// before it leaves.
     init(
         _ db: Database, record: ScopeRecord, isPull: Bool, lane: String, layout: Layout, declarations: Declarations,
-        pageLimit: Int, takesPatches: Bool, operationLimit: Int, now: Int64
+        pageLimit: Int, takesDifferences: Bool, operationLimit: Int, now: Int64
     ) throws {
         let scope = record.scope
         try layout.check(db, scope)
@@ -63,7 +63,7 @@ struct Exchange: Sendable {
         writer.member("clientId", layout.clientID)
         if isPull, let since { writer.member("since", since) }
         if isPull { writer.member("limit", Int64(pageLimit)) }
-        if isPull, takesPatches { writer.raw(",\"patches\":true") }
+        if isPull, takesDifferences { writer.raw(",\"patches\":true,\"partial\":true") }
         writer.raw(",\"acked\":{")
         for (index, lane) in acknowledged.sorted(by: { $0.key < $1.key }).enumerated() {
             if index > 0 { writer.raw(",") }

@@ -15,8 +15,8 @@ actor ScopeDriver {
     var snapshotSizing: PageSizing
     var batching: PageSizing
     var lane = randomHex(bytes: 16)
-    /// Not until the end of a walk in which a patch did not fit.
-    private var takesPatches = true
+    /// Not until the end of a walk in which one did not fit what is here.
+    private var takesDifferences = true
     /// When the last page of a walk in key order was asked for.
     var pageSent = Surroundings.current.uptime
     /// Nothing else of this engine works on the scope meanwhile.
@@ -126,7 +126,7 @@ actor ScopeDriver {
     /// What it remembers beside the file, moments left out.
     var memory: String {
         let flags = [
-            takesPatches, hasPushed, refusal != nil, fetchError != nil, current != nil, signal.isRaised,
+            takesDifferences, hasPushed, refusal != nil, fetchError != nil, current != nil, signal.isRaised,
             isNudged,
         ]
         return "\(machine.outline) \(lane) \(flags) \(problem?.code.rawValue ?? "") \(tooLarge.map(\.number))"
@@ -288,7 +288,7 @@ actor ScopeDriver {
     /// Seals in steps: marks that turn out to be no edits make room for those behind them. `nil` where a page is
     /// wanted and the scope has to be filled first.
     func seal(_ layout: Layout, _ declarations: Declarations, isPull: Bool) async throws -> Exchange? {
-        let (scope, lane, limit, takesPatches) = (scope, lane, sizing.limit, takesPatches)
+        let (scope, lane, limit, takesDifferences) = (scope, lane, sizing.limit, takesDifferences)
         if refusal?.isOutdated(by: declarations) == true { refusal = nil }
         let operations = refusal.map { $0.operationLimit(now: now) ?? batching.limit } ?? batching.limit
         let asked = retriesDeferred
@@ -304,7 +304,7 @@ actor ScopeDriver {
                     }
                     return try Exchange(
                         db, record: record, isPull: isPull, lane: lane, layout: layout, declarations: declarations,
-                        pageLimit: limit, takesPatches: takesPatches, operationLimit: operations,
+                        pageLimit: limit, takesDifferences: takesDifferences, operationLimit: operations,
                         now: wallClockMilliseconds())
                 }
             }
@@ -362,7 +362,7 @@ actor ScopeDriver {
             }
         }
         let decided = try await database { try await self.decider.decide(transaction.layout) }
-        takesPatches = !outcome.wantsWhole && (takesPatches || !outcome.hasMore && outcome.pageTaken)
+        takesDifferences = !outcome.wantsWhole && (takesDifferences || !outcome.hasMore && outcome.pageTaken)
         count(outcome)
         // What is pending goes on at once where this round got something done; else it waits for the tick.
         let goesOn =

@@ -6,6 +6,9 @@ package import TidemarkWire
 package struct FieldVersions: Hashable, Sendable {
     /// The version of every field that is not listed.
     package private(set) var common: Version
+    /// The newest version at which the row was written otherwise than by setting the fields that an edit names: it was
+    /// made, brought back or restored. What changed since an older one, the fields' versions do not tell.
+    package private(set) var wholeSince: Version
     private var commonStamp: EditStamp
     private var exceptions: [Exception] = []
     private var places = NamePlaces()
@@ -18,6 +21,7 @@ package struct FieldVersions: Hashable, Sendable {
 
     package init(common: Version, stamp: EditStamp = .zero) {
         self.common = common
+        wholeSince = common
         commonStamp = stamp
     }
 
@@ -49,6 +53,16 @@ package struct FieldVersions: Hashable, Sendable {
         }
     }
 
+    /// The row was written otherwise than field by field.
+    package mutating func noteWhole(at version: Version) { wholeSince = max(wholeSince, version) }
+
+    /// The fields that were written after `version`; `nil` where that does not tell how the row differs from the one
+    /// of then.
+    package func written(after version: Version) -> [ArraySlice<UInt8>]? {
+        guard wholeSince <= version, common <= version else { return nil }
+        return exceptions.filter { $0.version > version }.map(\.name)
+    }
+
     private mutating func append(_ exception: Exception) {
         exceptions.append(exception)
         places.append(exception.name)
@@ -60,10 +74,13 @@ package struct FieldVersions: Hashable, Sendable {
 extension FieldVersions {
     /// Stands before a form with stamps; a version is never negative.
     private static let stamped: Int64 = -1
+    /// Stands before the newest version at which the row was written whole, where that is not the common one. -2 is
+    /// ``LastState``'s.
+    private static let whole: Int64 = -3
 
     /// `nil` where the common version is the row's own and nothing is listed: the usual case costs no bytes.
     package func stored(rowVersion: Version) -> [UInt8]? {
-        common == rowVersion && commonStamp == .zero && exceptions.isEmpty ? nil : encoded()
+        common == rowVersion && commonStamp == .zero && exceptions.isEmpty && wholeSince <= common ? nil : encoded()
     }
 
     package init(stored: [UInt8]?, rowVersion: Version) {
@@ -71,12 +88,18 @@ extension FieldVersions {
         guard let stored else { return }
         var reader = ByteReader(stored)
         guard var common = reader.integer() else { return }
+        var wholeSince: Version?
+        if common == Self.whole {
+            guard let version = reader.integer(), let next = reader.integer() else { return }
+            (wholeSince, common) = (version, next)
+        }
         let hasStamps = common == Self.stamped
         if hasStamps {
             guard let version = reader.integer(), let stamp = reader.integer() else { return }
             (common, commonStamp) = (version, EditStamp(packed: stamp))
         }
         self.common = common
+        self.wholeSince = wholeSince ?? common
         while let name = reader.run(), let version = reader.integer() {
             let stamp = hasStamps ? reader.integer() ?? 0 : 0
             append(Exception(name: name, version: version, stamp: EditStamp(packed: stamp)))
@@ -88,6 +111,10 @@ extension FieldVersions {
     func encoded() -> [UInt8] {
         var writer = ByteWriter()
         let hasStamps = hasStamps
+        if wholeSince > common {
+            writer.integer(Self.whole)
+            writer.integer(wholeSince)
+        }
         if hasStamps { writer.integer(Self.stamped) }
         writer.integer(common)
         if hasStamps { writer.integer(commonStamp.packed) }

@@ -38,6 +38,11 @@
             throw Problem(.limitOutOfRange, "In `\(name)`: a number outside its limits.")
         }
 
+        /// How rows may come that the reader holds an older form of.
+        func differences() throws(Problem) -> Differences {
+            Differences(patches: try text("patches") == "true", fields: try text("partial") == "true")
+        }
+
         private static func only(
             _ name: String, _ members: [String: [String]]
         ) throws(Problem) -> String? {

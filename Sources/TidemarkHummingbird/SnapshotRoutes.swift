@@ -29,7 +29,7 @@
             case nil, "log":
                 let body = try await changes(
                     in: query.scope, since: try query.text("since"), limit: try query.number("limit"),
-                    takesPatches: try query.text("patches") == "true", access: access,
+                    takes: try query.differences(), access: access,
                     client: request.headers[.tidemarkClient])
                 return .json(body, to: request)
             case "priority":

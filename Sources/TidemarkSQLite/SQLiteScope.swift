@@ -92,7 +92,7 @@ class SQLiteScope: ScopeReader {
         guard let id else { return }
         let statement = try db.cachedStatement(
             sql: """
-                SELECT version, kind, time, entity, record, payload FROM change
+                SELECT version, kind, time, entity, record, payload, NULL FROM change
                 WHERE scope = ? AND entity = ? AND record = ? AND superseded_by IS NULL ORDER BY version DESC LIMIT 1
                 """)
         try visitRows(statement, [id, entity, record.text]) { change in
@@ -108,7 +108,7 @@ class SQLiteScope: ScopeReader {
         guard let id else { return }
         let statement = try db.cachedStatement(
             sql: """
-                SELECT version, kind, time, entity, record, payload FROM change
+                SELECT version, kind, time, entity, record, payload, field_versions FROM change
                 WHERE scope = ?1 AND version > ?2 AND version <= ?3
                   AND (superseded_by IS NULL OR superseded_by > ?3) AND (kind IN (0, 2) OR version > ?4)
                 ORDER BY version
@@ -129,7 +129,7 @@ class SQLiteScope: ScopeReader {
         guard let id else { return }
         let statement = try db.cachedStatement(
             sql: """
-                SELECT version, kind, time, entity, record, payload FROM change
+                SELECT version, kind, time, entity, record, payload, NULL FROM change
                 WHERE scope = ?1 AND entity = ?2 AND record > ?3 AND version > ?4 AND version <= ?5
                   AND (superseded_by IS NULL OR superseded_by > ?5) AND (kind <> 1 OR ?4 > 0)
                 ORDER BY record
@@ -149,7 +149,8 @@ class SQLiteScope: ScopeReader {
             }
             let change = BorrowedChange(
                 version: sqlite3_column_int64(raw, 0), kind: kind, time: sqlite3_column_int64(raw, 2),
-                entity: column(raw, 3), record: column(raw, 4), payload: column(raw, 5))
+                entity: column(raw, 3), record: column(raw, 4), payload: column(raw, 5),
+                fieldVersions: column(raw, 6))
             if !visit(change) { return }
         }
     }

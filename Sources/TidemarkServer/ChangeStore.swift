@@ -109,7 +109,8 @@ public protocol ScopeReader {
     func digest(of entity: String) throws -> [UInt8]?
 
     /// Visits rows with a version in (`position`, `horizon`] that are live as of `horizon`, in version order, without
-    /// tombstones and idmaps at or below `tombstonesAfter`, until `visit` answers `false`.
+    /// tombstones and idmaps at or below `tombstonesAfter`, until `visit` answers `false`. Each comes with its
+    /// ``BorrowedChange/fieldVersions``.
     func changes(
         after position: Version, through horizon: Version, tombstonesAfter: Version,
         _ visit: (BorrowedChange) -> Bool
@@ -348,11 +349,13 @@ public struct BorrowedChange {
     public var record: UnsafeRawBufferPointer
     /// The row's payload, empty where it has none.
     public var payload: UnsafeRawBufferPointer
+    /// What ``NewRow/fieldVersions`` the row was appended with; empty where it had none, and where nobody asked for it.
+    public var fieldVersions: UnsafeRawBufferPointer
 
     /// Makes a view from its parts.
     public init(
         version: Version, kind: RowKind, time: Int64, entity: UnsafeRawBufferPointer, record: UnsafeRawBufferPointer,
-        payload: UnsafeRawBufferPointer
+        payload: UnsafeRawBufferPointer, fieldVersions: UnsafeRawBufferPointer = .init(start: nil, count: 0)
     ) {
         self.version = version
         self.kind = kind
@@ -360,6 +363,7 @@ public struct BorrowedChange {
         self.entity = entity
         self.record = record
         self.payload = payload
+        self.fieldVersions = fieldVersions
     }
 }
 

@@ -98,7 +98,7 @@ extension SyncServer {
             let own = request.since == nil ? pushed.verbatim.subtracting(pushed.edits) : pushed.verbatim
             let page = try await page(
                 of: request.scope, since: request.since, limit: limit, leavingOut: own, holding: pushed.oldest,
-                takesPatches: request.takesPatches, device: try access.device(request.clientID), for: access)
+                takes: request.takes, device: try access.device(request.clientID), for: access)
             answer.raw(",")
             answer.raw(page)
         case .pushOnly:

@@ -1,9 +1,10 @@
 import TidemarkWire
 
-/// The fields that a snapshot is limited to, where a device needs only those: a column that is new to it (F5).
+/// The fields that a row is limited to, where a reader needs only those: a column that is new to it (F5), or what was
+/// written since it had the row (A9).
 struct FieldSelection: Hashable, Sendable {
     /// In their canonical spelling, in whichever case.
-    private let names: [[UInt8]]
+    private let names: [ArraySlice<UInt8>]
 
     /// - Throws: ``Problem`` where the text is not a list of names, `a,b`.
     init(_ text: String) throws(Problem) {
@@ -16,18 +17,28 @@ struct FieldSelection: Hashable, Sendable {
         guard names.allSatisfy({ Identifier.isRecordID(String($0)) }) else {
             throw Problem(.invalidIdentifier, "In `fields`: a name that is not of the allowed form.")
         }
-        self.names = names.map { DataObject.canonical(String($0)) }
+        self.names = names.map { DataObject.canonical(String($0))[...] }
     }
 
-    /// Those fields of a stored row, as a JSON object; `nil` where it has none of them.
-    func object(from payload: UnsafeRawBufferPointer) -> [UInt8]? {
+    /// `nil` where these are none, or so many that looking for them costs more than it saves.
+    init?(canonical names: [ArraySlice<UInt8>]) {
+        guard (1...Limits.selectedFields).contains(names.count) else { return nil }
+        self.names = names
+    }
+
+    func contains(_ name: some Collection<UInt8>) -> Bool { names.contains { Identifier.isSameName($0, name) } }
+
+    /// Those fields of a stored row, as a JSON object; `nil` where it has none of them, or not `all` that are asked for.
+    func object(from payload: UnsafeRawBufferPointer, all: Bool = false) -> [UInt8]? {
         var writer = JSONWriter(capacity: 64)
+        var count = 0
         var reader = JSONReader(payload)
         do throws(JSONError) {
             try reader.enterObject()
             while let name = try reader.nextMember() {
                 let value = try reader.skip()
-                guard names.contains(where: { Identifier.isSameName($0, payload[name.range]) }) else { continue }
+                guard contains(payload[name.range]) else { continue }
+                count += 1
                 writer.raw(writer.bytes.isEmpty ? "{\"" : ",\"")
                 writer.raw(payload[name.range])
                 writer.raw("\":")
@@ -37,7 +48,7 @@ struct FieldSelection: Hashable, Sendable {
             // The log holds what this server wrote; a row that it cannot read has nothing to show.
             return nil
         }
-        guard !writer.bytes.isEmpty else { return nil }
+        guard !writer.bytes.isEmpty, !all || count == names.count else { return nil }
         writer.raw("}")
         return writer.bytes
     }

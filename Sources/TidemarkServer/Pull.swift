@@ -5,18 +5,17 @@ extension SyncServer {
     /// `GET /sync/changes`: one page of what changed since a checkpoint (A4).
     ///
     /// - Parameters:
-    ///   - takesPatches: whether the reader applies patches to texts that it holds.
+    ///   - takes: how rows may come that the reader holds an older form of.
     ///   - client: how the device names itself, where it does.
     package func changes(
-        in scope: Scope, since: String?, limit: Int64?, takesPatches: Bool = false, access: Access,
+        in scope: Scope, since: String?, limit: Int64?, takes: Differences = [], access: Access,
         client: String? = nil
     ) async throws -> [UInt8] {
         try access.require(.read, in: scope)
         let limit = try pageLimit(limit)
         let device = try access.device(client)
         let members = try await page(
-            of: scope, since: since, limit: limit, leavingOut: [], takesPatches: takesPatches, device: device,
-            for: access)
+            of: scope, since: since, limit: limit, leavingOut: [], takes: takes, device: device, for: access)
         return [UInt8(ascii: "{")] + members + [UInt8(ascii: "}")]
     }
 
@@ -37,7 +36,7 @@ extension SyncServer {
     ///   - access: who reads.
     func page(
         of scope: Scope, since: String?, limit: Int, leavingOut own: Set<Version>, holding oldest: Version? = nil,
-        takesPatches: Bool, device: DeviceName?, for access: Access
+        takes: Differences, device: DeviceName?, for access: Access
     ) async throws -> [UInt8] {
         let (withheld, remembered) = (self.withheld(from: access), access.remembered(device))
         let byteBudget = limits.pageBytes
@@ -61,7 +60,7 @@ extension SyncServer {
             // of the walk, may be above it, and of a later opening of the store.
             rows.writer.member("epoch", history.epoch(of: history.head).text)
             rows.writer.raw(",\"changes\":[")
-            let patcher = takesPatches ? RowPatcher(reader, declarations, complete: walk.complete) : nil
+            let differ = RowDiffer(reader, declarations, takes, complete: walk.complete)
             var position: Version?
             try reader.changes(
                 after: walk.position, through: walk.horizon, tombstonesAfter: walk.tombstonesAfter
@@ -70,7 +69,7 @@ extension SyncServer {
                     guard rows.passOver(change) else { return false }
                 } else if !own.contains(change.version) {
                     guard rows.hasRoom(for: change) else { return false }
-                    if let row = patcher?.row(for: change) { rows.append(change, row) } else { rows.append(change) }
+                    rows.append(change, differ.row(for: change))
                 }
                 position = change.version
                 return true

@@ -100,7 +100,8 @@ struct RecordWriter {
             data == nil
             ? lastState(current, operation, stamp)?.stored()
                 ?? FieldVersions(common: version, stamp: stamp).stored(rowVersion: version)
-            : fieldVersions(writes, current: current, stamp: stamp, at: version)?.stored(rowVersion: version)
+            : fieldVersions(writes, current: current, stamp: stamp, restored: restored, at: version)?
+                .stored(rowVersion: version)
         return try writer.append(
             NewRow(
                 entity: operation.entity, record: record, kind: data == nil ? .delete : .upsert,
@@ -110,7 +111,7 @@ struct RecordWriter {
     }
 
     private func fieldVersions(
-        _ writes: Merge.Writes, current: Merge.Current?, stamp: EditStamp, at version: Version
+        _ writes: Merge.Writes, current: Merge.Current?, stamp: EditStamp, restored: Restored?, at version: Version
     ) -> FieldVersions? {
         guard declaration.conflict != .lastWriteWins else { return nil }
         guard case .only(let names) = writes, var versions = current?.fieldVersions else {
@@ -118,6 +119,8 @@ struct RecordWriter {
         }
         let known = (current?.data ?? current?.last?.data)?.lookup
         for name in names { versions.set(name, to: version, stamp: stamp, isNew: known?[name] == nil) }
+        // What a lost history brings back keeps the versions that decide about later edits.
+        if restored != nil || current?.data == nil { versions.noteWhole(at: version) }
         return versions
     }
 

@@ -10,7 +10,7 @@ struct RowSplicer {
     private var taken = 0
     private var written = 0
     private var passedOver = (rows: 0, bytes: 0)
-    /// Bytes that patches saved: they count as written, so that what is read for one page stays bounded too.
+    /// Bytes that differences saved: they count as written, so that what is read for one page stays bounded too.
     private var saved = 0
     private let limit: Int
     private let byteBudget: Int
@@ -60,6 +60,23 @@ struct RowSplicer {
         written += 1
     }
 
+    /// - Parameter difference: how the row differs from the one that the reader holds; `nil`: it travels whole.
+    mutating func append(_ change: BorrowedChange, _ difference: RowDifference?) {
+        guard let difference else { return append(change) }
+        let start = writer.bytes.count
+        begin(change, difference.base == nil ? "upsert" : "patch")
+        if let base = difference.base {
+            writer.member("base", base)
+            writer.memberName("patch")
+            writer.patches(difference.patches)
+        }
+        if difference.isPartial { writer.raw(",\"partial\":true") }
+        writer.raw(",\"data\":")
+        writer.raw(difference.data)
+        writer.raw("}")
+        saved += max(0, change.payload.count - (writer.bytes.count - start))
+    }
+
     mutating func append(_ change: BorrowedChange) {
         var partial: [UInt8]?
         if let fields, change.kind != .delete {
@@ -92,19 +109,6 @@ struct RowSplicer {
         writer.raw(change.payload)
         writer.member("version", change.version)
         writer.raw("}")
-    }
-
-    /// Writes a change as what is different from the row that the reader holds.
-    mutating func append(_ change: BorrowedChange, _ row: PatchedRow) {
-        let start = writer.bytes.count
-        begin(change, "patch")
-        writer.member("base", row.base)
-        writer.memberName("patch")
-        writer.patches(row.patches)
-        writer.raw(",\"data\":")
-        writer.raw(row.rest.bytes)
-        writer.raw("}")
-        saved += max(0, change.payload.count - (writer.bytes.count - start))
     }
 
     private mutating func begin(_ change: BorrowedChange, _ type: StaticString) {

@@ -47,7 +47,9 @@ public struct InProcessTransport: Transport {
             let scope = try scope(request)
             return try await server.changes(
                 in: scope, since: query("since", request), limit: query("limit", request).flatMap { Int64($0) },
-                takesPatches: query("patches", request) == "true", access: try await authorize(scope),
+                takes: Differences(
+                    patches: query("patches", request) == "true", fields: query("partial", request) == "true"),
+                access: try await authorize(scope),
                 client: client(request))
         case ("GET", "/sync/snapshot"):
             return try await snapshot(request, since: nil)

@@ -8,8 +8,8 @@ package struct ExchangeRequest: Hashable, Sendable {
     /// Per lane, the number up to which verdicts are safely applied on the device.
     package var acked: [String: Int64] = [:]
     package var operations: [SealedOperation] = []
-    /// Whether the reader takes patches for texts that it holds.
-    package var takesPatches = false
+    /// How rows may come that the reader holds an older form of.
+    package var takes: Differences = []
 
     package struct SealedOperation: Hashable, Sendable {
         package var key: OperationKey
@@ -25,6 +25,24 @@ package struct ExchangeRequest: Hashable, Sendable {
         self.scope = scope
         self.clientID = clientID
     }
+}
+
+/// How a changed row may come to a reader that holds the one before, where that takes less than the whole row.
+package struct Differences: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    package init(patches: Bool, fields: Bool) {
+        self = []
+        if patches { insert(.patches) }
+        if fields { insert(.fields) }
+    }
+
+    /// Large texts as patches (W49).
+    package static let patches = Differences(rawValue: 1)
+    /// Only the fields that were written since (W90).
+    package static let fields = Differences(rawValue: 2)
 }
 
 extension ExchangeRequest {
@@ -46,7 +64,8 @@ extension ExchangeRequest {
                 case "protocolVersion": request.protocolVersion = try reader.readInteger()
                 case "since": request.since = try reader.readOptionalString()
                 case "limit": request.limit = try reader.readInteger()
-                case "patches": request.takesPatches = try reader.readBool()
+                case "patches": if try reader.readBool() { request.takes.insert(.patches) }
+                case "partial": if try reader.readBool() { request.takes.insert(.fields) }
                 case "acked": try request.readAcked(from: &reader)
                 case "operations": try request.readOperations(from: &reader, limit: operationLimit)
                 default: try reader.skipUnknown()

@@ -28,6 +28,7 @@ class DropRow(Lie):
         "log_agreement",
         "digest",
         "convergence",
+        "part_of_nothing",
     }
 
     def tell(self, asked: Asked, given: Given) -> None:
@@ -39,7 +40,7 @@ class DropRow(Lie):
 class HideCause(Lie):
     """One record's rows never come, while everything that follows from them does."""
 
-    kinds = {"monotonic_writes", "writes_follow_reads", "read_your_writes", "atomic_group"}
+    kinds = {"monotonic_writes", "writes_follow_reads", "read_your_writes", "atomic_group", "part_of_nothing"}
 
     def tell(self, asked: Asked, given: Given) -> None:
         if asked.path in ("/sync/changes", "/sync", "/sync/snapshot") and given.status == 200:
@@ -130,10 +131,35 @@ class WrongValue(Lie):
                     self.told += 1
 
 
+class ForgetField(Lie):
+    """A row that comes in part lacks a field that was written since."""
+
+    kinds = {"version_reused", "read_your_writes", "monotonic_writes", "log_agreement", "digest", "convergence"}
+
+    def tell(self, asked: Asked, given: Given) -> None:
+        for change in given.json["changes"] if is_page(asked, given) else []:
+            if change.get("partial") and change["data"]:
+                change["data"].popitem()
+                self.told += 1
+
+
+class PartOfNothing(Lie):
+    """A row of which the reader has nothing comes in part."""
+
+    kinds = {"part_of_nothing", "version_reused"}
+
+    def tell(self, asked: Asked, given: Given) -> None:
+        for change in given.json["changes"] if is_page(asked, given) else []:
+            if change["type"] == "upsert" and not change.get("partial") and len(change["data"]) > 1:
+                change["data"].popitem()
+                change["partial"] = True
+                self.told += 1
+
+
 class Resurrect(Lie):
     """A record that was deleted comes back with the next version."""
 
-    kinds = {"resurrected", "version_reused"}
+    kinds = {"resurrected", "version_reused", "part_of_nothing"}
 
     def __init__(self) -> None:
         super().__init__()

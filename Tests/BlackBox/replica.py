@@ -29,6 +29,7 @@ class Replica:
         self.position = 0
         self.horizon: int | None = None
         self.touched: set[Key] = set()
+        self.parts = 0  # rows that came in part
 
     @property
     def in_walk(self) -> bool:
@@ -56,10 +57,25 @@ class Replica:
         return True
 
     def fold(self, change: Json, answer: Answer) -> None:
-        if change["type"] not in ("upsert", "delete") or change.get("partial"):
+        if change["type"] not in ("upsert", "delete"):
             raise Violation("malformed_answer", f"nobody asked for {change}", [str(answer)])
+        if change.get("partial"):
+            whole = self._whole(change, answer)
+            if whole is None:
+                return
+            change = whole
         self.scope.saw(change, str(answer))
         self.put((change["entity"], change["id"]), change["version"], change.get("data"), answer.json["epoch"])
+
+    def _whole(self, change: Json, answer: Answer) -> Json | None:
+        """The row that a part makes of the one before; None where this copy has a newer one."""
+        row = self.rows.get((change["entity"], change["id"]))
+        if row is not None and row.version > change["version"]:
+            return None
+        if row is None or row.data is None:
+            raise Violation("part_of_nothing", f"{change} is a part of a row that is not here (W90)", [str(answer)])
+        self.parts += 1
+        return {**change, "data": {**row.data, **change["data"]}}
 
     def put(self, key: Key, version: int, data: Json | None, epoch: str) -> None:
         """A row counts only above the version that is held of it, so what comes twice or late changes nothing."""

@@ -60,6 +60,7 @@ class Sealer:
             body["acked"] = {self.lane: acked}
         if exchange:
             body |= {"protocolVersion": 1, "since": self.replica.since, "limit": self.dice.choice((1, 2, 7, 50, 500))}
+            body["partial"] = self.dice.choice((False, True))
             if self.replica.since is None:
                 del body["since"]
         for write in writes:

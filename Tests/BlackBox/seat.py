@@ -160,10 +160,11 @@ class Seat:
             self.floor = self.session.newest_own
         since = self.replica.since
         limit = self.dice.choice((1, 2, 3, 7, 20, 100, 500))
-        answer = self.wire.get("/sync/changes", self.scope.name, since=since, limit=limit)
+        partial = self.dice.choice((None, "true"))
+        answer = self.wire.get("/sync/changes", self.scope.name, since=since, limit=limit, partial=partial)
         answer.expect(200)
         if self.replica.in_walk and self.dice.random() < 0.1:
-            again = self.wire.get("/sync/changes", self.scope.name, since=since, limit=limit)
+            again = self.wire.get("/sync/changes", self.scope.name, since=since, limit=limit, partial=partial)
             if _of_the_walk(again) != _of_the_walk(answer):
                 raise Violation(
                     "page_differs", "the same question within a walk got other bytes (W12)", [str(answer), str(again)]
@@ -181,7 +182,10 @@ class Seat:
     def _page(self, answer: Answer, since: str | None, floor: int) -> None:
         self.floor = floor
         self.wire.verdict.count("pages")
-        if not self.replica.take_page(answer, since) or self.replica.is_ahead():
+        parts = self.replica.parts
+        is_whole = self.replica.take_page(answer, since) and not self.replica.is_ahead()
+        self.wire.verdict.count("rows in part", self.replica.parts - parts)
+        if not is_whole:
             return
         rows, head = self.replica.live(), self.replica.complete
         self.session.observe(rows, self.replica.touched, head, floor, str(answer))

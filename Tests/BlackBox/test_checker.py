@@ -55,7 +55,7 @@ class CheckerTests(unittest.TestCase):
             verdict = check(self.settings(proxy.url, 2))
         self.assertEqual([], verdict.violations)
         self.assertGreater(verdict.counts["verdicts"], 50)
-        for what in ("records put", "pages by cursor", "pages by stamp", "lists by time", "lists by map"):
+        for what in ("rows in part", "records put", "pages by cursor", "pages by stamp", "lists by time", "lists by map"):
             self.assertGreater(verdict.counts[what], 0, what)
 
     def test_lies(self) -> None:

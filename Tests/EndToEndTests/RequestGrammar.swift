@@ -29,7 +29,7 @@
 
         private static let routes: [(HTTPRequest.Method, String, [String])] = [
             (.post, "/sync", []), (.post, "/sync/push", []), (.post, "/sync", []),
-            (.get, "/sync/changes", ["since", "limit", "order", "patches"]),
+            (.get, "/sync/changes", ["since", "limit", "order", "patches", "partial"]),
             (.get, "/sync/snapshot", ["limit", "snapshotToken", "pageCursor", "entity", "fields"]),
             (.get, "/sync/records/task", ["id", "id", "follow", "since"]), (.get, "/sync/records/note", ["id"]),
             (.get, "/sync/digest", ["at", "entity", "after", "through", "every", "field", "field"]),
@@ -57,7 +57,7 @@
         ]
 
         private static let valid = [
-            "order": ["priority", "log"], "patches": ["true"], "entity": ["task", "note"],
+            "order": ["priority", "log"], "patches": ["true"], "partial": ["true"], "entity": ["task", "note"],
             "fields": ["title", "title,body"],
             "follow": ["list:task", "title:note"], "field": ["title", "body"],
         ]

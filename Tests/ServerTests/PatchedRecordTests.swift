@@ -158,10 +158,10 @@ struct PatchedRecordTests {
     // MARK: Down
 
     private func raw(
-        _ bench: Bench, since: String?, takesPatches: Bool = true, limit: Int64? = nil
+        _ bench: Bench, since: String?, takes: Differences = .patches, limit: Int64? = nil
     ) async throws -> String {
         let page = try await bench.server.changes(
-            in: "s", since: since, limit: limit, takesPatches: takesPatches, access: .read(as: "ada"))
+            in: "s", since: since, limit: limit, takes: takes, access: .read(as: "ada"))
         return String(decoding: page, as: UTF8.self)
     }
 
@@ -177,7 +177,7 @@ struct PatchedRecordTests {
         #expect(small.contains(#""data":{"title":"b"}"#))
         #expect(small.utf8.count * 10 < Self.text.utf8.count)
         #expect(try await raw(bench, since: since) == small)
-        #expect(try await !raw(bench, since: since, takesPatches: false).contains("patch"))
+        #expect(try await !raw(bench, since: since, takes: []).contains("patch"))
         #expect(try await !raw(bench, since: nil).contains("patch"))
         try await bench.endWindow(end)
         #expect(try await !raw(bench, since: since).contains("patch"))

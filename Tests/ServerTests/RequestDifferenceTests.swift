@@ -101,9 +101,9 @@ private final class RequestBench: @unchecked Sendable {  // because a script wai
         let access = request.access
         switch request.ask {
         case .exchange(let body, let mode): return try await server.exchange(body, mode: mode) { _ in access }
-        case .changes(let since, let limit, let takesPatches):
+        case .changes(let since, let limit, let takes):
             return try await server.changes(
-                in: request.scope, since: since, limit: limit, takesPatches: takesPatches, access: access,
+                in: request.scope, since: since, limit: limit, takes: takes, access: access,
                 client: request.client)
         case .snapshot(var query):
             query.client = request.client

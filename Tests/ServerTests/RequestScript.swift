@@ -7,7 +7,7 @@ import TidemarkWire
 struct ScriptRequest: Sendable, CustomStringConvertible {
     enum Ask: Sendable {
         case exchange([UInt8], ExchangeMode)
-        case changes(since: String?, limit: Int64?, takesPatches: Bool)
+        case changes(since: String?, limit: Int64?, takes: Differences)
         case snapshot(SnapshotQuery)
         case records(NamedRecords)
         case digest(DigestQuery)
@@ -82,7 +82,8 @@ struct RequestScript {
     private mutating func ask(_ scope: Scope) -> ScriptRequest.Ask {
         switch dice.below(40) {
         case 0..<22: return .exchange(body(), dice.below(6) == 0 ? .pushOnly : .pushAndPull)
-        case 22..<25: return .changes(since: since(), limit: limit(), takesPatches: dice.below(2) == 0)
+        case 22..<25:
+            return .changes(since: since(), limit: limit(), takes: Differences(rawValue: UInt8(dice.below(4))))
         case 25..<28: return .snapshot(snapshot(scope))
         case 28..<31: return .records(records(scope))
         case 31..<34: return .digest(digest(scope))

@@ -100,6 +100,8 @@ struct IncomingChange {
     var patches: Range<Int>?
     /// Whether missing fields are unchanged; else the record does not have them.
     var isPartial = false
+    /// Whether the row before is needed to make it whole.
+    var isDifference: Bool { isPartial || patches != nil }
     /// A delete: the version that it was made on, where others had written since.
     var base: Version?
     /// A delete: the record lives on in another scope.

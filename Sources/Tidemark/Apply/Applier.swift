@@ -26,7 +26,7 @@ final class Applier {
         var parked = 0
         var skipped = 0
         var hasMore = false
-        /// Whether a patch did not fit what is here, so that the page has to come again with texts whole.
+        /// Whether a difference did not fit what is here, so that the page has to come again with whole rows.
         var wantsWhole = false
         /// Whether the page was taken; one that does not start where the checkpoint stands is not.
         var pageTaken = false

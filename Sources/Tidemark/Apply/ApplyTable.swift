@@ -23,7 +23,7 @@ final class ApplyTable {
     private let placeText: [UInt8]
     private let placeNumber: Int64?
 
-    private var upserts: [Columns: Query] = [:]
+    private var writes: [Columns: Query] = [:]
     private var last: (columns: Columns, query: Query)?
     private var deletion: Query?
     private var present: [Int] = []
@@ -49,9 +49,9 @@ final class ApplyTable {
     }
 
     func end() {
-        for query in upserts.values { query.clear() }
+        for query in writes.values { query.clear() }
         deletion?.clear()
-        upserts = [:]
+        writes = [:]
         last = nil
         deletion = nil
         isPlain = false
@@ -73,7 +73,9 @@ final class ApplyTable {
         } else {
             try readFields(change, reader)
             guard !shape.isScopedByColumn || saysScope(reader) else { return false }
-            query = try upsertQuery(db, isWhole: !change.isPartial)
+            // A part makes no row, and a part of nothing is looked at on the long way.
+            guard !change.isPartial || !present.isEmpty else { return false }
+            query = try writeQuery(db, isWhole: !change.isPartial)
             query.reset()
         }
         guard bindKey(change.id, reader, query) else { return false }
@@ -83,7 +85,8 @@ final class ApplyTable {
             end(keepingPlain: true)
             return false
         }
-        // A trigger of the app's may have skipped the row, and one that another scope has here is left alone.
+        // A trigger of the app's may have skipped the row, and one that another scope has here is left alone. Where a
+        // part belongs to no row here, the long way says so.
         guard db.changesCount > 0 else { return false }
         note(change, reader, in: &manifest)
         return true
@@ -173,18 +176,19 @@ final class ApplyTable {
         return name.hasEscapes ? shape.dataIndex(reader.string(name)) : shape.dataIndex(canonical: bytes)
     }
 
-    private func upsertQuery(_ db: Database, isWhole: Bool) throws -> Query {
+    private func writeQuery(_ db: Database, isWhole: Bool) throws -> Query {
         // Rows of one table mostly hold the same columns.
         if let last, last.columns.present == present, last.columns.isWhole == isWhole { return last.query }
         let columns = Columns(present: present, isWhole: isWhole)
+        let isHere = shape.isScopedByColumn ? shape.isInSQL(scope, shape.sql) : nil
         let query =
-            try upserts[columns]
+            try writes[columns]
             ?? Query(
                 db,
-                RecordStatements.upsert(
-                    shape, present, isWhole: isWhole,
-                    only: shape.isScopedByColumn ? shape.isInSQL(scope, shape.sql) : nil))
-        upserts[columns] = query
+                isWhole
+                    ? RecordStatements.upsert(shape, present, isWhole: true, only: isHere)
+                    : RecordStatements.update(shape, present, only: isHere))
+        writes[columns] = query
         last = (columns, query)
         return query
     }

@@ -18,8 +18,8 @@ struct ApplyTransaction: Sendable {
     /// Runs on the writer, outside any transaction: foreign keys can only be switched there.
     func run(_ db: Database) throws -> Applier.Outcome {
         if let page = answer.page { try check(page) }
-        do { return try commit(db) } catch is PatchMismatch {
-            // Nothing of the page counts; the verdicts do, and the page is asked for again with its texts whole.
+        do { return try commit(db) } catch is DifferenceMismatch {
+            // Nothing of the page counts; the verdicts do, and the page is asked for again with whole rows.
             var verdicts = self
             verdicts.answer.page = nil
             var outcome = try verdicts.commit(db)

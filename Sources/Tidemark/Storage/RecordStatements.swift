@@ -67,6 +67,16 @@ extension RecordStatements {
             """
     }
 
+    /// Writes the given data columns of a row that exists, and leaves the others as they are. They are at least one.
+    ///
+    /// - Parameter only: a condition that the row has to meet.
+    static func update(_ shape: TableShape, _ indexes: [Int], only: String? = nil) -> String {
+        let isKey = shape.key.indices.map { "\(shape.key[$0].sql) = ?\($0 + 1)" }.joined(separator: " AND ")
+        let sets = indexes.enumerated().map { "\(shape.data[$1].sql) = ?\(shape.key.count + $0 + 1)" }
+        return "UPDATE \(shape.orAbort)\(shape.sql) SET \(sets.joined(separator: ", ")) WHERE \(isKey)"
+            + (only.map { " AND \($0)" } ?? "")
+    }
+
     /// Writes the given data columns of a row, whether it exists or not.
     ///
     /// - Parameter isWhole: the columns are all that the record has; in a row that exists the others return to their

@@ -8,12 +8,16 @@ extension PostgresScope {
         version, kind, time, entity, record, CASE WHEN octet_length(payload) <= 16384 THEN payload END,
         octet_length(payload) > 16384
         """
+    private static let versions: Int32 = 7
     private static let payload = Statement(
         "payload", "SELECT payload FROM change WHERE scope = $1 AND version = $2")
 
-    private func show(_ answer: QueryResult, _ row: Int, to visit: (BorrowedChange) -> Bool) throws -> Bool {
+    private func show(
+        _ answer: QueryResult, _ row: Int, versions: Int32? = nil, to visit: (BorrowedChange) -> Bool
+    ) throws -> Bool {
         defer { withExtendedLifetime(answer) {} }
         var change = try BorrowedChange(answer, row)
+        if let versions { change.fieldVersions = answer.bytes(row, versions) }
         guard answer.flag(row, 6) else { return visit(change) }
         let heavy = try session.ask(Self.payload, name, .integer(change.version))
         defer { withExtendedLifetime(heavy) {} }
@@ -25,7 +29,7 @@ extension PostgresScope {
     private static let walk = Statement(
         "walk",
         """
-        SELECT \(columns) FROM change
+        SELECT \(columns), field_versions FROM change
         WHERE scope = $1 AND version > $2 AND version <= $3
           AND (superseded_by IS NULL OR superseded_by > $3) AND (kind IN (0, 2) OR version > $4)
         ORDER BY version LIMIT $5
@@ -41,7 +45,7 @@ extension PostgresScope {
             let answer = try session.ask(
                 Self.walk, name, .integer(last), .integer(horizon), .integer(tombstonesAfter), .integer(Self.portion))
             for index in 0..<answer.count {
-                guard try show(answer, index, to: visit) else { return }
+                guard try show(answer, index, versions: Self.versions, to: visit) else { return }
             }
             guard answer.count == Self.portion else { return }
             last = try answer.integer(answer.count - 1, 0)

@@ -28,7 +28,7 @@ package struct CursorPage: Hashable, Sendable {
 }
 
 extension SyncServer {
-    /// `GET /{entity}/delta`: the walk of ``changes(in:since:limit:takesPatches:access:client:)``, of one entity.
+    /// `GET /{entity}/delta`: the walk of ``changes(in:since:limit:takes:access:client:)``, of one entity.
     ///
     /// Versions and times grow together, strictly, so the place in the log is the (updated at, id) of the last record:
     /// no two have the same time.

@@ -90,9 +90,12 @@ extension MemoryRow {
         key.entity.withUnsafeBytes { entity in
             key.record.withUnsafeBytes { record in
                 (payload ?? []).withUnsafeBytes { payload in
-                    visit(
-                        BorrowedChange(
-                            version: version, kind: kind, time: time, entity: entity, record: record, payload: payload))
+                    (fieldVersions ?? []).withUnsafeBytes { versions in
+                        visit(
+                            BorrowedChange(
+                                version: version, kind: kind, time: time, entity: entity, record: record,
+                                payload: payload, fieldVersions: versions))
+                    }
                 }
             }
         }

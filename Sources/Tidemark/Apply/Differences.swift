@@ -2,27 +2,30 @@ import GRDB
 import TidemarkCore
 import TidemarkWire
 
-/// A patch on a page does not fit the text that is here: the page is not taken.
-struct PatchMismatch: Error {}
+/// A difference on a page does not fit what is here: the page is not taken.
+struct DifferenceMismatch: Error {}
 
 extension Applier {
-    /// The row that a change brings, its patched texts made whole from the row that is here.
+    /// The row that a change brings. What a difference leaves out is as in the server's row that is here.
     ///
-    /// - Throws: ``PatchMismatch`` where a result is not what the server has.
+    /// - Throws: ``DifferenceMismatch`` where there is no such row, or a text is not what the server has.
     func cells(
         _ change: IncomingChange, _ table: ApplyTable, _ id: RecordID, _ key: [Cell], _ reader: JSONReader
     ) throws -> [Int: Cell] {
         var cells = try table.cells(change, reader)
+        guard change.isDifference else { return cells }
+        let held = try table.records.serverRow(db, id, in: scope)
+        if change.isPartial {
+            guard let held else { throw DifferenceMismatch() }
+            cells.merge(zip(held.indices, held)) { written, _ in written }
+        }
         guard let range = change.patches else { return cells }
         var patches = JSONReader(reader.bytes, at: range.lowerBound)
-        let held =
-            try table.records.shadow(db, key)?.cells ?? table.records.row(db, key)
-            ?? Parked.cells(db, table.shape, id, scope.name)
         for patch in try patches.readPatches() {
             // A column of a newer schema.
             guard let index = table.shape.dataIndex(patch.field) else { continue }
             guard case .text(let old)? = held?[index], let new = TextPatch.apply(patch, to: old) else {
-                throw PatchMismatch()
+                throw DifferenceMismatch()
             }
             cells[index] = .text(new)
         }
