@@ -7,7 +7,7 @@ actor ScopeDriver {
     let scope: Scope
     let preparation: Preparation
     var file: AppFile { preparation.file.of(scope) }
-    let configuration: SyncConfiguration
+    private(set) var configuration: SyncConfiguration
     private let decider: ConflictDecider
     private let changed: @Sendable () async -> Void
     var machine: SyncMachine
@@ -130,6 +130,16 @@ actor ScopeDriver {
             isNudged,
         ]
         return "\(machine.outline) \(lane) \(flags) \(problem?.code.rawValue ?? "") \(tooLarge.map(\.number))"
+    }
+
+    /// Goes over to another configuration, and looks at once whether something is due under it.
+    func use(_ configuration: SyncConfiguration) async {
+        self.configuration = configuration
+        sizing.use(configuration.paging)
+        snapshotSizing.use(configuration.snapshotPaging)
+        batching.use(configuration.batching)
+        await carryOut(machine.use(configuration.machine, now: now))
+        signal.raise()
     }
 
     private func drive(_ event: SyncMachine.Event) async {

@@ -17,7 +17,8 @@ public import TidemarkWire
 /// what is the app's own: a schema that does not take a row, or a block that the app gave.
 public actor SyncEngine {
     let file: AppFile
-    private let configuration: SyncConfiguration
+    /// How eagerly the engine works; see ``use(_:)``.
+    public private(set) var configuration: SyncConfiguration
     let preparation: Preparation
     let scopes: [Scope]
     private let onConflict: ConflictHandler?
@@ -169,6 +170,16 @@ public actor SyncEngine {
     /// fails, the next wait is the longer one. What the server itself asked to wait is kept.
     public func wake() async {
         for driver in drivers { await driver.wake(isNudge: true) }
+    }
+
+    /// Goes over to another configuration, also while the engine runs: an app that leaves the screen goes to
+    /// ``SyncConfiguration/background``, and back when it returns (B7).
+    ///
+    /// Pages and batches keep their size as far as the new ranges let them. A wait that is longer than the new
+    /// configuration allows ends sooner; one that the server asked for is kept. A scope that was at rest syncs at once.
+    public func use(_ configuration: SyncConfiguration) async {
+        self.configuration = configuration
+        for driver in drivers { await driver.use(configuration) }
     }
 
     /// Looks for edits: this connection's are announced, those of other connections and processes are polled for.

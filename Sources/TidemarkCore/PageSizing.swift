@@ -14,18 +14,29 @@ package struct PageSizing: Hashable, Sendable {
 
     package private(set) var limit: Int
     private var settings: Settings
+    /// What the server was seen to give, at most.
+    private var largest = Int.max
 
     package init(_ settings: Settings = Settings()) {
         self.settings = settings
         limit = min(max(settings.start, settings.range.lowerBound), settings.range.upperBound)
     }
 
+    /// Goes over to other settings: the size stays where it was, as far as their range lets it.
+    package mutating func use(_ settings: Settings) {
+        self.settings = settings
+        limit = min(max(limit, lowest), highest)
+    }
+
+    private var highest: Int { min(settings.range.upperBound, largest) }
+    private var lowest: Int { min(settings.range.lowerBound, highest) }
+
     /// Takes in how the last page went. A page that was not full says nothing about a larger one.
     package mutating func received(rows: Int, bytes: Int, milliseconds: Int64) {
         if milliseconds > settings.targetMilliseconds || bytes > settings.targetBytes {
-            limit = max(settings.range.lowerBound, limit / 2)
+            limit = max(lowest, limit / 2)
         } else if rows >= limit, milliseconds < settings.targetMilliseconds / 2, bytes < settings.targetBytes / 2 {
-            limit = min(settings.range.upperBound, limit + max(settings.range.lowerBound, limit / 2))
+            limit = min(highest, limit + max(lowest, limit / 2))
         }
     }
 
@@ -33,10 +44,10 @@ package struct PageSizing: Hashable, Sendable {
     package mutating func refused(at rows: Int = .max) -> Bool {
         guard min(limit, rows) > 1 else { return false }
         limit = min(limit, rows) / 2
-        settings.range = min(settings.range.lowerBound, limit)...limit
+        largest = limit
         return true
     }
 
     /// A page that never arrived may have been too large.
-    package mutating func failed(at rows: Int = .max) { limit = max(settings.range.lowerBound, min(limit, rows) / 2) }
+    package mutating func failed(at rows: Int = .max) { limit = max(lowest, min(limit, rows) / 2) }
 }

@@ -78,7 +78,7 @@ package struct SyncMachine: Hashable, Sendable {
     /// Failures since an exchange last went through. The app's start, its nudge and the user's asking try at once, and
     /// leave the number as it is: where that fails, the next wait is the longer one.
     package private(set) var failures: Int
-    package var settings: Settings
+    package private(set) var settings: Settings
     /// Woken while busy: once more when this is done.
     private var isWanted = false
     /// Nudged while busy: a refusal of the token that was sent says nothing of the one that there may be now.
@@ -171,6 +171,23 @@ package struct SyncMachine: Hashable, Sendable {
             (.waiting, .answered), (.waiting, .applied), (.waiting, .failed), (.waiting, .unfilled),
             (.stopped, .answered), (.stopped, .applied), (.stopped, .failed), (.stopped, .unfilled):
             return []
+        }
+    }
+
+    /// Goes over to other settings (B7). A wait that is longer than they allow ends sooner; what the server asked for
+    /// is kept, and what is under way goes on.
+    package mutating func use(_ settings: Settings, now: Instant) -> [Effect] {
+        self.settings = settings
+        func bounded(_ until: Instant) -> Instant {
+            max(min(until, now + settings.longestWaitMilliseconds), quietUntil ?? now)
+        }
+        switch state {
+        case .idle: return [.sleep(until: max(now + settings.tickMilliseconds, quietUntil ?? now))]
+        case .waiting(let until): return rest(until: bounded(until))
+        case .stopped(let failure, let until):
+            state = .stopped(failure, until: bounded(until))
+            return [.sleep(until: bounded(until))]
+        case .exchanging, .applying, .bootstrapping, .filling: return []
         }
     }
 

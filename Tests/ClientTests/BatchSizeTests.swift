@@ -30,11 +30,74 @@ struct BatchSizeTests {
         }
         try await engine.syncNow()
         #expect(try await device.count("note") == 2500)
-        let limits = await device.wire.bodies.compactMap { body in
-            body.firstMatch(of: /"limit":(\d+)/).flatMap { Int($0.1) }
-        }
+        let limits = await limits(device)
         #expect(limits.first == context.pages.lowerBound)
         #expect(limits.allSatisfy(context.pages.contains))
+        #expect(limits.contains(context.pages.upperBound), "full and quick pages grow (A11): \(limits)")
+    }
+
+    private func limits(_ device: Device) async -> [Int] {
+        await device.wire.bodies.compactMap { body in body.firstMatch(of: /"limit":(\d+)/).flatMap { Int($0.1) } }
+    }
+
+    @Test("pages of many bytes shrink, and so do pages that get lost, down to the small end (A11)")
+    func shrinking() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let device = try await Device(noteSchema, tables: ["note"], server: server, in: directory)
+        let engine = try device.engine(.mobile)
+        try await engine.syncNow()
+        let body = String(repeating: "x", count: 30_000)
+        _ = try await server.commit(to: "w:1") { changes in
+            for index in 0..<200 { changes.upsert("note", id: .init(stringLiteral: "a\(index)"), ["rank": 1]) }
+            for index in 0..<300 {
+                changes.upsert("note", id: .init(stringLiteral: "b\(index)"), ["body": .text(body)])
+            }
+        }
+        try await engine.syncNow()
+        let asked = await limits(device)
+        let grown = try #require(asked.firstIndex(of: 100))
+        #expect(asked[grown...].contains(50), "\(asked)")
+        _ = try await server.commit(to: "w:1") { changes in
+            for index in 0..<200 { changes.upsert("note", id: .init(stringLiteral: "c\(index)"), ["rank": 1]) }
+        }
+        try await engine.syncNow()
+        #expect(await limits(device).last == 100)
+        await device.wire.loseAnswer()
+        await #expect(throws: SyncError.self) { try await engine.syncNow() }
+        try await engine.syncNow()
+        #expect(await limits(device).last == 50)
+        #expect(try await device.count("note") == 700)
+    }
+
+    @Test("an engine that runs goes over to another context, and syncs at once (B7)", .timeLimit(.minutes(5)))
+    func changes() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let device = try await Device(noteSchema, tables: ["note"], server: server, in: directory)
+        let engine = try device.engine(.background)
+        let running = Task { try await engine.run() }
+        for await status in engine.statusUpdates where status.scopes["w:1"]?.complete != nil { break }
+        _ = try await server.commit(to: "w:1") { changes in
+            for index in 0..<2500 { changes.upsert("note", id: .init(stringLiteral: "n\(index)"), ["rank": 1]) }
+        }
+        let before = await limits(device).count
+        await engine.use(.mobile)
+        #expect(await engine.configuration == .mobile)
+        // Nothing else calls for it for 15 minutes.
+        for await status in engine.statusUpdates where (status.scopes["w:1"]?.complete ?? 0) >= 2500 { break }
+        #expect(try await device.count("note") == 2500)
+        let after = await limits(device).dropFirst(before)
+        #expect(after.count > 20 && after.allSatisfy((50...100).contains), "\(after)")
+        await engine.use(.desktop)
+        _ = try await server.commit(to: "w:1") { changes in
+            for index in 0..<600 { changes.upsert("note", id: .init(stringLiteral: "m\(index)"), ["rank": 1]) }
+        }
+        await engine.wake()
+        for await status in engine.statusUpdates where (status.scopes["w:1"]?.complete ?? 0) >= 3100 { break }
+        #expect(await limits(device).last ?? 0 >= 500)
+        running.cancel()
+        try await running.value
     }
 
     @Test("no request carries more operations than the context's pages have rows", arguments: contexts)

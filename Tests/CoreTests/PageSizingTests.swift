@@ -13,6 +13,26 @@ struct PageSizingTests {
         #expect(sizing.limit == 50)
     }
 
+    @Test("under other settings the size stays where it was, as far as they let it, and below what a server gives")
+    func use() {
+        var wide = PageSizing.Settings()
+        (wide.range, wide.start) = (500...1000, 500)
+        var narrow = PageSizing.Settings()
+        (narrow.range, narrow.start) = (50...100, 50)
+        var sizing = PageSizing(wide)
+        sizing.use(narrow)
+        #expect(sizing.limit == 100)
+        sizing.use(wide)
+        #expect(sizing.limit == 500)
+        _ = sizing.refused()
+        sizing.use(wide)
+        #expect(sizing.limit == 250)
+        for _ in 0..<9 { sizing.received(rows: sizing.limit, bytes: 1, milliseconds: 1) }
+        #expect(sizing.limit == 250)
+        sizing.use(narrow)
+        #expect(sizing.limit == 100)
+    }
+
     @Test("a page that was not full says nothing about a larger one")
     func partial() {
         var sizing = PageSizing()

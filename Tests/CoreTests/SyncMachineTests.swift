@@ -52,6 +52,40 @@ struct SyncMachineTests {
         #expect(machine.handle(.reset, now: start + 1_001, jitter: 0) == [.exchange])
     }
 
+    @Test("under other settings a wait ends sooner where it is too long for them, but none that the server asked for")
+    func otherSettings() {
+        var background = SyncMachine.Settings()
+        (background.longestWaitMilliseconds, background.tickMilliseconds) = (900_000, 900_000)
+        func failing(_ failure: FailureClass, wait: Int64? = nil) -> SyncMachine {
+            var machine = SyncMachine(background, failures: 12)
+            _ = machine.handle(.wake, now: start, jitter: 0)
+            _ = machine.handle(.failed(failure, wait: wait), now: start, jitter: 0)
+            return machine
+        }
+        for failure in [FailureClass.transient, .unauthenticated] {
+            var machine = failing(failure)
+            let waits = machine.state
+            let same = machine.use(background, now: start + 1_000)
+            #expect(same == [.sleep(until: waits.until ?? start)])
+            #expect(machine.state == waits)
+            let sooner = machine.use(SyncMachine.Settings(), now: start + 1_000)
+            #expect(sooner == [.sleep(until: start + 31_000)])
+            let due = machine.handle(.timer, now: start + 31_000, jitter: 0)
+            #expect(due == [.exchange])
+        }
+        var asked = failing(.transient, wait: 600_000)
+        let kept = asked.use(SyncMachine.Settings(), now: start + 1_000)
+        #expect(kept == [.sleep(until: start + 600_000)])
+        var idle = SyncMachine()
+        let tick = idle.use(background, now: start)
+        #expect(tick == [.sleep(until: start + 900_000)])
+        var busy = SyncMachine()
+        _ = busy.handle(.wake, now: start, jitter: 0)
+        let nothing = busy.use(background, now: start)
+        #expect(nothing.isEmpty)
+        #expect(busy.settings == background)
+    }
+
     @Test("what the server asks for is waited for")
     func retryAfter() {
         let machine = machine(.wake)
@@ -243,5 +277,14 @@ struct SyncMachineTests {
             }
         }
         #expect(seen.count > 50)
+    }
+}
+
+extension SyncMachine.State {
+    fileprivate var until: Instant? {
+        switch self {
+        case .waiting(let until), .stopped(_, let until): until
+        case .idle, .exchanging, .applying, .bootstrapping, .filling: nil
+        }
     }
 }

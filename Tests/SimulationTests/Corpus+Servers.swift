@@ -251,5 +251,17 @@ extension CorpusCase {
                 wait 31000
                 flow
                 """),
+        CorpusCase(
+            name: "what a server had no room for before it had is asked for once the answer has come (I12)", app: "order",
+            script: """
+                world seed 1 devices 2 users 1 page 50
+                1 edit shareAtOnce 0
+                0 edit addCustomer 0
+                flow
+                server node 0 settings 13345532
+                0 edit shareAtOnce 0
+                pass 0
+                pass 0 old
+                """),
     ]
 }

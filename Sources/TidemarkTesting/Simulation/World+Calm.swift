@@ -36,6 +36,8 @@ extension World {
         while !leftovers.isEmpty, let due = timers.next, due - start <= limit {
             pass(max(0, due - time))
             flow()
+            // An answer from before may have come only now.
+            try askAfterQuota()
             decideInferred()
             try oracle?.report()
             leftovers = try self.leftovers()
