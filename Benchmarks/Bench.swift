@@ -23,27 +23,27 @@ struct Bench {
         ]
     }
 
-    private func inDirectory(_ work: (URL) async throws -> Void) async throws {
+    func inDirectory(_ work: (URL) async throws -> Void) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
         try await work(directory)
     }
 
-    private func device(_ name: String, in directory: URL) throws -> DatabasePool {
+    func device(_ name: String, in directory: URL) throws -> DatabasePool {
         let pool = try DatabasePool(path: directory.appending(path: name).path)
         try pool.write { db in try db.execute(sql: Self.schema) }
         return pool
     }
 
-    private func fill(_ pool: DatabasePool) throws {
+    func fill(_ pool: DatabasePool) throws {
         try pool.write { db in
             let statement = try db.makeStatement(sql: Self.insert)
             for index in 0..<rows { try statement.execute(arguments: Self.arguments(index)) }
         }
     }
 
-    private func engine(_ pool: DatabasePool, _ server: SyncServer) throws -> SyncEngine {
+    func engine(_ pool: DatabasePool, _ server: SyncServer) throws -> SyncEngine {
         try SyncEngine(
             for: pool, tables: [.table("task")], scopes: ["s"],
             transport: InProcessTransport(to: server) { _ in .readWrite(as: "ada") })

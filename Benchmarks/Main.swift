@@ -17,6 +17,8 @@ struct Benchmarks {
         try await bench.capture()
         try await bench.transfer()
         try await bench.standing()
+        try await bench.waits()
+        try await bench.fields()
         try await bench.curve()
     }
 }

@@ -138,7 +138,9 @@ private struct WorldEnd: Sendable {
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension MutantScore {
     /// Where a bug needs what one app does, and that seldom, no world of the others is played.
-    private static let homes: [Mutant: String] = [.deleteReachesOtherScope: "shelf", .retentionFloorIgnored: "task"]
+    private static let homes: [Mutant: String] = [
+        .deleteReachesOtherScope: "shelf", .retentionFloorIgnored: "task", .danglingReferencesLeft: "task",
+    ]
 
     /// `--list`, or `BUG [--app NAME] [--worlds COUNT]`; returns whether the bug was found.
     package static func run(

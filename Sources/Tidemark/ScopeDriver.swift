@@ -41,6 +41,8 @@ actor ScopeDriver {
     var current: (answer: Answered, wait: Int64?)?
     /// Whether the last request of a filling was a push: then a page is next, so that neither holds up the other.
     var hasPushed = false
+    /// The checkpoint at which critical tables were asked for by themselves.
+    var criticalSince: String?
     var problem: Problem?
     var nextTimer: Instant?
 
@@ -189,6 +191,7 @@ actor ScopeDriver {
         nextTimer = nil
         let (layout, declarations) = try await prepared()
         try await settleInferred(layout, declarations)
+        try await bringCriticalFirst(layout, declarations)
         guard let exchange = try await seal(layout, declarations, isPull: true) else { return .unfilled }
         return try await send(exchange) { try await self.exchange() }
     }
@@ -265,28 +268,6 @@ actor ScopeDriver {
             try? await preparation.file.write(at: .unwanted) { db in
                 for record in exchange.wanted { try Wanted.remove(db, scope, record.entity, record.id.text) }
             }
-        }
-    }
-
-    func send(_ request: TransportRequest) async throws -> TransportResponse {
-        let response = try await preparation.transport.send(request)
-        counts.roundTrips += 1
-        counts.bytesSent += response.bytesSent
-        counts.bytesReceived += response.bytesReceived
-        if response.status == 403 {
-            let failure = Failure(response, scope: scope)
-            if failure.kind == .forbidden, failure.isOurs { try await loseAccess() }
-        }
-        return response
-    }
-
-    /// The server does not grant the scope any more (T25): its rows go, what was not sent is kept.
-    private func loseAccess() async throws {
-        let (layout, declarations) = try await prepared()
-        let removal = ScopeRemoval(
-            scope: scope, layout: layout, declarations: declarations, isLoss: true, now: wallClockMilliseconds())
-        try await database {
-            try await self.file.writeWithoutTransaction(at: .loss) { db in try removal.run(db) }
         }
     }
 
@@ -381,7 +362,7 @@ actor ScopeDriver {
         return (outcome.hasMore || !outcome.pageTaken || goesOn, outcome.deferral)
     }
 
-    private func count(_ outcome: Applier.Outcome) {
+    func count(_ outcome: Applier.Outcome) {
         counts.pushed += outcome.verdicts
         counts.received += outcome.received
         counts.applied += outcome.applied

@@ -25,6 +25,9 @@ public struct SyncConfiguration: Hashable, Sendable {
     public var firstSnapshotPage = 1000
     /// Operations in one request; fewer where a server, or the network, has cut one.
     public var operationLimit: Int
+    /// After how long without a sync critical tables come first (A18): those that the operator has declared with a
+    /// priority before others. Then what changed in them is asked for ahead of everything else.
+    public var criticalFirstAfter: Duration = .seconds(24 * 3600)
     /// How long finished operations are kept.
     public var finishedRetention: Duration = .seconds(7 * 24 * 3600)
 

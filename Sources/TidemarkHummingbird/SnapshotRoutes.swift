@@ -35,6 +35,7 @@
             case "priority":
                 var wanted = try SnapshotQuery(query, of: request)
                 wanted.since = try query.text("since")
+                wanted.entity = try query.text("entity")
                 wanted.isDelta = true
                 return .page(try await snapshot(wanted, access: access), to: request)
             default: throw Problem(.malformedRequest, "In `order`: `log` or `priority` was expected.")

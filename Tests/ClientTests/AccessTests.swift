@@ -1,11 +1,47 @@
 import Foundation
 import GRDB
+import Synchronization
 import Testing
+import TidemarkCore
 import TidemarkServer
 import TidemarkTesting
 import TidemarkWire
 
 @testable import Tidemark
+
+/// The device's own clock. It counts the waits that are longer than a bound, as they begin.
+final class CountingClock: Environment {
+    private let platform = Platform()
+    private let bound: Duration
+    private let begun = Mutex(0)
+
+    init(longerThan bound: Duration) { self.bound = bound }
+
+    var waits: Int { begun.withLock { $0 } }
+    var wallClock: Int64 { platform.wallClock }
+    var uptime: Instant { platform.uptime }
+    func random() -> UInt64 { platform.random() }
+    func nextUUID() -> [UInt8] { platform.nextUUID() }
+
+    func sleep(for duration: Duration) async throws {
+        if duration > bound { begun.withLock { $0 += 1 } }
+        try await platform.sleep(for: duration)
+    }
+
+    func use<Result: Sendable>(
+        _ writer: any DatabaseWriter, _ access: FileAccess, at point: WritePoint?,
+        _ body: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result { try await platform.use(writer, access, at: point, body) }
+
+    func watchEdits(
+        of writer: any DatabaseWriter, _ notify: @escaping @Sendable () -> Void
+    ) -> AnyDatabaseCancellable { platform.watchEdits(of: writer, notify) }
+
+    func wait(for count: Int) async throws {
+        for _ in 0..<3000 where waits < count { try await Task.sleep(for: .milliseconds(10)) }
+        try #require(waits >= count)
+    }
+}
 
 @Suite("Access that is lost takes exactly its rows, and gives edits back with them (I7, I9, T10, T24, T25)")
 struct AccessTests {
@@ -200,11 +236,13 @@ struct AccessTests {
         let (device, pen) = try await reader()
         try await device.sql("INSERT INTO note (id, title) VALUES ('n', 'x'), ('m', 'y')")
         var configuration = SyncConfiguration()
-        configuration.tick = .milliseconds(50)
+        (configuration.tick, configuration.pollInterval) = (.milliseconds(50), .milliseconds(20))
+        let clock = CountingClock(longerThan: .milliseconds(20))
         let engine = try device.engine(configuration)
-        let running = Task { try await engine.run() }
-        // Longer than the start's own looks at what is pending.
-        try await Task.sleep(for: .seconds(2))
+        let running = Surroundings.$current.withValue(clock) { Task { try await engine.run() } }
+        // So many rests of the scope: the start, and its own looks at what is pending, are over.
+        try await clock.wait(for: 20)
+        #expect(await device.wire.bodies.contains { $0.contains("\"number\":") })
         #expect(try await device.count("tidemark_operation WHERE finished_at IS NOT NULL") == 0)
         await pen.remove(Device.scope)
         while try await device.count("tidemark_operation WHERE finished_at IS NOT NULL") < 2 {

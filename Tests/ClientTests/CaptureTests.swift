@@ -152,8 +152,13 @@ struct CaptureTests {
     @Test("what a savepoint rolled back leaves no mark")
     func savepoint() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
-        try await device.sql("SAVEPOINT s; INSERT INTO note (id) VALUES ('n1'); ROLLBACK TO s; RELEASE s")
-        #expect(try await device.count("tidemark_shadow_note") == 0)
+        try await device.sql(
+            """
+            SAVEPOINT s; INSERT INTO note (id) VALUES ('n1'); ROLLBACK TO s; RELEASE s;
+            INSERT INTO note (id) VALUES ('n2'); SAVEPOINT t; INSERT INTO note (id) VALUES ('n3'); RELEASE t;
+            """)
+        #expect(try await device.marked("note") == ["n2", "n3"])
+        #expect(try await device.count("tidemark_shadow_note") == 2)
     }
 
     @Test("an update to the same values leaves nothing")
@@ -163,6 +168,10 @@ struct CaptureTests {
         try await device.sync()
         try await device.sql("UPDATE note SET title = 'a', rank = 1")
         #expect(try await device.count("tidemark_shadow_note") == 0)
+        try await device.sql("UPDATE note SET title = 'a', rank = 2")
+        #expect(try await device.marked("note") == ["n1"])
+        _ = try await device.seal()
+        #expect(try await device.sealed().first?.hasSuffix(#""fields":{"rank":2}"#) == true)
     }
 
     @Test("a change of case is captured although the column's collation does not see it")

@@ -45,16 +45,46 @@ struct EngineTests {
         #expect(try await device.rows("SELECT complete FROM tidemark_scope") == ["1"])
     }
 
-    @Test("a login page in place of the answer changes nothing")
+    @Test("a login page in place of the answer changes nothing, and the edit goes once behind it")
     func captivePortal() async throws {
-        let device = try await Device(noteSchema, tables: ["note"])
+        let pair = try await Pair()
+        let (device, other) = (pair.here, pair.there)
+        try await other.sql("INSERT INTO note (id, title) VALUES ('theirs', 'a')")
+        try await other.sync()
+        let engine = try device.engine()
+        try await engine.syncNow()
+        try await device.sql("INSERT INTO note (id, title) VALUES ('mine', 'b')")
+        try await other.sql("UPDATE note SET title = 'c'")
+        try await other.sync()
+        let before = try await device.rows("SELECT complete, checkpoint FROM tidemark_scope")
         await device.wire.next { _, _ in
             TransportResponse(status: 200, headers: ["content-type": "text/html"], body: Array("<html>".utf8))
         }
-        let engine = try device.engine()
         let error = await #expect(throws: SyncError.self) { try await engine.syncNow() }
         #expect(error?.code == .answerUnusable)
-        try await engine.syncNow()
+        #expect(try await device.rows(Self.titles) == ["\"mine\"|\"b\"", "\"theirs\"|\"a\""])
+        #expect(try await engine.state(of: "note", id: "mine") == .sent)
+        #expect(try await engine.status().sent == 1)
+        #expect(try await device.rows("SELECT complete, checkpoint FROM tidemark_scope") == before)
+        #expect(try await engine.syncNow().pushed == 1)
+        #expect(try await engine.state(of: "note", id: "mine") == .confirmed)
+        #expect(try await engine.syncNow().pushed == 0)
+        try await expectSentAgain(device)
+        try await other.sync()
+        for device in [device, other] {
+            #expect(try await device.rows(Self.titles) == ["\"mine\"|\"b\"", "\"theirs\"|\"c\""])
+        }
+    }
+
+    private static let titles = "SELECT id, title FROM note ORDER BY id"
+
+    /// The edit of `mine` was in two requests, of which the first came to nothing, and was the same in both.
+    private func expectSentAgain(_ device: Device) async throws {
+        let sent = await device.wire.bodies.filter { $0.contains(#""id":"mine""#) }
+            .map { $0.split(separator: "\"operations\"").last }
+        try #require(sent.count == 2)
+        #expect(sent[0] == sent[1])
+        #expect(try await device.count("tidemark_operation WHERE status = 'applied'") == 1)
     }
 
     @Test("an expired token stops the scope until the next attempt, and wipes nothing")
@@ -82,16 +112,20 @@ struct EngineTests {
         await device.wire.next(problem(.unauthenticated))
         var configuration = SyncConfiguration()
         configuration.pollInterval = .milliseconds(20)
-        // No tick comes to help.
-        configuration.tick = .seconds(3600)
+        // Neither a tick nor the end of a wait comes to help.
+        (configuration.tick, configuration.longestWait) = (.seconds(3600), .seconds(3600))
+        configuration.backoff.baseMilliseconds = 600_000
+        let clock = CountingClock(longerThan: .seconds(1))
         let engine = try device.engine(configuration)
-        let running = Task { try await engine.run() }
+        let running = Surroundings.$current.withValue(clock) { Task { try await engine.run() } }
         for await status in engine.statusUpdates {
             if case .stopped(let error) = status.activity, error.code == .unauthenticated { break }
         }
+        try await clock.wait(for: 1)
         let asked = await device.wire.bodies.count
         try await device.sql("INSERT INTO note (id) VALUES ('n1')")
-        try await Task.sleep(for: .milliseconds(300))
+        // The edit wakes the scope, which looks and waits again.
+        try await clock.wait(for: 2)
         #expect(await device.wire.bodies.count == asked)
         await engine.wake()
         for await status in engine.statusUpdates where status.activity == .idle && status.pending + status.sent == 0 {
@@ -248,33 +282,51 @@ struct EngineTests {
     @Test("what wakes a scope while its request is out costs one request more, however often", .timeLimit(.minutes(5)))
     func wokenTwice() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
-        let engine = try device.engine()
+        var configuration = SyncConfiguration()
+        (configuration.pollInterval, configuration.tick) = (.milliseconds(20), .seconds(3600))
+        let engine = try device.engine(configuration)
         await device.wire.next { request, inner in
             for _ in 0..<3 { await engine.wake() }
             return try await inner.send(request)
         }
-        let running = Task { try await engine.run() }
-        while await device.wire.answers.count < 2 { try await Task.sleep(for: .milliseconds(10)) }
-        // Nobody can wait for a request that does not come.
-        try await Task.sleep(for: .milliseconds(300))
+        let clock = CountingClock(longerThan: .seconds(1))
+        let running = Surroundings.$current.withValue(clock) { Task { try await engine.run() } }
+        try await clock.wait(for: 1)
+        // The next request is that of an edit, and behind it the scope is at rest again.
+        try await device.sql("INSERT INTO note (id) VALUES ('n1')")
+        try await clock.wait(for: 2)
         running.cancel()
-        #expect(await device.wire.bodies.count == 2)
+        #expect(await device.wire.bodies.map { $0.contains("\"number\":") } == [false, false, true])
     }
 
-    @Test("where a sync by hand fails, the running engine comes again after the wait for that", .timeLimit(.minutes(5)))
+    @Test("what a sync by hand could not send the running engine sends after the wait", .timeLimit(.minutes(5)))
     func failedBesides() async throws {
-        let device = try await Device(noteSchema, tables: ["note"])
+        let pair = try await Pair()
+        let (device, other) = (pair.here, pair.there)
         var configuration = SyncConfiguration()
-        configuration.tick = .seconds(600)
+        configuration.backoff.baseMilliseconds = 10
+        configuration.backoff.jitterMilliseconds = 5
+        // Neither a tick nor a look for edits comes to help.
+        (configuration.tick, configuration.pollInterval) = (.seconds(600), .seconds(600))
         let engine = try device.engine(configuration)
         let running = Task { try await engine.run() }
         while await device.wire.answers.isEmpty { try await Task.sleep(for: .milliseconds(10)) }
         for await status in engine.statusUpdates where status.activity == .idle { break }
+        try await other.sql("INSERT INTO note (id, title) VALUES ('theirs', 'a')")
+        try await other.sync()
+        // Of what another connection writes nobody tells the engine.
+        let program = try DatabaseQueue(path: device.path, configuration: Self.patient)
+        try await program.write { db in try db.execute(sql: "INSERT INTO note (id, title) VALUES ('mine', 'b')") }
         await device.wire.loseRequest()
         await #expect(throws: SyncError.self) { try await engine.syncNow() }
-        while await device.wire.answers.count < 2 { try await Task.sleep(for: .milliseconds(10)) }
+        for await status in engine.statusUpdates where status.scopes["w:1"]?.complete == 2 && status.sent == 0 { break }
         running.cancel()
         try await running.value
+        try await expectSentAgain(device)
+        try await other.sync()
+        for device in [device, other] {
+            #expect(try await device.rows(Self.titles) == ["\"mine\"|\"b\"", "\"theirs\"|\"a\""])
+        }
     }
 
     @Test("a file that another process holds when the engine starts delays it, no more", .timeLimit(.minutes(5)))
@@ -285,13 +337,16 @@ struct EngineTests {
         try await device.sql("INSERT INTO note (id) VALUES ('n1')")
         let engine = try device.engine(configuration)
         let other = try DatabaseQueue(path: device.path)
-        let running = try await other.writeWithoutTransaction { db in
+        let clock = CountingClock(longerThan: .zero)
+        let (running, hasWaited) = try await other.writeWithoutTransaction { db in
             try db.execute(sql: "BEGIN EXCLUSIVE")
-            let running = Task { try await engine.run() }
-            Thread.sleep(forTimeInterval: 0.2)
+            let running = Surroundings.$current.withValue(clock) { Task { try await engine.run() } }
+            for _ in 0..<3000 where clock.waits == 0 { Thread.sleep(forTimeInterval: 0.01) }
+            let hasWaited = clock.waits > 0
             try db.execute(sql: "COMMIT")
-            return running
+            return (running, hasWaited)
         }
+        #expect(hasWaited)
         for await status in engine.statusUpdates where status.scopes["w:1"]?.complete == 1 { break }
         running.cancel()
         try await running.value

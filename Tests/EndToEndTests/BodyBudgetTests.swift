@@ -1,7 +1,11 @@
 #if Server
     import Foundation
+    import Hummingbird
+    import NIOCore
+    import Synchronization
     import Testing
     import TidemarkHummingbird
+    import TidemarkSQLite
     import TidemarkServer
     import TidemarkWire
 
@@ -19,6 +23,74 @@
             return limits
         }
 
+        /// Bytes of bodies that the server has read and counted.
+        private final class Counter: Sendable {
+            private let sum = Mutex(0)
+
+            var bytes: Int { sum.withLock { $0 } }
+            func add(_ count: Int) { sum.withLock { $0 += count } }
+
+            func wait(for count: Int) async throws {
+                for _ in 0..<3000 where bytes < count { try await Task.sleep(for: .milliseconds(10)) }
+                try #require(bytes == count)
+            }
+        }
+
+        /// A body whose reader has dealt with what came before he asks for more.
+        private struct CountedBody: AsyncSequence, Sendable {
+            typealias Element = ByteBuffer
+
+            struct AsyncIterator: AsyncIteratorProtocol {
+                var parts: RequestBody.AsyncIterator
+                let counter: Counter
+                var last = 0
+
+                mutating func next() async throws -> ByteBuffer? {
+                    counter.add(last)
+                    let part = try await parts.next()
+                    last = part?.readableBytes ?? 0
+                    return part
+                }
+            }
+
+            let body: RequestBody
+            let counter: Counter
+
+            func makeAsyncIterator() -> AsyncIterator {
+                AsyncIterator(parts: body.makeAsyncIterator(), counter: counter)
+            }
+        }
+
+        private struct Counts: RouterMiddleware {
+            let counter: Counter
+
+            func handle(
+                _ request: Request, context: SyncRequestContext,
+                next: (Request, SyncRequestContext) async throws -> Response
+            ) async throws -> Response {
+                var request = request
+                request.body = RequestBody(asyncSequence: CountedBody(body: request.body, counter: counter))
+                return try await next(request, context)
+            }
+        }
+
+        /// Runs a server that has room for two bodies of the largest size, and tells what it has counted.
+        private func run(_ body: @Sendable (LiveServer, Counter) async throws -> Void) async throws {
+            let store = try SQLiteStore(path: folder.path("sync.sqlite"))
+            let (server, counter) = (SyncServer(store: store, limits: limits), Counter())
+            let router = Router(context: SyncRequestContext.self)
+            router.add(middleware: Counts(counter: counter))
+            router.group("sync").add(middleware: TokenMiddleware(try await TokenVerifier(secret: LiveServer.secret)))
+                .addRoutes(
+                    server.routes { scope, _, context in
+                        context.claims?.access(to: scope) ?? .none
+                    } caller: { _, context in
+                        try context.caller()
+                    })
+            try await LiveServer.serve(server, router: router) { live in try await body(live, counter) }
+            try store.close()
+        }
+
         private func begin(
             _ port: Int, as subject: String, _ bytes: Int, announcing size: Int = BodyBudgetTests.largest
         ) async throws -> Socket {
@@ -31,6 +103,17 @@
         private static func head(_ token: String, _ size: Int) -> String {
             "POST /sync HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(token)\r\n"
                 + "Content-Type: application/json\r\nContent-Length: \(size)\r\n\r\n"
+        }
+
+        /// The one of them that is answered first, and how.
+        private func answered(_ sockets: [Socket]) async throws -> (index: Int, answer: String) {
+            try await withThrowingTaskGroup(of: (index: Int, answer: String).self) { group in
+                defer { group.cancelAll() }
+                for (index, socket) in sockets.enumerated() {
+                    group.addTask { (index: index, answer: try await socket.read()) }
+                }
+                return try await group.next() ?? (index: -1, answer: "")
+            }
         }
 
         private static let body =
@@ -58,9 +141,9 @@
 
         @Test("One caller's bodies have a share; a small one of another's is taken all the same")
         func share() async throws {
-            try await LiveServer.run(in: folder, limits: limits) { server in
+            try await run { server, counter in
                 let first = try await begin(server.port, as: "ada", Self.largest - 1)
-                try await Task.sleep(for: .milliseconds(300))
+                try await counter.wait(for: Self.largest - 1)
                 let second = try await begin(server.port, as: "ada", Self.largest - 1)
                 #expect(try await second.read().hasPrefix("HTTP/1.1 429"))
                 let other = try await begin(server.port, as: "bob", 0, announcing: Self.body.utf8.count)
@@ -73,17 +156,24 @@
 
         @Test("Where there is no room, the body that has been on its way for longest goes, and its room is free")
         func slowest() async throws {
-            try await LiveServer.run(in: folder, limits: limits) { server in
+            try await run { server, counter in
                 let first = try await begin(server.port, as: "ada", Self.largest - 1)
-                try await Task.sleep(for: .milliseconds(200))
+                try await counter.wait(for: Self.largest - 1)
                 let second = try await begin(server.port, as: "bob", Self.largest - 1)
-                try await Task.sleep(for: .milliseconds(200))
+                try await counter.wait(for: 2 * (Self.largest - 1))
                 // Both are young: who comes now is asked to come again.
                 let early = try await begin(server.port, as: "cay", Self.largest - 1)
                 #expect(try await early.read().hasPrefix("HTTP/1.1 503"))
-                try await Task.sleep(for: .milliseconds(1200))
-                let third = try await begin(server.port, as: "cay", Self.largest - 1)
-                #expect(try await first.read().hasPrefix("HTTP/1.1 503"))
+                // Until the first of them is old enough, whoever comes is refused; then it goes.
+                var (who, answer) = (1, "")
+                var third = early
+                for _ in 0..<300 where who == 1 {
+                    third = try await begin(server.port, as: "cay", Self.largest - 1)
+                    (who, answer) = try await answered([first, third])
+                    #expect(answer.hasPrefix("HTTP/1.1 503"))
+                    if who == 1 { try await Task.sleep(for: .milliseconds(50)) }
+                }
+                #expect(who == 0)
                 #expect(!second.isClosed && !third.isClosed)
             }
         }

@@ -91,6 +91,7 @@
             try await LiveServer.run(in: TemporaryFolder(), configuration: configuration) { live in
                 let events = try await OpenEvents(live, "scope=w", LiveServer.token())
                 try await events.wait(for: .changes("w", 0))
+                // A moment between two comments, on the server's real clock: nothing is waited for.
                 try await Task.sleep(for: .milliseconds(300))
                 _ = try await live.server.commit(to: "w") { $0.upsert("task", id: "t1", ["n": 1]) }
                 try await events.wait(for: .changes("w", 1))

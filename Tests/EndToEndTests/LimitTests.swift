@@ -133,12 +133,16 @@
         @Test func busyConnections() async throws {
             let token = try await LiveServer.token()
             let half =
-                "POST /sync HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(token)\r\n"
-                + "Content-Type: application/json\r\nContent-Length: 30\r\n\r\n{"
+                "POST /sync HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(token)\r\nExpect: 100-continue\r\n"
+                + "Content-Type: application/json\r\nContent-Length: 30\r\n\r\n"
             try await LiveServer.run(in: folder, serverLimits: few()) { server in
                 let busy = try (0..<2).map { _ in try Socket(port: server.port) }
-                for socket in busy { try await socket.write(half) }
-                try await Task.sleep(for: .milliseconds(300))
+                for socket in busy {
+                    try await socket.write(half)
+                    // The server says that it has read so far.
+                    #expect(try await socket.read().hasPrefix("HTTP/1.1 100 "))
+                    try await socket.write("{")
+                }
                 for _ in 0..<2 {
                     let third = try Socket(port: server.port)
                     try await third.write(Self.health)

@@ -1,10 +1,16 @@
 #if Server
     import Foundation
+    import Logging
     import NIOHTTP1
+    import Synchronization
     import TidemarkCore
     import TidemarkHummingbird
+    import TidemarkSQLite
+    import TidemarkServer
     import TidemarkWire
     import Testing
+
+    @testable import TidemarkCommand
 
     /// Who may do what: every request is asked for its token.
     @Suite struct TokenTests {
@@ -51,13 +57,24 @@
         }
 
         @Test func aTokenEndsInMidSession() async throws {
-            try await LiveServer.run(in: folder) { server in
-                let caller = Caller(url: server.url, token: try await LiveServer.token(expiresIn: 5))
-                #expect(try await caller.get("/sync/changes?scope=w").status == 200)
-                // Long enough for a machine with much else to do.
-                try await Task.sleep(for: .seconds(5.5))
-                #expect(try await caller.get("/sync/changes?scope=w").status == 401)
+            let watch = Watch()
+            let store = try SQLiteStore(path: folder.path("sync.sqlite"))
+            let server = SyncServer(store: store)
+            let router = ServerApplication(
+                server: server, verifier: try await TokenVerifier(secret: LiveServer.secret) { watch.now },
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            ).router
+            try await LiveServer.serve(server, router: router) { live in
+                let caller = Caller(url: live.url, token: try await LiveServer.token(expiresIn: 3600))
+                for seconds in [0, 3598] as [Double] {
+                    watch.set(to: seconds)
+                    #expect(try await caller.get("/sync/changes?scope=w").status == 200)
+                }
+                watch.set(to: 7200)
+                let answer = try await caller.get("/sync/changes?scope=w")
+                #expect((answer.status, answer.code) == (401, .unauthenticated))
             }
+            try store.close()
         }
 
         @Test func scopes() async throws {
@@ -99,5 +116,14 @@
                 #expect(replay.results.first?["replayed"] == nil)
             }
         }
+    }
+
+    /// The clock that a server holds tokens against.
+    private final class Watch: Sendable {
+        private let start = Date.now
+        private let passed = Mutex<Double>(0)
+
+        var now: Date { start.addingTimeInterval(passed.withLock { $0 }) }
+        func set(to seconds: Double) { passed.withLock { $0 = seconds } }
     }
 #endif

@@ -55,6 +55,7 @@ struct PostgresLossTests {
                 }
             }
             for _ in 0..<5 {
+                // Whatever the readers do at that moment.
                 try await Task.sleep(for: .milliseconds(200))
                 try await offPool { try cluster.restart(mode: "immediate") }
                 _ = try await available { try await node.read("s:0") { $0.state.head } }
@@ -78,6 +79,7 @@ struct PostgresLossTests {
                 while !told.isOver { _ = try? await node.read("s:0") { $0.state.head } }
             }
             for _ in 0..<25 {
+                // Whatever each of them does at that moment.
                 try await Task.sleep(for: .milliseconds(60))
                 _ = try await offPool {
                     try cluster.psql(
@@ -111,8 +113,9 @@ struct PostgresLossTests {
             return version
         }
         try await offPool { try cluster.cutCommits() }
-        // It is committed, but not on the standby that has to have it: nobody says yes yet.
-        try await Task.sleep(for: .milliseconds(1500))
+        // It is committed, but not on the standby that has to have it: who asks about it waits as well, and is cut off
+        // as well. Nobody says yes yet.
+        for _ in 0..<3 { try await offPool { try cluster.cutCommits() } }
         #expect(!told.isOver)
         try await offPool { try cluster.setStandby("") }
         #expect(try await write.value == 2)

@@ -101,6 +101,7 @@ struct TableTroubleTests {
             try await node.write("busy") { _ in
                 let deadline = ContinuousClock.now + .seconds(10)
                 while count.withLock({ $0 < 6 }), ContinuousClock.now < deadline { Thread.sleep(forTimeInterval: 0.01) }
+                // From `count` to the queue they wait for nothing, and no store tells how long its queue is.
                 Thread.sleep(forTimeInterval: 0.2)
             }
         }
@@ -252,6 +253,7 @@ struct TableTroubleTests {
                         IF i % 7 = 0 THEN DELETE FROM ~.todo WHERE id = i % 11; END IF; COMMIT; END LOOP; END $$
                     """)
             }
+            // Whatever the program and the nodes do at that moment.
             try await Task.sleep(for: .milliseconds(300 + 200 * round))
             try await offPool { try cluster.restart() }
             _ = await program.value

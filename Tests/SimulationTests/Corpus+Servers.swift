@@ -252,7 +252,8 @@ extension CorpusCase {
                 flow
                 """),
         CorpusCase(
-            name: "what a server had no room for before it had is asked for once the answer has come (I12)", app: "order",
+            name: "what a server had no room for before it had is asked for once the answer has come (I12)",
+            app: "order",
             script: """
                 world seed 1 devices 2 users 1 page 50
                 1 edit shareAtOnce 0

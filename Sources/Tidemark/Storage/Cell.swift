@@ -1,4 +1,4 @@
-import TidemarkWire
+package import TidemarkWire
 
 /// A column's value as SQLite holds it, byte for byte: text may be no UTF-8 and may hold NUL, which `String` and
 /// GRDB's readers would repair or cut.

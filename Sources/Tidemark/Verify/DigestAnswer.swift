@@ -26,11 +26,11 @@ struct DigestAnswer: Hashable, Sendable {
 
     /// What a table adds up to on the server, which may spell its name in another case.
     func digest(of table: String) -> EntityDigest {
-        entities[table] ?? entities.first { $0.key.isSameName(as: table) }?.value ?? EntityDigest()
+        entities[table] ?? entities.first { Identifier.isSameName($0.key, table) }?.value ?? EntityDigest()
     }
 
     /// Why a table cannot be compared; `nil` where it can.
-    func reasonToLeaveOut(_ table: String) -> String? { leftOut.first { $0.key.isSameName(as: table) }?.value }
+    func reasonToLeaveOut(_ table: String) -> String? { leftOut.first { Identifier.isSameName($0.key, table) }?.value }
 
     private mutating func read(from reader: inout JSONReader) throws(JSONError) {
         try reader.enterObject()

@@ -1,0 +1,28 @@
+import GRDB
+import TidemarkWire
+
+// MARK: - Requests, and access that is lost
+
+extension ScopeDriver {
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+        let response = try await preparation.transport.send(request)
+        counts.roundTrips += 1
+        counts.bytesSent += response.bytesSent
+        counts.bytesReceived += response.bytesReceived
+        if response.status == 403 {
+            let failure = Failure(response, scope: scope)
+            if failure.kind == .forbidden, failure.isOurs { try await loseAccess() }
+        }
+        return response
+    }
+
+    /// The server does not grant the scope any more (T25): its rows go, what was not sent is kept.
+    private func loseAccess() async throws {
+        let (layout, declarations) = try await prepared()
+        let removal = ScopeRemoval(
+            scope: scope, layout: layout, declarations: declarations, isLoss: true, now: wallClockMilliseconds())
+        try await database {
+            try await self.file.writeWithoutTransaction(at: .loss) { db in try removal.run(db) }
+        }
+    }
+}
