@@ -22,7 +22,7 @@ package enum NotebookApp {
         app.entities = [
             .state("note", serverFields: ["seen"], patch: ["body"]),
             .state("decision", conflict: .manual),
-            .state("mood", conflict: .lastEditWins),
+            .state("mood", conflict: .lastEditWins, priority: 0),
             .state("list", deletes: .lose),
         ]
         app.onConflict = { conflict in

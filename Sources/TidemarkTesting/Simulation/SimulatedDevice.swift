@@ -45,6 +45,8 @@ extension World {
         configuration.firstSnapshotPage = plan.page
         configuration.operationLimit = 1 + plan.page * 2
         configuration.pollInterval = .seconds(10)
+        // So that a world of some minutes has devices that were away for long.
+        configuration.criticalFirstAfter = .seconds(50)
         let engine = try SyncEngine(
             for: device.file.queue, tables: app.tables, scopes: app.scopes, transport: process,
             configuration: configuration, onConflict: app.onConflict)
