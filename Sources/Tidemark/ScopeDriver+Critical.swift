@@ -5,43 +5,60 @@ import TidemarkWire
 // MARK: - Critical tables first
 
 extension ScopeDriver {
-    /// After a long time away a delta comes in the order of the log, and what matters most may come last. So what has
-    /// changed in critical tables is asked for by itself first, and taken in ahead of the checkpoint, like records that
-    /// are fetched by name; the walk brings it again, which changes nothing (A18).
+    /// Pages of critical tables that are asked for ahead of the walk, at most: the rest comes with it.
+    private static let criticalPages = 20
+
+    /// After a long time away a delta comes in the order of the log, and what matters most may come last. So once a
+    /// walk has turned out to be longer than a page, and what was pending has been sent, what has changed in critical
+    /// tables is asked for by itself and taken in ahead of the checkpoint, like records that are fetched by name. The
+    /// walk brings it again, which changes nothing (A18).
     ///
-    /// It is tried once for each checkpoint, and what the server will not give comes with the walk all the same.
+    /// It is tried once in a walk; what the server will not give comes with the walk all the same.
     func bringCriticalFirst(_ layout: Layout, _ declarations: Declarations) async throws {
         let scope = scope
+        let tables = declarations.critical(of: layout.shapes(in: scope).map(\.name))
+        guard !tables.isEmpty else { return }
         let (record, hasBackfill) = try await database {
             try await self.preparation.file.read { db in
                 (try ScopeRecord.read(db, scope), try Backfills.next(db, layout, scope) != nil)
             }
         }
-        guard let since = record.checkpoint, since != criticalSince, record.isFilled, !record.isWalking, !hasBackfill,
-            let last = record.lastSync,
+        guard let since = record.checkpoint, record.isFilled, record.isWalking, !hasBackfill,
+            let last = record.lastSync, last != criticalSync,
             wallClockMilliseconds() - last > configuration.criticalFirstAfter.milliseconds
         else { return }
-        criticalSince = since
-        for entity in declarations.critical(of: layout.shapes(in: scope).map(\.name)) {
-            guard try await bring(entity, since: since, layout, declarations) else { return }
+        criticalSync = last
+        var pages = Self.criticalPages
+        for entity in tables {
+            guard try await bring(entity, since: since, layout, declarations, &pages) else { return }
         }
     }
 
     /// Returns whether all of the entity's changes are in.
     private func bring(
-        _ entity: String, since: String, _ layout: Layout, _ declarations: Declarations
+        _ entity: String, since: String, _ layout: Layout, _ declarations: Declarations, _ pages: inout Int
     ) async throws -> Bool {
         var next: (token: String, cursor: String)?
         repeat {
+            guard pages > 0 else { return false }
+            pages -= 1
             let request = CriticalRequest(
                 scope: scope, entity: entity, since: since, next: next, limit: snapshotSizing.limit,
                 clientID: layout.clientID)
-            let response = try await send(request.request)
-            guard response.status == 200 else { return false }
-            let page = try SnapshotAnswer(response, scope: scope, token: next?.token, isWhole: false)
+            let response = try await page(request.request)
+            if isAskedForLess(response) { continue }
+            guard response.status == 200 else {
+                let failure = Failure(response, scope: scope)
+                if failure.wait != nil { throw failure }
+                return false
+            }
+            // A server that does not know the question answers another one.
+            guard let page = try? SnapshotAnswer(response, scope: scope, token: next?.token, isWhole: false),
+                let fetched = try? FetchedRecords(body: response.body)
+            else { return false }
             let transaction = FetchTransaction(
-                fetched: try FetchedRecords(body: response.body), scope: scope, layout: layout,
-                declarations: declarations, now: wallClockMilliseconds())
+                fetched: fetched, scope: scope, layout: layout, declarations: declarations,
+                now: wallClockMilliseconds())
             let outcome = try await database {
                 try await self.file.writeWithoutTransaction(at: .records) { db in try transaction.run(db) }
             }

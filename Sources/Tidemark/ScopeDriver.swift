@@ -41,8 +41,8 @@ actor ScopeDriver {
     var current: (answer: Answered, wait: Int64?)?
     /// Whether the last request of a filling was a push: then a page is next, so that neither holds up the other.
     var hasPushed = false
-    /// The checkpoint at which critical tables were asked for by themselves.
-    var criticalSince: String?
+    /// When the scope was last in sync, where critical tables were asked for by themselves since.
+    var criticalSync: Int64?
     var problem: Problem?
     var nextTimer: Instant?
 
@@ -137,6 +137,7 @@ actor ScopeDriver {
     /// Goes over to another configuration, and looks at once whether something is due under it.
     func use(_ configuration: SyncConfiguration) async {
         self.configuration = configuration
+        await recall()
         sizing.use(configuration.paging)
         snapshotSizing.use(configuration.snapshotPaging)
         batching.use(configuration.batching)

@@ -26,7 +26,7 @@ public struct SyncConfiguration: Hashable, Sendable {
     /// Operations in one request; fewer where a server, or the network, has cut one.
     public var operationLimit: Int
     /// After how long without a sync critical tables come first (A18): those that the operator has declared with a
-    /// priority before others. Then what changed in them is asked for ahead of everything else.
+    /// priority before others. Then what has changed in them is asked for behind the first page of a longer delta.
     public var criticalFirstAfter: Duration = .seconds(24 * 3600)
     /// How long finished operations are kept.
     public var finishedRetention: Duration = .seconds(7 * 24 * 3600)

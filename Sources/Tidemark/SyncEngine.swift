@@ -179,7 +179,8 @@ public actor SyncEngine {
     /// configuration allows ends sooner; one that the server asked for is kept. A scope that was at rest syncs at once.
     public func use(_ configuration: SyncConfiguration) async {
         self.configuration = configuration
-        for driver in drivers { await driver.use(configuration) }
+        // Another call may come in between, and what it says stands.
+        for driver in drivers { await driver.use(self.configuration) }
     }
 
     /// Looks for edits: this connection's are announced, those of other connections and processes are polled for.

@@ -74,9 +74,9 @@ package struct FieldVersions: Hashable, Sendable {
 extension FieldVersions {
     /// Stands before a form with stamps; a version is never negative.
     private static let stamped: Int64 = -1
-    /// Stands before the newest version at which the row was written whole, where that is not the common one. -2 is
-    /// ``LastState``'s.
-    private static let whole: Int64 = -3
+    /// The name under which the newest version stands at which the row was written whole, where that is not the common
+    /// one. No field has it (W2): who does not know it takes it for one that the row does not have.
+    private static let whole = [UInt8(ascii: "$")]
 
     /// `nil` where the common version is the row's own and nothing is listed: the usual case costs no bytes.
     package func stored(rowVersion: Version) -> [UInt8]? {
@@ -88,20 +88,19 @@ extension FieldVersions {
         guard let stored else { return }
         var reader = ByteReader(stored)
         guard var common = reader.integer() else { return }
-        var wholeSince: Version?
-        if common == Self.whole {
-            guard let version = reader.integer(), let next = reader.integer() else { return }
-            (wholeSince, common) = (version, next)
-        }
         let hasStamps = common == Self.stamped
         if hasStamps {
             guard let version = reader.integer(), let stamp = reader.integer() else { return }
             (common, commonStamp) = (version, EditStamp(packed: stamp))
         }
         self.common = common
-        self.wholeSince = wholeSince ?? common
+        wholeSince = common
         while let name = reader.run(), let version = reader.integer() {
             let stamp = hasStamps ? reader.integer() ?? 0 : 0
+            guard !name.elementsEqual(Self.whole) else {
+                noteWhole(at: version)
+                continue
+            }
             append(Exception(name: name, version: version, stamp: EditStamp(packed: stamp)))
         }
     }
@@ -111,10 +110,6 @@ extension FieldVersions {
     func encoded() -> [UInt8] {
         var writer = ByteWriter()
         let hasStamps = hasStamps
-        if wholeSince > common {
-            writer.integer(Self.whole)
-            writer.integer(wholeSince)
-        }
         if hasStamps { writer.integer(Self.stamped) }
         writer.integer(common)
         if hasStamps { writer.integer(commonStamp.packed) }
@@ -122,6 +117,11 @@ extension FieldVersions {
             writer.run(exception.name)
             writer.integer(exception.version)
             if hasStamps { writer.integer(exception.stamp.packed) }
+        }
+        if wholeSince > common {
+            writer.run(Self.whole[...])
+            writer.integer(wholeSince)
+            if hasStamps { writer.integer(EditStamp.zero.packed) }
         }
         return writer.bytes
     }

@@ -108,7 +108,9 @@ class SQLiteScope: ScopeReader {
         guard let id else { return }
         let statement = try db.cachedStatement(
             sql: """
-                SELECT version, kind, time, entity, record, payload, field_versions FROM change
+                SELECT version, kind, time, entity, record, payload,
+                  CASE WHEN kind = 0 AND length(field_versions) <= \(BorrowedChange.largestNote)
+                    THEN field_versions END FROM change
                 WHERE scope = ?1 AND version > ?2 AND version <= ?3
                   AND (superseded_by IS NULL OR superseded_by > ?3) AND (kind IN (0, 2) OR version > ?4)
                 ORDER BY version

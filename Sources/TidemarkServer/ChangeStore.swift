@@ -349,8 +349,11 @@ public struct BorrowedChange {
     public var record: UnsafeRawBufferPointer
     /// The row's payload, empty where it has none.
     public var payload: UnsafeRawBufferPointer
-    /// What ``NewRow/fieldVersions`` the row was appended with; empty where it had none, and where nobody asked for it.
+    /// What ``NewRow/fieldVersions`` a live row was appended with; empty where it had none or more than
+    /// ``largestNote`` bytes, and where nobody asked for it.
     public var fieldVersions: UnsafeRawBufferPointer
+    /// Bytes of ``fieldVersions`` that a walk reads, at most: without them a row travels whole.
+    public static let largestNote = 16_384
 
     /// Makes a view from its parts.
     public init(

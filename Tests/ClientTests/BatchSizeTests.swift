@@ -28,12 +28,17 @@ struct BatchSizeTests {
         _ = try await server.commit(to: "w:1") { changes in
             for index in 0..<2500 { changes.upsert("note", id: .init(stringLiteral: "n\(index)"), ["rank": 1]) }
         }
-        try await engine.syncNow()
+        try await quickly { try await engine.syncNow() }
         #expect(try await device.count("note") == 2500)
         let limits = await limits(device)
         #expect(limits.first == context.pages.lowerBound)
         #expect(limits.allSatisfy(context.pages.contains))
         #expect(limits.contains(context.pages.upperBound), "full and quick pages grow (A11): \(limits)")
+    }
+
+    /// Works by a clock that stands still: however busy the machine is, each page comes in no time.
+    private func quickly(_ work: () async throws -> Void) async throws {
+        try await Surroundings.$current.withValue(CountingClock(standingStill: true)) { try await work() }
     }
 
     private func limits(_ device: Device) async -> [Int] {
@@ -46,7 +51,7 @@ struct BatchSizeTests {
         let server = try Device.server(in: directory)
         let device = try await Device(noteSchema, tables: ["note"], server: server, in: directory)
         let engine = try device.engine(.mobile)
-        try await engine.syncNow()
+        try await quickly { try await engine.syncNow() }
         let body = String(repeating: "x", count: 30_000)
         _ = try await server.commit(to: "w:1") { changes in
             for index in 0..<200 { changes.upsert("note", id: .init(stringLiteral: "a\(index)"), ["rank": 1]) }
@@ -54,18 +59,18 @@ struct BatchSizeTests {
                 changes.upsert("note", id: .init(stringLiteral: "b\(index)"), ["body": .text(body)])
             }
         }
-        try await engine.syncNow()
+        try await quickly { try await engine.syncNow() }
         let asked = await limits(device)
         let grown = try #require(asked.firstIndex(of: 100))
         #expect(asked[grown...].contains(50), "\(asked)")
         _ = try await server.commit(to: "w:1") { changes in
             for index in 0..<200 { changes.upsert("note", id: .init(stringLiteral: "c\(index)"), ["rank": 1]) }
         }
-        try await engine.syncNow()
+        try await quickly { try await engine.syncNow() }
         #expect(await limits(device).last == 100)
         await device.wire.loseAnswer()
         await #expect(throws: SyncError.self) { try await engine.syncNow() }
-        try await engine.syncNow()
+        try await quickly { try await engine.syncNow() }
         #expect(await limits(device).last == 50)
         #expect(try await device.count("note") == 700)
     }

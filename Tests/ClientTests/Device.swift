@@ -25,6 +25,7 @@ actor Wire: Transport {
     private var steps: [Step] = []
     private var pageSteps: [Step] = []
     private var recordSteps: [Step] = []
+    private var changesSteps: [Step] = []
     private(set) var requests: [TransportRequest] = []
     /// The exchanges' answers as text.
     private(set) var answers: [String] = []
@@ -56,6 +57,9 @@ actor Wire: Transport {
     /// The same for records that are asked for by name.
     func nextRecords(_ step: @escaping Step) { recordSteps.append(step) }
 
+    /// The same for pages of one table's changes.
+    func nextChanges(_ step: @escaping Step) { changesSteps.append(step) }
+
     /// The bodies of exchanges and pushes as text.
     var bodies: [String] {
         requests.filter { $0.method == "POST" }.map { String(decoding: $0.body, as: UTF8.self) }
@@ -66,6 +70,8 @@ actor Wire: Transport {
         let step: Step?
         if request.path == "/sync/snapshot" {
             step = pageSteps.isEmpty ? nil : pageSteps.removeFirst()
+        } else if request.path == "/sync/changes" {
+            step = changesSteps.isEmpty ? nil : changesSteps.removeFirst()
         } else if request.path.hasPrefix("/sync/records/") {
             step = recordSteps.isEmpty ? nil : recordSteps.removeFirst()
         } else {

@@ -79,6 +79,34 @@ struct HealingTests {
         #expect(try await a.rows("SELECT title, body FROM note") == ["\"later\"|\"a\""])
     }
 
+    @Test("what is edited while a scope is filled after a loss does not keep the rest of a row that nobody brings back")
+    func editedWhileFilled() async throws {
+        let server = try RestorableServer()
+        let (a, b) = (try await server.device("a"), try await server.device("b"))
+        let long = String(repeating: "x", count: 200)
+        try await a.sql("INSERT INTO note(id, title, body, rank) VALUES ('n1', 'old', '\(long)', 1), ('n2', '', '', 1)")
+        try await a.sync()
+        try await b.sync()
+        try await server.backUp()
+        try await a.sql("UPDATE note SET rank = 2 WHERE id = 'n1'")
+        try await a.sync()
+        try await b.sync()
+        // That device never comes back.
+        try await server.restore()
+        var configuration = SyncConfiguration()
+        (configuration.snapshotRange, configuration.firstSnapshotPage) = (1...1, 1)
+        await b.wire.nextPage { request, inner in
+            let answer = try await inner.send(request)
+            try await b.sql("UPDATE note SET title = 'new' WHERE id = 'n1'")
+            return answer
+        }
+        let engine = try b.engine(configuration)
+        try await engine.syncNow()
+        try await engine.syncNow()
+        #expect(try await b.rows("SELECT title, rank FROM note WHERE id = 'n1'") == ["\"new\"|1"])
+        #expect(try await engine.verify().isClean)
+    }
+
     @Test("what was finished in a scope is kept until that scope has heard from its server")
     func keptByScope() async throws {
         let server = try RestorableServer()

@@ -31,6 +31,16 @@ enum Misfits {
 }
 
 extension Applier {
+    /// A page's part of such a record is taken where the rest of it is here.
+    func takeMisfitOfPage(_ change: IncomingChange, _ table: ApplyTable, _ reader: JSONReader) throws {
+        if change.isPartial, let id = RecordID(reader.string(change.id)),
+            try Parked.cells(db, table.shape, id, scope.name) == nil
+        {
+            throw DifferenceMismatch()
+        }
+        try takeMisfit(change, table, reader)
+    }
+
     /// Takes in a change of a record whose id is none of the table's keys.
     func takeMisfit(_ change: IncomingChange, _ table: ApplyTable, _ reader: JSONReader) throws {
         guard let id = RecordID(reader.string(change.id)) else {

@@ -87,9 +87,8 @@ extension Applier {
 }
 
 extension Shadow {
-    /// The server deleted the row under an edit: what the edit was made on stays, with its version. A later edit of
-    /// it is still an edit of the deleted row, and never an insert that would bring the record back. It was made before
-    /// that, whatever this device knows of everything else.
+    /// The server deleted the row under an edit: what the edit was made on stays, with its version. A later edit of it
+    /// is still one of the deleted row, never an insert that would bring it back, and older than all that is known.
     fileprivate mutating func delete(base: Version, at version: Version) {
         guard state == .known else { return }
         (state, self.version) = (.deleted, max(0, min(base, version - 1)))
@@ -340,6 +339,7 @@ extension Applier {
         _ verdict: Verdict, _ newest: Version, _ operation: Operation, _ truth: inout Shadow, under remaining: Edits,
         _ table: ApplyTable, _ id: RecordID, _ current: [Cell]?
     ) throws {
+        if verdict.isShort { toldShortly.insert(RecordName(entity: table.shape.name, record: id.text)) }
         let version = verdict.isShort ? newest - 1 : newest
         var isDeleted = false
         if let record = verdict.record {

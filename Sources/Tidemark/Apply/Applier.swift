@@ -72,6 +72,8 @@ final class Applier {
     private(set) var hadRefusals = false
     /// The records whose server rows may be others now; `end` looks at them.
     var manifest = ManifestChanges()
+    /// Records of which a verdict without room for the record has said less than the row that the answer may bring.
+    var toldShortly: Set<RecordName> = []
     /// Entities whose changes were passed over.
     var passedOver: Set<SQLName> = []
 
@@ -258,7 +260,10 @@ final class Applier {
     }
 
     private func apply(_ change: IncomingChange, _ table: ApplyTable, _ reader: JSONReader) throws {
-        if change.kind == .delete, let base = change.base {
+        // What came ahead of its page has been noted then.
+        if change.kind == .delete, let base = change.base,
+            try change.version > Ahead.version(db, scope, table.shape.name, reader.string(change.id)) ?? -1
+        {
             try noteLostEdits(table, reader.string(change.id), unseenSince: base, version: change.version)
         }
         if table.isPlain, change.patches == nil, try table.applyPlain(change, reader, db, noting: &manifest) {
@@ -267,15 +272,23 @@ final class Applier {
             return
         }
         guard let id = RecordID(reader.string(change.id)), let key = table.shape.key(of: id) else {
-            return try takeMisfit(change, table, reader)
+            return try takeMisfitOfPage(change, table, reader)
         }
         let known = try Ahead.version(db, scope, table.shape.name, id.text) ?? -1
         // The same version again is the same row, but for one that a verdict made of what a lost history had left here.
-        guard change.version >= known else { return }
+        guard change.version >= known else { return try wantWhereFilled(table, id) }
         if change.version > rememberRowsAbove { try remember(change, table, reader) }
         let incoming = change.kind == .delete ? nil : try cells(change, table, id, key, reader)
         try receive(
             table, id, key, version: change.version, ahead: known, incoming: incoming, isMove: change.isMove)
+    }
+
+    /// While a scope is filled, an edit was taken and lies on what this device had before. Where that was of a history
+    /// that is lost, nobody has seen it: the record is asked for by name.
+    private func wantWhereFilled(_ table: ApplyTable, _ id: RecordID) throws {
+        guard record.bootstrap != nil else { return }
+        try Wanted.note(db, scope, table.shape.name, id.text)
+        outcome.wanted += 1
     }
 
     /// Takes in what the server says of one record: its row, or that it was deleted.

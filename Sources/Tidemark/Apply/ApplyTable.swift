@@ -72,7 +72,7 @@ final class ApplyTable {
             query.reset()
         } else {
             try readFields(change, reader)
-            guard !shape.isScopedByColumn || saysScope(reader) else { return false }
+            guard !shape.isScopedByColumn || leavesScope(change) || saysScope(reader) else { return false }
             // A part makes no row, and a part of nothing is looked at on the long way.
             guard !change.isPartial || !present.isEmpty else { return false }
             query = try writeQuery(db, isWhole: !change.isPartial)
@@ -110,6 +110,11 @@ final class ApplyTable {
     private func deletionQuery(_ db: Database) throws -> Query {
         let isHere = shape.isScopedByColumn ? " AND \(shape.isInSQL(scope, shape.sql))" : ""
         return try Query(db, "DELETE FROM \(shape.sql) WHERE \(shape.key[0].sql) = ?1" + isHere)
+    }
+
+    /// Whether a part says nothing of the scope: the row's own column does then.
+    private func leavesScope(_ change: IncomingChange) -> Bool {
+        change.isPartial && !present.contains { $0 == shape.scopeIndex }
     }
 
     /// Whether the row that was read is in the page's scope, as far as its data tell.

@@ -16,7 +16,9 @@ extension Applier {
         guard change.isDifference else { return cells }
         let held = try table.records.serverRow(db, id, in: scope)
         if change.isPartial {
-            guard let held else { throw DifferenceMismatch() }
+            guard let held, !toldShortly.contains(RecordName(entity: table.shape.name, record: id.text)) else {
+                throw DifferenceMismatch()
+            }
             cells.merge(zip(held.indices, held)) { written, _ in written }
         }
         guard let range = change.patches else { return cells }

@@ -29,7 +29,8 @@ extension PostgresScope {
     private static let walk = Statement(
         "walk",
         """
-        SELECT \(columns), field_versions FROM change
+        SELECT \(columns), CASE WHEN kind = 0 AND octet_length(field_versions) <= \(BorrowedChange.largestNote)
+          THEN field_versions END FROM change
         WHERE scope = $1 AND version > $2 AND version <= $3
           AND (superseded_by IS NULL OR superseded_by > $3) AND (kind IN (0, 2) OR version > $4)
         ORDER BY version LIMIT $5

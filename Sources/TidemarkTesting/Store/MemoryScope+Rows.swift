@@ -90,7 +90,8 @@ extension MemoryRow {
         key.entity.withUnsafeBytes { entity in
             key.record.withUnsafeBytes { record in
                 (payload ?? []).withUnsafeBytes { payload in
-                    (fieldVersions ?? []).withUnsafeBytes { versions in
+                    let isNoted = kind == .upsert && fieldVersions?.count ?? 0 <= BorrowedChange.largestNote
+                    return (isNoted ? fieldVersions ?? [] : []).withUnsafeBytes { versions in
                         visit(
                             BorrowedChange(
                                 version: version, kind: kind, time: time, entity: entity, record: record,
