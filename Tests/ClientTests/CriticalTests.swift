@@ -122,7 +122,8 @@ struct CriticalTests {
         try await other.sync()
         try await device.sql("UPDATE profile SET name = 'mine' WHERE id = 'p2'")
         try await device.sync()
-        // Made without a look at that edit.
+        try await away(device, server, deletes: false)
+        // Made without a look at that edit, and behind all else in the log.
         try await other.sql("DELETE FROM profile WHERE id = 'p2'")
         await other.wire.next { request, inner in
             var push = request
@@ -131,7 +132,6 @@ struct CriticalTests {
             throw Wire.Lost()
         }
         await #expect(throws: SyncError.self) { try await other.sync() }
-        try await away(device, server, deletes: false)
         let engine = try device.engine(.mobile)
         try await engine.syncNow()
         #expect(await paths(device).contains("/sync/changes profile"))
