@@ -33,12 +33,8 @@ package enum Mutant: String, CaseIterable, Sendable {
     case idsAdoptedLast
     /// A patched text is not compared with its mark (T11, I4).
     case patchedTextUnchecked
-    /// A row that is not here is made of the fields that have changed (I2).
-    case partMakesRow
     /// In mid-walk a row's fields are those that were written since the page before, not since the last walk (I2).
     case partSincePage
-    /// A row that was brought back comes as what an edit of it has named (I2).
-    case revivedRowInPart
 
     // MARK: The outbox
 

@@ -140,6 +140,7 @@ extension MutantScore {
     /// Where a bug needs what one app does, and that seldom, no world of the others is played.
     private static let homes: [Mutant: String] = [
         .deleteReachesOtherScope: "shelf", .retentionFloorIgnored: "task", .danglingReferencesLeft: "task",
+        .absentParentSettled: "task", .manifestMissesRows: "task",
     ]
 
     /// `--list`, or `BUG [--app NAME] [--worlds COUNT]`; returns whether the bug was found.
