@@ -26,7 +26,7 @@ extension Bench {
             try await waits("a delta", second) { _ = try await receiver.syncNow() }
             let third = try device("c.sqlite", in: directory)
             try await waits("the first fill", third) { _ = try await engine(third, server).syncNow() }
-            // What the server has forgotten since makes a device begin anew.
+            // A device without a checkpoint is filled anew, beside the rows that it has.
             try await second.write { db in
                 try db.execute(sql: "UPDATE tidemark_scope SET checkpoint = NULL, complete = NULL")
             }

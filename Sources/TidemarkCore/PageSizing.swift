@@ -14,7 +14,7 @@ package struct PageSizing: Hashable, Sendable {
 
     package private(set) var limit: Int
     private var settings: Settings
-    /// What the server was seen to give, at most.
+    /// The largest page that the server may give, as far as its refusals tell.
     private var largest = Int.max
 
     package init(_ settings: Settings = Settings()) {

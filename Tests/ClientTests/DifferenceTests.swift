@@ -11,9 +11,9 @@ struct DifferenceTests {
     private static let body = String(repeating: "tide ", count: 100)
 
     /// Two devices of one server that hold the same note.
-    private func pair() async throws -> (Device, Device) {
+    private func pair(deletes: DeletePolicy = .win) async throws -> (Device, Device) {
         let directory = try TestDirectory()
-        let server = try Device.server(in: directory)
+        let server = try Device.server(in: directory, entities: [.state("note", deletes: deletes)])
         let here = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "a")
         let there = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "b")
         try await here.sql("INSERT INTO note VALUES ('n1', 'tides', '\(Self.body)', 1, 's1')")
@@ -126,13 +126,7 @@ struct DifferenceTests {
 
     @Test("A record that was deleted here under way takes the part where its delete does not stand")
     func underDelete() async throws {
-        let directory = try TestDirectory()
-        let server = try Device.server(in: directory, entities: [.state("note", deletes: .lose)])
-        let here = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "a")
-        let there = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "b")
-        try await here.sql("INSERT INTO note VALUES ('n1', 'tides', '\(Self.body)', 1, 's1')")
-        try await here.sync()
-        try await there.sync()
+        let (here, there) = try await pair(deletes: .lose)
         try await here.sql("UPDATE note SET rank = 2")
         try await here.sync()
         try await there.sql("DELETE FROM note")
@@ -143,13 +137,7 @@ struct DifferenceTests {
 
     @Test("A delete that an edit elsewhere has undone comes back whole")
     func revived() async throws {
-        let directory = try TestDirectory()
-        let server = try Device.server(in: directory, entities: [.state("note", deletes: .lose)])
-        let here = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "a")
-        let there = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "b")
-        try await here.sql("INSERT INTO note VALUES ('n1', 'tides', '\(Self.body)', 1, 's1')")
-        try await here.sync()
-        try await there.sync()
+        let (here, there) = try await pair(deletes: .lose)
         try await here.sql("DELETE FROM note")
         try await here.sync()
         // Edited offline; it brings the record back.

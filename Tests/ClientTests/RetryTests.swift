@@ -9,14 +9,14 @@ import TidemarkWire
 @testable import Tidemark
 
 /// A device whose waits take no time: its clock goes on to where each ends.
-private final class QuickClock: Environment {
+private final class QuickClock: TestClock {
     private struct State {
         var uptime: Int64 = 0
         var generator: SplitMix64?
     }
 
     private let state: Mutex<State>
-    private let platform = Platform()
+    let platform = Platform()
     /// Waits of this length are those of the task that looks for edits, and never end.
     static let poll = Duration.seconds(777)
 
@@ -26,22 +26,12 @@ private final class QuickClock: Environment {
     var wallClock: Int64 { 1_800_000_000_000 + uptime.milliseconds }
     var uptime: Instant { Instant(milliseconds: state.withLock(\.uptime)) }
     func random() -> UInt64 { state.withLock { $0.generator?.next() ?? 0 } }
-    func nextUUID() -> [UInt8] { platform.nextUUID() }
 
     func sleep(for duration: Duration) async throws {
         guard duration != Self.poll else { return try await Task.sleep(for: .seconds(3600)) }
         state.withLock { $0.uptime += max(duration.milliseconds, 0) }
         await Task.yield()
     }
-
-    func use<Result: Sendable>(
-        _ writer: any DatabaseWriter, _ access: FileAccess, at point: WritePoint?,
-        _ body: @escaping @Sendable (Database) throws -> Result
-    ) async throws -> Result { try await platform.use(writer, access, at: point, body) }
-
-    func watchEdits(
-        of writer: any DatabaseWriter, _ notify: @escaping @Sendable () -> Void
-    ) -> AnyDatabaseCancellable { platform.watchEdits(of: writer, notify) }
 }
 
 /// What a server, or the way to it, answers all day long.

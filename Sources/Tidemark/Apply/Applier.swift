@@ -260,7 +260,7 @@ final class Applier {
     }
 
     private func apply(_ change: IncomingChange, _ table: ApplyTable, _ reader: JSONReader) throws {
-        // What came ahead of its page has been noted then.
+        // A delete that came ahead of its page was listed when it came.
         if change.kind == .delete, let base = change.base,
             try change.version > Ahead.version(db, scope, table.shape.name, reader.string(change.id)) ?? -1
         {
@@ -283,8 +283,8 @@ final class Applier {
             table, id, key, version: change.version, ahead: known, incoming: incoming, isMove: change.isMove)
     }
 
-    /// While a scope is filled, an edit was taken and lies on what this device had before. Where that was of a history
-    /// that is lost, nobody has seen it: the record is asked for by name.
+    /// A snapshot's row is older than an edit that the server took while the scope was being filled. That edit lies on
+    /// the row that this device had before, which may come from a lost history: the record is asked for by name.
     private func wantWhereFilled(_ table: ApplyTable, _ id: RecordID) throws {
         guard record.bootstrap != nil else { return }
         try Wanted.note(db, scope, table.shape.name, id.text)
