@@ -55,7 +55,8 @@ class CheckerTests(unittest.TestCase):
             verdict = check(self.settings(proxy.url, 2))
         self.assertEqual([], verdict.violations)
         self.assertGreater(verdict.counts["verdicts"], 50)
-        for what in ("rows in part", "records put", "pages by cursor", "pages by stamp", "lists by time", "lists by map"):
+        counted = ("rows in part", "records put", "pages by cursor", "pages by stamp", "lists by time", "lists by map")
+        for what in counted:
             self.assertGreater(verdict.counts[what], 0, what)
 
     def test_lies(self) -> None:
