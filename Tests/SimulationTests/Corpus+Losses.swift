@@ -57,6 +57,20 @@ extension CorpusCase {
                 server exchange
                 """),
         CorpusCase(
+            name: "a delete on its way back lies over the row that comes once another scope let go of the record (I4)",
+            app: "catalog",
+            script: """
+                world seed 1 devices 2 users 1 page 1
+                flow
+                0 edit moveShelf 9856900
+                0 edit moveShelf 0
+                flow
+                0 clone 1
+                flow
+                server restore
+                1 edit deleteShelf 1346416
+                """),
+        CorpusCase(
             name: "records fetched by name, of a history that is lost, do not keep the present ones out (I4)",
             app: "order",
             script: """

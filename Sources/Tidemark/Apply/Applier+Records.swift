@@ -206,8 +206,8 @@ extension Applier {
         else { return try Outbox.finish(db, entry, verdict, now: now) }
         let shape = table.shape
         if try applyAside(verdict, entry, table, id, recordKey) { return }
-        if try applyOrphan(verdict, entry, table, recordKey) { return }
         try layOver(table, id, recordKey)
+        if try applyOrphan(verdict, entry, table, recordKey) { return }
         let found = try table.records.shadow(db, recordKey)
         let (current, isParked) = try visible(table, id, recordKey, found)
         let shadow =

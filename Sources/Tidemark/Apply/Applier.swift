@@ -209,7 +209,11 @@ final class Applier {
     /// Applies an array of changes; one that names a snapshot's rows also notes which those are.
     func apply(changes: UnsafeRawBufferPointer, noting seen: SeenRecords? = nil) throws {
         let hasAhead = try !Ahead.isEmpty(db, scope)
-        for table in tables.values { try table.begin(db, hasAhead: hasAhead) }
+        // What is brought back may lie over a row that has no shadow yet (`layOver`).
+        let isOverlaid = try isBringingBack.get()
+        for table in tables.values {
+            try table.begin(db, mayBePlain: !hasAhead && !(isOverlaid && table.shape.isScopedByColumn))
+        }
         var reader = JSONReader(changes)
         try reader.enterArray()
         while try reader.nextElement() {

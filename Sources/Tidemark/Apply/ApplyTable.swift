@@ -41,9 +41,9 @@ final class ApplyTable {
         self.reserved = Set(declared.serverFields.compactMap(shape.dataIndex))
     }
 
-    func begin(_ db: Database, hasAhead: Bool) throws {
+    func begin(_ db: Database, mayBePlain: Bool) throws {
         isPlain =
-            try !shape.isGuarded && !hasAhead
+            try mayBePlain && !shape.isGuarded
             && Query(db, shape.statements.shadowsExist).first(db, [], { _ in true }) == nil
             && Parked.isEmpty(db, shape.name)
     }

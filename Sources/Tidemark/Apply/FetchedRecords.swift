@@ -132,6 +132,7 @@ extension Applier {
         _ reader: JSONReader
     ) throws {
         let ahead = try Ahead.version(db, scope, table.shape.name, id.text) ?? -1
+        try layOver(table, id, key)
         let shadow = try ownShadow(table, key)
         // A verdict or page that came meanwhile knows the record better than this answer.
         guard max(ahead, shadow?.version ?? -1) <= head else { return }

@@ -6,7 +6,7 @@ extension Applier {
     /// what is here; verdicts that came meanwhile are.
     func take(_ page: SnapshotAnswer, of backfill: Backfill, declared: EntityDeclaration) throws {
         guard let table = tables[backfill.entity] else { return }
-        try table.begin(db, hasAhead: true)
+        try table.begin(db, mayBePlain: false)
         let wanted = backfill.fields.map { fields in fields.compactMap(table.shape.dataIndex) }
         // Where an edit of this device could not travel, what the migration put there is none.
         let isServers = declared.kind == .events || declared.direction == .pull
