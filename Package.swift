@@ -86,10 +86,13 @@ let package = Package(
         .target(
             name: "TidemarkPostgres",
             dependencies: ["TidemarkServer", "TidemarkWire", "TidemarkCore", "CLibPQ"]),
+        .systemLibrary(
+            name: "CBrotli", pkgConfig: "libbrotlienc", providers: [.apt(["libbrotli-dev"]), .brew(["brotli"])]),
+        .target(name: "TidemarkBrotli", dependencies: ["CBrotli"]),
         .target(
             name: "TidemarkHummingbird",
             dependencies: [
-                "TidemarkServer", "TidemarkWire", "TidemarkGzip",
+                "TidemarkServer", "TidemarkWire", "TidemarkGzip", .target(name: "TidemarkBrotli", condition: server),
                 .product(name: "Hummingbird", package: "hummingbird", condition: server),
                 .product(name: "JWTKit", package: "jwt-kit", condition: server),
                 .product(name: "HTTPTypes", package: "swift-http-types", condition: server),
@@ -192,9 +195,13 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
             ]
         ),
+        .systemLibrary(
+            name: "CBrotliDecoder", path: "Tests/CBrotliDecoder", pkgConfig: "libbrotlidec",
+            providers: [.apt(["libbrotli-dev"]), .brew(["brotli"])]),
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
+                .target(name: "CBrotliDecoder", condition: server),
                 "Tidemark", "TidemarkObjects", "TidemarkAsyncHTTPClient", "TidemarkHummingbird", "TidemarkSQLite",
                 "TidemarkServer", "TidemarkCore", "TidemarkWire", "TidemarkGzip", "TidemarkTesting",
                 "TidemarkCommand", "TidemarkFuzzing", "PostgresCluster", "Spawning",

@@ -2,17 +2,17 @@
     import TidemarkWire
 
     /// A strong entity tag (RFC 9110, 8.8.3): the same tag, the same bytes on the wire. So a body and its compressed
-    /// form have two.
+    /// forms have tags of their own.
     struct EntityTag: Hashable {
         /// With its quotes.
         let text: String
 
         init(text: String) { self.text = text }
 
-        init(of body: [UInt8], isCompressed: Bool) {
+        init(of body: [UInt8], as coding: ContentCoding) {
             let sum = Fingerprint(of: body)
             let digits = [sum.high, sum.low].map { String($0, radix: 36) }.joined(separator: "-")
-            text = isCompressed ? "\"\(digits)-gzip\"" : "\"\(digits)\""
+            text = "\"\(digits)\(coding.tagMark)\""
         }
 
         /// Whether an `If-None-Match` names this tag, or any. A weak tag counts as its strong one there (13.1.2).

@@ -52,7 +52,8 @@
             case .untilWritten: cacheControl = "private, no-cache"
             case .window(let seconds): cacheControl = "private, max-age=\(seconds)"
             }
-            let tag = EntityTag(of: page.body, isCompressed: isCompressed(page.body, to: request))
+            let coding = ContentCoding(of: page.body, accepting: request.headers[.acceptEncoding])
+            let tag = EntityTag(of: page.body, as: coding)
             let headers: HTTPFields = [
                 .eTag: tag.text, .cacheControl: cacheControl, .vary: "Accept-Encoding, Authorization",
             ]

@@ -66,18 +66,38 @@
 
                 let plain = try await caller.get("/sync/changes?scope=w")
                 #expect(plain.headers.first(name: "Content-Encoding") == nil)
-                for accepted in ["gzip", "br, gzip;q=0.5", "*", "GZIP"] {
+                for accepted in ["gzip", "br;q=0.5, gzip", "*", "GZIP", "br;q=0, *"] {
                     let answer = try await caller.get("/sync/changes?scope=w", headers: [("Accept-Encoding", accepted)])
                     #expect(answer.headers.first(name: "Content-Encoding") == "gzip", "\(accepted)")
                     #expect(answer.headers.first(name: "Vary") == "Accept-Encoding")
                     #expect(try Gzip.decompress(answer.bytes, limit: 1 << 20) == plain.bytes)
                     #expect(answer.bytes.count < plain.bytes.count / 4)
                 }
-                for refused in ["gzip;q=0", "br", "gzip; q=0.0, *", "*;q=0", "identity"] {
+                for refused in ["gzip;q=0", "br;q=0", "gzip; q=0.0, *", "*;q=0", "identity", "brotli"] {
                     let answer = try await caller.get("/sync/changes?scope=w", headers: [("Accept-Encoding", refused)])
                     #expect(answer.headers.first(name: "Content-Encoding") == nil, "\(refused)")
                     #expect(answer.bytes == plain.bytes)
                 }
+            }
+        }
+
+        @Test func brotliWhereItIsAskedFor() async throws {
+            try await LiveServer.run(in: folder) { server in
+                let caller = Caller(url: server.url, token: try await LiveServer.token())
+                let text = (0..<500).map { "tide \($0 * 7919 % 997)" }.joined(separator: " ")
+                _ = try await caller.push([upsert("t1", #""text":"\#(text)""#)])
+                let plain = try await caller.get("/sync/changes?scope=w")
+                let gzip = try await caller.get("/sync/changes?scope=w", headers: [("Accept-Encoding", "gzip")])
+                for accepted in ["br", "gzip, deflate, br", "br, gzip;q=0.5", "*;q=0.1, BR"] {
+                    let answer = try await caller.get("/sync/changes?scope=w", headers: [("Accept-Encoding", accepted)])
+                    #expect(answer.headers.first(name: "Content-Encoding") == "br", "\(accepted)")
+                    #expect(answer.headers.first(name: "Vary") == "Accept-Encoding")
+                    #expect(try BrotliDecoder.decompress(answer.bytes, limit: 1 << 20) == plain.bytes)
+                    #expect(answer.bytes.count < gzip.bytes.count)
+                }
+                // What is not worth it goes as it is.
+                let small = try await caller.get("/health", headers: [("Accept-Encoding", "br")])
+                #expect(small.status == 200 && small.headers.first(name: "Content-Encoding") == nil)
             }
         }
 

@@ -113,7 +113,7 @@
                 request.headers[.authorization] = "\(scheme) \(String(decoding: token, as: UTF8.self))"
             }
             if dice.below(3) == 0 {
-                request.headers[.acceptEncoding] = dice.any(["gzip", "gzip;q=0", "*", "br, gzip;q=x"])
+                request.headers[.acceptEncoding] = dice.any(["gzip", "gzip;q=0", "*", "br, gzip;q=x", "br"])
             }
             if dice.below(10) == 0 {
                 request.headers[.ifNoneMatch] = dice.any(["*", "\"a\"", "W/\"a", "\"", ",,\"\""])

@@ -90,9 +90,15 @@
                 let plain = try await caller.get("/sync/snapshot", query)
                 let packed = try await caller.get("/sync/snapshot", query, headers: gzip)
                 #expect(try Gzip.decompress(packed.bytes, limit: 1 << 20) == plain.bytes)
-                let tags = [plain, packed].compactMap { $0.headers.first(name: "ETag") }
-                #expect(Set(tags).count == 2)
-                for (headers, statuses) in [([], [304, 200]), (gzip, [200, 304])] as [([(String, String)], [Int])] {
+                let brotli = [("Accept-Encoding", "br")]
+                let smallest = try await caller.get("/sync/snapshot", query, headers: brotli)
+                #expect(try BrotliDecoder.decompress(smallest.bytes, limit: 1 << 20) == plain.bytes)
+                let tags = [plain, packed, smallest].compactMap { $0.headers.first(name: "ETag") }
+                #expect(Set(tags).count == 3)
+                let forms: [([(String, String)], [Int])] = [
+                    ([], [304, 200, 200]), (gzip, [200, 304, 200]), (brotli, [200, 200, 304]),
+                ]
+                for (headers, statuses) in forms {
                     for (tag, status) in zip(tags, statuses) {
                         let again = try await caller.get(
                             "/sync/snapshot", query, headers: headers + [("If-None-Match", tag)])

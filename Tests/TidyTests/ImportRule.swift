@@ -20,6 +20,7 @@ enum ImportRule {
             "TidemarkWire": foundation,
             "TidemarkCore": ["TidemarkWire"],
             "TidemarkGzip": ["CZlib"],
+            "TidemarkBrotli": ["CBrotli"],
             "CTriggerSwitch": [],
             "CSessions": [],
             "Tidemark": sqlite.union([
@@ -35,9 +36,9 @@ enum ImportRule {
             "TidemarkSQLite": sqlite.union(["TidemarkServer", "TidemarkWire", "TidemarkCore", "Foundation"]),
             "TidemarkPostgres": ["CLibPQ", "TidemarkServer", "TidemarkWire", "TidemarkCore", "Foundation"],
             "TidemarkHummingbird": [
-                "TidemarkServer", "TidemarkWire", "TidemarkCore", "TidemarkGzip", "Hummingbird", "HummingbirdCore",
-                "HTTPTypes", "JWTKit", "Logging", "Metrics", "NIOConcurrencyHelpers", "NIOCore", "NIOHTTP1",
-                "NIOHTTPTypes", "NIOPosix", "ServiceLifecycle", "Foundation",
+                "TidemarkServer", "TidemarkWire", "TidemarkCore", "TidemarkGzip", "TidemarkBrotli", "Hummingbird",
+                "HummingbirdCore", "HTTPTypes", "JWTKit", "Logging", "Metrics", "NIOConcurrencyHelpers", "NIOCore",
+                "NIOHTTP1", "NIOHTTPTypes", "NIOPosix", "ServiceLifecycle", "Foundation",
             ],
             "TidemarkTesting": [
                 "Tidemark", "TidemarkServer", "TidemarkSQLite", "TidemarkCore", "TidemarkWire", "GRDB", "Foundation",

@@ -132,13 +132,11 @@
     }
 
     extension Response {
-        private static var compressedMark: String { "-gzip" }
-
         /// A record with its tag. Its compressed form has other bytes, and so another tag.
         fileprivate static func json(_ record: PlainRecord, to request: Request) -> Response {
             var response = Response.json(record.body, to: request)
-            let mark = isCompressed(record.body, to: request) ? compressedMark : ""
-            response.headers[.eTag] = "\"\(record.tag)\(mark)\""
+            let coding = ContentCoding(of: record.body, accepting: request.headers[.acceptEncoding])
+            response.headers[.eTag] = "\"\(record.tag)\(coding.tagMark)\""
             response.headers[.cacheControl] = "private, no-cache"
             response.headers[.vary] = "Accept-Encoding, Authorization"
             return response
@@ -146,7 +144,7 @@
     }
 
     extension WriteCondition.Tags {
-        /// Reads a header; `nil` where there is none. The tag of either form of a record means the record.
+        /// Reads a header; `nil` where there is none. The tag of any form of a record means the record.
         fileprivate init?(_ header: String?, _ name: HTTPField.Name) throws(Problem) {
             guard let header else { return nil }
             guard let list = EntityTagList(header) else {
@@ -158,7 +156,7 @@
             }
             // A weak tag never matches for If-Match, and as a strong one for If-None-Match (RFC 9110, 13.1).
             let tags = items.filter { !$0.isWeak || name == .ifNoneMatch }
-                .map { String($0.tag.hasSuffix("-gzip") ? $0.tag.dropLast(5) : $0.tag[...]) }
+                .map { ContentCoding.unmarked($0.tag) }
             self = .these(tags)
         }
     }
