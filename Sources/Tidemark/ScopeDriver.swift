@@ -9,7 +9,7 @@ actor ScopeDriver {
     var file: AppFile { preparation.file.of(scope) }
     private(set) var configuration: SyncConfiguration
     private let decider: ConflictDecider
-    private let changed: @Sendable () async -> Void
+    let changed: @Sendable () async -> Void
     var machine: SyncMachine
     var sizing: PageSizing
     var snapshotSizing: PageSizing
@@ -20,12 +20,14 @@ actor ScopeDriver {
     /// When the last page of a walk in key order was asked for.
     var pageSent = Surroundings.current.uptime
     /// Nothing else of this engine works on the scope meanwhile.
-    private let turn = Turn()
+    let turn = Turn()
     private let signal = WakeSignal()
     /// Whether the app called, and not an edit.
     private var isNudged = false
 
     private(set) var lastError: SyncError?
+    /// Whether the scope has left the device; nothing works on it any more.
+    private var isRetired = false
     /// What the file says of failures; `nil` until it was read.
     var attempts: Attempts?
     var counts = SyncReport.Counts()
@@ -63,10 +65,10 @@ actor ScopeDriver {
 
     // MARK: Two ways in
 
-    /// Syncs until the task is cancelled.
+    /// Syncs until the task is cancelled, or the scope has left the device.
     func run() async {
         var event = SyncMachine.Event.reset
-        while !Task.isCancelled {
+        while !Task.isCancelled, !isRetired {
             await drive(event)
             let wait = nextTimer.map { max(0, $0 - now) } ?? configuration.tick.milliseconds
             guard await signal.sleep(for: .milliseconds(wait)) else {
@@ -81,12 +83,11 @@ actor ScopeDriver {
     /// Syncs until everything is pushed and pulled, or something stands in the way.
     func syncNow() async -> (SyncReport.Counts, SyncError?) {
         await turn.take()
-        let result = await syncAlone()
-        turn.end()
-        return result
+        defer { turn.end() }
+        return isRetired ? (SyncReport.Counts(), nil) : await syncAlone()
     }
 
-    private func syncAlone() async -> (SyncReport.Counts, SyncError?) {
+    func syncAlone() async -> (SyncReport.Counts, SyncError?) {
         await recall()
         counts = SyncReport.Counts()
         refusal = nil
@@ -145,14 +146,20 @@ actor ScopeDriver {
         signal.raise()
     }
 
+    func retire() {
+        isRetired = true
+        signal.raise()
+    }
+
     private func drive(_ event: SyncMachine.Event) async {
         await turn.take()
+        defer { turn.end() }
+        guard !isRetired else { return }
         await recall()
         // The app's start, or its word that there may be a token that grants more.
         if event == .reset || event == .nudge { refusal = nil }
         if event == .nudge { retriesDeferred = true }
         await carryOut(machine.handle(event, now: now, jitter: Surroundings.current.random()))
-        turn.end()
     }
 
     // MARK: Effects

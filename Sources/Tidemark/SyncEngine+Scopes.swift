@@ -39,10 +39,10 @@ extension SyncEngine {
     /// Make the engine without the scope first; one that it follows would be filled again at once.
     /// - Throws: ``SyncError`` where this engine follows the scope.
     public func leave(_ scope: Scope) async throws {
-        guard !scopes.contains(scope) else {
+        guard !followed.contains(scope) else {
             throw SyncError(
                 .configurationInvalid, "The engine follows the scope.",
-                hint: "Make the engine without it, then leave the scope.", scope: scope)
+                hint: "Make the engine without it, or release what holds it, then leave the scope.", scope: scope)
         }
         try await install()
         guard let layout = await preparation.layout else { return }

@@ -26,6 +26,11 @@ public actor SyncEngine {
     let shadowWatch = ShadowWatch()
     private(set) var drivers: [ScopeDriver] = []
     private var isRunning = false
+    /// Drivers that have come since ``run()`` began.
+    private var newcomers: AsyncStream<ScopeDriver>.Continuation?
+    /// Scopes that are here since something holds them, with how many holds there are; at 0 they wait to go.
+    var holds: [Scope: Int] = [:]
+    let holdTurn = Turn()
 
     /// Makes an engine. Nothing happens yet: no file is touched, no request is sent.
     ///
@@ -63,14 +68,26 @@ public actor SyncEngine {
         do { _ = try await preparation.install() } catch let error as DatabaseError {
             throw Failure.database(error, scope: scopes[0]).error
         }
-        if drivers.isEmpty {
-            drivers = scopes.filter { restriction == nil || restriction == $0 }.map { scope in
-                ScopeDriver(
-                    scope: scope, preparation: preparation, configuration: configuration, onConflict: onConflict
-                ) { [weak self] in await self?.publishStatus() }
-            }
-        }
+        guard drivers.isEmpty else { return }
+        for scope in scopes where restriction == nil || restriction == scope { addDriver(scope) }
+        // Where the file does not answer just now, the next engine on it takes them away.
+        try? await releaseForgotten()
     }
+
+    @discardableResult
+    func addDriver(_ scope: Scope) -> ScopeDriver {
+        let driver = ScopeDriver(
+            scope: scope, preparation: preparation, configuration: configuration, onConflict: onConflict
+        ) { [weak self] in await self?.changed(scope) }
+        drivers.append(driver)
+        newcomers?.yield(driver)
+        return driver
+    }
+
+    func removeDriver(_ scope: Scope) { drivers.removeAll { $0.scope == scope } }
+
+    /// The engine's own scopes, and those that are held.
+    var followed: [Scope] { scopes + holds.keys.sorted { $0.name < $1.name } }
 
     /// Takes the capture triggers off, for a migration that drops a column which they name. Call it inside the
     /// migration; what the migration itself writes is not captured. The next ``install()`` puts them back.
@@ -79,7 +96,7 @@ public actor SyncEngine {
     /// told from the new one.
     public static func removeCapture(_ db: Database) throws { try Installation.removeTriggers(db) }
 
-    private var restriction: Scope?
+    private(set) var restriction: Scope?
 
     /// Works on this scope alone, although the file follows others. To be said before anything else.
     package func restrict(to scope: Scope) { restriction = scope }
@@ -107,9 +124,13 @@ public actor SyncEngine {
         let written = WakeSignal()
         let observation = Surroundings.current.watchEdits(of: file.writer) { written.raise() }
         defer { observation.cancel() }
+        let (added, newcomers) = AsyncStream.makeStream(of: ScopeDriver.self)
+        self.newcomers = newcomers
+        defer { self.newcomers = nil }
+        for driver in drivers { newcomers.yield(driver) }
         await withTaskGroup(of: Void.self) { group in
-            for driver in drivers { group.addTask { await driver.run() } }
             group.addTask { await self.watch(written) }
+            for await driver in added { group.addTask { await driver.run() } }
         }
     }
 
@@ -123,7 +144,7 @@ public actor SyncEngine {
         try await install()
         var report = SyncReport()
         var errors: [Scope: SyncError] = [:]
-        var due = Set(scopes)
+        var due = Set(followed)
         // A verdict in one scope may let something go in another: what moved leaves its old scope then.
         for _ in 0..<Self.roundLimit where !due.isEmpty {
             await sync(due, &report, &errors)
@@ -132,7 +153,7 @@ public actor SyncEngine {
             due = try await unlocked(errors)
             if pushed == 0 { break }
         }
-        if let error = scopes.lazy.compactMap({ errors[$0] }).first { throw error }
+        if let error = followed.lazy.compactMap({ errors[$0] }).first { throw error }
         report.duration = .milliseconds(Surroundings.current.uptime - start)
         return report
     }
@@ -158,8 +179,8 @@ public actor SyncEngine {
 
     /// The scopes in which something can be sent now, and nothing failed.
     private func unlocked(_ errors: [Scope: SyncError]) async throws -> Set<Scope> {
-        guard scopes.count > 1, let layout = await preparation.layout else { return [] }
-        let scopes = scopes.filter { errors[$0] == nil }
+        guard followed.count > 1, let layout = await preparation.layout else { return [] }
+        let scopes = followed.filter { errors[$0] == nil }
         do {
             return try await file.read { db in Set(try scopes.filter { try Pending.exists(db, layout, $0) }) }
         } catch let error as DatabaseError { throw Failure.database(error, scope: self.scopes[0]).error }
@@ -189,7 +210,7 @@ public actor SyncEngine {
         while !Task.isCancelled {
             _ = await written.sleep(for: configuration.pollInterval)
             guard let layout = await preparation.layout else { continue }
-            let scopes = scopes
+            let scopes = followed
             let found = try? await file.read { db in
                 (try Pending.counter(db), try scopes.filter { try Pending.exists(db, layout, $0) })
             }
@@ -215,7 +236,7 @@ public actor SyncEngine {
     /// How things stand. No request is sent, and nothing needs to be installed; where a migration has changed the
     /// schema since it was, what was written unseen is found first.
     public func status() async throws -> SyncStatus {
-        let scopes = scopes
+        let scopes = followed
         // A migration since is looked at first; where that is not possible, the file is told as it is.
         if await preparation.layout != nil { _ = try? await preparation.install() }
         let layout = await preparation.layout

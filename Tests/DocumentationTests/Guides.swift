@@ -50,3 +50,40 @@ private func changesets(
     // end snippet
     _ = sync
 }
+
+private struct Phase: Equatable {
+    static let active = Phase()
+}
+
+private func life(
+    database: DatabasePool, tables: [SyncedTable], transport: any Transport, phases: AsyncStream<Phase>,
+    pushes: AsyncStream<Void>
+) async throws {
+    // snippet: life
+    let sync = try SyncEngine(for: database, tables: tables, scopes: ["workspace:123"], transport: transport)
+    let running = Task { try await sync.run() }
+
+    // The app comes to the front, or leaves it.
+    for await phase in phases {
+        await sync.use(phase == .active ? SyncConfiguration() : .background)
+    }
+    // end snippet
+    running.cancel()
+
+    // snippet: life-wake
+    for await _ in pushes { await sync.wake() }
+    // end snippet
+
+    // snippet: life-refresh
+    let report = try await sync.syncNow()
+    print("\(report.applied) changes came, \(report.pushed) went")
+    // end snippet
+}
+
+private func holding(sync: SyncEngine, documentID: String, show: (String) async -> Void) async throws {
+    // snippet: hold
+    let hold = try await sync.hold("document", id: documentID, in: "workspace:7")
+    await show(documentID)
+    await hold.release()
+    // end snippet
+}

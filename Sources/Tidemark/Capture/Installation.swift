@@ -38,10 +38,7 @@ enum Installation {
             clientID = randomHex(bytes: 16)
             try Meta.set(db, "clientId", clientID)
         }
-        for scope in scopes {
-            try Query(db, "INSERT INTO tidemark_scope(name) VALUES (?1) ON CONFLICT(name) DO NOTHING")
-                .execute([.text(scope.name)])
-        }
+        for scope in scopes { try ScopeRecord.follow(db, scope) }
         try Meta.set(db, schemaVersionKey, String(schemaVersion(db)))
         // A migration may have made room for rows that did not fit before.
         try Query(db, "UPDATE tidemark_parked SET fresh = 1 WHERE fresh = 0 AND reason <> ?1")

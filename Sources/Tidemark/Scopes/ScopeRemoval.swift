@@ -25,7 +25,9 @@ struct ScopeRemoval: Sendable {
 
     private func isHeld(_ db: Database) throws -> Bool {
         let record = try ScopeRecord.read(db, scope)
-        return record.checkpoint != nil || record.complete != nil || record.bootstrap?.token != nil
+        if record.checkpoint != nil || record.complete != nil || record.bootstrap?.token != nil { return true }
+        // Records that came by name, or by a verdict, before anything else did.
+        return try !Ahead.isEmpty(db, scope)
     }
 
     private func remove(_ db: Database) throws {

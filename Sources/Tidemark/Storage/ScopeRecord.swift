@@ -71,6 +71,12 @@ struct ScopeRecord: Hashable, Sendable {
             .first(db, [.text(scope.name)]) { _ in true } ?? false
     }
 
+    /// From here on an engine on this file syncs the scope.
+    static func follow(_ db: Database, _ scope: Scope) throws {
+        try Query(db, "INSERT INTO tidemark_scope(name) VALUES (?1) ON CONFLICT(name) DO NOTHING")
+            .execute([.text(scope.name)])
+    }
+
     static func granted(_ db: Database, _ scope: Scope) throws {
         try Query(db, "UPDATE tidemark_scope SET lost_at = NULL WHERE name = ?1 AND lost_at IS NOT NULL")
             .execute([.text(scope.name)])

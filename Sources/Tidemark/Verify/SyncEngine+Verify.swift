@@ -41,7 +41,7 @@ extension SyncEngine {
             }
         }
         try Task.checkCancellation()
-        if let error = scopes.lazy.compactMap({ errors[$0] }).first { throw error }
+        if let error = followed.lazy.compactMap({ errors[$0] }).first { throw error }
         report.duration = .milliseconds(Surroundings.current.uptime - start)
         return report
     }

@@ -1,0 +1,39 @@
+public import TidemarkWire
+
+/// A record that a screen needs: as long as it is held, its scope is here and in sync (D4).
+///
+/// Keep it for as long as the screen is there, and ``release()`` it then. One that is let go of without that is released
+/// soon after.
+public final class RecordHold: Sendable {
+    /// The scope that is kept.
+    public let scope: Scope
+    private let engine: SyncEngine
+    private let isHeld = Locked(true)
+
+    init(_ scope: Scope, engine: SyncEngine) {
+        self.scope = scope
+        self.engine = engine
+    }
+
+    deinit {
+        let (engine, scope) = (engine, scope)
+        if end() { Task { await engine.release(scope) } }
+    }
+
+    /// Lets go of the record. Where nothing else holds its scope, and the engine does not follow it anyway, its rows
+    /// leave the device; nothing changes on the server.
+    ///
+    /// Rows with edits that the server has not taken, or that were refused or wait for a decision, keep the scope here:
+    /// it syncs on, and goes once they are settled.
+    public func release() async {
+        if end() { await engine.release(scope) }
+    }
+
+    /// Whether it was held until now.
+    private func end() -> Bool {
+        isHeld.withLock { isHeld in
+            defer { isHeld = false }
+            return isHeld
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import TidemarkWire
+
+extension ScopeDriver {
+    /// Foreign keys that one request follows.
+    private static let followedFields = Limits().followedFields
+
+    /// Brings a record by name, ahead of the checkpoint. A scope that is being filled takes none before it is.
+    func bring(_ record: Wanted.Record, follow: [String]) async throws {
+        await turn.take()
+        defer { turn.end() }
+        do {
+            let (layout, declarations) = try await prepared()
+            try await settleInferred(layout, declarations)
+            let scope = scope
+            let isFilling = try await database {
+                try await self.file.read { db in try ScopeRecord.read(db, scope).bootstrap != nil }
+            }
+            if isFilling, let error = await syncAlone().1 { throw error }
+            var fetch = RecordFetch(preparation: preparation, scope: scope, layout: layout, declarations: declarations)
+            var rest = follow[...]
+            repeat {
+                fetch.follow = Array(rest.prefix(Self.followedFields))
+                rest = rest.dropFirst(Self.followedFields)
+                counts += try await fetch.run([record]).counts
+            } while !rest.isEmpty
+        } catch { throw Failure(error, scope: scope).error }
+        await changed()
+    }
+
+    /// Takes the scope off the device and ends; `false` where something in it is not settled.
+    func evict() async -> Bool {
+        await turn.take()
+        defer { turn.end() }
+        guard let layout = await preparation.layout else { return false }
+        let (scope, now) = (scope, wallClockMilliseconds())
+        let isGone = try? await file.writeWithoutTransaction(at: .leave) { db in
+            try HeldScopes.evict(db, scope, layout, now: now)
+        }
+        guard isGone == true else { return false }
+        retire()
+        return true
+    }
+}

@@ -1,0 +1,130 @@
+import GRDB
+public import TidemarkWire
+
+extension SyncEngine {
+    /// Brings a record here now, with the records that it refers to, and keeps them in sync until the hold is released:
+    /// for a screen that shows what this device does not follow (D4).
+    ///
+    /// ```swift
+    /// let hold = try await sync.hold("document", id: "0192…", in: "workspace:7")
+    /// // The document and its author are in their tables; the rest of the scope follows, and edits go both ways.
+    /// await hold.release()
+    /// ```
+    /// The record comes by name, in one round trip, also where its scope is large or far behind. The scope is then
+    /// followed like the engine's own, so that what belongs to the record comes too, and edits of it are sent. Several
+    /// holds of a scope share that. In a scope that the engine follows anyway, the call only brings the record.
+    ///
+    /// The hold lives as long as the process. What a process leaves held when it ends, the next engine on the file
+    /// takes away, once all its edits are settled.
+    ///
+    /// - Parameters:
+    ///   - table: one of the engine's tables, in whichever case, whose rule may put rows into the scope.
+    ///   - id: the id on the wire, as for ``state(of:id:)-(String,String)``.
+    ///   - scope: where the record lies.
+    ///   - columns: the foreign keys whose records come with it; `nil`: all those of one column.
+    /// - Returns: when the server has answered. A record that it does not have is not in the table then.
+    /// - Throws: ``SyncError``: `table_unsupported`, `configuration_invalid` where the table has no rows in such a scope,
+    ///   and what stands in the way of asking the server, such as no network or no access. Nothing is held then.
+    public func hold(
+        _ table: String, id: String, in scope: Scope, following columns: [String]? = nil
+    ) async throws -> RecordHold {
+        try await install()
+        let layout = await preparation.layout
+        guard let layout, let shape = layout[table] else {
+            throw SyncError(
+                .tableUnsupported, "This engine does not sync a table '\(table)'.",
+                hint: "Hold a record of one of the engine's tables.")
+        }
+        guard shape.rule.mayHold(scope) else {
+            throw SyncError(
+                .configurationInvalid, "Table '\(shape.name)' has no rows in \(scope).",
+                hint: "Give the table `scope: .column(…)` with the beginning of that scope's name.", scope: scope)
+        }
+        guard let id = RecordID(try await canonicalID(of: id, in: shape.name)) else {
+            throw SyncError(
+                .recordUnknown, "'\(id)' is no id of '\(shape.name)'.", hint: "Use the id on the wire.", scope: scope)
+        }
+        let driver = try await take(scope, layout)
+        do {
+            try await driver.bring(
+                Wanted.Record(entity: shape.name, id: id), follow: layout.references(of: shape, in: columns))
+        } catch {
+            await release(scope)
+            throw error
+        }
+        return RecordHold(scope, engine: self)
+    }
+
+    /// Counts one hold more, and follows the scope where nothing did.
+    private func take(_ scope: Scope, _ layout: Layout) async throws -> ScopeDriver {
+        await holdTurn.take()
+        defer { holdTurn.end() }
+        if let driver = drivers.first(where: { $0.scope == scope }) {
+            if let count = holds[scope] { holds[scope] = count + 1 }
+            return driver
+        }
+        do { try await file.write(at: .install) { db in try HeldScopes.add(db, scope) } } catch {
+            throw Failure.database(error, scope: scope).error
+        }
+        holds[scope] = 1
+        return addDriver(scope)
+    }
+
+    /// One hold fewer; the last one takes the scope along, as soon as it may go.
+    func release(_ scope: Scope) async {
+        guard let count = holds[scope], count > 0 else { return }
+        holds[scope] = count - 1
+        await evict(scope)
+    }
+
+    /// What the process before this one had held when it ended.
+    func releaseForgotten() async throws {
+        guard restriction == nil else { return }
+        let scopes = scopes
+        let forgotten = try await file.write(at: .install) { db in
+            try HeldScopes.remove(db, scopes)
+            return try HeldScopes.all(db)
+        }
+        for scope in forgotten where holds[scope] == nil {
+            holds[scope] = 0
+            _ = addDriver(scope)
+            await evict(scope)
+        }
+    }
+
+    /// A driver that has done something: what waits to go may go now. The driver is at work as it says so, and so the
+    /// eviction cannot be waited for here.
+    func changed(_ scope: Scope) async {
+        if holds[scope] == 0 { Task { await evict(scope) } }
+        await publishStatus()
+    }
+
+    private func evict(_ scope: Scope) async {
+        await holdTurn.take()
+        defer { holdTurn.end() }
+        guard holds[scope] == 0, let driver = drivers.first(where: { $0.scope == scope }), await driver.evict()
+        else { return }
+        holds[scope] = nil
+        removeDriver(scope)
+        await publishStatus()
+    }
+}
+
+extension Layout {
+    /// The foreign keys of a table, of one column, to records of tables in this layout, as a request names them (W62).
+    fileprivate func references(of shape: TableShape, in columns: [String]?) -> [String] {
+        shapes.flatMap { parent in
+            parent.children.compactMap { child -> String? in
+                guard child.table.isSameName(as: shape.name), child.columns.count == 1, parent.key.count == 1,
+                    child.parentColumns[0].isSameName(as: parent.key[0].name),
+                    columns?.contains(where: { $0.isSameName(as: child.columns[0]) }) ?? true
+                else { return nil }
+                return "\(Self.escaped(child.columns[0])):\(Self.escaped(parent.name))"
+            }
+        }
+    }
+
+    private static func escaped(_ name: String) -> String {
+        String(name.flatMap { $0 == ":" || $0 == "\\" ? ["\\", $0] : [$0] })
+    }
+}
