@@ -2,8 +2,8 @@ public import TidemarkWire
 
 /// A record that a screen needs: as long as it is held, its scope is here and in sync (D4).
 ///
-/// Keep it for as long as the screen is there, and ``release()`` it then. One that is let go of without that is released
-/// soon after.
+/// Keep it for as long as the screen is there, and ``release()`` it then. One that is let go of without that is
+/// released soon after.
 public final class RecordHold: Sendable {
     /// The scope that is kept.
     public let scope: Scope
