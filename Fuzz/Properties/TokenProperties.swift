@@ -30,6 +30,7 @@ private func altered(_ text: String) throws {
     try hold(checkpoint == nil, "a checkpoint was forged")
     try hold(Pin(token: text, scope: scope, key: key) == nil, "a pin was forged")
     try hold(Cursor(token: text, in: pin, scope: scope, key: key) == nil, "a cursor was forged")
+    try hold(SharedPage(token: text, key: key) == nil, "a shared page's address was forged")
 }
 
 /// What stands behind a valid seal is whatever an older or newer server put there.
@@ -44,6 +45,11 @@ private func sealed(_ body: [UInt8]) throws {
             try hold(next.position <= next.horizon, "a walk begins behind its end")
             try hold(next.advanced(to: nil).complete == next.horizon, "a walk ends short of its horizon")
         }
+    }
+    let address = SealedToken.seal(body, .page, scope: nil, key: key)
+    if let page = SharedPage(token: address, key: key) {
+        let again = SharedPage(token: page.token(key: key), key: key)
+        try hold(again == page, "a shared page comes back as another one")
     }
     guard let pin = Pin(token: seal(body, .snapshot), scope: scope, key: key) else { return try cursor(body) }
     try hold(

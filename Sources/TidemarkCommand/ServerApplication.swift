@@ -24,6 +24,8 @@
 
         var router: Router<SyncRequestContext> {
             let router = Router(context: SyncRequestContext.self)
+            // Ahead of the log: their addresses are as good as tokens.
+            router.addRoutes(server.sharedPageRoutes(), atPath: "/sync")
             router.add(middleware: LogRequestsMiddleware(.info))
             router.add(middleware: SyncMiddleware(for: server))
             router.addRoutes(server.healthRoutes())

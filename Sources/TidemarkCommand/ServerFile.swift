@@ -10,6 +10,8 @@
         /// How long deletions and events are kept at least; `nil`: for ever.
         var retention: Duration?
         var forgetDevicesAfter: Duration?
+        /// How long addresses of shared snapshot pages hold; `nil`: there are none.
+        var sharedPageDelay: Duration?
         var entities: [EntityDeclaration] = []
         /// Entities as clients of other systems know them.
         var paths: [EntityPath] = []
@@ -37,7 +39,7 @@
             let top = try CheckedNode(root, path: path, name: "the file").mapping(
                 allowed: [
                     "strict", "retention", "forgetDevicesAfter", "listen", "store", "partitions", "secretFile",
-                    "logLevel", "limits", "entities", "paths",
+                    "logLevel", "limits", "entities", "paths", "snapshots",
                 ],
                 explaining: [
                     "secret": "the secret comes from TIDEMARK_SECRET or from `secretFile`, never from this file"
@@ -59,13 +61,27 @@
             if let node = top["limits"] { try readLimits(node) }
             entities = try top["entities"].map { try EntityReader.entities($0) } ?? []
             paths = try top["paths"].map { try PathReader.paths($0) } ?? []
+            sharedPageDelay = try top["snapshots"].flatMap { try Self.sharedPageDelay($0) }
         }
 
         var configuration: SyncServer.Configuration {
             var configuration = SyncServer.Configuration()
             configuration.retention = retention
+            configuration.sharedPageDelay = sharedPageDelay
             if let forgetDevicesAfter { configuration.deviceRetention = forgetDevicesAfter }
             return configuration
+        }
+
+        private static func sharedPageDelay(_ node: CheckedNode) throws -> Duration? {
+            guard let shared = try node.mapping(allowed: ["shared"])["shared"] else { return nil }
+            guard let delay = try shared.mapping(allowed: ["delay"])["delay"] else {
+                throw shared.failure("`shared` needs a `delay`", hint: "for example `shared: {delay: 5m}`")
+            }
+            let time = try delay.duration()
+            guard .seconds(1) ... .seconds(3600) ~= time else {
+                throw delay.failure("`delay` has to be from 1s to 1h")
+            }
+            return time
         }
 
         private static func compose(_ text: String, path: String) throws -> Node? {

@@ -25,15 +25,24 @@ package struct Pin: Hashable, Sendable {
 
     package func token(scope: Scope, key: [UInt8]) -> String {
         var writer = ByteWriter()
-        for number in [horizon, base, walk] { writer.integer(number) }
-        epoch.write(to: &writer)
+        write(to: &writer)
         return SealedToken.seal(writer.bytes, .snapshot, scope: scope, key: key)
     }
 
     package init?(token: String, scope: Scope, key: [UInt8]) {
-        guard var reader = SealedToken.open(token, .snapshot, scope: scope, key: key),
-            let horizon = reader.integer(), let base = reader.integer(), let walk = reader.integer(),
-            let epoch = Epoch(from: &reader), reader.isAtEnd, 0 <= base, base <= horizon
+        guard var reader = SealedToken.open(token, .snapshot, scope: scope, key: key) else { return nil }
+        self.init(from: &reader)
+        guard reader.isAtEnd else { return nil }
+    }
+
+    func write(to writer: inout ByteWriter) {
+        for number in [horizon, base, walk] { writer.integer(number) }
+        epoch.write(to: &writer)
+    }
+
+    init?(from reader: inout ByteReader) {
+        guard let horizon = reader.integer(), let base = reader.integer(), let walk = reader.integer(),
+            let epoch = Epoch(from: &reader), 0 <= base, base <= horizon
         else { return nil }
         self.init(epoch: epoch, horizon: horizon, base: base, walk: walk)
     }
@@ -62,14 +71,24 @@ package struct Cursor: Hashable, Sendable {
     package func token(in pin: Pin, scope: Scope, key: [UInt8]) -> String {
         var writer = ByteWriter()
         writer.integer(pin.horizon)
-        writer.run(entity.utf8)
-        writer.run(record.text.utf8)
+        write(to: &writer)
         return SealedToken.seal(writer.bytes, .cursor, scope: scope, key: key)
     }
 
     package init?(token: String, in pin: Pin, scope: Scope, key: [UInt8]) {
-        guard var reader = SealedToken.open(token, .cursor, scope: scope, key: key), reader.integer() == pin.horizon,
-            let entity = reader.run(), let text = reader.run(), reader.isAtEnd,
+        guard var reader = SealedToken.open(token, .cursor, scope: scope, key: key), reader.integer() == pin.horizon
+        else { return nil }
+        self.init(from: &reader)
+        guard reader.isAtEnd else { return nil }
+    }
+
+    func write(to writer: inout ByteWriter) {
+        writer.run(entity.utf8)
+        writer.run(record.text.utf8)
+    }
+
+    init?(from reader: inout ByteReader) {
+        guard let entity = reader.run(), let text = reader.run(),
             let record = RecordID(String(decoding: text, as: UTF8.self))
         else { return nil }
         self.init(entity: String(decoding: entity, as: UTF8.self), record: record)

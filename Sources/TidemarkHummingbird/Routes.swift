@@ -79,7 +79,7 @@
             routes.on("declarations", only: .get) { request, context in
                 // They are everybody's whom the host lets in: who asks matters for the count alone.
                 if let caller = try? await caller(request, context) { try self.countRequest(of: caller) }
-                return .json(self.declarations.body(), to: request)
+                return .tagged(self.declarations.body(), "private, no-cache", to: request)
             }
             for (path, mode) in [("", ExchangeMode.pushAndPull), ("push", .pushOnly)] {
                 routes.on(RouterPath(path), only: .post) { request, context in
@@ -96,6 +96,27 @@
                     }
                     return .json(answer, to: request)
                 }
+            }
+            return routes
+        }
+
+        /// `GET` of `pages/{token}`, the snapshot pages that shared caches may keep: mount it at the same path as
+        /// ``routes(context:authorize:caller:)``, where nothing asks for a token, and before whatever writes addresses
+        /// to a log: for a while each of them opens its page.
+        ///
+        /// ```swift
+        /// router.addRoutes(sync.sharedPageRoutes(), atPath: "/sync")
+        /// ```
+        ///
+        /// - Returns: no route where `sharedPageDelay` is not set.
+        public func sharedPageRoutes<Context: RequestContext>(
+            context: Context.Type = Context.self
+        ) -> RouteCollection<Context> {
+            let routes = RouteCollection(context: Context.self)
+            guard sharesPages else { return routes }
+            routes.add(middleware: SyncMiddleware(for: self))
+            routes.on("pages/:token", only: .get) { request, context in
+                .page(try await self.sharedPage(at: context.parameters.get("token") ?? ""), to: request)
             }
             return routes
         }

@@ -11,6 +11,7 @@
             cursor = try query.text("pageCursor")
             limit = try query.number("limit")
             client = request.headers[.tidemarkClient]
+            known = try query.number("known") ?? 0
         }
     }
 
@@ -20,6 +21,9 @@
             var wanted = try SnapshotQuery(query, of: request)
             wanted.entity = try query.text("entity")
             wanted.fields = try query.text("fields")
+            if try query.text("shared") == "true", let address = try await sharedAddress(wanted, access: access) {
+                return .json(address, to: request)
+            }
             return .page(try await snapshot(wanted, access: access), to: request)
         }
 
@@ -44,23 +48,33 @@
     }
 
     extension Response {
-        /// A page that may be kept by its reader, and by nobody else: another token may not have its scope.
+        /// A page that may be kept by its reader, and by nobody else, since another token may not have its scope; or by
+        /// whoever likes to, where its address needs no token.
         static func page(_ page: SnapshotPage, to request: Request) -> Response {
-            let cacheControl: String
             switch page.lifetime {
-            case .none: return .json(page.body, to: request)
-            case .untilWritten: cacheControl = "private, no-cache"
-            case .window(let seconds): cacheControl = "private, max-age=\(seconds)"
+            case .none: .json(page.body, to: request)
+            case .untilWritten: .tagged(page.body, "private, no-cache", to: request)
+            case .window(let seconds): .tagged(page.body, "private, max-age=\(seconds)", to: request)
+            case .shared(let seconds):
+                // Nobody may give it out once it is over, not even where this server cannot be reached.
+                .tagged(
+                    page.body, "public, max-age=\(seconds), must-revalidate, immutable", vary: "Accept-Encoding",
+                    to: request)
             }
-            let coding = ContentCoding(of: page.body, accepting: request.headers[.acceptEncoding])
-            let tag = EntityTag(of: page.body, as: coding)
-            let headers: HTTPFields = [
-                .eTag: tag.text, .cacheControl: cacheControl, .vary: "Accept-Encoding, Authorization",
-            ]
+        }
+
+        /// A JSON body with a strong tag, or 304 where the caller has it.
+        static func tagged(
+            _ body: [UInt8], _ cacheControl: String, vary: String = "Accept-Encoding, Authorization",
+            to request: Request
+        ) -> Response {
+            let coding = ContentCoding(of: body, accepting: request.headers[.acceptEncoding])
+            let tag = EntityTag(of: body, as: coding)
+            let headers: HTTPFields = [.eTag: tag.text, .cacheControl: cacheControl, .vary: vary]
             if tag.isNamed(in: request.headers[.ifNoneMatch]) {
                 return Response(status: .notModified, headers: headers)
             }
-            var response = Response.json(page.body, to: request)
+            var response = Response.json(body, to: request)
             for field in headers { response.headers[field.name] = field.value }
             return response
         }

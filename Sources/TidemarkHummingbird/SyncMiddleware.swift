@@ -62,7 +62,7 @@
                 if problem.reason == .epoch || problem.reason == .ahead, lostHistory.isDue() {
                     context.logger.warning(
                         "A device knows a history that this store has lost: was it restored from a backup?",
-                        metadata: ["path": "\(request.uri.path)", "survived": "\(problem.survived ?? 0)"])
+                        metadata: ["path": "\(request.loggedPath)", "survived": "\(problem.survived ?? 0)"])
                 }
                 return problem
             }
@@ -71,7 +71,7 @@
             }
             context.logger.error(
                 "A request failed.",
-                metadata: ["method": "\(request.method)", "path": "\(request.uri.path)", "error": "\(error)"])
+                metadata: ["method": "\(request.method)", "path": "\(request.loggedPath)", "error": "\(error)"])
             if error is StoreUnavailable { return Problem(.unavailable, "The store cannot do this for a while.") }
             return Problem(.internalError, "The request could not be carried out.")
         }
@@ -107,6 +107,16 @@
             case 503: self.init(.unavailable, "The server is not available.")
             default: return nil
             }
+        }
+    }
+
+    extension Request {
+        /// The path without a shared page's token, which whoever reads the log could ask with.
+        fileprivate var loggedPath: String {
+            var parts = uri.path.split(separator: "/", omittingEmptySubsequences: false)
+            guard parts.count > 1, parts[parts.count - 2] == "pages" else { return uri.path }
+            parts[parts.count - 1] = "…"
+            return parts.joined(separator: "/")
         }
     }
 

@@ -18,6 +18,8 @@ package struct SnapshotQuery: Hashable, Sendable {
     package var fields: String?
     /// How the device names itself, where it does.
     package var client: String?
+    /// The newest version that the reader knows of, 0 for none: nobody is shown what is older than what he has.
+    package var known: Version = 0
 
     package init(of scope: Scope) { self.scope = scope }
 
@@ -33,6 +35,8 @@ package struct SnapshotPage: Sendable {
         case window(Int64)
         /// Until somebody writes: the first page, whose address names no walk.
         case untilWritten
+        /// For whoever knows the address, as long as it holds, in seconds.
+        case shared(Int64)
         /// Not at all: the walk has outlived the window.
         case none
     }
@@ -65,18 +69,12 @@ extension SyncServer {
         let withheld = withheld(from: access)
         let window = configuration.window.components.seconds
         let (page, news) = try await store.read(query.scope, for: access.principal) { reader in
-            let history = reader.state.history
             let pin = try Self.pin(
-                query, LostHistory(reader, of: device), key: key, history, walk: query.walk(declarations))
-            let place = try query.cursor.map { text in
-                guard let cursor = Cursor(token: text, in: pin, scope: query.scope, key: key) else {
-                    throw Problem(.invalidCheckpoint, "`pageCursor` is not one of this walk.")
-                }
-                return cursor
-            }
-            var walk = KeyWalk(reader: reader, pin: pin, isExact: pin.horizon >= history.sweepFloor)
-            walk.withheld = withheld
-            walk.rows = RowSplicer(limit: limit, byteBudget: byteBudget)
+                query, LostHistory(reader, of: device), key: key, reader.state.history,
+                walk: query.walk(declarations))
+            let place = try query.place(in: pin, key: key)
+            var walk = KeyWalk(
+                reader: reader, pin: pin, withheld: withheld, rows: RowSplicer(limit: limit, byteBudget: byteBudget))
             walk.rows.fields = fields
             let body = try walk.page(for: query, from: place, order: declarations, key: key)
             let lifetime: SnapshotPage.Lifetime = query.token == nil ? .untilWritten : .window(window)
@@ -87,7 +85,7 @@ extension SyncServer {
         return page
     }
 
-    private static func pin(
+    static func pin(
         _ query: SnapshotQuery, _ lost: LostHistory, key: [UInt8], _ history: ScopeHistory, walk: Int64
     ) throws -> Pin {
         guard let token = query.token else {
@@ -110,18 +108,21 @@ extension SyncServer {
 }
 
 /// Walks a scope's records in key order, entity by entity.
-private struct KeyWalk {
-    let reader: any ScopeReader
-    let pin: Pin
+struct KeyWalk {
+    private let reader: any ScopeReader
+    private let pin: Pin
+    /// Whether rows come as they were then, and not as they are now.
     let isExact: Bool
-    var withheld = WithheldEntities()
-    var rows = RowSplicer(limit: 1, byteBudget: 1)
+    private let withheld: WithheldEntities
+    var rows: RowSplicer
     private var last: Cursor?
 
-    init(reader: any ScopeReader, pin: Pin, isExact: Bool) {
+    init(reader: any ScopeReader, pin: Pin, withheld: WithheldEntities, rows: RowSplicer) {
         self.reader = reader
         self.pin = pin
-        self.isExact = isExact
+        self.withheld = withheld
+        self.rows = rows
+        isExact = pin.isExact(in: reader.state.history)
     }
 
     mutating func page(
@@ -181,8 +182,17 @@ private struct KeyWalk {
 }
 
 extension SnapshotQuery {
+    /// Behind which record of a walk the page begins.
+    func place(in pin: Pin, key: [UInt8]) throws(Problem) -> Cursor? {
+        guard let text = cursor else { return nil }
+        guard let place = Cursor(token: text, in: pin, scope: scope, key: key) else {
+            throw Problem(.invalidCheckpoint, "`pageCursor` is not one of this walk.")
+        }
+        return place
+    }
+
     /// A number that changes with the order of entities, and with what is wanted of them.
-    fileprivate func walk(_ declarations: Declarations) -> Int64 {
+    func walk(_ declarations: Declarations) -> Int64 {
         let order = declarations.entities.map { "\($0.priority) \($0.name)" }
         let text = ([entity?.lowercased() ?? "", fields ?? ""] + order).joined(separator: "\n")
         return SHA256.digest(Array(text.utf8)).prefix(7).reduce(0) { $0 << 8 | Int64($1) }

@@ -8,6 +8,8 @@ final class Rates: Sendable {
     /// `nil`: there is no limit.
     private let requests: Guarded<TokenBuckets>?
     private let scopes: Guarded<TokenBuckets>?
+    /// Requests for shared pages, by scope: nobody says who they are of.
+    private let pages: Guarded<TokenBuckets>?
 
     /// Seconds' worth of requests that may come at once.
     private static let burstSeconds = 10
@@ -21,11 +23,16 @@ final class Rates: Sendable {
         let (perSecond, perDay) = (limits.requestsPerSecond, limits.scopesPerPrincipal)
         let (burst, isTooMuch) = perSecond.multipliedReportingOverflow(by: Self.burstSeconds)
         requests = buckets(perSecond, milliseconds: 1000, burst: isTooMuch ? .max : burst)
+        pages = buckets(perSecond, milliseconds: 1000, burst: isTooMuch ? .max : burst)
         scopes = buckets(perDay, milliseconds: Self.day, burst: perDay)
     }
 
     fileprivate func request(of caller: String, at now: Instant) -> Int64? {
         requests?.withLock { $0.take(for: caller, at: now) }
+    }
+
+    fileprivate func page(of scope: Scope, at now: Instant) -> Int64? {
+        pages?.withLock { $0.take(for: scope.name, at: now) }
     }
 
     fileprivate func mayOpen(_ caller: String, at now: Instant) -> Bool {
@@ -43,10 +50,22 @@ extension SyncServer {
     /// - Throws: 429 `too_many_requests`, with the time until the next one may come.
     package func countRequest(of caller: String) throws(Problem) {
         guard !caller.isEmpty, let wait = rates.request(of: Self.counted(caller), at: instant) else { return }
-        var problem = Problem(
-            .tooManyRequests, "One caller may ask \(limits.requestsPerSecond) times in a second here.")
+        throw tooMany("One caller may ask \(limits.requestsPerSecond) times in a second here.", wait)
+    }
+
+    /// Counts a request for a shared page, which no caller's share has to pay for.
+    ///
+    /// - Throws: 429 `too_many_requests`, with the time until the next one may come.
+    func countSharedPage(of scope: Scope) throws(Problem) {
+        guard let wait = rates.page(of: scope, at: instant) else { return }
+        throw tooMany("A scope's shared pages may be asked for \(limits.requestsPerSecond) times in a second.", wait)
+    }
+
+    /// - Parameter wait: milliseconds until the next one may come.
+    private func tooMany(_ detail: String, _ wait: Int64) -> Problem {
+        var problem = Problem(.tooManyRequests, detail)
         problem.retryAfter = Int(wait / 1000) + 1
-        throw problem
+        return problem
     }
 
     /// Whether a user may write to one scope more that nobody has written to.

@@ -38,6 +38,8 @@ public final class SyncServer: Sendable {
     let (largeWork, smallWork): (FairGate, FairGate)
     /// What each caller has asked for lately.
     let rates: Rates
+    /// The snapshots whose pages shared caches may keep; `nil` where none may.
+    let sharedPins: Guarded<SharedPins>?
 
     /// Streams that are opened at one time, one of each caller.
     private static let openingsAtOnce = 4
@@ -65,6 +67,10 @@ public final class SyncServer: Sendable {
         public var captureInterval: Duration = .milliseconds(250)
         /// Rows of such tables that one transaction takes over, at most.
         public var captureLimit = 500
+        /// Lets shared caches keep snapshot pages, under addresses that need no token and expire (W91): how long
+        /// somebody who has lost access may go on reading at most. From one second to one hour; what is beyond counts
+        /// as that. `nil`: each page asks who reads it. It needs ``SyncServer/sharedPageRoutes(context:)``.
+        public var sharedPageDelay: Duration?
         /// Refused edits of one scope that are kept for the operator, the newest ones.
         public var rejectionLimit = 1000
         /// How often a stream of nudges without news says that it is there, and asks whether it may go on.
@@ -104,6 +110,9 @@ public final class SyncServer: Sendable {
         let large = limits.workBytes - small
         largeWork = FairGate(capacity: large, share: large / 2, waitingLimit: Self.waitingRequests)
         rates = Rates(limits)
+        sharedPins = configuration.sharedPageDelay.map { delay in
+            Guarded(SharedPins(delay: delay.milliseconds, window: configuration.window.milliseconds))
+        }
         declarations = Declarations(isStrict: isStrict, entities: entities)
         declarationsFingerprint = SHA256.digest(declarations.body()).prefix(8)
             .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()

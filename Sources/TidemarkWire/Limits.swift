@@ -96,6 +96,13 @@ package enum ProtocolVersion {
     package static let declarationsHeader = "Tidemark-Declarations"
 }
 
+/// The addresses of shared pages, which the server and its client share.
+package enum PageAddress {
+    package static let prefix = "/sync/pages/"
+    /// Bytes of an answer that names one, at most.
+    package static let answerBytes = 4096
+}
+
 /// The headers of the delta dialect, which its server and its client share.
 package enum DialectHeader {
     package static let delta = "x-apiomat-delta"

@@ -39,6 +39,8 @@ public enum ProblemCode: String, Hashable, Sendable, CaseIterable {
     case clientUnknown = "client_unknown"
     /// A walk in key order can no longer be continued; the device begins it anew.
     case snapshotExpired = "snapshot_expired"
+    /// The address of a shared page does not hold any more; the device asks for the page with its token.
+    case pageExpired = "page_expired"
     /// The digest as of this checkpoint can no longer be computed; pull to the end and compare again.
     case digestUnavailable = "digest_unavailable"
     /// The body, or what it inflates to, is larger than the server takes.
@@ -63,7 +65,7 @@ extension ProblemCode {
         case .notFound: 404
         case .methodNotAllowed: 405
         case .operationGap, .digestUnavailable, .conflict: 409
-        case .checkpointExpired, .clientUnknown, .snapshotExpired: 410
+        case .checkpointExpired, .clientUnknown, .snapshotExpired, .pageExpired: 410
         case .preconditionFailed: 412
         case .requestTooLarge: 413
         case .unsupportedEncoding: 415
@@ -96,6 +98,7 @@ extension ProblemCode {
         case .checkpointExpired: "The checkpoint can no longer be served"
         case .clientUnknown: "This device was not heard of for too long"
         case .snapshotExpired: "The snapshot can no longer be continued"
+        case .pageExpired: "The page's address does not hold any more"
         case .digestUnavailable: "The digest as of this checkpoint is not available"
         case .requestTooLarge: "The request is too large"
         case .unsupportedEncoding: "The body's encoding is not supported"
@@ -125,6 +128,7 @@ extension ProblemCode {
         case .operationGap: "Send the lane's operations from `expected` on, or seal them again in a new lane."
         case .checkpointExpired, .clientUnknown: "Bootstrap again and keep the outbox."
         case .snapshotExpired: "Begin the snapshot anew."
+        case .pageExpired: "Ask for the page again at /sync/snapshot."
         case .digestUnavailable: "Pull to the end and compare again."
         case .requestTooLarge: "Send fewer operations at once."
         case .unsupportedEncoding: "Send the body plain or with Content-Encoding: gzip."
@@ -139,8 +143,8 @@ extension ProblemCode {
         case .tooManyRequests, .internalError, .unavailable: true
         case .unsupportedProtocol, .malformedRequest, .invalidIdentifier, .limitOutOfRange, .invalidCheckpoint,
             .unauthenticated, .scopeForbidden, .scopeReadOnly, .notFound, .methodNotAllowed, .operationGap,
-            .checkpointExpired, .clientUnknown, .snapshotExpired, .digestUnavailable, .requestTooLarge,
-            .unsupportedEncoding, .conflict, .preconditionFailed, .operationRejected, .headerTooLarge:
+            .checkpointExpired, .clientUnknown, .snapshotExpired, .pageExpired, .digestUnavailable,
+            .requestTooLarge, .unsupportedEncoding, .conflict, .preconditionFailed, .operationRejected, .headerTooLarge:
             false
         }
     }

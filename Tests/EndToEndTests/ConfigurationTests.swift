@@ -42,6 +42,7 @@
                          unsentBytes: 1048576, streams: 32, streamsPerPrincipal: 2, streamScopes: 5,
                          windowBytes: 2097152, requestsPerSecond: 0, scopesPerPrincipal: 7,
                          deltaHeaderBytes: 4096}
+                snapshots: {shared: {delay: 5m}}
                 entities:
                   task: {kind: state, conflict: mergeFields, priority: 0, defaults: {state: open, "code": "7", rank: 7},
                          patch: [body]}
@@ -68,6 +69,7 @@
             #expect(file.isStrict)
             #expect(file.configuration.retention == .seconds(30 * 86_400))
             #expect(file.configuration.deviceRetention == .seconds(60 * 86_400))
+            #expect(file.configuration.sharedPageDelay == .seconds(300))
             #expect(file.settings[.listen] == "127.0.0.1:9090")
             #expect(file.settings[.partitions] == "16")
             #expect(file.settings[.secretFile] == "/etc/tidemark.key")
@@ -98,6 +100,8 @@
         @Test func anEmptyFileIsTheDefaults() throws {
             #expect(try file("").entities.isEmpty)
             #expect(try file("").configuration.retention == nil)
+            #expect(try file("").configuration.sharedPageDelay == nil)
+            #expect(try file("snapshots: {}").configuration.sharedPageDelay == nil)
             #expect(try file("").configuration.deviceRetention == .seconds(90 * 86_400))
             #expect(try file("# nothing yet\n").limits == Limits())
         }
@@ -116,6 +120,10 @@
             ("limits: {page: 10, maximumPage: 5}", "1:16", "larger than the largest"),
             ("limits: {recordBytes: 2048, bodyBytes: 1024}", "1:23", "does not fit"),
             ("entities: [task]", "1:11", "mapping"),
+            ("snapshots: {shared: {}}", "1:21", "delay: 5m"),
+            ("snapshots: {share: {}}", "1:13", "allowed here: shared"),
+            ("snapshots: {shared: {delay: 2h}}", "1:29", "from 1s to 1h"),
+            ("snapshots: {shared: {delay: soon}}", "1:29", "a time such as"),
             ("limits: {deltaHeaderBytes: 99999}", "1:28", "from 64 to"),
             ("paths: [a]", "1:8", "mapping"), ("paths: {sync: {}}", "1:9", "are taken"),
             ("paths: {Rest: {}}", "1:9", "are taken"), ("paths: {a/b: {}}", "1:9", "without a slash"),

@@ -20,7 +20,7 @@
 
         static func run(
             _ kind: LiveStore, entities: [EntityDeclaration] = [], isStrict: Bool = false, paths: [EntityPath] = [],
-            limits: Limits = Limits(), retention: Duration? = nil,
+            limits: Limits = Limits(), retention: Duration? = nil, sharedPageDelay: Duration? = nil,
             _ body: @Sendable (DialectServer) async throws -> Void
         ) async throws {
             let folder = try TemporaryFolder()
@@ -28,6 +28,11 @@
             var configuration = SyncServer.Configuration()
             configuration.now = { clock.withLock { $0 } }
             configuration.retention = retention
+            configuration.sharedPageDelay = sharedPageDelay
+            if sharedPageDelay != nil {
+                // Requests are counted by the same clock.
+                configuration.uptime = { .milliseconds(clock.withLock { $0 }) }
+            }
             let (store, close) = try await open(kind, in: folder)
             let server = SyncServer(
                 store: store, entities: entities, isStrict: isStrict, limits: limits, configuration: configuration)
