@@ -9,6 +9,8 @@ actor Preparation {
     private let scopes: [Scope]
     private(set) var layout: Layout?
     private var declarations: Declarations?
+    /// What the file kept of them when it was opened, or keeps since.
+    private var kept: KeptDeclarations?
     /// Tables whose ids the operator has the server assign, as last heard.
     private var assigned: [String] = []
     /// The fingerprint that belongs to `declarations`, and the one heard last.
@@ -36,15 +38,15 @@ actor Preparation {
             try RuleChange.find(db, SyncedTable.resolve(tables, scopes: scopes), scopes, now: now)
         }
         for change in changes { try await file.writeWithoutTransaction(at: .rules) { db in try change.run(db) } }
-        let (found, assigned) = try await file.write(at: .install) { [changesets = file.changesets] db in
+        let (found, assigned, kept) = try await file.write(at: .install) { [changesets = file.changesets] db in
             try changesets?.check(db)
             let resolved = try SyncedTable.resolve(tables, scopes: scopes)
             let layout = try Installation.install(db, tables: resolved, scopes: scopes).adding(tables, db)
             try SyncedTable.note(db, tables)
             try SyncedTable.noteInstall(db)
-            return (layout, try AssignedIDs.read(db))
+            return (layout, try AssignedIDs.read(db), try KeptDeclarations.read(db))
         }
-        (layout, self.assigned) = (found, assigned)
+        (layout, self.assigned, self.kept) = (found, assigned, kept)
         return found
     }
 
@@ -79,16 +81,30 @@ actor Preparation {
         return found
     }
 
+    /// Keeps the document for the next start, where the server has named it.
+    private func keep(_ declarations: Declarations, _ response: TransportResponse) async throws {
+        guard let tag = response.header("ETag"), tag != kept?.tag else { return }
+        try await file.write(at: .rules) { db in try KeptDeclarations.write(db, response.body, tag: tag) }
+        kept = KeptDeclarations(tag: tag, declarations: declarations)
+    }
+
     private func fetch(clientID: String, scope: Scope) async throws -> Declarations {
+        let kept = kept
+        var headers = Exchange.headers(clientID: clientID)
+        headers["If-None-Match"] = kept?.tag
         let response: TransportResponse
         do {
-            response = try await transport.send(
-                TransportRequest(path: "/sync/declarations", headers: Exchange.headers(clientID: clientID)))
+            response = try await transport.send(TransportRequest(path: "/sync/declarations", headers: headers))
         } catch { throw Failure(error, scope: scope) }
-        guard response.status == 200 else { throw Failure(response, scope: scope) }
         let declarations: Declarations
-        do { declarations = try response.body.withUnsafeBytes { try Declarations(from: $0) } } catch {
-            throw Failure(error, scope: scope)
+        if response.status == 304, let kept {
+            declarations = kept.declarations
+        } else {
+            guard response.status == 200 else { throw Failure(response, scope: scope) }
+            do { declarations = try response.body.withUnsafeBytes { try Declarations(from: $0) } } catch {
+                throw Failure(error, scope: scope)
+            }
+            do { try await keep(declarations, response) } catch { throw Failure.database(error, scope: scope) }
         }
         for table in tables { try table.check(declarations.entity(table.name)) }
         try layout?.checkIDs(declarations)
