@@ -5,14 +5,20 @@ import TidemarkWire
 
 extension ScopeDriver {
     func send(_ request: TransportRequest) async throws -> TransportResponse {
-        let response = try await preparation.transport.send(request)
-        counts.roundTrips += 1
-        counts.bytesSent += response.bytesSent
-        counts.bytesReceived += response.bytesReceived
+        let response = try await carry(request)
         if response.status == 403 {
             let failure = Failure(response, scope: scope)
             if failure.kind == .forbidden, failure.isOurs { try await loseAccess() }
         }
+        return response
+    }
+
+    /// Sends what says nothing about the access, whatever the answer is.
+    func carry(_ request: TransportRequest) async throws -> TransportResponse {
+        let response = try await preparation.transport.send(request)
+        counts.roundTrips += 1
+        counts.bytesSent += response.bytesSent
+        counts.bytesReceived += response.bytesReceived
         return response
     }
 

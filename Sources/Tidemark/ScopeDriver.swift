@@ -13,6 +13,8 @@ actor ScopeDriver {
     var machine: SyncMachine
     var sizing: PageSizing
     var snapshotSizing: PageSizing
+    /// Whether pages of a snapshot may come from addresses that caches answer: not where those have failed.
+    var takesShared = true
     var batching: PageSizing
     var lane = randomHex(bytes: 16)
     /// Not until the end of a walk in which one did not fit what is here.
@@ -130,7 +132,7 @@ actor ScopeDriver {
     var memory: String {
         let flags = [
             takesDifferences, hasPushed, refusal != nil, fetchError != nil, current != nil, signal.isRaised,
-            isNudged,
+            isNudged, takesShared,
         ]
         return "\(machine.outline) \(lane) \(flags) \(problem?.code.rawValue ?? "") \(tooLarge.map(\.number))"
     }

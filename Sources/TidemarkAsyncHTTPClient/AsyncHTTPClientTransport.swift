@@ -50,7 +50,9 @@
             var outgoing = HTTPClientRequest(url: try url(for: request))
             outgoing.method = HTTPMethod(rawValue: request.method)
             for (name, value) in request.headers { outgoing.headers.replaceOrAdd(name: name, value: value) }
-            outgoing.headers.replaceOrAdd(name: "Authorization", value: try await authorization(token))
+            if request.carriesToken {
+                outgoing.headers.replaceOrAdd(name: "Authorization", value: try await authorization(token))
+            }
             outgoing.headers.replaceOrAdd(name: "Accept-Encoding", value: "gzip")
             outgoing.headers.replaceOrAdd(name: "Accept", value: "application/json, application/problem+json")
             var body = request.body

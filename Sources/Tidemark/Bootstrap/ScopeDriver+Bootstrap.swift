@@ -40,15 +40,38 @@ extension ScopeDriver {
         }
         hasPushed = false
         let request = SnapshotRequest(
-            record.bootstrap, scope: scope, layout: layout, declarations: declarations, pageLimit: snapshotSizing.limit)
+            record.bootstrap, scope: scope, known: takesShared ? max(record.base, record.head ?? 0) : nil,
+            layout: layout, declarations: declarations, pageLimit: snapshotSizing.limit)
         return try await send(request)
     }
 
     private func send(_ request: SnapshotRequest) async throws -> SyncMachine.Event? {
         let response = try await page(request.request)
         if isAskedForLess(response) { return try await bootstrap() }
+        if let address = SharedPageAddress(response, scope: scope) {
+            guard let answer = try await sharedPage(at: address) else { return try await send(request.alone) }
+            // What is said beside the page, the declarations' name too, is what the server says now, not the cache.
+            await received(.page({ db, now in try request.transaction(answer, now: now).run(db) }), response)
+            return .answered
+        }
         let answer = try request.answer(response)
         return await received(answer, response) { db, now in try request.transaction(answer, now: now).run(db) }
+    }
+
+    /// Fetches a page from where a cache may answer. `nil`: the server itself is asked for it. What stands between may
+    /// be late, wrong or gone, and none of that is the server's word on anything.
+    private func sharedPage(at address: SharedPageAddress) async throws -> SnapshotAnswer? {
+        let response: TransportResponse
+        do { response = try await carry(address.request) } catch {
+            // One who has been told to stop asks for nothing more.
+            if Task.isCancelled { throw error }
+            takesShared = false
+            return nil
+        }
+        let answer = try? SnapshotAnswer(response, scope: scope, token: address.token, isWhole: true)
+        // An address that expired on the way says nothing about the next one.
+        takesShared = answer != nil || response.status == 410
+        return answer
     }
 
     /// Asks for a page of a walk in key order.

@@ -10,8 +10,11 @@ struct SnapshotRequest: Sendable {
     var declarations: Declarations
     var request: TransportRequest
 
+    /// - Parameter known: the newest version that is known here, where the page may come from an address that caches
+    ///   answer: a snapshot that others began with must not be older.
     init(
-        _ bootstrap: Bootstrap?, scope: Scope, layout: Layout, declarations: Declarations, pageLimit: Int
+        _ bootstrap: Bootstrap?, scope: Scope, known: Version?, layout: Layout, declarations: Declarations,
+        pageLimit: Int
     ) {
         self.scope = scope
         token = bootstrap?.token
@@ -22,8 +25,18 @@ struct SnapshotRequest: Sendable {
         if let token { query.append(.init("snapshotToken", token)) }
         if let cursor { query.append(.init("pageCursor", cursor)) }
         query.append(.init("limit", String(pageLimit)))
+        if let known { query += [.init(Self.shared, "true"), .init("known", String(known))] }
         request = TransportRequest(
             path: "/sync/snapshot", query: query, headers: Exchange.headers(clientID: layout.clientID))
+    }
+
+    private static let shared = "shared"
+
+    /// The same, from the server itself.
+    var alone: Self {
+        var alone = self
+        alone.request.query.removeAll { $0.name == Self.shared }
+        return alone
     }
 
     func answer(_ response: TransportResponse) throws -> SnapshotAnswer {

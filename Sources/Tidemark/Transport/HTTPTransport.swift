@@ -29,7 +29,7 @@ public struct HTTPTransport: Transport {
     /// Sends one request. Throws where no answer came, or one larger than ``answerLimit``.
     public func send(_ request: TransportRequest) async throws -> TransportResponse {
         var headers = request.headers.map { ($0.key, $0.value) }
-        headers.append(("Authorization", try await authorization(token)))
+        if request.carriesToken { headers.append(("Authorization", try await authorization(token))) }
         headers.append(("Accept-Encoding", "gzip"))
         headers.append(("Accept", "application/json, application/problem+json"))
         var body = request.body

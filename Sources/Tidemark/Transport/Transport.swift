@@ -33,10 +33,13 @@ public struct TransportRequest: Hashable, Sendable {
     public var path: String
     /// Query items, not yet percent-encoded.
     public var query: [QueryItem]
-    /// Headers besides authorization and encodings, which are the transport's own.
+    /// Headers besides authorization (see ``carriesToken``) and encodings, which are the transport's own.
     public var headers: [String: String]
     /// The body, not compressed.
     public var body: [UInt8]
+    /// Whether the access token goes along. It does not to an address that stands for itself, which caches may answer:
+    /// a token must not reach them.
+    public var carriesToken = true
 
     /// A name and its value in a URL's query.
     public struct QueryItem: Hashable, Sendable {
