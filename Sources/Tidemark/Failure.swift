@@ -33,7 +33,7 @@ struct Failure: Error {
     init(_ response: TransportResponse, scope: Scope) {
         problem = response.body.withUnsafeBytes { Problem(from: $0) }
         kind = problem?.code == .invalidCheckpoint ? .bootstrap : FailureClass(status: response.status)
-        if problem?.code == .scopeForbidden { kind = .forbidden }
+        if problem?.code == .scopeForbidden || problem?.code == .scopeErased { kind = .forbidden }
         isOurs =
             problem != nil && response.header("Content-Type")?.lowercased().hasPrefix(Problem.contentType) == true
             && response.header(ProtocolVersion.header) != nil
@@ -43,7 +43,8 @@ struct Failure: Error {
         wait = response.wait("Retry-After")
         let told = problem.map { $0.detail.isEmpty ? $0.code.title : $0.detail }
         let detail = told ?? "The answer's status is \(response.status)."
-        error = SyncError(Self.code(kind, response.status), detail, hint: problem?.code.hint ?? "", scope: scope)
+        let code = problem?.code == .scopeErased ? .scopeErased : Self.code(kind, response.status)
+        error = SyncError(code, detail, hint: problem?.code.hint ?? "", scope: scope)
     }
 
     private static func code(_ kind: FailureClass, _ status: Int) -> SyncError.Code {

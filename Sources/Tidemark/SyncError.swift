@@ -20,6 +20,9 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         case tokenUnavailable = "token_unavailable"
         /// The token does not grant this scope, or only reading.
         case scopeForbidden = "scope_forbidden"
+        /// The scope was erased on the server, for good: its rows leave this device, and edits that had not arrived are
+        /// set aside.
+        case scopeErased = "scope_erased"
         /// The server refuses the request as it stands; the detail says why.
         case requestRefused = "request_refused"
         /// The server has no room for what was added here; it waits on this device, and everything else goes on.
@@ -78,8 +81,9 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         case .networkUnavailable, .answerUnusable, .serverUnavailable, .serverFailed, .operationGap, .databaseFailed,
             .checkpointExpired, .quotaExceeded:
             .wait
-        case .unauthenticated, .tokenUnavailable, .scopeForbidden, .requestRefused, .declarationMismatch,
-            .tableUnsupported, .configurationInvalid, .schemaUnsupported, .recordUnknown, .recordGone,
+        case .unauthenticated, .tokenUnavailable, .scopeForbidden, .scopeErased, .requestRefused,
+            .declarationMismatch, .tableUnsupported, .configurationInvalid, .schemaUnsupported, .recordUnknown,
+            .recordGone,
             .groupImpossible, .sessionsUnavailable:
             .needsApp
         }

@@ -20,8 +20,8 @@
             subcommands: commands)
 
         private static let commands: [any ParsableCommand.Type] = [
-            ServeCommand.self, CompactCommand.self, AttachCommand.self, DetachCommand.self, TokenCommand.self,
-            SyncCommand.self, StatusCommand.self,
+            ServeCommand.self, CompactCommand.self, EraseCommand.self, AttachCommand.self, DetachCommand.self,
+            TokenCommand.self, SyncCommand.self, StatusCommand.self,
             RejectedCommand.self, VerifyCommand.self, DemoCommand.self,
         ]
 

@@ -6,7 +6,7 @@ package enum FailureClass: Hashable, Sendable, CaseIterable {
     case server
     /// The token is missing, bad or expired: the app must act, but a later attempt may carry a fresh token.
     case unauthenticated
-    /// The token does not grant the scope: a later one may.
+    /// The token does not grant the scope: a later one may. So too where the scope was erased.
     case forbidden
     /// Nothing will change until the app or the server's operator does something.
     case needsApp

@@ -28,11 +28,12 @@ enum Schema {
             if try answer.integer(0, 0) < 2 { try countSizes(session) }
             if try answer.integer(0, 0) < 3 { try dropNumbers(session) }
             if try answer.integer(0, 0) < 4 { try countWindows(session) }
+            if try answer.integer(0, 0) < 5 { try markErasures(session) }
             return (key, Int(try session.ask(countPartitions).integer(0, 0)))
         }
     }
 
-    private static let version: Int64 = 4
+    private static let version: Int64 = 5
 
     private static let lock = Statement(
         "migrate", "SELECT pg_advisory_xact_lock(hashtextextended('tidemark schema ' || $1, 0))")
@@ -96,6 +97,18 @@ enum Schema {
         for (index, sql) in statements.enumerated() { try session.write(Statement("fourth \(index)", sql)) }
     }
 
+    /// Version 5: scopes may be erased. Nodes of version 4 must have ended: they would go on serving such a scope.
+    private static func markErasures(_ session: Session) throws {
+        let statements = [
+            "ALTER TABLE scope ADD COLUMN erased_at bigint", aliasIndex,
+            "UPDATE meta SET number = 5 WHERE key = 'schema'",
+        ]
+        for (index, sql) in statements.enumerated() { try session.write(Statement("fifth \(index)", sql)) }
+    }
+
+    /// What an erasure finds ids by.
+    private static let aliasIndex = "CREATE INDEX alias_scope ON alias (scope, principal)"
+
     /// The order in which a window that holds too much is ended.
     private static let windowIndex = """
         CREATE INDEX change_window ON change (scope, superseded_by, version) WHERE superseded_by IS NOT NULL
@@ -118,6 +131,7 @@ enum Schema {
                 retention_floor bigint NOT NULL DEFAULT 0, lanes bigint NOT NULL DEFAULT 0,
                 live_rows bigint NOT NULL DEFAULT 0, live_bytes bigint NOT NULL DEFAULT 0,
                 superseded_rows bigint NOT NULL DEFAULT 0, superseded_bytes bigint NOT NULL DEFAULT 0,
+                erased_at bigint,
                 name text COLLATE "C" PRIMARY KEY, entities bytea NOT NULL DEFAULT '') WITH (fillfactor = 60)
             """,
             """
@@ -198,7 +212,7 @@ enum Schema {
             record bytea NOT NULL, PRIMARY KEY (principal, client, entity, temporary))
         """,
         "CREATE INDEX alias_record ON alias (entity, record)",
-        "CREATE INDEX alias_age ON alias (made_at)",
+        "CREATE INDEX alias_age ON alias (made_at)", aliasIndex,
         // Refused edits, for the operator; a bounded list. Numbers are counted in `meta`, so that none comes twice.
         """
         CREATE TABLE rejection (

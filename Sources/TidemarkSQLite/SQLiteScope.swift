@@ -23,7 +23,7 @@ class SQLiteScope: ScopeReader {
         self.scope = scope
         let sql = """
             SELECT id, head, last_time, sweep_floor, retention_floor, entities, live_rows, live_bytes,
-                superseded_rows, superseded_bytes
+                superseded_rows, superseded_bytes, erased_at
             FROM scope WHERE name = ?
             """
         guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [scope.name]) else { return }
@@ -36,6 +36,7 @@ class SQLiteScope: ScopeReader {
         state.entities = EntityNames(stored: row[5])
         state.size = ScopeSize(rows: row[6], bytes: row[7])
         state.superseded = ScopeSize(rows: row[8], bytes: row[9])
+        state.erasedAt = row[10]
         let incarnations = try db.cachedStatement(
             sql: "SELECT id, start FROM incarnation WHERE scope = ? ORDER BY start")
         state.incarnations = try Row.fetchAll(incarnations, arguments: [id]).map { ($0[0], $0[1]) }

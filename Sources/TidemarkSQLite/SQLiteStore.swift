@@ -94,6 +94,20 @@ public final class SQLiteStore: ChangeStore {
         }
     }
 
+    /// Writes the file anew without what was removed, and empties the WAL. Readers go on, writers wait; it takes as
+    /// much room again as the file has.
+    ///
+    /// - Throws: `StoreUnavailable` where another process reads or writes for too long.
+    public func purge() async throws {
+        try await Unavailability.told {
+            try await pool.writeWithoutTransaction { db in
+                try db.execute(sql: "VACUUM")
+                // A reader of another process may stand in the WAL: then this waits for as long as for any lock.
+                _ = try db.checkpoint(.truncate)
+            }
+        }
+    }
+
     /// Reads names along their index.
     public func scopes(after scope: Scope?, limit: Int) async throws -> [Scope] {
         try await Unavailability.told {

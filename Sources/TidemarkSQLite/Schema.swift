@@ -41,6 +41,11 @@ enum Schema {
                         (SELECT \(SQLiteScope.size) FROM change WHERE scope = scope.id AND superseded_by IS NOT NULL)
                     """)
         }
+        // What is erased is refused, and the ids of a scope are found by it.
+        migrator.registerMigration("6") { db in
+            try db.execute(sql: "ALTER TABLE scope ADD COLUMN erased_at INTEGER")
+            try db.execute(sql: "CREATE INDEX alias_scope ON alias (scope, principal)")
+        }
         try migrator.migrate(pool)
         return try pool.read { db in
             let key = try Data.fetchOne(db, sql: "SELECT value FROM meta WHERE key = 'token_key'")

@@ -46,6 +46,10 @@ public protocol ChangeStore: Sendable {
     /// Takes a refused edit off the list; `false` where it is not there (any more).
     func discardRejection(_ id: Int64) async throws -> Bool
 
+    /// Takes the bytes of what was removed out of the store's own files, where the store can: other readers go on, and
+    /// writers may wait for as long as it takes.
+    func purge() async throws
+
     /// Tells the heads of scopes that other nodes on the same database may have moved, soon after they have, until it
     /// is cancelled. It may tell what is known, and what this node did; in what `watched` names when it is asked, it
     /// leaves nothing out for long. Where there are no other nodes there is nothing to tell.
@@ -64,6 +68,9 @@ extension ChangeStore {
     public func write<Result: Sendable>(
         _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result { try await write(scope, for: "", body) }
+
+    /// Does nothing: for a store whose files are not its own.
+    public func purge() async throws {}
 
     /// For a store of one node: waits until it is cancelled.
     public func watch(
@@ -159,6 +166,9 @@ public protocol ScopeReader {
 
     /// Where a record of this id was given it under a temporary one, by whatever device; `nil`: nowhere.
     func assignment(of record: RecordID, entity: String) throws -> AssignmentPlace?
+
+    /// What is kept in the scope under a principal's name, or, with `nil`, all that an erasure of the scope removes.
+    func held(by principal: String?) throws -> Erasure
 }
 
 /// The one writer of a scope, for the length of a transaction.
@@ -219,6 +229,14 @@ public protocol ScopeWriter: ScopeReader {
 
     /// Drops the stored verdicts of a lane up to `number`; the lane's own mark stays.
     func forgetVerdicts(_ lane: LaneName, through number: Int64) throws
+
+    /// Marks the scope as erased since a moment: it has no entities, digests, openings and sizes any more, and its head
+    /// is one more, so that whoever watches it looks. Does nothing where it is marked.
+    func markErased(at moment: Int64) throws
+
+    /// Removes some of what ``ScopeReader/held(by:)`` counts, at most `limit` of it and, of the scope's rows, few large
+    /// ones at once; nothing only where nothing is left. Answers what went.
+    func erase(of principal: String?, limit: Int) throws -> Erasure
 }
 
 /// What a store knows of a scope apart from its rows.
@@ -240,14 +258,25 @@ public struct ScopeState: Hashable, Sendable {
     /// The rows that others have taken the place of and that are still kept, for readers in mid-walk.
     public var superseded = ScopeSize()
 
+    /// When the scope was erased, in milliseconds since 1970; `nil`: it was not.
+    public var erasedAt: Int64?
+
     /// A scope that nobody wrote to.
     public init() {}
+
+    /// What is left of a scope that was erased.
+    public static func erased(at moment: Int64, head: Version) -> ScopeState {
+        var state = ScopeState()
+        (state.head, state.erasedAt) = (head, moment)
+        return state
+    }
 
     /// Compares all members.
     public static func == (lhs: ScopeState, rhs: ScopeState) -> Bool {
         lhs.head == rhs.head && lhs.lastTime == rhs.lastTime && lhs.sweepFloor == rhs.sweepFloor
             && lhs.retentionFloor == rhs.retentionFloor && lhs.incarnations.elementsEqual(rhs.incarnations) { $0 == $1 }
             && lhs.entities == rhs.entities && lhs.size == rhs.size && lhs.superseded == rhs.superseded
+            && lhs.erasedAt == rhs.erasedAt
     }
 
     /// Hashes the numbers.
@@ -367,22 +396,5 @@ public struct BorrowedChange {
         self.record = record
         self.payload = payload
         self.fieldVersions = fieldVersions
-    }
-}
-
-/// A lane's full name: nobody replays another's.
-public struct LaneName: Hashable, Sendable {
-    /// The token's `sub`.
-    public var principal: String
-    /// The device.
-    public var client: String
-    /// The lane's random id.
-    public var lane: String
-
-    /// Makes a name from its parts.
-    public init(principal: String, client: String, lane: String) {
-        self.principal = principal
-        self.client = client
-        self.lane = lane
     }
 }

@@ -25,8 +25,8 @@ extension SyncServer {
     ///
     /// The caller counts as a service: server-authoritative fields are taken (E4).
     ///
-    /// - Throws: ``CommitError`` where an entity is unknown to a strict server, a record would be too large or an event
-    ///   is changed; then nothing is written. Errors of the store pass through.
+    /// - Throws: ``CommitError`` where an entity is unknown to a strict server, a record would be too large, an event
+    ///   is changed or the scope was erased; then nothing is written. Errors of the store pass through.
     @discardableResult
     public nonisolated(nonsending) func commit(
         to scope: Scope, _ build: (inout Changeset) -> Void
@@ -35,15 +35,20 @@ extension SyncServer {
         build(&changeset)
         let operations = changeset.operations
         let moment = configuration.now()
-        let head = try await store.write(scope) { writer in
-            let superseded = writer.state.superseded
-            for operation in operations {
-                do { try self.commit(operation, to: scope, writer, at: moment) } catch let refusal as RowRefusal {
-                    throw CommitError(code: refusal.code, detail: refusal.detail)
+        let head: Version
+        do {
+            head = try await writeScope(scope) { writer in
+                let superseded = writer.state.superseded
+                for operation in operations {
+                    do { try self.commit(operation, to: scope, writer, at: moment) } catch let refusal as RowRefusal {
+                        throw CommitError(code: refusal.code, detail: refusal.detail)
+                    }
                 }
+                try self.boundWindow(writer, since: superseded)
+                return writer.state.head
             }
-            try self.boundWindow(writer, since: superseded)
-            return writer.state.head
+        } catch let problem as Problem {
+            throw CommitError(code: problem.code.rawValue, detail: problem.detail)
         }
         nudges.publish(scope, head)
         return head
@@ -91,7 +96,7 @@ extension SyncServer {
 
 /// Why a changeset of the server's own program was not taken.
 public struct CommitError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A code of the protocol's rejection list, such as `record_too_large`.
+    /// A code of the protocol's rejection list, such as `record_too_large`, or `scope_erased`.
     public var code: String
     /// What happened, without row data.
     public var detail: String

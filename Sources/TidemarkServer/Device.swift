@@ -17,6 +17,23 @@ public struct DeviceName: Hashable, Sendable {
     func lane(_ lane: String) -> LaneName { LaneName(principal: principal, client: client, lane: lane) }
 }
 
+/// A lane's full name: nobody replays another's.
+public struct LaneName: Hashable, Sendable {
+    /// The token's `sub`.
+    public var principal: String
+    /// The device.
+    public var client: String
+    /// The lane's random id.
+    public var lane: String
+
+    /// Makes a name from its parts.
+    public init(principal: String, client: String, lane: String) {
+        self.principal = principal
+        self.client = client
+        self.lane = lane
+    }
+}
+
 /// What a store knows of a device in a scope.
 public struct DeviceStanding: Hashable, Sendable {
     /// The version that its checkpoint holds on to: what was deleted above it is kept for it. `nil`: it has shown none.
@@ -68,7 +85,7 @@ extension SyncServer {
     /// Writes down what a read has told. The answer does not depend on it: a store that is full can still be read.
     func note(_ news: DeviceStanding?, of device: DeviceName?, in scope: Scope) async {
         guard let news, let device else { return }
-        try? await store.write(scope, for: device.principal) { writer in
+        try? await writeScope(scope, for: device.principal) { writer in
             try self.note(news, of: device, writer)
         }
     }

@@ -26,7 +26,7 @@ extension SyncServer {
         let asked = try query.entity.map { entity in try DigestRange(query, entity: entity, limits: self.limits) }
         let (key, limits) = (store.tokenKey, self.limits)
         let leftOut = leftOut(from: access)
-        return try await store.read(query.scope, for: access.principal) { reader in
+        return try await readScope(query.scope, for: access.principal) { reader in
             let history = reader.state.history
             let version =
                 try query.at.map { token in

@@ -102,6 +102,8 @@ extension SyncServer {
             answer.raw(",")
             answer.raw(page)
         case .pushOnly:
+            // A push of nothing has written nowhere, and so was refused by nobody.
+            if pushed.epoch == nil { try await readScope(request.scope, for: access.principal) { _ in } }
             if let epoch = pushed.epoch { answer.member("epoch", epoch) }
         }
         answer.raw("}")

@@ -86,6 +86,16 @@ final class Nudges: Sendable {
         waiter.close()
     }
 
+    /// Ends all that wait for a scope.
+    func end(of scope: Scope) {
+        let waiters = state.withLock { state in
+            let waiters = state.scopes[scope]?.waiters.compactMap { state.waiters[$0] } ?? []
+            for waiter in waiters { state.remove(waiter) }
+            return waiters
+        }
+        for waiter in waiters { waiter.close() }
+    }
+
     /// A commit of this node is durable. Commits of a scope may be told in another order than they were made.
     func publish(_ scope: Scope, _ head: Version) { tell(scope, head) }
 

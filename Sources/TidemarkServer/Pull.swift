@@ -42,7 +42,7 @@ extension SyncServer {
         let byteBudget = limits.pageBytes
         let declarations = declarations
         let key = store.tokenKey
-        let (bytes, news) = try await store.read(scope, for: access.principal) { reader in
+        let (bytes, news) = try await readScope(scope, for: access.principal) { reader in
             let history = reader.state.history
             let walk =
                 try since.map { token in

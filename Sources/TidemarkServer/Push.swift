@@ -40,7 +40,7 @@ extension SyncServer {
         guard !request.operations.isEmpty || !request.acked.isEmpty else { return PushResult() }
         let moment = configuration.now()
         let device = DeviceName(principal: access.principal, client: request.clientID)
-        return try await store.write(request.scope, for: access.principal) { writer in
+        return try await writeScope(request.scope, for: access.principal) { writer in
             try LostHistory(writer, of: device).check(request, since: checkpoint)
             let superseded = writer.state.superseded
             try self.takeCaptured(writer, request.scope, limit: Self.capturedBeforePush, at: moment)

@@ -29,7 +29,7 @@ extension SyncServer {
         }
         let follow = try check(follow: named.follow).filter { !withheld.contains($0.entity) }
         let (key, byteBudget) = (store.tokenKey, limits.pageBytes)
-        return try await store.read(named.scope, for: access.principal) { reader in
+        return try await readScope(named.scope, for: access.principal) { reader in
             let history = reader.state.history
             if let since = named.since {
                 _ = try Checkpoint(token: since, scope: named.scope, key: key).resumed(in: history)

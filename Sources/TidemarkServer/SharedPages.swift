@@ -29,7 +29,7 @@ extension SyncServer {
         let remembered = access.remembered(device)
         let (key, declarations, now) = (store.tokenKey, declarations, configuration.now())
         let limit = min(Self.sharedRows, limits.maximumPage)
-        let (page, news) = try await store.read(query.scope, for: access.principal) {
+        let (page, news) = try await readScope(query.scope, for: access.principal) {
             reader -> (SharedPage?, DeviceStanding?) in
             let history = reader.state.history
             guard reader.state.size.weight >= Self.leastSharedBytes else { return (nil, nil) }
@@ -76,7 +76,7 @@ extension SyncServer {
         let query = SnapshotQuery(of: page.scope)
         let (key, declarations, withheld) = (store.tokenKey, declarations, withheld(from: .none))
         let rows = RowSplicer(limit: page.limit, byteBudget: limits.pageBytes)
-        let body = try await store.read(page.scope, for: Self.sharedReader) { reader -> [UInt8]? in
+        let body = try await readScope(page.scope, for: Self.sharedReader) { reader -> [UInt8]? in
             do throws(Problem) { try page.pin.check(in: reader.state.history) } catch { return nil }
             var walk = KeyWalk(reader: reader, pin: page.pin, withheld: withheld, rows: rows)
             guard walk.isExact, page.pin.walk == query.walk(declarations) else { return nil }

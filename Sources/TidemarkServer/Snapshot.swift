@@ -68,7 +68,7 @@ extension SyncServer {
         let (key, byteBudget, declarations) = (store.tokenKey, limits.pageBytes, declarations)
         let withheld = withheld(from: access)
         let window = configuration.window.components.seconds
-        let (page, news) = try await store.read(query.scope, for: access.principal) { reader in
+        let (page, news) = try await readScope(query.scope, for: access.principal) { reader in
             let pin = try Self.pin(
                 query, LostHistory(reader, of: device), key: key, reader.state.history,
                 walk: query.walk(declarations))

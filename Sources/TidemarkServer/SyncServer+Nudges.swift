@@ -17,7 +17,7 @@ extension SyncServer {
             // Read after it has begun: what is committed from now on is told.
             try await openings.pass(for: principal) {
                 for scope in waiter.scopes {
-                    waiter.note(scope, try await store.read(scope, for: principal) { $0.state.head })
+                    waiter.note(scope, try await readScope(scope, for: principal) { $0.state.head })
                 }
             }
         } catch {

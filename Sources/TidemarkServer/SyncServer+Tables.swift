@@ -83,6 +83,10 @@ extension SyncServer {
     @discardableResult
     func takeCaptured(_ writer: any ScopeWriter, _ scope: Scope, limit: Int, at moment: Int64) throws -> Int {
         guard let tables = writer as? any TableScopeWriter else { return 0 }
+        // Notes of what programs go on writing for a scope that is erased are let go of, unread.
+        guard writer.state.erasedAt == nil else {
+            return try tables.takeCaptured(limit: limit, recordBytes: limits.recordBytes) { _ in }
+        }
         return try tables.takeCaptured(limit: limit, recordBytes: limits.recordBytes) { captured in
             guard let refusal = try take(captured, writer, at: moment) else { return }
             // It stands in the table whatever is said here: the operator has to know that devices do not see it.

@@ -18,6 +18,8 @@ public enum ProblemCode: String, Hashable, Sendable, CaseIterable {
     case scopeForbidden = "scope_forbidden"
     /// The token grants reading only.
     case scopeReadOnly = "scope_read_only"
+    /// The operator has erased the scope, for good.
+    case scopeErased = "scope_erased"
     /// There is nothing at this address.
     case notFound = "not_found"
     /// The address does not take this method.
@@ -61,7 +63,7 @@ extension ProblemCode {
         switch self {
         case .unsupportedProtocol, .malformedRequest, .invalidIdentifier, .limitOutOfRange, .invalidCheckpoint: 400
         case .unauthenticated: 401
-        case .scopeForbidden, .scopeReadOnly: 403
+        case .scopeForbidden, .scopeReadOnly, .scopeErased: 403
         case .notFound: 404
         case .methodNotAllowed: 405
         case .operationGap, .digestUnavailable, .conflict: 409
@@ -88,6 +90,7 @@ extension ProblemCode {
         case .unauthenticated: "A valid token is needed"
         case .scopeForbidden: "The token does not grant this scope"
         case .scopeReadOnly: "The token grants reading only"
+        case .scopeErased: "The scope was erased"
         case .notFound: "There is nothing at this address"
         case .methodNotAllowed: "This address does not take this method"
         case .conflict: "Somebody else has written the record"
@@ -119,6 +122,7 @@ extension ProblemCode {
         case .unauthenticated: "Fetch a fresh token and try again."
         case .scopeForbidden: "Ask for a token that grants the scope."
         case .scopeReadOnly: "Ask for a token that grants `rw`."
+        case .scopeErased: "Nothing of it comes back, nor its name: take another name for a new scope."
         case .notFound: "Check the address: the protocol lists them all."
         case .methodNotAllowed: "Check the method: the protocol lists them all."
         case .conflict: "Look at `record`, decide, and write again with its tag in If-Match."
@@ -142,8 +146,8 @@ extension ProblemCode {
         switch self {
         case .tooManyRequests, .internalError, .unavailable: true
         case .unsupportedProtocol, .malformedRequest, .invalidIdentifier, .limitOutOfRange, .invalidCheckpoint,
-            .unauthenticated, .scopeForbidden, .scopeReadOnly, .notFound, .methodNotAllowed, .operationGap,
-            .checkpointExpired, .clientUnknown, .snapshotExpired, .pageExpired, .digestUnavailable,
+            .unauthenticated, .scopeForbidden, .scopeReadOnly, .scopeErased, .notFound, .methodNotAllowed,
+            .operationGap, .checkpointExpired, .clientUnknown, .snapshotExpired, .pageExpired, .digestUnavailable,
             .requestTooLarge, .unsupportedEncoding, .conflict, .preconditionFailed, .operationRejected, .headerTooLarge:
             false
         }

@@ -84,9 +84,10 @@ struct PostgresSchemaTests {
         _ = try await offPool {
             try cluster.psql(
                 """
-                ALTER TABLE \(schema).scope DROP COLUMN superseded_rows, DROP COLUMN superseded_bytes,
+                ALTER TABLE \(schema).scope DROP COLUMN erased_at, DROP COLUMN superseded_rows,
+                    DROP COLUMN superseded_bytes,
                     DROP COLUMN live_rows, DROP COLUMN live_bytes;
-                DROP INDEX \(schema).change_window;
+                DROP INDEX \(schema).change_window, \(schema).alias_scope;
                 CREATE TABLE \(schema).assigned (number bigint NOT NULL, entity bytea PRIMARY KEY);
                 UPDATE \(schema).meta SET number = 1 WHERE key = 'schema'
                 """)
@@ -108,8 +109,9 @@ struct PostgresSchemaTests {
         _ = try await offPool {
             try cluster.psql(
                 """
-                ALTER TABLE \(schema).scope DROP COLUMN superseded_rows, DROP COLUMN superseded_bytes;
-                DROP INDEX \(schema).change_window;
+                ALTER TABLE \(schema).scope DROP COLUMN erased_at, DROP COLUMN superseded_rows,
+                    DROP COLUMN superseded_bytes;
+                DROP INDEX \(schema).change_window, \(schema).alias_scope;
                 UPDATE \(schema).meta SET number = 3 WHERE key = 'schema'
                 """)
         }

@@ -93,6 +93,8 @@ private final class CountingReader: ScopeReader {
 
     init(_ reader: any ScopeReader) { self.reader = reader }
 
+    func held(by principal: String?) throws -> Erasure { try reader.held(by: principal) }
+
     func aged(
         after version: Version, through last: Version, before moment: Int64, limit: Int
     ) throws -> (through: Version, rows: Int) {

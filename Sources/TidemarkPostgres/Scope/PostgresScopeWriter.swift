@@ -226,6 +226,16 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         return count
     }
 
+    func markErased(at moment: Int64) throws {
+        guard kept.state.erasedAt == nil else { return }
+        try create(at: moment)
+        kept.state = .erased(at: moment, head: kept.state.head + 1)
+        try Erasing.mark(session, name)
+        // Other nodes hear of it as of a change.
+        (memory.isChanged, memory.hasAppended, memory.hasNewEntity) = (true, true, true)
+        (memory.digests, keptDigests, lastNewest) = (DigestKeeper(), [:], nil)
+    }
+
     // MARK: Digests
 
     private func storedDigest(of entity: String) throws -> [UInt8]? {
@@ -335,14 +345,14 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         "insert scope",
         """
         INSERT INTO scope (name, head, last_time, retention_floor, lanes, live_rows, live_bytes, sweep_floor,
-            superseded_rows, superseded_bytes)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+            superseded_rows, superseded_bytes, erased_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
         """)
     private static let updateRow = Statement(
         "update scope",
         """
         UPDATE scope SET head = $2, last_time = $3, retention_floor = $4, lanes = $5, live_rows = $6, live_bytes = $7,
-            sweep_floor = $8, superseded_rows = $9, superseded_bytes = $10
+            sweep_floor = $8, superseded_rows = $9, superseded_bytes = $10, erased_at = $11
         WHERE name = $1
         """)
 
@@ -357,7 +367,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
             wasThere ? Self.updateRow : Self.insertRow, name, .integer(kept.state.head), .integer(kept.state.lastTime),
             .integer(kept.state.retentionFloor), .integer(kept.lanes), .integer(kept.state.size.rows),
             .integer(kept.state.size.bytes), .integer(kept.state.sweepFloor), .integer(kept.state.superseded.rows),
-            .integer(kept.state.superseded.bytes))
+            .integer(kept.state.superseded.bytes), .optional(kept.state.erasedAt))
         if memory.hasNewEntity { try session.write(Self.keepEntities, name, .text(kept.state.entities.stored)) }
     }
 

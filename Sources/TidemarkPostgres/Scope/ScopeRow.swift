@@ -12,14 +12,14 @@ struct ScopeRow {
         "scope",
         """
         SELECT s.head, s.last_time, s.sweep_floor, s.retention_floor, s.lanes, s.entities, s.live_rows, s.live_bytes,
-            s.superseded_rows, s.superseded_bytes, i.id, i.start
+            s.superseded_rows, s.superseded_bytes, s.erased_at, i.id, i.start
         FROM scope s LEFT JOIN incarnation i ON i.scope = s.name WHERE s.name = $1 ORDER BY i.start
         """)
     private static let lockRow = Statement(
         "lock",
         """
         SELECT head, last_time, sweep_floor, retention_floor, lanes, entities, live_rows, live_bytes,
-            superseded_rows, superseded_bytes
+            superseded_rows, superseded_bytes, erased_at
         FROM scope WHERE name = $1 FOR NO KEY UPDATE
         """)
     /// Asked behind the lock: whoever held it before may have added one.
@@ -34,8 +34,8 @@ struct ScopeRow {
         let answer = try session.ask(view, .text(scope.name))
         var row = try ScopeRow(answer)
         for index in 0..<answer.count {
-            guard let id = try answer.integerIfAny(index, 10) else { continue }
-            row.state.incarnations.append((id, try answer.integer(index, 11)))
+            guard let id = try answer.integerIfAny(index, 11) else { continue }
+            row.state.incarnations.append((id, try answer.integer(index, 12)))
         }
         return row
     }
@@ -84,5 +84,6 @@ struct ScopeRow {
         state.entities = EntityNames(stored: answer.text(0, 5))
         state.size = ScopeSize(rows: try answer.integer(0, 6), bytes: try answer.integer(0, 7))
         state.superseded = ScopeSize(rows: try answer.integer(0, 8), bytes: try answer.integer(0, 9))
+        state.erasedAt = try answer.integerIfAny(0, 10)
     }
 }

@@ -38,7 +38,7 @@ extension SyncServer {
         let limit = try pageLimit(query.limit)
         let device = try access.device(query.client)
         let (key, byteBudget) = (store.tokenKey, limits.pageBytes)
-        let (page, news) = try await store.read(query.scope, for: access.principal) { reader in
+        let (page, news) = try await readScope(query.scope, for: access.principal) { reader in
             var query = query
             query.entity = self.spelling(of: query.entity, in: reader.state)
             let history = reader.state.history

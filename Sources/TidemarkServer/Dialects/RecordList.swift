@@ -49,7 +49,7 @@ extension SyncServer {
         }
         let limit = try pageLimit(query.limit)
         let (key, byteBudget, now) = (store.tokenKey, limits.pageBytes, configuration.now())
-        return try await store.read(query.scope, for: access.principal) { reader in
+        return try await readScope(query.scope, for: access.principal) { reader in
             var query = query
             query.entity = self.spelling(of: query.entity, in: reader.state)
             let place = try query.cursor.map { text in
@@ -72,7 +72,7 @@ extension SyncServer {
     ) async throws -> PlainRecord? {
         try access.require(.read, in: scope)
         try requireReadable(entity, access)
-        return try await store.read(scope, for: access.principal) { reader in
+        return try await readScope(scope, for: access.principal) { reader in
             let entity = self.spelling(of: entity, in: reader.state)
             guard let stored = try reader.newest(entity: entity, record: record) else { return nil }
             return try PlainRecord(stored, record, spelling, reader.state.history)

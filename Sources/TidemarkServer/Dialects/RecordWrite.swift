@@ -112,7 +112,7 @@ extension SyncServer {
         }
         let moment = configuration.now()
         let (written, head) = try await withoutGrants { grants in
-            try await store.write(write.scope, for: access.principal) { writer in
+            try await writeScope(write.scope, for: access.principal) { writer in
                 let superseded = writer.state.superseded
                 try self.takeCaptured(writer, write.scope, limit: Self.capturedBeforePush, at: moment)
                 let head = writer.state.head

@@ -29,14 +29,14 @@ extension SyncServer {
         if !request.items.isEmpty { try access.require(.readWrite, in: scope) }
         let limit = try pageLimit(request.limit)
         // A request that will be refused for its stamp must not have applied anything.
-        let known = try await store.read(scope, for: access.principal) {
+        let known = try await readScope(scope, for: access.principal) {
             try $0.boundary(of: request.clientStamp, began: request.began, now: self.configuration.now()).position
         }
         var outcome = StampedOutcome()
         while outcome.taken < request.items.count {
             let (before, moment) = (outcome, configuration.now())
             let (after, head) = try await withoutGrants { grants in
-                try await store.write(scope, for: access.principal) { writer in
+                try await writeScope(scope, for: access.principal) { writer in
                     let superseded = writer.state.superseded
                     let head = writer.state.head
                     try self.takeCaptured(writer, scope, limit: Self.capturedBeforePush, at: moment)
@@ -54,7 +54,7 @@ extension SyncServer {
             if let head { nudges.publish(scope, head) }
         }
         let (done, withheld, byteBudget) = (outcome, withheld(from: access), limits.pageBytes)
-        return try await store.read(scope, for: access.principal) { reader in
+        return try await readScope(scope, for: access.principal) { reader in
             var page = StampedPage(
                 reader: reader, rows: RowSplicer(limit: limit, byteBudget: byteBudget), withheld: withheld)
             let start = try reader.boundary(

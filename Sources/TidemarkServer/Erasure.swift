@@ -1,0 +1,187 @@
+import TidemarkCore
+public import TidemarkWire
+
+/// What an erasure has removed from a store, or would.
+public struct Erasure: Hashable, Sendable {
+    /// Changes in the log: records, what has replaced them, deletions and events.
+    public var changes = 0
+    /// Devices that are known.
+    public var devices = 0
+    /// Lanes: how far the edits of a device have come.
+    public var lanes = 0
+    /// Answers that are kept for devices and for callers with an `Idempotency-Key`.
+    public var verdicts = 0
+    /// Ids that were assigned to what devices had named themselves.
+    public var assignedIDs = 0
+    /// Notes on how much somebody has added or deleted lately.
+    public var tallies = 0
+    /// Refused edits on the operator's list.
+    public var rejections = 0
+    /// Scopes in which there was something.
+    public var scopes = 0
+    /// When the scope was erased, for the first time, in milliseconds since 1970; `nil`: it is not.
+    public var erasedAt: Int64?
+
+    /// Nothing.
+    public init() {}
+
+    /// Whether there is nothing.
+    public var isEmpty: Bool {
+        [changes, devices, lanes, verdicts, assignedIDs, tallies, rejections].allSatisfy { $0 == 0 }
+    }
+
+    /// How many things that are.
+    package var count: Int { changes + devices + lanes + verdicts + assignedIDs + tallies + rejections }
+
+    mutating func add(_ other: Erasure) {
+        changes += other.changes
+        devices += other.devices
+        lanes += other.lanes
+        verdicts += other.verdicts
+        assignedIDs += other.assignedIDs
+        tallies += other.tallies
+        rejections += other.rejections
+    }
+}
+
+/// What is to be erased.
+public enum ErasureTarget: Hashable, Sendable {
+    /// All that the store keeps of a scope, for everybody and for good: only the scope's name stays, so that it is
+    /// refused. Rows of attached tables are the operator's, and stay.
+    case scope(Scope)
+    /// What the store keeps under the name of a caller, a token's `sub`, in all scopes: his devices and what is known
+    /// of their edits. The log does not say who wrote a record.
+    case principal(String)
+}
+
+extension SyncServer {
+    /// Things that one transaction of an erasure removes: others write between two of them.
+    private static let erasureStep = 500
+    /// Scopes that are looked at between two questions for more of them.
+    private static let erasureScopes = 256
+
+    /// Erases a scope, or what is kept under a caller's name, in small steps.
+    ///
+    /// A scope is refused from the first step on, on every node that shares the store, with `scope_erased`; its
+    /// devices treat that as lost access. A process that ends in the middle leaves the rest: ask again. Take a caller's
+    /// token away before his name is erased, or his devices are written down again. Then ``purge()`` takes the bytes
+    /// out of an SQLite file. What backups, other copies and devices still hold stands in `Documentation/Erasure.md`.
+    ///
+    /// ```swift
+    /// let gone = try await server.erase(.scope("user:17"))
+    /// try await server.erase(.principal("user-17"))
+    /// try await server.purge()
+    /// ```
+    /// - Parameters:
+    ///   - target: a scope or a caller's name.
+    ///   - isRehearsal: only count.
+    /// - Returns: what went, or would. Of a scope that the store does not know nothing, and it is not marked.
+    /// - Throws: `CancellationError` when cancelled; errors of the store.
+    @discardableResult
+    public nonisolated(nonsending) func erase(
+        _ target: ErasureTarget, isRehearsal: Bool = false
+    ) async throws -> Erasure {
+        switch target {
+        case .scope(let scope): try await erase(scope, isRehearsal: isRehearsal)
+        case .principal(let name): try await erase(everythingOf: name, isRehearsal: isRehearsal)
+        }
+    }
+
+    /// Takes the bytes of what was removed out of the store's own files. An SQLite file is written anew: that takes as
+    /// much room again, readers go on, and writers wait. In PostgreSQL that is the operator's `VACUUM`, and nothing is
+    /// done.
+    ///
+    /// - Throws: errors of the store; then nothing has changed, and it may be tried again.
+    public nonisolated(nonsending) func purge() async throws { try await store.purge() }
+
+    private func erase(_ scope: Scope, isRehearsal: Bool) async throws -> Erasure {
+        let (held, state) = try await store.read(scope) { (try $0.held(by: nil), $0.state) }
+        var erasure = Erasure()
+        guard !held.isEmpty || state != ScopeState() else { return erasure }
+        (erasure.scopes, erasure.erasedAt) = (1, state.erasedAt)
+        if isRehearsal {
+            erasure.add(held)
+            return erasure
+        }
+        // First of all, and durable: whatever becomes of the rest, nobody reads or writes here any more.
+        let moment = configuration.now()
+        erasure.erasedAt = try await store.write(scope) { writer in
+            try writer.markErased(at: moment)
+            return writer.state.erasedAt
+        }
+        nudges.end(of: scope)
+        erasure.add(try await eraseSteps(of: nil, in: scope))
+        return erasure
+    }
+
+    private func erase(everythingOf principal: String, isRehearsal: Bool) async throws -> Erasure {
+        var erasure = Erasure()
+        var last: Scope?
+        while true {
+            let scopes = try await store.scopes(after: last, limit: Self.erasureScopes)
+            for scope in scopes {
+                try Task.checkCancellation()
+                let held = try await store.read(scope) { try $0.held(by: principal) }
+                guard !held.isEmpty else { continue }
+                erasure.scopes += 1
+                erasure.add(isRehearsal ? held : try await eraseSteps(of: principal, in: scope))
+            }
+            guard scopes.count == Self.erasureScopes else { return erasure }
+            last = scopes.last
+        }
+    }
+
+    private func eraseSteps(of principal: String?, in scope: Scope) async throws -> Erasure {
+        var erasure = Erasure()
+        while true {
+            try Task.checkCancellation()
+            let gone = try await store.write(scope) { try $0.erase(of: principal, limit: Self.erasureStep) }
+            if gone.isEmpty { return erasure }
+            erasure.add(gone)
+        }
+    }
+}
+
+// MARK: - Refusing what is erased
+
+extension SyncServer {
+    /// Reads a scope for somebody who asks; one that is erased is refused. The mark is read in the same view as the
+    /// rest, so that no node goes on with what it knew.
+    func readScope<Result: Sendable>(
+        _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
+    ) async throws -> Result {
+        try await endingStreams(of: scope) {
+            try await store.read(scope, for: caller) { reader in
+                try reader.state.refuseErased(scope)
+                return try body(reader)
+            }
+        }
+    }
+
+    /// The same for a write, whose transaction reads the mark behind the scope's lock.
+    func writeScope<Result: Sendable>(
+        _ scope: Scope, for caller: String = "", _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
+    ) async throws -> Result {
+        try await endingStreams(of: scope) {
+            try await store.write(scope, for: caller) { writer in
+                try writer.state.refuseErased(scope)
+                return try body(writer)
+            }
+        }
+    }
+
+    /// Where another process has erased the scope, this one learns it from the first who is refused.
+    private func endingStreams<Result>(of scope: Scope, _ work: () async throws -> Result) async throws -> Result {
+        do { return try await work() } catch let problem as Problem where problem.code == .scopeErased {
+            nudges.end(of: scope)
+            throw problem
+        }
+    }
+}
+
+extension ScopeState {
+    fileprivate func refuseErased(_ scope: Scope) throws(Problem) {
+        guard erasedAt != nil else { return }
+        throw Problem(.scopeErased, "Scope \(scope) was erased by the operator, with all that it held.")
+    }
+}
