@@ -66,6 +66,10 @@
                 do {
                     let store = try SQLiteStore(path: path)
                     return OpenStore(log: store) { try? store.close() }
+                } catch let error as NewerStore {
+                    throw Failure(
+                        "the store \(path) cannot be opened: \(error)",
+                        hint: "start the newer version, or give this one a store of its own")
                 } catch {
                     throw Failure(
                         "the store \(path) cannot be opened", because: error,

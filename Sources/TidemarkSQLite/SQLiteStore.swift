@@ -25,7 +25,8 @@ public final class SQLiteStore: ChangeStore {
 
     /// Opens a store, making the file where there is none, and begins a new incarnation (PROTOCOL.md 3).
     ///
-    /// - Throws: GRDB's `DatabaseError` where the file cannot be opened, or is not a Tidemark store.
+    /// - Throws: GRDB's `DatabaseError` where the file cannot be opened, or is not a Tidemark store; an error that says
+    ///   so where a newer version has written it. The file stays as it was then.
     public convenience init(path: String) throws { try self.init(path: path) { _ in } }
 
     /// - Parameters:

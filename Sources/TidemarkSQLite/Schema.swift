@@ -1,9 +1,16 @@
 import Foundation
 import GRDB
 
+/// A newer version of Tidemark has written the file, so that this one would not keep it in order.
+package struct NewerStore: Error, CustomStringConvertible {
+    package let description = "a newer version of Tidemark has written it"
+}
+
 /// The log's tables. Plain rowid tables: their appends take a third of the time of WITHOUT ROWID ones.
 enum Schema {
     /// Brings the file to the present schema and returns its token key: the new one where the file is new.
+    ///
+    /// - Throws: ``NewerStore``; `DatabaseError` where the file cannot be written, or is no store.
     static func prepare(_ pool: DatabasePool, newKey: [UInt8]) throws -> [UInt8] {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1") { db in
@@ -46,6 +53,9 @@ enum Schema {
             try db.execute(sql: "ALTER TABLE scope ADD COLUMN erased_at INTEGER")
             try db.execute(sql: "CREATE INDEX alias_scope ON alias (scope, principal)")
         }
+        // The migrator by itself passes over what it does not know, and this version would write past a newer one's
+        // counts.
+        guard try !pool.read(migrator.hasBeenSuperseded) else { throw NewerStore() }
         try migrator.migrate(pool)
         return try pool.read { db in
             let key = try Data.fetchOne(db, sql: "SELECT value FROM meta WHERE key = 'token_key'")
