@@ -8,7 +8,7 @@ export TIDEMARK_STRICT
 export SWIFT_BUILD_FLAGS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test check fuzz docs demo demo-cluster bench torture simulate mutants format clean
+.PHONY: help setup build test check fuzz docs demo demo-cluster bench torture fleet simulate mutants format clean
 
 help: ## Lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ bench: setup ## Measures capture, transfer and the cost curve (ROWS=100000)
 
 torture: ## Kills, cuts, fills and starves real processes, and looks what is lost (SECONDS=60)
 	@Scripts/torture $(SECONDS)
+
+fleet: setup ## Lets older versions meet this one: devices, servers, stores and nodes
+	@Scripts/fleet
 
 simulate: setup ## Plays worlds of five apps in which everything goes wrong, on every core (WORLDS=10000)
 	@Scripts/simulate $(WORLDS)

@@ -7,6 +7,7 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 LONGEST_STALL_SECONDS = 1.5
@@ -47,6 +48,7 @@ class ByteProxy:
     upstream_port: int
     dice: random.Random
     healed: bool = False
+    fault: Callable[[random.Random], Fault] = draw
     counts: dict[str, int] = field(default_factory=dict)
 
     def __enter__(self) -> ByteProxy:
@@ -64,7 +66,7 @@ class ByteProxy:
                 near, _ = self._listener.accept()
             except OSError:
                 return
-            fault = Fault() if self.healed else draw(self.dice)
+            fault = Fault() if self.healed else self.fault(self.dice)
             try:
                 far = socket.create_connection(("127.0.0.1", self.upstream_port), timeout=10)
             except OSError:

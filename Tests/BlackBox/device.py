@@ -24,6 +24,7 @@ class Device:
 
     def __init__(self, number: int, folder: Path, url: str, secret: bytes, scope: str, seed: str):
         self.number, self.url, self.scope = number, url, scope
+        self.program: str | None = None  # another build than that of everybody
         self.path = folder / f"app-{number}.sqlite"
         self.dice = random.Random(seed)
         self.token = mint(secret, f"device-{number}", {scope: "rw"})
@@ -77,7 +78,7 @@ class Device:
         return {row: None}
 
     def command(self, *words: str) -> list[str]:
-        return [binary(), *words, "--server", self.url, "--scope", self.scope, "--json"]
+        return [self.program or binary(), *words, "--server", self.url, "--scope", self.scope, "--json"]
 
     def start_sync(self) -> subprocess.Popen[bytes]:
         words = self.command("sync", str(self.path), "--table", "task", "--table", "shared")
@@ -99,7 +100,8 @@ class Device:
         return done.returncode, _report(done.stdout), done.stderr.decode("utf-8", "replace")
 
     def status(self) -> dict[str, Any]:
-        done = subprocess.run([binary(), "status", str(self.path), "--json"], capture_output=True, timeout=SYNC_SECONDS)
+        words = [self.program or binary(), "status", str(self.path), "--json"]
+        done = subprocess.run(words, capture_output=True, timeout=SYNC_SECONDS)
         return _report(done.stdout)
 
     def integrity(self) -> str:

@@ -31,10 +31,9 @@ class Cluster:
                 hosts.append(self.standby)
             more = {"target_session_attrs": "read-write"} if standby else {}
             self.url = self.postgres.url(hosts, **more)
-            config = f"partitions: {partitions}\n" if partitions else None
-            for number in range(nodes):
-                self.nodes.append(ServerProcess(self.folder, config, store=self.url, name=f"node{number}"))
-                self.nodes[-1].start()
+            self._config = f"partitions: {partitions}\n" if partitions else None
+            for _ in range(nodes):
+                self.add()
         except BaseException:
             self.__exit__()
             raise
@@ -47,6 +46,14 @@ class Cluster:
             node.remove()
         shutil.rmtree(self.folder, ignore_errors=True)
         self.postgres.__exit__()
+
+    def add(self, program: str | None = None) -> ServerProcess:
+        """One more node, of another build than that of everybody if it is named."""
+        node = ServerProcess(self.folder, self._config, store=self.url, name=f"node{len(self.nodes)}")
+        node.program = program
+        self.nodes.append(node)
+        node.start()
+        return node
 
     @property
     def secret(self) -> bytes:

@@ -45,6 +45,7 @@ class ServerProcess:
         """The store is a file in the folder, or at the address that is given, with a secret that the folder holds."""
         self.folder = folder
         self.wrapper: list[str] = []  # a command that starts the server and waits for it
+        self.program: str | None = None  # another build than that of everybody
         self.store, self.port, self.log = folder / "sync.sqlite", 0, folder / f"{name}.log"
         self.address = store or f"sqlite:{self.store}"
         self.secret_file = Path(f"{self.store}.secret")
@@ -88,7 +89,7 @@ class ServerProcess:
         self.port = self.port or free_port()
         command = [
             *self.wrapper,
-            binary(),
+            self.program or binary(),
             "serve",
             "--listen",
             f"127.0.0.1:{self.port}",
