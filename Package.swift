@@ -215,7 +215,8 @@ let package = Package(
                 .product(name: "NIOEmbedded", package: "swift-nio", condition: server),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: server),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: server),
-            ]
+            ],
+            exclude: ["Recordings"]
         ),
         .testTarget(
             name: "DocumentationTests",
