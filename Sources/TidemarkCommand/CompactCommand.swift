@@ -9,8 +9,9 @@
             abstract: "Let go of what no device needs any more.",
             discussion: """
                 `tidemark serve` does this by itself, once in an hour. What goes: rows that newer ones have replaced;
-                deletions and events that are older than `retention` of the configuration file and that every known
-                device has; devices that were not heard of for `forgetDevicesAfter` (90d). A server may run meanwhile.
+                deletions that are older than `retention` of the configuration file (90d) and that every known device
+                has, and events with them where `expireEvents` says so; devices that were not heard of for
+                `forgetDevicesAfter` (90d). A server may run meanwhile.
 
                 History ages by a clock that is kept in the store and follows this machine's slowly, so that a clock
                 which jumps ahead cannot make everything old. --trust-clock takes this machine's clock at its word.
@@ -41,9 +42,12 @@
             try address.checkFile()
             let opened = try address.open(partitions: settings[.partitions])
             defer { opened.close() }
-            let server = SyncServer(store: opened.log, configuration: settings.file.configuration)
+            let configuration = settings.file.configuration
+            let server = SyncServer(store: opened.log, configuration: configuration)
             let compaction = try await server.compact(trustingClock: trustClock, isRehearsal: dryRun)
-            let report = CompactReport(compaction, isDryRun: dryRun, keepsHistory: settings.file.retention == nil)
+            let report = CompactReport(
+                compaction, isDryRun: dryRun, keepsHistory: configuration.retention == nil,
+                expiresEvents: configuration.expiresEvents)
             if json { Console.line(try JSON.text(report)) } else { report.lines.forEach(Console.line) }
         }
     }
@@ -58,10 +62,12 @@
         var devices, lanes: Int
         /// Seconds by which the store's clock of ages is behind this machine's.
         var clockBehind: Int64
-        /// Whether deletions and events are kept for ever.
+        /// Whether deletions are kept for ever.
         var keepsHistory: Bool
+        /// Whether events go with them.
+        var expiresEvents: Bool
 
-        init(_ compaction: Compaction, isDryRun: Bool, keepsHistory: Bool) {
+        init(_ compaction: Compaction, isDryRun: Bool, keepsHistory: Bool, expiresEvents: Bool) {
             dryRun = isDryRun
             replaced = compaction.superseded
             expired = compaction.expired
@@ -69,16 +75,18 @@
             lanes = compaction.lanes
             clockBehind = (compaction.wall - compaction.present) / 1000
             self.keepsHistory = keepsHistory
+            self.expiresEvents = expiresEvents
         }
 
         /// Less is not worth a remark: a server that runs is always a little behind.
         private static let remarkable: Int64 = 24 * 3600
 
         var lines: [String] {
-            var parts = ["\(expired) deletions and events", "\(devices) devices", "\(lanes) lanes"]
+            let history = expiresEvents ? "deletions and events" : "deletions"
+            var parts = ["\(expired) \(history)", "\(devices) devices", "\(lanes) lanes"]
             if let replaced { parts.insert("\(replaced) replaced rows", at: 0) }
             var lines = ["\(dryRun ? "would remove" : "removed") " + parts.joined(separator: ", ")]
-            if keepsHistory { lines.append("deletions and events are kept for ever: `retention` is not set") }
+            if keepsHistory { lines.append("deletions are kept for ever: `retention` says so") }
             if clockBehind > Self.remarkable {
                 lines.append(
                     "the clock by which history ages is \(clockBehind / 3600) h behind this machine's;"

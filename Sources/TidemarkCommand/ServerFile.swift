@@ -7,8 +7,9 @@
     /// `tidemark.yaml` (PROTOCOL.md 10): what the operator declares. Every line is checked; a mistake stops the start.
     struct ServerFile {
         var isStrict = false
-        /// How long deletions and events are kept at least; `nil`: for ever.
-        var retention: Duration?
+        /// How long deletions are kept at least, and whether events go with them.
+        var retention = Retention.standard
+        var expireEvents = false
         var forgetDevicesAfter: Duration?
         /// How long addresses of shared snapshot pages hold; `nil`: there are none.
         var sharedPageDelay: Duration?
@@ -19,6 +20,16 @@
         var serverLimits = ServerLimits()
         /// Settings that a flag or the environment may override.
         var settings: [Settings.Key: String] = [:]
+
+        /// What is said of how long deletions are kept.
+        enum Retention: Hashable {
+            static let foreverWord = "forever"
+
+            /// Nothing: the server's own default.
+            case standard
+            case forever
+            case during(Duration)
+        }
 
         /// An absent file.
         init() {}
@@ -38,14 +49,17 @@
             guard let root = try Self.compose(text, path: path) else { return }
             let top = try CheckedNode(root, path: path, name: "the file").mapping(
                 allowed: [
-                    "strict", "retention", "forgetDevicesAfter", "listen", "store", "partitions", "secretFile",
-                    "logLevel", "limits", "entities", "paths", "snapshots",
+                    "strict", "retention", "expireEvents", "forgetDevicesAfter", "listen", "store", "partitions",
+                    "secretFile", "logLevel", "limits", "entities", "paths", "snapshots",
                 ],
                 explaining: [
                     "secret": "the secret comes from TIDEMARK_SECRET or from `secretFile`, never from this file"
                 ])
             isStrict = try top["strict"]?.bool() ?? false
-            retention = try top["retention"]?.duration()
+            if let node = top["retention"] {
+                retention = try node.string() == Retention.foreverWord ? .forever : .during(node.duration())
+            }
+            expireEvents = try top["expireEvents"]?.bool() ?? false
             forgetDevicesAfter = try top["forgetDevicesAfter"]?.duration()
             for key in [Settings.Key.listen, .store, .secretFile, .logLevel] {
                 settings[key] = try top[key.rawValue]?.string()
@@ -66,8 +80,13 @@
 
         var configuration: SyncServer.Configuration {
             var configuration = SyncServer.Configuration()
-            configuration.retention = retention
             configuration.sharedPageDelay = sharedPageDelay
+            switch retention {
+            case .standard: break
+            case .forever: configuration.retention = nil
+            case .during(let duration): configuration.retention = duration
+            }
+            configuration.expiresEvents = expireEvents
             if let forgetDevicesAfter { configuration.deviceRetention = forgetDevicesAfter }
             return configuration
         }

@@ -201,7 +201,7 @@ class SQLiteScope: ScopeReader {
     }
 
     func aged(
-        after version: Version, through last: Version, before moment: Int64, limit: Int
+        after version: Version, through last: Version, before moment: Int64, events: Bool, limit: Int
     ) throws -> (through: Version, rows: Int) {
         guard let id else { return (version, 0) }
         let statement = try db.cachedStatement(
@@ -213,7 +213,7 @@ class SQLiteScope: ScopeReader {
         let rows = try Row.fetchCursor(statement, arguments: [id, version, last, limit])
         while let row = try rows.next(), (row[2] as Int64) < moment {
             aged.through = row[0]
-            if row[1] as Int64 != RowKind.upsert.rawValue { aged.rows += 1 }
+            if RowKind(rawValue: row[1])?.expires(withEvents: events) == true { aged.rows += 1 }
         }
         return aged
     }

@@ -158,11 +158,12 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
         try Deletes.store(db, scope: create(at: moment), note, by: principal, of: entity, at: moment)
     }
 
-    func expire(through version: Version) throws {
+    func expire(through version: Version, events: Bool) throws {
         guard let id, version > state.retentionFloor else { return }
         // The floor rises before anything goes: a reader that asks for less learns it instead of missing a row (T38).
-        let aged = "FROM change WHERE scope = ? AND version > ? AND version <= ? AND kind <> 0"
-        let arguments: StatementArguments = [id, state.retentionFloor, version]
+        let aged = "FROM change WHERE scope = ? AND version > ? AND version <= ? AND kind <> 0 AND kind <> ?"
+        let staying: RowKind = events ? .upsert : .event
+        let arguments: StatementArguments = [id, state.retentionFloor, version, staying.rawValue]
         let gone = try Row.fetchAll(
             db, sql: "SELECT superseded_by IS NULL, \(Self.size) \(aged) GROUP BY 1", arguments: arguments)
         for row in gone {

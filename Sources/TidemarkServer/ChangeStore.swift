@@ -145,9 +145,9 @@ public protocol ScopeReader {
 
     /// Looks at rows with a version in (`version`, `last`] in their order, at most `limit` of them, as long as they
     /// were committed before a moment. Answers the version of the last that was (`version` itself where there is none),
-    /// and how many of them `expire(through:)` would remove.
+    /// and how many of them `expire(through:events:)` would remove.
     func aged(
-        after version: Version, through last: Version, before moment: Int64, limit: Int
+        after version: Version, through last: Version, before moment: Int64, events: Bool, limit: Int
     ) throws -> (through: Version, rows: Int)
 
     /// How many devices were last heard of before one moment, and how many lanes were last used before another by
@@ -211,10 +211,10 @@ public protocol ScopeWriter: ScopeReader {
     /// longest, so that at most `limit` are left, that one among them; of two that are as old the last by name goes.
     func forgetDevices(beyond limit: Int, besides device: DeviceName) throws
 
-    /// Raises the retention floor to a version, then removes deletions, events and idmaps from the former floor up to
-    /// there, and the openings that are forgotten by then (`forgetOpenings()`). Does nothing where the floor stands
-    /// there or above.
-    func expire(through version: Version) throws
+    /// Raises the retention floor to a version, then removes deletions and idmaps from the former floor up to there,
+    /// also `events` where that is said, and the openings that are forgotten by then (`forgetOpenings()`). Does nothing
+    /// where the floor stands there or above.
+    func expire(through version: Version, events: Bool) throws
 
     /// Removes superseded rows, at most `limit` of them and those first that were superseded first, until what is left
     /// of them weighs no more than `weight` (`ScopeSize.weight`), and raises the sweep floor before. Returns how many

@@ -5,7 +5,8 @@ import TidemarkWire
 public struct Compaction: Hashable, Sendable {
     /// Rows that newer ones had replaced; `nil` where that was only rehearsed.
     public var superseded: Int?
-    /// Deletions and events that are older than the retention window and that every known device has.
+    /// Deletions, and events where they go too, that are older than the retention window and that every known device
+    /// has.
     public var expired = 0
     /// Devices that were not heard of for too long.
     public var devices = 0
@@ -25,7 +26,8 @@ extension SyncServer {
     private static let scopeBatch = 256
 
     /// Lets go of what no device needs any more, in small steps: replaced rows, and, behind the retention window and
-    /// the checkpoints of all known devices, deletions and events. Devices that were away for too long are forgotten.
+    /// the checkpoints of all known devices, deletions, and events if they are to go with them
+    /// (``Configuration/expiresEvents``). Devices that were away for too long are forgotten.
     ///
     /// ``sweepContinuously()`` does this by itself. A clock that has jumped ahead makes nothing old: history ages by a
     /// clock of its own, which is kept in the store and follows the wall clock at most at twice the speed of the time
@@ -89,20 +91,34 @@ extension SyncServer {
             } while max(gone.devices, gone.lanes) == limit
         }
         guard let moment = due.history else { return }
+        let events = configuration.expiresEvents
         var from: Version?
         while true {
             try Task.checkCancellation()
             let start = from
             // First as a reader: most scopes have nothing that is old, and need no writer.
-            let step = try await store.read(scope) { try Step($0, from: start, before: moment, limit: limit) }
+            let step = try await store.read(scope) {
+                try Step($0, from: start, before: moment, events: events, limit: limit)
+            }
             guard step.floor > step.start else { return }
             compaction.expired += step.rows
             from = step.floor
             guard !isRehearsal else { continue }
             try await store.write(scope) { writer in
-                let step = try Step(writer, from: start, before: moment, limit: limit)
-                if step.floor > writer.state.retentionFloor { try writer.expire(through: step.floor) }
+                let step = try Step(writer, from: start, before: moment, events: events, limit: limit)
+                if step.floor > writer.state.retentionFloor { try writer.expire(through: step.floor, events: events) }
             }
+        }
+    }
+}
+
+extension RowKind {
+    /// Whether the row goes when the retention floor rises above it.
+    package func expires(withEvents events: Bool) -> Bool {
+        switch self {
+        case .upsert: false
+        case .delete, .idmap: true
+        case .event: events
         }
     }
 }
@@ -133,9 +149,9 @@ private struct Step: Sendable {
     let floor: Version
     let rows: Int
 
-    init(_ reader: any ScopeReader, from: Version?, before moment: Int64, limit: Int) throws {
+    init(_ reader: any ScopeReader, from: Version?, before moment: Int64, events: Bool, limit: Int) throws {
         start = from ?? reader.state.retentionFloor
         let last = try reader.slowest() ?? reader.state.head
-        (floor, rows) = try reader.aged(after: start, through: last, before: moment, limit: limit)
+        (floor, rows) = try reader.aged(after: start, through: last, before: moment, events: events, limit: limit)
     }
 }

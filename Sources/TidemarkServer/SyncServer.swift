@@ -54,9 +54,11 @@ public final class SyncServer: Sendable {
         public var sweepInterval: Duration = .seconds(60)
         /// Rows that one sweep removes, at most.
         public var sweepLimit = 10_000
-        /// How long deletions and events are kept at least, and longer for devices that have not got them yet; `nil`:
-        /// for ever.
-        public var retention: Duration?
+        /// How long deletions are kept at least, and longer for devices that have not got them yet; `nil`: for ever.
+        public var retention: Duration? = .seconds(90 * 86_400)
+        /// Whether events go with the deletions of their time. Else they stay for ever, also those that grew older
+        /// before this was set.
+        public var expiresEvents = false
         /// A device that is not heard of for so long is forgotten, and nothing waits for it any more.
         public var deviceRetention: Duration = .seconds(90 * 86_400)
         /// How long the marks of lanes are kept that nobody uses: an operation from before is not taken twice.

@@ -99,9 +99,11 @@
 
         @Test func anEmptyFileIsTheDefaults() throws {
             #expect(try file("").entities.isEmpty)
-            #expect(try file("").configuration.retention == nil)
             #expect(try file("").configuration.sharedPageDelay == nil)
             #expect(try file("snapshots: {}").configuration.sharedPageDelay == nil)
+            #expect(try file("").configuration.retention == .seconds(90 * 86_400))
+            #expect(try file("retention: forever").configuration.retention == nil)
+            #expect(try file("expireEvents: true").configuration.expiresEvents)
             #expect(try file("").configuration.deviceRetention == .seconds(90 * 86_400))
             #expect(try file("# nothing yet\n").limits == Limits())
         }

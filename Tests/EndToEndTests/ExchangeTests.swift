@@ -16,9 +16,13 @@
             try await LiveServer.run(in: folder) { server in
                 let caller = Caller(url: server.url, token: try await LiveServer.token())
                 let stranger = Caller(url: server.url)
+                // A device keeps the declarations, and asks whether they still hold.
+                let declarations = try await caller.get("/sync/declarations")
+                #expect(declarations.headers.first(name: "Cache-Control") == "private, no-cache")
+                #expect(
+                    declarations.headers.first(name: "Tidemark-Declarations") == server.server.declarationsFingerprint)
                 let answers = [
-                    try await caller.get("/sync/changes?scope=w"), try await caller.get("/sync/declarations"),
-                    try await caller.push([]), try await stranger.get("/sync/changes?scope=w"),
+                    try await caller.get("/sync/changes?scope=w"), try await caller.push([]), try await stranger.get("/sync/changes?scope=w"),
                     try await caller.get("/nothing"), try await caller.send(.PUT, "/sync", nil, []),
                     try await caller.post("/sync", "broken"), try await stranger.get("/health"),
                 ]

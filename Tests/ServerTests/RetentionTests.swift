@@ -13,10 +13,11 @@ struct RetentionTests {
     @discardableResult
     private func compact(
         _ bench: Bench, elapsed: Duration = .zero, trustingClock: Bool = true, isRehearsal: Bool = false,
-        limit: Int = 10_000
+        events: Bool = true, limit: Int = 10_000
     ) async throws -> Compaction {
         var configuration = SyncServer.Configuration()
         configuration.retention = .seconds(30 * 86_400)
+        configuration.expiresEvents = events
         configuration.sweepLimit = limit
         configuration.uptime = { .zero }
         configuration.now = { bench.clock }
@@ -241,7 +242,12 @@ struct RetentionTests {
     func forEver() async throws {
         let (bench, _) = try await filled()
         bench.clock += 4000 * day
-        #expect(try await bench.server.compact(trustingClock: true).expired == 0)
+        var configuration = SyncServer.Configuration()
+        configuration.retention = nil
+        let moment = bench.clock
+        configuration.now = { moment }
+        let server = SyncServer(store: bench.store, configuration: configuration)
+        #expect(try await server.compact(trustingClock: true).expired == 0)
         #expect(try await rows(bench).contains("delete a"))
     }
 
@@ -266,6 +272,20 @@ struct RetentionTests {
         // One that has gone back to a backup is waited for again.
         _ = try await bench.exchange(since: since)
         #expect(try await bench.store.read("s") { try $0.standing(of: device) }?.version == 3)
+    }
+
+    @Test("By itself a server keeps deletions for 90 days, and events for ever")
+    func unsaid() async throws {
+        #expect(SyncServer.Configuration().retention == .seconds(90 * 86_400))
+        #expect(!SyncServer.Configuration().expiresEvents)
+        let (bench, _) = try await filled()
+        try await bench.server.commit(to: "s") { $0.upsert("audit", id: "e", ["n": 1]) }
+        bench.clock += 200 * day
+        #expect(try await compact(bench, events: false).expired == 1)
+        #expect(try await rows(bench) == ["upsert b", "upsert c", "event e"])
+        // A device that begins anew is told of it.
+        #expect(try await bench.pullAll().changes.contains { $0.type == "event" && $0.id == "e" })
+        #expect(try await compact(bench).expired == 0)
     }
 
     @Test("A server that runs does all of it by itself", .timeLimit(.minutes(2)))

@@ -39,7 +39,22 @@ extension StoreConformanceTests {
             #expect(try pair(reader.aged(after: 1, through: 6, before: 99, limit: 2)) == [3, 2])
             #expect(try pair(reader.aged(after: 3, through: 4, before: 99, limit: 2)) == [4, 0])
             #expect(try pair(reader.aged(after: 6, through: 6, before: 99, limit: 2)) == [6, 0])
+            #expect(try pair(reader.aged(after: 0, through: 6, before: 99, events: false, limit: 99)) == [6, 3])
         }
+    }
+
+    @Test("Events may stay behind the floor, and are counted with what is there", arguments: StoreKind.allCases)
+    func eventsStay(kind: StoreKind) async throws {
+        let bench = try StoreBench(kind)
+        try await bench.append(.upsert("a"), .delete("b"), .event("e"), .idmap("4"), .event("f"))
+        let before = try await bench.state()
+        try await bench.write { try $0.expire(through: 4, events: false) }
+        #expect(try await bench.changes().map(\.version) == [1, 3, 5])
+        #expect(try await bench.state().retentionFloor == 4)
+        #expect(try await bench.state().size.rows == before.size.rows - 2)
+        // What is declared later holds for what the floor passes from then on.
+        try await bench.write { try $0.expire(through: 5, events: true) }
+        #expect(try await bench.changes().map(\.version) == [1, 3])
     }
 
     @Test("Deletions, events and idmaps go up to the floor, which never falls", arguments: StoreKind.allCases)

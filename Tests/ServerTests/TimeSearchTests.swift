@@ -96,10 +96,10 @@ private final class CountingReader: ScopeReader {
     func held(by principal: String?) throws -> Erasure { try reader.held(by: principal) }
 
     func aged(
-        after version: Version, through last: Version, before moment: Int64, limit: Int
+        after version: Version, through last: Version, before moment: Int64, events: Bool, limit: Int
     ) throws -> (through: Version, rows: Int) {
         looks += limit
-        return try reader.aged(after: version, through: last, before: moment, limit: limit)
+        return try reader.aged(after: version, through: last, before: moment, events: events, limit: limit)
     }
 
     var state: ScopeState { reader.state }

@@ -90,7 +90,7 @@ extension PostgresScope {
     private static let ageStep = 500
 
     func aged(
-        after version: Version, through last: Version, before moment: Int64, limit: Int
+        after version: Version, through last: Version, before moment: Int64, events: Bool, limit: Int
     ) throws -> (through: Version, rows: Int) {
         var aged = (through: version, rows: 0)
         guard kept.exists else { return aged }
@@ -102,7 +102,9 @@ extension PostgresScope {
             for index in 0..<answer.count {
                 guard try answer.integer(index, 2) < moment else { return aged }
                 aged.through = try answer.integer(index, 0)
-                if try answer.integer(index, 1) != RowKind.upsert.rawValue { aged.rows += 1 }
+                if RowKind(rawValue: try answer.integer(index, 1))?.expires(withEvents: events) == true {
+                    aged.rows += 1
+                }
             }
             guard answer.count == step else { break }
             rest -= step

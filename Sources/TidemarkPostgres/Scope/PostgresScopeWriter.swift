@@ -195,7 +195,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         "expire",
         """
         WITH gone AS (
-            DELETE FROM change WHERE scope = $1 AND version > $2 AND version <= $3 AND kind <> 0
+            DELETE FROM change WHERE scope = $1 AND version > $2 AND version <= $3 AND kind <> 0 AND kind <> $4::bigint
             RETURNING superseded_by, kind, payload, field_versions)
         SELECT superseded_by IS NULL, \(size) FROM gone GROUP BY 1
         """)
@@ -204,9 +204,11 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         "forget openings", "DELETE FROM incarnation WHERE scope = $1 AND start < $2")
 
     /// The floor, which is written at the end, and the rows change together: a reader sees neither or both (T38).
-    func expire(through version: Version) throws {
+    func expire(through version: Version, events: Bool) throws {
         guard kept.exists, version > kept.state.retentionFloor else { return }
-        let gone = try session.change(Self.expire, name, .integer(kept.state.retentionFloor), .integer(version))
+        let staying: RowKind = events ? .upsert : .event
+        let gone = try session.change(
+            Self.expire, name, .integer(kept.state.retentionFloor), .integer(version), .integer(staying.rawValue))
         for row in 0..<gone.count {
             let size = ScopeSize(rows: try gone.integer(row, 1), bytes: try gone.integer(row, 2))
             let path = gone.flag(row, 0) ? \ScopeState.size : \ScopeState.superseded

@@ -57,7 +57,7 @@ extension ScopeReader {
         while low < high {
             let middle = low + (high - low) / 2
             // Looks at the first row behind the middle, whether it was superseded or not.
-            let seen = try aged(after: middle, through: high, before: moment + 1, limit: 1).through
+            let seen = try aged(after: middle, through: high, before: moment + 1, events: true, limit: 1).through
             if seen > middle { low = seen } else { high = middle }
         }
         return low

@@ -93,6 +93,7 @@ struct SimulatedServer {
         var limits = Limits()
         if !world.plan.hasWindow { configuration.window = .zero }
         configuration.retention = .seconds(3600)
+        configuration.expiresEvents = true
         configuration.deviceRetention = .milliseconds(Self.deviceRetention)
         if settings > 0 {
             var choices = SplitMix64(seed: settings)

@@ -53,7 +53,7 @@ extension MemoryScope {
         log.scopes[place].state.incarnations.append((incarnation, state.head))
     }
 
-    func expire(through version: Version) throws {
+    func expire(through version: Version, events: Bool) throws {
         guard let place, version > log.scopes[place].state.retentionFloor else { return }
         let (state, rows) = (log.scopes[place].state, log.scopes[place].rows)
         let floor = state.retentionFloor
@@ -63,11 +63,11 @@ extension MemoryScope {
         }
         log.scopes[place].state.retentionFloor = version
         _ = log.scopes[place].state.forgetOpenings()
-        for row in rows.all where row.isAged(after: floor, through: version) {
+        for row in rows.all where row.isAged(after: floor, through: version, events: events) {
             let path = row.supersededBy == nil ? \ScopeState.size : \ScopeState.superseded
             log.scopes[place].state[keyPath: path] = log.scopes[place].state[keyPath: path] - row.size
         }
-        log.scopes[place].rows.removeAll { $0.isAged(after: floor, through: version) }
+        log.scopes[place].rows.removeAll { $0.isAged(after: floor, through: version, events: events) }
     }
 
     func sweep(supersededBeyond weight: Int64, limit: Int) throws -> Int {

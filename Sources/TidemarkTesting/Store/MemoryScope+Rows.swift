@@ -54,14 +54,14 @@ extension MemoryScope {
     }
 
     func aged(
-        after version: Version, through last: Version, before moment: Int64, limit: Int
+        after version: Version, through last: Version, before moment: Int64, events: Bool, limit: Int
     ) throws -> (through: Version, rows: Int) {
         let rows = rows
         var aged = (through: version, rows: 0)
         for row in rows.all[rows.start(after: version)...].prefix(max(0, limit)) {
             guard row.version <= last, row.time < moment else { break }
             aged.through = row.version
-            if row.kind != .upsert { aged.rows += 1 }
+            if row.kind.expires(withEvents: events) { aged.rows += 1 }
         }
         return aged
     }

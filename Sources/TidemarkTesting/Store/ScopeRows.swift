@@ -18,8 +18,8 @@ struct MemoryRow: Sendable {
     func isLive(at horizon: Version) -> Bool { supersededBy.map { $0 > horizon } ?? true }
 
     /// Whether the row goes when the retention floor rises.
-    func isAged(after floor: Version, through version: Version) -> Bool {
-        self.version > floor && self.version <= version && kind != .upsert
+    func isAged(after floor: Version, through version: Version, events: Bool) -> Bool {
+        self.version > floor && self.version <= version && kind.expires(withEvents: events)
     }
 
     var size: ScopeSize { ScopeSize(of: kind, payload: payload, note: fieldVersions) }
