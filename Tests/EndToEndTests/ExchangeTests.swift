@@ -22,8 +22,9 @@
                 #expect(
                     declarations.headers.first(name: "Tidemark-Declarations") == server.server.declarationsFingerprint)
                 let answers = [
-                    try await caller.get("/sync/changes?scope=w"), try await caller.push([]), try await stranger.get("/sync/changes?scope=w"),
-                    try await caller.get("/nothing"), try await caller.send(.PUT, "/sync", nil, []),
+                    try await caller.get("/sync/changes?scope=w"), try await caller.push([]),
+                    try await stranger.get("/sync/changes?scope=w"), try await caller.get("/nothing"),
+                    try await caller.send(.PUT, "/sync", nil, []),
                     try await caller.post("/sync", "broken"), try await stranger.get("/health"),
                 ]
                 for answer in answers {

@@ -38,6 +38,13 @@ struct PostgresQueryTests {
         _ = try await bench.write(StoreNames.scopes[0]) { try $0.append(.upsert("heavy", heavy), at: 1) }
         _ = try await bench.store.portrait()
         try await attach(on: cluster)
+        for scope in StoreNames.scopes {
+            try await bench.write(scope) { try $0.markErased(at: 1) }
+            for principal in ["ada", nil] {
+                _ = try await bench.read(scope) { try $0.held(by: principal) }
+                while try await !bench.write(scope, { try $0.erase(of: principal, limit: 100) }).isEmpty {}
+            }
+        }
         let log = try await offPool {
             try cluster.psql("SELECT pg_read_file(current_setting('data_directory') || '/../log')")
         }
