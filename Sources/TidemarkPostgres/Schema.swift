@@ -20,7 +20,7 @@ enum Schema {
             if try !session.ask(isThere, .text(name)).flag(0, 0) { try session.write(createSchema(name)) }
             if try session.ask(hasTables).isNull(0, 0) { try create(session, partitions, newKey) }
             let answer = try session.ask(look)
-            guard answer.count == 1, try (1...version).contains(answer.integer(0, 0)), let key = answer.array(0, 1),
+            guard answer.count == 1, try (1...newest).contains(answer.integer(0, 0)), let key = answer.array(0, 1),
                 key.count == 32
             else {
                 throw PostgresError(.schema, "the schema \(name) is not that of a store, or a newer Tidemark's")
@@ -28,12 +28,14 @@ enum Schema {
             if try answer.integer(0, 0) < 2 { try countSizes(session) }
             if try answer.integer(0, 0) < 3 { try dropNumbers(session) }
             if try answer.integer(0, 0) < 4 { try countWindows(session) }
-            if try answer.integer(0, 0) < 5 { try markErasures(session) }
+            if try !session.ask(isErasable).flag(0, 0) { try makeErasable(session) }
             return (key, Int(try session.ask(countPartitions).integer(0, 0)))
         }
     }
 
-    private static let version: Int64 = 5
+    private static let version: Int64 = 4
+    /// The form of a store in which a scope was erased (`Erasing.mark`).
+    static let newest: Int64 = 5
 
     private static let lock = Statement(
         "migrate", "SELECT pg_advisory_xact_lock(hashtextextended('tidemark schema ' || $1, 0))")
@@ -97,13 +99,17 @@ enum Schema {
         for (index, sql) in statements.enumerated() { try session.write(Statement("fourth \(index)", sql)) }
     }
 
-    /// Version 5: scopes may be erased. Nodes of version 4 must have ended: they would go on serving such a scope.
-    private static func markErasures(_ session: Session) throws {
-        let statements = [
-            "ALTER TABLE scope ADD COLUMN erased_at bigint", aliasIndex,
-            "UPDATE meta SET number = 5 WHERE key = 'schema'",
-        ]
-        for (index, sql) in statements.enumerated() { try session.write(Statement("fifth \(index)", sql)) }
+    private static let isErasable = Statement(
+        "erasable",
+        """
+        SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('scope') AND attname = 'erased_at')
+        """)
+
+    /// Scopes may be erased. Nodes from before pass over the column, and run beside this one until the first erasure.
+    private static func makeErasable(_ session: Session) throws {
+        for (index, sql) in ["ALTER TABLE scope ADD COLUMN erased_at bigint", aliasIndex].enumerated() {
+            try session.write(Statement("erasable \(index)", sql))
+        }
     }
 
     /// What an erasure finds ids by.

@@ -37,12 +37,12 @@ struct NewerStoreTests {
         node.close()
         let (cluster, schema) = (bench.cluster, bench.schema)
         try await offPool {
-            _ = try cluster.psql("UPDATE \(schema).meta SET number = number + 1 WHERE key = 'schema'")
+            _ = try cluster.psql("UPDATE \(schema).meta SET number = number + 2 WHERE key = 'schema'")
         }
         let refusal = #expect(throws: PostgresError.self) { try bench.node() }
         #expect(refusal?.code == .schema && refusal?.message.contains("newer") == true)
         try await offPool {
-            _ = try cluster.psql("UPDATE \(schema).meta SET number = number - 1 WHERE key = 'schema'")
+            _ = try cluster.psql("UPDATE \(schema).meta SET number = number - 2 WHERE key = 'schema'")
         }
         let again = try bench.node()
         defer { again.close() }

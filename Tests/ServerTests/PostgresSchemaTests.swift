@@ -98,6 +98,32 @@ struct PostgresSchemaTests {
         #expect(try await later.read("s") { $0.state.superseded } == ScopeSize(rows: 1, bytes: 7))
     }
 
+    @Test("the version before runs beside this one until the first erasure, and starts no more then")
+    func erasable() async throws {
+        let bench = try PostgresBench()
+        let (cluster, schema) = (bench.cluster, bench.schema)
+        func form() async throws -> String {
+            try await offPool { try cluster.psql("SELECT number FROM \(schema).meta WHERE key = 'schema'") }
+                .filter(\.isNumber)
+        }
+        try bench.node().close()
+        // As the version before has made it.
+        _ = try await offPool {
+            try cluster.psql(
+                "ALTER TABLE \(schema).scope DROP COLUMN erased_at; DROP INDEX \(schema).alias_scope")
+        }
+        #expect(try await form() == "4")
+        let node = try bench.node()
+        defer { node.close() }
+        _ = try await node.write("s") { try $0.append(.upsert("a", #"{"n":1}"#), at: 1) }
+        #expect(try await form() == "4")
+        try await node.write("s") { try $0.markErased(at: 2) }
+        #expect(try await form() == "5")
+        let again = try bench.node()
+        defer { again.close() }
+        #expect(try await again.read("s") { $0.state.erasedAt } == 2)
+    }
+
     @Test("a store of the version before counts what its scopes have superseded", arguments: [0, 3])
     func olderWindow(partitions: Int) async throws {
         let bench = try PostgresBench()

@@ -107,8 +107,13 @@ enum Erasing {
     private static let dropDigests = Statement("erase digests", "DELETE FROM digest WHERE scope = $1")
     private static let dropOpenings = Statement("erase openings", "DELETE FROM incarnation WHERE scope = $1")
 
+    /// Version 5: a scope is erased. Nodes of version 4 would go on serving it, and start no more.
+    private static let raiseForm = Statement(
+        "erasure form", "UPDATE meta SET number = $1 WHERE key = 'schema' AND number < $1")
+
     /// What the scope's row names is written at the transaction's end.
     static func mark(_ session: Session, _ scope: Parameter) throws {
+        try session.write(raiseForm, .integer(Schema.newest))
         try session.write(dropDigests, scope)
         try session.write(dropOpenings, scope)
     }
