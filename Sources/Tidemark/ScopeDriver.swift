@@ -103,10 +103,10 @@ actor ScopeDriver {
     /// Compares the scope's tables with the server's records. Nothing else of this engine works on the scope meanwhile.
     func verify(repairing repair: RecordFetch.Repair?) async -> Verification.Result {
         await turn.take()
-        let result = await Verification(preparation: preparation, scope: scope, repair: repair)
+        defer { turn.end() }
+        guard !isRetired else { return Verification.Result() }
+        return await Verification(preparation: preparation, scope: scope, repair: repair)
             .run { await self.syncAlone() }
-        turn.end()
-        return result
     }
 
     /// There is something to send, or, as `isNudge`, the app says that there may be news or a token that grants more.

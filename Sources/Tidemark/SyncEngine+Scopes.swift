@@ -52,6 +52,10 @@ extension SyncEngine {
                 try ScopeRemoval(
                     scope: scope, layout: layout, declarations: Declarations(), isLoss: false, now: now
                 ).run(db)
+                try db.inTransaction {
+                    try HeldScopes.forget(db, scope)
+                    return .commit
+                }
             }
         } catch let error as DatabaseError { throw Failure.database(error, scope: scope).error }
         await publishStatus()

@@ -31,6 +31,8 @@ public actor SyncEngine {
     /// Scopes that are here since something holds them, with how many holds there are; at 0 they wait to go.
     var holds: [Scope: Int] = [:]
     let holdTurn = Turn()
+    /// Scopes that somebody is about to take off the device.
+    var evicting: Set<Scope> = []
 
     /// Makes an engine. Nothing happens yet: no file is touched, no request is sent.
     ///
@@ -128,7 +130,7 @@ public actor SyncEngine {
         self.newcomers = newcomers
         defer { self.newcomers = nil }
         for driver in drivers { newcomers.yield(driver) }
-        await withTaskGroup(of: Void.self) { group in
+        await withDiscardingTaskGroup { group in
             group.addTask { await self.watch(written) }
             for await driver in added { group.addTask { await driver.run() } }
         }

@@ -107,7 +107,8 @@ enum Schema {
 
     /// Scopes may be erased. Nodes from before pass over the column, and run beside this one until the first erasure.
     private static func makeErasable(_ session: Session) throws {
-        for (index, sql) in ["ALTER TABLE scope ADD COLUMN erased_at bigint", aliasIndex].enumerated() {
+        // The column comes last: all nodes wait for whoever changes the table that has it.
+        for (index, sql) in [aliasIndex, "ALTER TABLE scope ADD COLUMN erased_at bigint"].enumerated() {
             try session.write(Statement("erasable \(index)", sql))
         }
     }

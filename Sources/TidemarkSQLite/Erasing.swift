@@ -106,9 +106,11 @@ enum Erasing {
     /// Whatever is removed meanwhile is overwritten where it stood. Elsewhere that would cost too much: each page that
     /// becomes free would be written.
     fileprivate static func overwriting<Result>(_ db: Database, _ work: () throws -> Result) throws -> Result {
+        // Some systems have it on, or in part, from the start.
+        let before = try Int.fetchOne(db, sql: "PRAGMA secure_delete") ?? 0
         try db.execute(sql: "PRAGMA secure_delete = ON")
         let result = Swift.Result { try work() }
-        try db.execute(sql: "PRAGMA secure_delete = OFF")
+        try db.execute(sql: "PRAGMA secure_delete = \(before == 2 ? "FAST" : String(before))")
         return try result.get()
     }
 }

@@ -72,6 +72,8 @@ extension SyncServer {
     }
 
     private func compact(_ scope: Scope, _ compaction: inout Compaction, isRehearsal: Bool) async throws {
+        // What is left of an erased scope is counted no more; erasing goes on with it.
+        guard try await store.read(scope, { $0.state.erasedAt }) == nil else { return }
         let due = Due(configuration, at: compaction.present)
         let limit = configuration.sweepLimit
         let unheard = try await store.read(scope) {

@@ -187,6 +187,67 @@ struct HoldTests {
         #expect(try await device.count("item") == 11)
     }
 
+    @Test("a row that has just been moved out is still the scope's, until the server knows", .timeLimit(.minutes(4)))
+    func movedOut() async throws {
+        let (world, device) = try await start()
+        let engine = try device.engine()
+        let hold = try await engine.hold("item", id: "i0", in: "w:b")
+        try await engine.syncNow()
+        try await device.sql("UPDATE item SET w = 'a' WHERE id = 'i0'; UPDATE item SET w = NULL WHERE id = 'i1'")
+        await hold.release()
+        #expect(try await device.count("item") == 11)
+        #expect(try await engine.setAsideEdits().isEmpty)
+        try await device.sql("UPDATE item SET w = 'b' WHERE id = 'i1'")
+        try await engine.syncNow()
+        try await eventually(engine) { try await device.count("tidemark_scope WHERE name = 'w:b'") == 0 }
+        #expect(try await world.held("w:a").keys.sorted() == ["i0", "own"])
+        #expect(try await world.held("w:b")["i0"] == nil)
+        #expect(try await device.items() == ["i0 a t", "own a x"])
+    }
+
+    @Test("a draft of no scope keeps none here")
+    func nowhere() async throws {
+        let (world, device) = try await start()
+        defer { withExtendedLifetime(world) {} }
+        let engine = try device.engine()
+        let hold = try await engine.hold("item", id: "i0", in: "w:b")
+        try await device.sql("INSERT INTO item (id, title) VALUES ('draft', 'x')")
+        try await engine.syncNow()
+        await hold.release()
+        #expect(try await device.items() == ["draft - x", "own a x"])
+        #expect(try await device.count("tidemark_scope WHERE name = 'w:b'") == 0)
+    }
+
+    @Test("a scope that was left is held like any other")
+    func left() async throws {
+        let (world, device) = try await start()
+        defer { withExtendedLifetime(world) {} }
+        try await device.sync(["w:a", "w:b"])
+        let engine = try device.engine()
+        try await engine.leave("w:b")
+        #expect(try await isGone(device))
+        let hold = try await engine.hold("item", id: "i0", in: "w:b")
+        try await engine.syncNow()
+        #expect(try await device.count("item") == 11)
+        await hold.release()
+        #expect(try await isGone(device))
+    }
+
+    @Test("what another engine has taken away comes back with the next sync, and goes with the hold")
+    func takenAway() async throws {
+        let (world, device) = try await start()
+        defer { withExtendedLifetime(world) {} }
+        let engine = try device.engine()
+        let hold = try await engine.hold("item", id: "i0", in: "w:b")
+        try await engine.syncNow()
+        try await device.engine().install()
+        #expect(try await isGone(device))
+        try await engine.syncNow()
+        #expect(try await device.count("item") == 11)
+        await hold.release()
+        #expect(try await isGone(device))
+    }
+
     @Test("without the server nothing is held")
     func failing() async throws {
         let (world, device) = try await start()

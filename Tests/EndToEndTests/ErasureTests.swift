@@ -20,10 +20,15 @@
         private static let marker = "XYZZY-0451"
 
         /// Makes an erasure last, so that it is still under way when somebody looks.
-        private static let slowDeletes = """
-            CREATE TRIGGER slow BEFORE DELETE ON change
-            BEGIN SELECT count(*) FROM change WHERE payload IS NOT NULL; END
+        private static func slowDeletes(counting steps: Int) -> String {
             """
+            CREATE TRIGGER slow BEFORE DELETE ON change
+            BEGIN
+                SELECT count(*) FROM (
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(steps)) SELECT i FROM n);
+            END
+            """
+        }
 
         private func erase(_ store: String, _ flags: [String]) async throws -> (status: Int32, report: EraseReport?) {
             let result = try await bench.run(["erase", "--store", store, "--json"] + flags)
@@ -159,7 +164,7 @@
                 }
             }
             try store.close()
-            try bench.sql("s", Self.slowDeletes)
+            try bench.sql("s", Self.slowDeletes(counting: 50_000))
             let arguments = ["erase", "--store", "sqlite:" + path, "--scope", "w:1", "--confirm"]
             let command = try ChildProcess(ServeTests.command, arguments)
             let looking = try bench.folder.database("s")
@@ -269,7 +274,7 @@
                 }
             }
             if kind == "sqlite" {
-                try bench.sql("sync.sqlite", Self.slowDeletes)
+                try bench.sql("sync.sqlite", Self.slowDeletes(counting: 4_000))
             } else {
                 _ = try await offPool {
                     try PostgresCluster.shared.get().psql(

@@ -60,7 +60,11 @@
             try await response.body.write(body)
             let time = clock.now - start
             var bytes = body.bytes
-            if response.headers[.contentEncoding] == "gzip" { bytes = try Gzip.decompress(bytes, limit: 64 << 20) }
+            switch response.headers[.contentEncoding] {
+            case "gzip": bytes = try Gzip.decompress(bytes, limit: 64 << 20)
+            case "br": bytes = try BrotliDecoder.decompress(bytes, limit: 8 << 20)
+            default: break
+            }
             return Routed(status: response.status.code, headers: response.headers, bytes: bytes, time: time)
         }
 

@@ -4,61 +4,98 @@ import TidemarkWire
 /// The scopes that are here only since something holds them, as the file remembers them: a process that ends without
 /// releasing them leaves them to the next one.
 enum HeldScopes {
-    private static let key = "held"
+    private static let heldKey = "held"
+    /// Scopes that an engine on this file follows by itself. No hold takes them away.
+    private static let ownKey = "own"
 
-    static func all(_ db: Database) throws -> [Scope] {
-        try Meta.get(db, key).map { NameList($0).list.compactMap { Scope($0) } } ?? []
-    }
+    static func all(_ db: Database) throws -> [Scope] { try list(db, heldKey) }
 
     /// Begins to hold a scope. One that an engine on this file follows already stays that engine's.
     static func add(_ db: Database, _ scope: Scope) throws {
         let held = try all(db)
-        guard try !held.contains(scope) && !ScopeRecord.isFollowed(db, scope) else { return }
-        try set(db, held + [scope])
+        guard !held.contains(scope) else { return }
+        if try ScopeRecord.isFollowed(db, scope) { return try adopt(db, [scope]) }
+        try set(db, heldKey, held + [scope])
         try ScopeRecord.follow(db, scope)
     }
 
     /// What an engine follows by itself is not held any more.
-    static func remove(_ db: Database, _ scopes: [Scope]) throws {
-        let held = try all(db)
-        let others = held.filter { !scopes.contains($0) }
-        if others != held { try set(db, others) }
+    static func adopt(_ db: Database, _ scopes: [Scope]) throws {
+        let (held, own) = (try all(db), try list(db, ownKey))
+        let rest = held.filter { !scopes.contains($0) }
+        if rest != held { try set(db, heldKey, rest) }
+        let others = scopes.filter { !own.contains($0) }
+        if !others.isEmpty { try set(db, ownKey, own + others) }
     }
 
-    private static func set(_ db: Database, _ scopes: [Scope]) throws {
+    /// The scope has left the device: whoever follows it next begins anew.
+    static func forget(_ db: Database, _ scope: Scope) throws {
+        for key in [heldKey, ownKey] {
+            let before = try list(db, key)
+            if before.contains(scope) { try set(db, key, before.filter { $0 != scope }) }
+        }
+        try Query(db, "DELETE FROM tidemark_scope WHERE name = ?1 AND lost_at IS NULL").execute([.text(scope.name)])
+    }
+
+    private static func list(_ db: Database, _ key: String) throws -> [Scope] {
+        try Meta.get(db, key).map { NameList($0).list.compactMap { Scope($0) } } ?? []
+    }
+
+    private static func set(_ db: Database, _ key: String, _ scopes: [Scope]) throws {
         try Meta.set(db, key, NameList(scopes.map(\.name)).text)
     }
 
     /// Takes a scope off the device, but for one that has anything the server does not have; `false` for that.
     static func evict(_ db: Database, _ scope: Scope, _ layout: Layout, now: Int64) throws -> Bool {
-        guard try all(db).contains(scope) else { return true }
+        guard try !list(db, ownKey).contains(scope) else { return true }
         guard try !hasUnsynced(db, scope, layout) else { return false }
         try ScopeRemoval(scope: scope, layout: layout, declarations: Declarations(), isLoss: false, now: now).run(db)
         try db.inTransaction {
-            try remove(db, [scope])
-            try Query(db, "DELETE FROM tidemark_scope WHERE name = ?1").execute([.text(scope.name)])
+            try forget(db, scope)
             return .commit
         }
         return true
     }
 
-    /// Whether the scope has edits that the server has not taken: not sent, under way, refused, set aside or waiting
-    /// for a decision.
+    /// Whether the scope has edits that the server has not taken: not sent, on the way out of it or under way, refused,
+    /// set aside or waiting for a decision.
     private static func hasUnsynced(_ db: Database, _ scope: Scope, _ layout: Layout) throws -> Bool {
-        for shape in layout.shapes(in: scope) {
-            for place in shape.placesSQL(scope) {
-                let sql = "SELECT 1 FROM \(shape.shadowSQL) WHERE tidemark_mark IS NOT NULL AND \(place) LIMIT 1"
-                if try Query(db, sql).first(db, [], { _ in true }) != nil { return true }
-            }
+        for shape in try TableRules.shapes(db, holding: scope, beside: layout) {
+            let name = literal(scope.name)
+            // A row that has another scope's name in its column by now, or none, is still this one's on the server.
+            let place = shape.isScopedByColumn ? "tidemark_place = \(name) OR tidemark_scope = \(name)" : "1"
+            let sql = "SELECT 1 FROM \(shape.shadowSQL) WHERE tidemark_mark IS NOT NULL AND (\(place)) LIMIT 1"
+            if try Query(db, sql).first(db, [], { _ in true }) != nil { return true }
+            if try hasLocalRefusals(db, scope, shape) { return true }
         }
         let unsettled = [
-            "tidemark_operation WHERE finished_at IS NULL AND", "tidemark_operation WHERE status = 'rejected' AND",
+            "tidemark_operation WHERE finished_at IS NULL AND",
+            "tidemark_operation WHERE status = 'rejected' AND lane IS NOT NULL AND",
             "tidemark_conflict WHERE is_open AND", "tidemark_parked WHERE leaving <> 0 AND",
             "tidemark_inferred WHERE", "tidemark_aside WHERE",
         ]
         return try unsettled.contains { place in
             try Query(db, "SELECT 1 FROM \(place) scope = ?1 LIMIT 1").first(db, [.text(scope.name)], { _ in true })
                 != nil
+        }
+    }
+
+    /// Edits that could not be put on the wire stand under whichever scope looked at them first; a row that belongs to
+    /// none keeps none here.
+    private static func hasLocalRefusals(_ db: Database, _ scope: Scope, _ shape: TableShape) throws -> Bool {
+        let records = try Query(
+            db,
+            """
+            SELECT record FROM tidemark_operation
+            WHERE scope = ?1 AND entity = ?2 AND status = 'rejected' AND lane IS NULL
+            """
+        ).rows(db, [.text(scope.name), .text(shape.name)]) { $0.text(0) }
+        let table = RecordTable(shape)
+        return try records.contains { record in
+            guard let key = RecordID(record).flatMap({ shape.key(of: $0) }), let row = try table.row(db, key) else {
+                return true
+            }
+            return shape.scope(ofKey: key, row) != nil
         }
     }
 }

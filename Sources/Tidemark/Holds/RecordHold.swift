@@ -24,7 +24,7 @@ public final class RecordHold: Sendable {
     /// leave the device; nothing changes on the server.
     ///
     /// Rows with edits that the server has not taken, or that were refused or wait for a decision, keep the scope here:
-    /// it syncs on, and goes once they are settled.
+    /// it syncs on, and goes once they are settled. Where a request of the scope is under way, the call waits for it.
     public func release() async {
         if end() { await engine.release(scope) }
     }

@@ -27,10 +27,8 @@ extension ScopeDriver {
         await changed()
     }
 
-    /// Takes the scope off the device and ends; `false` where something in it is not settled.
+    /// Takes the scope off the device and ends; `false` where something in it is not settled. The caller has the turn.
     func evict() async -> Bool {
-        await turn.take()
-        defer { turn.end() }
         guard let layout = await preparation.layout else { return false }
         let (scope, now) = (scope, wallClockMilliseconds())
         let isGone = try? await file.writeWithoutTransaction(at: .leave) { db in

@@ -14,8 +14,11 @@ extension SyncEngine {
     /// followed like the engine's own, so that what belongs to the record comes too, and edits of it are sent. Several
     /// holds of a scope share that. In a scope that the engine follows anyway, the call only brings the record.
     ///
+    /// A scope that is just being filled takes the record in once it is filled; the call waits for that.
+    ///
     /// The hold lives as long as the process. What a process leaves held when it ends, the next engine on the file
-    /// takes away, once all its edits are settled.
+    /// takes away, once all its edits are settled. An engine that begins on the file while another one holds a scope
+    /// takes its rows away too: they come back with that one's next sync. Hold in one engine.
     ///
     /// - Parameters:
     ///   - table: one of the engine's tables, in whichever case, whose rule may put rows into the scope.
@@ -80,30 +83,42 @@ extension SyncEngine {
     /// What the process before this one had held when it ended.
     func releaseForgotten() async throws {
         guard restriction == nil else { return }
+        for scope in try await takeForgotten() { await evict(scope) }
+    }
+
+    private func takeForgotten() async throws -> [Scope] {
+        await holdTurn.take()
+        defer { holdTurn.end() }
         let scopes = scopes
-        let forgotten = try await file.write(at: .install) { db in
-            try HeldScopes.remove(db, scopes)
+        let held = try await file.write(at: .install) { db in
+            try HeldScopes.adopt(db, scopes)
             return try HeldScopes.all(db)
         }
-        for scope in forgotten where holds[scope] == nil {
+        let forgotten = held.filter { scope in !drivers.contains { $0.scope == scope } }
+        for scope in forgotten {
             holds[scope] = 0
-            _ = addDriver(scope)
-            await evict(scope)
+            addDriver(scope)
         }
+        return forgotten
     }
 
     /// A driver that has done something: what waits to go may go now. The driver is at work as it says so, and so the
     /// eviction cannot be waited for here.
     func changed(_ scope: Scope) async {
-        if holds[scope] == 0 { Task { await evict(scope) } }
+        if holds[scope] == 0, !evicting.contains(scope) { Task { await evict(scope) } }
         await publishStatus()
     }
 
     private func evict(_ scope: Scope) async {
+        guard holds[scope] == 0, evicting.insert(scope).inserted else { return }
+        defer { evicting.remove(scope) }
+        guard let driver = drivers.first(where: { $0.scope == scope }) else { return }
+        // Its turn comes first: a request of this scope must not hold up holds of others.
+        await driver.turn.take()
+        defer { driver.turn.end() }
         await holdTurn.take()
         defer { holdTurn.end() }
-        guard holds[scope] == 0, let driver = drivers.first(where: { $0.scope == scope }), await driver.evict()
-        else { return }
+        guard holds[scope] == 0, await driver.evict() else { return }
         holds[scope] = nil
         removeDriver(scope)
         await publishStatus()
