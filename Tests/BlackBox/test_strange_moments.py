@@ -55,7 +55,7 @@ class MomentTests(Story):
         first, second = self.pair(SCHEMA, filled(800))
         second.script("UPDATE t SET a = 'B' WHERE b < 600; DELETE FROM t WHERE b >= 750")
         self.synced(second)
-        self.cut(first, 3, "--page", "100")
+        self.cut(first, 2, "--page", "100")
         self.assertNotIn(first.count("t", "a = 'B'"), (0, 600))
         first.script(rebuild("t", *WITH_C))
         first.script("UPDATE t SET a = 'A' WHERE b BETWEEN 700 AND 709; INSERT INTO t(id, a) VALUES('new', 'n')")
