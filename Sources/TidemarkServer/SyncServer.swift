@@ -71,7 +71,7 @@ public final class SyncServer: Sendable {
         public var captureLimit = 500
         /// Lets shared caches keep snapshot pages, under addresses that need no token and expire (W91): how long
         /// somebody who has lost access may go on reading at most. From one second to one hour; what is beyond counts
-        /// as that. `nil`: each page asks who reads it. It needs ``SyncServer/sharedPageRoutes(context:)``.
+        /// as that. `nil`: each page asks who reads it. It needs `sharedPageRoutes(context:)` of TidemarkHummingbird.
         public var sharedPageDelay: Duration?
         /// Refused edits of one scope that are kept for the operator, the newest ones.
         public var rejectionLimit = 1000
