@@ -7,8 +7,8 @@
     /// `tidemark.yaml` (PROTOCOL.md 10): what the operator declares. Every line is checked; a mistake stops the start.
     struct ServerFile {
         var isStrict = false
-        /// How long deletions are kept at least, and whether events go with them.
-        var retention = Retention.standard
+        /// How long deletions are kept at least, `nil`: for ever; and whether events go with them.
+        var retention = SyncServer.Configuration().retention
         var expireEvents = false
         var forgetDevicesAfter: Duration?
         /// How long addresses of shared snapshot pages hold; `nil`: there are none.
@@ -20,16 +20,6 @@
         var serverLimits = ServerLimits()
         /// Settings that a flag or the environment may override.
         var settings: [Settings.Key: String] = [:]
-
-        /// What is said of how long deletions are kept.
-        enum Retention: Hashable {
-            static let foreverWord = "forever"
-
-            /// Nothing: the server's own default.
-            case standard
-            case forever
-            case during(Duration)
-        }
 
         /// An absent file.
         init() {}
@@ -56,9 +46,7 @@
                     "secret": "the secret comes from TIDEMARK_SECRET or from `secretFile`, never from this file"
                 ])
             isStrict = try top["strict"]?.bool() ?? false
-            if let node = top["retention"] {
-                retention = try node.string() == Retention.foreverWord ? .forever : .during(node.duration())
-            }
+            if let node = top["retention"] { retention = try node.string() == "forever" ? nil : node.duration() }
             expireEvents = try top["expireEvents"]?.bool() ?? false
             forgetDevicesAfter = try top["forgetDevicesAfter"]?.duration()
             for key in [Settings.Key.listen, .store, .secretFile, .logLevel] {
@@ -81,11 +69,7 @@
         var configuration: SyncServer.Configuration {
             var configuration = SyncServer.Configuration()
             configuration.sharedPageDelay = sharedPageDelay
-            switch retention {
-            case .standard: break
-            case .forever: configuration.retention = nil
-            case .during(let duration): configuration.retention = duration
-            }
+            configuration.retention = retention
             configuration.expiresEvents = expireEvents
             if let forgetDevicesAfter { configuration.deviceRetention = forgetDevicesAfter }
             return configuration

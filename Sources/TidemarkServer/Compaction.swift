@@ -72,13 +72,14 @@ extension SyncServer {
     }
 
     private func compact(_ scope: Scope, _ compaction: inout Compaction, isRehearsal: Bool) async throws {
-        // What is left of an erased scope is counted no more; erasing goes on with it.
-        guard try await store.read(scope, { $0.state.erasedAt }) == nil else { return }
         let due = Due(configuration, at: compaction.present)
         let limit = configuration.sweepLimit
-        let unheard = try await store.read(scope) {
-            try $0.unheard(devicesBefore: due.devices, lanesBefore: due.lanes)
+        // What is left of an erased scope is not counted any more, and goes with `erase`.
+        let found = try await store.read(scope) { reader in
+            reader.state.erasedAt == nil
+                ? try reader.unheard(devicesBefore: due.devices, lanesBefore: due.lanes) : nil
         }
+        guard let unheard = found else { return }
         if isRehearsal {
             compaction.devices += unheard.devices
             compaction.lanes += unheard.lanes

@@ -65,7 +65,7 @@
                         changes.upsert("task", id: "t1000", ["title": "later"])
                         changes.delete("task", id: "t1299")
                     }
-                    // One that has rows of its own, and sends them first: they are newer than the snapshot.
+                    // This device sends rows of its own first: they are newer than the snapshot.
                     let two = try device("two")
                     try await two.write { db in
                         try db.execute(sql: "INSERT INTO task VALUES ('own', 'mine', 1), ('t1001', 'taken', 2)")
@@ -115,7 +115,7 @@
             }
         }
 
-        /// What may come in the place of a page.
+        /// Wrong answers that a cache or a proxy may give in place of a page.
         enum Trouble: String, CaseIterable, Sendable {
             case gone, unknown, expired, loginPage, cut, otherScope, otherSnapshot, refused, busy, empty
 

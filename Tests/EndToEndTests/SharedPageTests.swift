@@ -138,7 +138,7 @@
                     #expect(gone.headers.first(name: "Cache-Control") == "no-store")
                     let tagged = try await nobody(server).get(path, headers: [("If-None-Match", "*")])
                     #expect(tagged.status == 410)
-                    // Whoever may read gets another address of the same page.
+                    // A caller who may read gets another address of the same page.
                     let ada = try await server.caller()
                     let next = try await ada.get("/sync/snapshot?\(Self.shared)&snapshotToken=\(token)")
                     let renewed = try #require(next.member("address") as? String)
@@ -267,7 +267,7 @@
                 for sub in ["ada", "w"] {
                     #expect(try await server.caller(sub).get("/sync/snapshot?\(Self.plain)").status == 200)
                 }
-                // What opens nothing costs nobody his share either.
+                // A token that opens no page is not counted against anybody.
                 for _ in 0..<20 { #expect(try await nobody(server).get("/sync/pages/x").status == 404) }
                 server.pass(1000)
                 #expect(try await nobody(server).get(one.path).status == 200)

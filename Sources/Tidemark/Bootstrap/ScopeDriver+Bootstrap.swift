@@ -39,7 +39,7 @@ extension ScopeDriver {
             return try await send(exchange) { try await self.bootstrap() }
         }
         hasPushed = false
-        // What a cache did to one fill says nothing about the next.
+        // A cache that failed during one fill may be good again for the next.
         if record.bootstrap?.token == nil { takesShared = true }
         let request = SnapshotRequest(
             record.bootstrap, scope: scope, known: takesShared ? max(record.base, record.head ?? 0) : nil,
