@@ -212,7 +212,9 @@ struct HoldTests {
         let engine = try device.engine()
         let hold = try await engine.hold("item", id: "i0", in: "w:b")
         try await device.sql("INSERT INTO item (id, title) VALUES ('draft', 'x')")
-        try await engine.syncNow()
+        // The held scope looks at the draft first, and finds that it cannot travel.
+        _ = await engine.drivers.last?.syncNow()
+        #expect(try await device.count("tidemark_operation WHERE scope = 'w:b' AND lane IS NULL") == 1)
         await hold.release()
         #expect(try await device.items() == ["draft - x", "own a x"])
         #expect(try await device.count("tidemark_scope WHERE name = 'w:b'") == 0)
