@@ -5,7 +5,7 @@ package enum SampleApps {
     package static let all: [(name: String, app: SimulatedApp)] = [
         ("task", TaskApp.app), ("ledger", LedgerApp.app), ("shelf", ShelfApp.app), ("order", OrderApp.app),
         ("notebook", NotebookApp.app), ("trigger", TriggerApp.app), ("migrating", MigratingApp.app),
-        ("catalog", CatalogApp.app),
+        ("catalog", CatalogApp.app), ("taskparts", TaskApp.parted), ("shelfparts", ShelfApp.parted),
     ]
 
     /// Those that are too small for worlds of many steps, and small enough for all worlds of a few.

@@ -5,6 +5,14 @@ package import TidemarkTesting
 
 /// Boxes stand on shelves, each of which is a scope of its own, and are put from one on the other with what is in them.
 package enum ShelfApp {
+    /// The same with items in a sub-scope of each shelf.
+    package static var parted: SimulatedApp {
+        var app = Self.app
+        app.tables[1].subscope = "items"
+        app.entities = [.state("item", subscope: "items")]
+        return app
+    }
+
     package static var app: SimulatedApp {
         SimulatedApp(
             tables: [

@@ -4,6 +4,14 @@ import TidemarkServer
 package import TidemarkTesting
 
 package enum TaskApp {
+    /// The same with tasks in a sub-scope, which sync and fail apart from the projects that they refer to.
+    package static var parted: SimulatedApp {
+        var app = Self.app
+        app.tables[1].subscope = "work"
+        app.entities = [.state("task", subscope: "work")]
+        return app
+    }
+
     package static var app: SimulatedApp {
         SimulatedApp(
             tables: [.table("project"), .table("task")], scopes: ["w:1"],

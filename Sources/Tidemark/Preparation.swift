@@ -1,5 +1,5 @@
 import GRDB
-import TidemarkWire
+package import TidemarkWire
 
 /// What all scopes of an engine share: the tables as they stand in the file, and what the operator declared.
 actor Preparation {
@@ -7,6 +7,8 @@ actor Preparation {
     let transport: any Transport
     private let tables: [SyncedTable]
     private let scopes: [Scope]
+    /// The scopes, and the sub-scopes that the tables are in.
+    let followed: [Scope]
     private(set) var layout: Layout?
     private var declarations: Declarations?
     /// What the file kept of them when it was opened, or keeps since.
@@ -23,7 +25,7 @@ actor Preparation {
         self.transport = transport
         self.tables = tables
         self.scopes = scopes
-        _ = try SyncedTable.resolve(tables, scopes: scopes)
+        followed = try SyncedTable.resolve(tables, scopes: scopes).followed(scopes)
     }
 
     /// Installs capture, or looks whether a migration has changed the schema since.
@@ -32,16 +34,16 @@ actor Preparation {
             return layout
         }
         let now = wallClockMilliseconds()
-        let (named, scopes) = (tables, scopes)
+        let (named, scopes, followed) = (tables, scopes, followed)
         let tables = try await file.read { db in try SyncedTable.spelled(named, db) }
         let changes = try await file.read { db in
-            try RuleChange.find(db, SyncedTable.resolve(tables, scopes: scopes), scopes, now: now)
+            try RuleChange.find(db, SyncedTable.resolve(tables, scopes: scopes), followed, now: now)
         }
         for change in changes { try await file.writeWithoutTransaction(at: .rules) { db in try change.run(db) } }
         let (found, assigned, kept) = try await file.write(at: .install) { [changesets = file.changesets] db in
             try changesets?.check(db)
             let resolved = try SyncedTable.resolve(tables, scopes: scopes)
-            let layout = try Installation.install(db, tables: resolved, scopes: scopes).adding(tables, db)
+            let layout = try Installation.install(db, tables: resolved, scopes: followed).adding(tables, db)
             try SyncedTable.note(db, tables)
             try SyncedTable.noteInstall(db)
             return (layout, try AssignedIDs.read(db), try KeptDeclarations.read(db))
@@ -113,5 +115,14 @@ actor Preparation {
         known = fingerprint
         heard = fingerprint
         return declarations
+    }
+}
+
+extension Declarations {
+    /// What a server declares, for a tool that has no tables yet; `nil` where it does not say so now.
+    package static func fetched(by transport: any Transport) async -> Declarations? {
+        let request = TransportRequest(path: "/sync/declarations", headers: [:])
+        guard let response = try? await transport.send(request), response.status == 200 else { return nil }
+        return try? response.body.withUnsafeBytes { try Declarations(from: $0) }
     }
 }

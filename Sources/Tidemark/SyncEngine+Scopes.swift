@@ -33,13 +33,13 @@ extension SyncEngine {
         await publishStatus()
     }
 
-    /// Takes a scope off this device: its rows go, edits that were not sent are set aside. Nothing changes on the
-    /// server. Following the scope again fills it anew and gives the edits back.
+    /// Takes a scope with its sub-scopes off this device: its rows go, edits that were not sent are set aside. Nothing
+    /// changes on the server. Following the scope again fills it anew and gives the edits back.
     ///
     /// Make the engine without the scope first; one that it follows would be filled again at once.
     /// - Throws: ``SyncError`` where this engine follows the scope.
     public func leave(_ scope: Scope) async throws {
-        guard !followed.contains(scope) else {
+        guard !followed.contains(where: { $0 == scope || $0.parent == scope }) else {
             throw SyncError(
                 .configurationInvalid, "The engine follows the scope.",
                 hint: "Make the engine without it, or release what holds it, then leave the scope.", scope: scope)
@@ -49,12 +49,14 @@ extension SyncEngine {
         let now = wallClockMilliseconds()
         do {
             try await file.writeWithoutTransaction(at: .leave) { db in
-                try ScopeRemoval(
-                    scope: scope, layout: layout, declarations: Declarations(), isLoss: false, now: now
-                ).run(db)
-                try db.inTransaction {
-                    try HeldScopes.forget(db, scope)
-                    return .commit
+                for part in try ScopeRecord.parts(db, of: scope) {
+                    try ScopeRemoval(
+                        scope: part, layout: layout, declarations: Declarations(), isLoss: false, now: now
+                    ).run(db)
+                    try db.inTransaction {
+                        try HeldScopes.forget(db, part)
+                        return .commit
+                    }
                 }
             }
         } catch let error as DatabaseError { throw Failure.database(error, scope: scope).error }

@@ -20,7 +20,8 @@ public actor SyncEngine {
     /// How eagerly the engine works; see ``use(_:)``.
     public private(set) var configuration: SyncConfiguration
     let preparation: Preparation
-    let scopes: [Scope]
+    /// The app's scopes, with the sub-scopes that its tables are in.
+    var scopes: [Scope] { preparation.followed }
     private let onConflict: ConflictHandler?
     private let board = StatusBoard()
     let shadowWatch = ShadowWatch()
@@ -54,7 +55,6 @@ public actor SyncEngine {
         file = AppFile(writer: writer, changesets: try onChangeset.map { try ChangesetTap(tables, $0) })
         self.onConflict = onConflict
         self.configuration = configuration
-        self.scopes = scopes
         preparation = try Preparation(file: file, transport: transport, tables: tables, scopes: scopes)
     }
 
@@ -71,7 +71,7 @@ public actor SyncEngine {
             throw Failure.database(error, scope: scopes[0]).error
         }
         guard drivers.isEmpty else { return }
-        for scope in scopes where restriction == nil || restriction == scope { addDriver(scope) }
+        for scope in scopes where restriction == nil || restriction == scope.parent { addDriver(scope) }
         // Where the file does not answer just now, the next engine on it takes them away.
         try? await releaseForgotten()
     }
@@ -100,7 +100,7 @@ public actor SyncEngine {
 
     private(set) var restriction: Scope?
 
-    /// Works on this scope alone, although the file follows others. To be said before anything else.
+    /// Works on this scope and its sub-scopes alone, although the file follows others. To be said before anything else.
     package func restrict(to scope: Scope) { restriction = scope }
 
     /// Another process may hold the file just now; that must not end a task that runs for the app's whole life.

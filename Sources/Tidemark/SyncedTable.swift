@@ -20,6 +20,9 @@ public struct SyncedTable: Hashable, Sendable {
     public var keepsDeleted: Duration?
     /// Who the app counts on to make the ids of new records; it is compared with what the server declares.
     public var ids: EntityDeclaration.IDSource?
+    /// The sub-scope that the table is in, as the server declares it: within each scope its tables have a log and
+    /// checkpoints of their own, so that they sync, and fail, apart from the rest (A3); `nil`: the scope itself.
+    public var subscope: String?
     /// Places in JSON documents that hold ids of other records. Foreign keys need not be named.
     public var references: [DocumentID]
 
@@ -41,21 +44,23 @@ public struct SyncedTable: Hashable, Sendable {
     /// A table by its name.
     public static func table(
         _ name: String, scope: ScopeRule? = nil, conflicts: ConflictPolicy? = nil,
-        ids: EntityDeclaration.IDSource? = nil, references: [DocumentID] = [], keepsDeleted: Duration? = nil
+        ids: EntityDeclaration.IDSource? = nil, references: [DocumentID] = [], keepsDeleted: Duration? = nil,
+        subscope: String? = nil
     ) -> SyncedTable {
         SyncedTable(
-            name: name, scope: scope, conflicts: conflicts, keepsDeleted: keepsDeleted, ids: ids,
+            name: name, scope: scope, conflicts: conflicts, keepsDeleted: keepsDeleted, ids: ids, subscope: subscope,
             references: references)
     }
 
     /// The table of a GRDB record type, so that a typo does not compile.
     public static func table<Record: TableRecord>(
         _ record: Record.Type, scope: ScopeRule? = nil, conflicts: ConflictPolicy? = nil,
-        ids: EntityDeclaration.IDSource? = nil, references: [DocumentID] = [], keepsDeleted: Duration? = nil
+        ids: EntityDeclaration.IDSource? = nil, references: [DocumentID] = [], keepsDeleted: Duration? = nil,
+        subscope: String? = nil
     ) -> SyncedTable {
         SyncedTable(
             name: record.databaseTableName, scope: scope, conflicts: conflicts, keepsDeleted: keepsDeleted, ids: ids,
-            references: references)
+            subscope: subscope, references: references)
     }
 
     /// Each table with its rule, or an error that says what does not fit together.
@@ -71,17 +76,49 @@ public struct SyncedTable: Hashable, Sendable {
         else {
             throw SyncError(.configurationInvalid, "A table or scope is named twice.", hint: "Name each once.")
         }
-        return try tables.map { table in
-            if let rule = table.scope {
-                try rule.check(of: table.name, scopes: scopes)
-                return (table.name, rule)
-            }
-            guard scopes.count == 1 else {
-                throw SyncError(
-                    .configurationInvalid, "It is not clear which scope table '\(table.name)' belongs to.",
-                    hint: "Give it `scope: .constant(…)` or `.column(…)`: the engine has several scopes.")
-            }
-            return (table.name, .constant(scopes[0]))
+        if let scope = scopes.first(where: { $0.subscope != nil }) {
+            throw SyncError(
+                .configurationInvalid, "'\(scope)' names a sub-scope.",
+                hint: "Name the scope \(scope.parent), and the sub-scope with its tables.")
+        }
+        return try tables.map { ($0.name, try $0.rule(among: scopes)) }
+    }
+
+    private func rule(among scopes: [Scope]) throws -> ScopeRule {
+        if let subscope, !Identifier.isSubscope(subscope) {
+            throw SyncError(
+                .configurationInvalid, "'\(subscope)' is not a sub-scope's name.",
+                hint: "Use \(Identifier.subscopeHint).")
+        }
+        let rule = try scope ?? onlyRule(among: scopes)
+        try rule.check(of: name, scopes: scopes)
+        guard let rule = rule.inSubscope(subscope) else {
+            throw SyncError(
+                .configurationInvalid, "The scope's name and the sub-scope's of table '\(name)' are too long.",
+                hint: "Together they take up to \(Identifier.scopeLimit - 1) characters.")
+        }
+        return rule
+    }
+
+    private func onlyRule(among scopes: [Scope]) throws -> ScopeRule {
+        guard scopes.count == 1 else {
+            throw SyncError(
+                .configurationInvalid, "It is not clear which scope table '\(name)' belongs to.",
+                hint: "Give it `scope: .constant(…)` or `.column(…)`: the engine has several scopes.")
+        }
+        return .constant(scopes[0])
+    }
+}
+
+extension [(name: String, rule: SyncedTable.ScopeRule)] {
+    /// All that is followed with these scopes: each, and behind it its sub-scopes that may have rows.
+    func followed(_ scopes: [Scope]) -> [Scope] {
+        let subscopes = Set(compactMap(\.rule.subscope)).sorted()
+        return scopes.flatMap { scope in
+            [scope]
+                + subscopes.compactMap { scope.appending(subscope: $0) }.filter { part in
+                    contains { $0.rule.mayHold(part) }
+                }
         }
     }
 }
@@ -95,7 +132,7 @@ extension SyncedTable.ScopeRule {
                 .configurationInvalid, "Table '\(table)' is in scope \(scope), which is not synced.",
                 hint: "Add the scope to the engine's scopes.")
         case .column(_, let prefix):
-            guard !prefix.isEmpty, Scope(prefix + "0") == nil else { return }
+            guard !prefix.isEmpty, Scope(prefix + "0").map({ $0.subscope != nil }) ?? true else { return }
             throw SyncError(
                 .configurationInvalid, "'\(prefix)' is not the beginning of a scope's name.",
                 hint: "A scope's name is made of letters, digits and '._:@-'.")
@@ -108,6 +145,13 @@ extension SyncedTable {
     func check(_ declared: EntityDeclaration) throws {
         try check(conflicts?.rawValue, declared.conflict.rawValue, "conflicts", "conflict")
         try check(ids?.rawValue, declared.ids.rawValue, "ids", "ids")
+        guard subscope != declared.subscope else { return }
+        let (here, there) = (
+            subscope.map { "sub-scope '\($0)'" } ?? "no sub-scope", declared.subscope.map { "'\($0)'" } ?? "none"
+        )
+        throw SyncError(
+            .declarationMismatch, "The app has '\(name)' in \(here), the server declares \(there).",
+            hint: "Change `subscope:` in the app or the entity's `subscope` on the server.")
     }
 
     private func check(_ expected: String?, _ declared: String, _ here: String, _ there: String) throws {

@@ -3,6 +3,7 @@
     import Foundation
     import TidemarkPostgres
     import TidemarkServer
+    import TidemarkWire
 
     struct AttachCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
@@ -84,6 +85,7 @@
                 table: table, entity: entity ?? table.split(separator: ".").last.map(String.init) ?? table,
                 place: try place(), columns: try columns())
             plan.tableWins = tableWins
+            plan.subscope = tables.file.entities.first { Identifier.isSameName($0.name, plan.entity) }?.subscope
             try tables.check(plan.entity)
             let attachment = try await tables.attach(plan)
             let fill = try await tables.fill(attachment) { rows in

@@ -57,7 +57,8 @@
         /// The scopes that the file has synced before.
         func scopes() throws -> [Scope] {
             guard try database.read({ db in try db.tableExists("tidemark_scope") }) else { return [] }
-            return try names("SELECT name FROM tidemark_scope").compactMap { Scope($0) }
+            let known = try names("SELECT name FROM tidemark_scope").compactMap { Scope($0)?.parent }
+            return known.enumerated().filter { known.firstIndex(of: $1) == $0 }.map(\.element)
         }
 
         /// The tables that can be synced.
@@ -139,7 +140,7 @@
         func scope(named: String?) throws -> Scope {
             let known = try scopes()
             if let named {
-                guard let scope = Scope(named) else {
+                guard let scope = Scope(named), scope.subscope == nil else {
                     throw Failure("'\(named)' is not a scope", hint: "use letters, digits and . _ : @ -, at most 128")
                 }
                 return scope
@@ -163,6 +164,13 @@
     struct Declared {
         var tables: [SyncedTable]
         var scopes: [Scope]
+
+        /// Puts the tables into the sub-scopes that the server declares. A server that does not answer now is asked by
+        /// the engine again.
+        mutating func place(as transport: any Transport) async {
+            guard let declarations = await Declarations.fetched(by: transport) else { return }
+            for index in tables.indices { tables[index].subscope = declarations.entity(tables[index].name).subscope }
+        }
 
         subscript(_ name: String) -> SyncedTable? {
             tables.first { Identifier.isSameName($0.name, name) }

@@ -6,6 +6,7 @@
     enum EntityReader {
         private static let allowed = [
             "kind", "conflict", "deletes", "serverFields", "direction", "priority", "ids", "defaults", "patch", "brake",
+            "subscope",
         ]
 
         static func entities(_ node: CheckedNode) throws -> [EntityDeclaration] {
@@ -36,6 +37,7 @@
             declaration.defaults = try members["defaults"].map(defaults) ?? [:]
             declaration.patch = try members["patch"]?.strings() ?? []
             declaration.brake = try members["brake"].flatMap(brake)
+            declaration.subscope = try members["subscope"].map(subscope)
             guard declaration.kind == .events else { return declaration }
             for key in ["conflict", "deletes", "serverFields", "ids", "defaults", "patch", "brake"] {
                 guard let place = members[key] else { continue }
@@ -44,6 +46,14 @@
                     hint: "leave it out, or declare \(name) as `kind: state`")
             }
             return declaration
+        }
+
+        private static func subscope(_ node: CheckedNode) throws -> String {
+            let name = try node.string()
+            guard Identifier.isSubscope(name) else {
+                throw node.failure("`\(name)` is not a sub-scope's name", hint: Identifier.subscopeHint)
+            }
+            return name
         }
 
         /// `true`, `false`, or its numbers.

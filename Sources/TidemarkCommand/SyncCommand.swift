@@ -62,8 +62,9 @@
             let scope = try device.scope(named: scope)
             // What an app declared stays as it is, even if nothing ever came of it.
             let isOurs = try device.isOurs()
-            let declared = try device.declared(with: tables, in: scope, mayRelease: isOurs)
+            var declared = try device.declared(with: tables, in: scope, mayRelease: isOurs)
             let transport = try connection.transport()
+            if isOurs { await declared.place(as: transport) }
             var configuration = SyncConfiguration()
             if let page {
                 configuration.firstPage = page

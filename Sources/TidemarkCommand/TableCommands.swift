@@ -7,7 +7,7 @@
     struct TableCommands {
         let store: PostgresStore
         private let server: SyncServer
-        private let file: ServerFile
+        let file: ServerFile
 
         init(_ settings: Settings) throws {
             let address = try StoreAddress(settings[.store])

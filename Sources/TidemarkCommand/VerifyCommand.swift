@@ -87,15 +87,15 @@
         var rows: [TableRows]
 
         init(_ report: VerifyReport, _ scope: Scope, _ status: SyncStatus) {
-            let part = report.scopes[scope] ?? VerifyReport.Part()
             self.scope = scope.name
-            version = part.version
+            version = report.scopes[scope]?.version ?? 0
             (isClean, isSettled) = (report.isClean, status.isSettled)
             (records, differing, repaired) = (report.records, report.differing, report.repaired)
             (roundTrips, bytesSent, bytesReceived) = (report.roundTrips, report.bytesSent, report.bytesReceived)
             seconds = (report.duration / .milliseconds(1)).rounded() / 1000
             rows = TableRows.all(status)
-            tables = part.tables.sorted { $0.key < $1.key }.map { name, table in
+            let parts = report.scopes.filter { $0.key.parent == scope }.values
+            tables = parts.flatMap(\.tables).sorted { $0.key < $1.key }.map { name, table in
                 Table(
                     table: name, records: table.records, differing: table.differing, repaired: table.repaired,
                     ids: table.differingIDs, unsent: table.unsentIDs, unrepaired: table.unrepaired,

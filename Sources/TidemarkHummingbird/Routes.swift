@@ -15,9 +15,10 @@
         ///
         /// - Parameters:
         ///   - authorize: what may this caller do in this scope? It is asked on every request and page, and before each
-        ///     nudge of a stream; on a push also of scopes to whose attached tables rows of this one refer. Answer
-        ///     `Access.none` for one without permission, and throw `HTTPError(.unauthorized)` where the caller is not
-        ///     known; it may run at any time, on any thread, many times at once.
+        ///     nudge of a stream; on a push also of scopes to whose attached tables rows of this one refer. A sub-scope
+        ///     has its scope's permission, and is never asked about. Answer `Access.none` for one without permission,
+        ///     and throw `HTTPError(.unauthorized)` where the caller is not known; it may run at any time, on any
+        ///     thread, many times at once.
         ///   - caller: who asks, as far as that can be told before the body is read: bodies take memory, of which each
         ///     caller has a share. Throw `HTTPError(.unauthorized)` for one who is not known, and `.forbidden` for one
         ///     who may not use any scope. Where it is left out all callers share as one for what comes before the body
@@ -39,6 +40,7 @@
             caller: @escaping @Sendable (Request, Context) async throws -> String
         ) -> RouteCollection<Context> {
             let routes = RouteCollection(context: Context.self)
+            let authorize = authorizing(by: authorize)
             let counted: @Sendable (Scope, Request, Context) async throws -> Access = { scope, request, context in
                 let access = try await authorize(scope, request, context)
                 try self.countRequest(of: access.principal)
@@ -98,6 +100,15 @@
                 }
             }
             return routes
+        }
+
+        /// Asks the host about scopes alone.
+        func authorizing<Context>(
+            by authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access
+        ) -> @Sendable (Scope, Request, Context) async throws -> Access {
+            { scope, request, context in
+                try await self.access(to: scope) { try await authorize($0, request, context) }
+            }
         }
 
         /// `GET` of `pages/{token}`, the snapshot pages that shared caches may keep: mount it at the same path as

@@ -47,11 +47,14 @@
             return abs(milliseconds) < 9e15 ? Int64(milliseconds) : nil
         }
 
-        /// Whether a pattern is a scope's name, or the beginning of one followed by `*`.
+        /// Whether a pattern is a scope's name, or the beginning of one followed by `*`. A sub-scope has its
+        /// scope's permission, and none of its own.
         public static func isPattern(_ text: String) -> Bool {
-            guard text.utf8.last == UInt8(ascii: "*") else { return Scope(text) != nil }
-            return text.utf8.count == 1 || Scope(String(text.dropLast())) != nil
+            guard text.utf8.last == UInt8(ascii: "*") else { return isScope(text) }
+            return text.utf8.count == 1 || isScope(String(text.dropLast()))
         }
+
+        private static func isScope(_ text: String) -> Bool { Scope(text).map { $0.subscope == nil } ?? false }
 
         private static func matches(_ pattern: String, _ scope: Scope) -> Bool {
             guard pattern.utf8.last == UInt8(ascii: "*") else { return pattern.utf8.elementsEqual(scope.name.utf8) }

@@ -26,7 +26,8 @@ extension SyncServer {
     /// The caller counts as a service: server-authoritative fields are taken (E4).
     ///
     /// - Throws: ``CommitError`` where an entity is unknown to a strict server, a record would be too large, an event
-    ///   is changed or the scope was erased; then nothing is written. Errors of the store pass through.
+    ///   is changed, the entity is declared to be in another sub-scope, or the scope was erased; then nothing is
+    ///   written. Errors of the store pass through.
     @discardableResult
     public nonisolated(nonsending) func commit(
         to scope: Scope, _ build: (inout Changeset) -> Void
@@ -61,6 +62,10 @@ extension SyncServer {
         guard let record = operation.id else { return }
         guard Identifier.isEntity(operation.entity), let declaration = declaration(of: operation.entity) else {
             throw CommitError(code: RejectionCode.entityUnknown, detail: "Entity \(operation.entity) is not declared.")
+        }
+        // What was there before its entity got a sub-scope can be taken away.
+        if operation.kind != .delete, let refusal = misplacement(of: operation, in: scope) {
+            throw CommitError(code: refusal.code, detail: refusal.detail)
         }
         let caller = EntityRule.Caller(principal: "", client: "", isService: true)
         let ruling = ruling(on: operation.entity, in: scope, by: caller, isCommit: true)

@@ -46,8 +46,8 @@ public struct Erasure: Hashable, Sendable {
 
 /// What is to be erased.
 public enum ErasureTarget: Hashable, Sendable {
-    /// All that the store keeps of a scope, for everybody and for good: only the scope's name stays, so that it is
-    /// refused. Rows of attached tables are the operator's, and stay.
+    /// All that the store keeps of a scope and its sub-scopes, for everybody and for good: only the names stay, so that
+    /// they are refused. Rows of attached tables are the operator's, and stay.
     case scope(Scope)
     /// What the store keeps under the name of a caller, a token's `sub`, in all scopes: his devices and what is known
     /// of their edits. The log does not say who wrote a record.
@@ -94,11 +94,38 @@ extension SyncServer {
     /// - Throws: errors of the store; then nothing has changed, and it may be tried again.
     public nonisolated(nonsending) func purge() async throws { try await store.purge() }
 
+    /// A scope goes with its sub-scopes. Those that are declared are marked also where nothing is in them yet.
     private func erase(_ scope: Scope, isRehearsal: Bool) async throws -> Erasure {
+        guard scope.subscope == nil else { return try await erase(one: scope, isRehearsal: isRehearsal) }
+        let found = try await subscopes(of: scope)
+        var erasure = try await erase(one: scope, isRehearsal: isRehearsal, marksUnknown: !found.isEmpty)
+        let isKnown = erasure.scopes > 0 || !found.isEmpty
+        for part in isKnown ? Set(found + declaredSubscopes(of: scope)).sorted() : [] {
+            try Task.checkCancellation()
+            let gone = try await erase(one: part, isRehearsal: isRehearsal, marksUnknown: true)
+            erasure.add(gone)
+            erasure.scopes += gone.scopes
+            erasure.erasedAt = erasure.erasedAt ?? gone.erasedAt
+        }
+        return erasure
+    }
+
+    private func subscopes(of scope: Scope) async throws -> [Scope] {
+        var found: [Scope] = []
+        while true {
+            let scopes = try await store.scopes(after: found.last ?? scope.beforeSubscopes, limit: Self.erasureScopes)
+            let some = scopes.prefix { $0.parent == scope }
+            found += some
+            guard some.count == Self.erasureScopes else { return found }
+        }
+    }
+
+    private func erase(one scope: Scope, isRehearsal: Bool, marksUnknown: Bool = false) async throws -> Erasure {
         let (held, state) = try await store.read(scope) { (try $0.held(by: nil), $0.state) }
         var erasure = Erasure()
-        guard !held.isEmpty || state != ScopeState() else { return erasure }
-        (erasure.scopes, erasure.erasedAt) = (1, state.erasedAt)
+        let isKnown = !held.isEmpty || state != ScopeState()
+        guard isKnown || marksUnknown && !isRehearsal else { return erasure }
+        (erasure.scopes, erasure.erasedAt) = (isKnown ? 1 : 0, state.erasedAt)
         if isRehearsal {
             erasure.add(held)
             return erasure
@@ -151,7 +178,8 @@ extension SyncServer {
         _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
     ) async throws -> Result {
         try await endingStreams(of: scope) {
-            try await store.read(scope, for: caller) { reader in
+            try await refuseErasedParent(of: scope, for: caller)
+            return try await store.read(scope, for: caller) { reader in
                 try reader.state.refuseErased(scope)
                 return try body(reader)
             }
@@ -163,11 +191,18 @@ extension SyncServer {
         _ scope: Scope, for caller: String = "", _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result {
         try await endingStreams(of: scope) {
-            try await store.write(scope, for: caller) { writer in
+            try await refuseErasedParent(of: scope, for: caller)
+            return try await store.write(scope, for: caller) { writer in
                 try writer.state.refuseErased(scope)
                 return try body(writer)
             }
         }
+    }
+
+    /// A sub-scope that was declared after its scope was erased has no mark of its own.
+    private func refuseErasedParent(of scope: Scope, for caller: String) async throws {
+        guard scope.subscope != nil else { return }
+        try await store.read(scope.parent, for: caller) { try $0.state.refuseErased(scope.parent) }
     }
 
     /// Where another process has erased the scope, this one learns it from the first who is refused.

@@ -276,7 +276,9 @@ extension Push {
                 "The scope has records of \(server.limits.entities) entities, as many as it may.",
                 "Declare the entity in tidemark.yaml.")
         }
-        if let refusal = refusal(of: operation, declaration) { return (Verdict(.rejected, refusal: refusal), false) }
+        if let refusal = server.misplacement(of: operation, in: request.scope) ?? refusal(of: operation, declaration) {
+            return (Verdict(.rejected, refusal: refusal), false)
+        }
         var seen: Set<Version> = []
         if let base = operation.baseNumber {
             guard let chain = try versions(ofChain: base, lane) else {

@@ -88,7 +88,7 @@ extension SyncServer {
             return try tables.takeCaptured(limit: limit, recordBytes: limits.recordBytes) { _ in }
         }
         return try tables.takeCaptured(limit: limit, recordBytes: limits.recordBytes) { captured in
-            guard let refusal = try take(captured, writer, at: moment) else { return }
+            guard let refusal = try take(captured, scope, writer, at: moment) else { return }
             // It stands in the table whatever is said here: the operator has to know that devices do not see it.
             let lane = LaneName(principal: "", client: "", lane: "")
             try writer.keep(
@@ -101,7 +101,7 @@ extension SyncServer {
 
     /// Puts a record into the log as its table has it; answers why not where it cannot travel.
     private func take(
-        _ captured: CapturedRecord, _ writer: any ScopeWriter, at moment: Int64
+        _ captured: CapturedRecord, _ scope: Scope, _ writer: any ScopeWriter, at moment: Int64
     ) throws -> Verdict.Refusal? {
         guard let record = RecordID(captured.key) else {
             return Verdict.Refusal(
@@ -110,6 +110,11 @@ extension SyncServer {
         }
         let entity = spelling(of: captured.entity, in: writer.state)
         let declaration = declarations.entity(entity)
+        if captured.fields != nil,
+            let refusal = misplacement(of: Operation(.upsert, entity: entity, id: record), in: scope)
+        {
+            return refusal
+        }
         let existing = try writer.newest(entity: entity, record: record)
         let records = RecordWriter(writer: writer, declaration: declaration, limits: limits)
         if captured.isTooLarge {

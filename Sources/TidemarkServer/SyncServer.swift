@@ -28,6 +28,8 @@ public final class SyncServer: Sendable {
     package let declarations: Declarations
     /// Changes when, and only when, a declaration does; travels on every answer.
     package let declarationsFingerprint: String
+    /// The names of sub-scopes that are declared.
+    let subscopes: Set<String>
     /// Scopes to whose attached tables those of other scopes refer: as many as the operator has attached, at most.
     let referredScopes = Guarded<Set<Scope>>([])
     /// Who waits on this node for news of which scopes.
@@ -115,6 +117,7 @@ public final class SyncServer: Sendable {
         sharedPins = configuration.sharedPageDelay.map { delay in
             Guarded(SharedPins(delay: delay.milliseconds, window: configuration.window.milliseconds))
         }
+        subscopes = Set(entities.compactMap(\.subscope))
         declarations = Declarations(isStrict: isStrict, entities: entities)
         declarationsFingerprint = SHA256.digest(declarations.body()).prefix(8)
             .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()

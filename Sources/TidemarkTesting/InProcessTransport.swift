@@ -18,7 +18,7 @@ public struct InProcessTransport: Transport {
     ///   - authorize: what the client may do in a scope.
     public init(to server: SyncServer, authorize: @escaping @Sendable (Scope) async throws -> Access) {
         self.server = server
-        self.authorize = authorize
+        self.authorize = { try await server.access(to: $0, authorize) }
     }
 
     /// Answers as the HTTP server does, problems included. What the engine throws beside them, and HTTP answers with

@@ -49,13 +49,18 @@ public struct EntityDeclaration: Hashable, Sendable {
     public var ids: IDSource
     /// How many records one user may delete before the server asks whether that is meant; `nil`: any number.
     public var brake: DeleteBrake?
+    /// The sub-scope of each scope that holds its records, with a log and checkpoints of its own (A3); `nil`: the
+    /// scope itself.
+    public var subscope: String?
 
     /// Makes a declaration.
     public init(
         _ name: String, kind: Kind = .state, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
         direction: Direction = .both, priority: Int = 1, deletes: DeletePolicy = .win,
-        defaults: [String: Value] = [:], patch: [String] = [], ids: IDSource = .client, brake: DeleteBrake? = nil
+        defaults: [String: Value] = [:], patch: [String] = [], ids: IDSource = .client, brake: DeleteBrake? = nil,
+        subscope: String? = nil
     ) {
+        self.subscope = subscope
         self.brake = brake
         self.deletes = deletes
         self.defaults = defaults
@@ -73,16 +78,19 @@ public struct EntityDeclaration: Hashable, Sendable {
     public static func state(
         _ name: String, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
         direction: Direction = .both, priority: Int = 1, deletes: DeletePolicy = .win,
-        defaults: [String: Value] = [:], patch: [String] = [], ids: IDSource = .client, brake: DeleteBrake? = nil
+        defaults: [String: Value] = [:], patch: [String] = [], ids: IDSource = .client, brake: DeleteBrake? = nil,
+        subscope: String? = nil
     ) -> EntityDeclaration {
         EntityDeclaration(
             name, conflict: conflict, serverFields: serverFields, direction: direction, priority: priority,
-            deletes: deletes, defaults: defaults, patch: patch, ids: ids, brake: brake)
+            deletes: deletes, defaults: defaults, patch: patch, ids: ids, brake: brake, subscope: subscope)
     }
 
     /// Append-only entries.
-    public static func events(_ name: String, direction: Direction = .both) -> EntityDeclaration {
-        EntityDeclaration(name, kind: .events, direction: direction)
+    public static func events(
+        _ name: String, direction: Direction = .both, subscope: String? = nil
+    ) -> EntityDeclaration {
+        EntityDeclaration(name, kind: .events, direction: direction, subscope: subscope)
     }
 
     /// Whether only the server may write a field, in whichever case it is named.
@@ -147,6 +155,11 @@ package struct Declarations: Hashable, Sendable {
     /// What holds for an entity, declared or not.
     package func entity(_ name: String) -> EntityDeclaration { self[name] ?? EntityDeclaration(name) }
 
+    /// Where records of an entity lie within a scope: in the scope itself, or in the entity's sub-scope.
+    package func place(of entity: String, in scope: Scope) -> Scope {
+        scope.appending(subscope: self.entity(entity).subscope) ?? scope
+    }
+
     package func body() -> [UInt8] {
         var writer = JSONWriter(capacity: 256)
         writer.raw("{\"strict\":")
@@ -164,6 +177,7 @@ package struct Declarations: Hashable, Sendable {
             writer.member("ids", entity.ids.rawValue)
             writer.member("serverFields", entity.serverFields)
             writer.member("patch", entity.patch)
+            if let subscope = entity.subscope { writer.member("subscope", subscope) }
             if let brake = entity.brake {
                 writer.raw(",\"brake\":{\"rows\":")
                 writer.integer(Int64(brake.rows))
@@ -217,6 +231,7 @@ extension EntityDeclaration {
             case "serverFields": serverFields = try reader.readStrings()
             case "patch": patch = try reader.readStrings()
             case "brake": brake = try DeleteBrake(from: &reader)
+            case "subscope": subscope = try reader.readString()
             case "defaults":
                 let object = try DataObject(from: &reader)
                 for field in object.fields {

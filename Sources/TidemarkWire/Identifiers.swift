@@ -1,9 +1,14 @@
 /// The part of the data that a device follows: the unit of permission, of order and of checkpoints.
 ///
-/// A scope name is 1–128 characters of `A–Z a–z 0–9 . _ : @ -`, for example `workspace:123` (PROTOCOL.md 1).
+/// A scope name is 1–128 characters of `A–Z a–z 0–9 . _ : @ -`, for example `workspace:123` (PROTOCOL.md 1). Entities
+/// that are declared to be in a sub-scope have a log and checkpoints of their own there: `workspace:123~media`, with
+/// the permission of `workspace:123` (A3).
 public struct Scope: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// The name as it stands on the wire.
     public let name: String
+
+    /// What stands between a scope's name and its sub-scope's.
+    package static let subscopeMark: Character = "~"
 
     /// Makes a scope from its name, or `nil` where the name is not of the form above.
     public init?(_ name: String) {
@@ -13,6 +18,30 @@ public struct Scope: Hashable, Sendable, Comparable, CustomStringConvertible {
 
     /// The name, as in ``name``.
     public var description: String { name }
+
+    /// The sub-scope's own name, `media`; `nil` for a scope itself.
+    public var subscope: String? {
+        name.split(separator: Self.subscopeMark, maxSplits: 1).dropFirst().first.map(String.init)
+    }
+
+    /// The scope that this is a part of, whose permission it has; a scope itself is its own.
+    public var parent: Scope {
+        guard let mark = name.firstIndex(of: Self.subscopeMark) else { return self }
+        return Scope(unchecked: String(name[..<mark]))
+    }
+
+    /// The sub-scope of that name; `nil` stands for the scope itself. Of a sub-scope: the one beside it.
+    ///
+    /// - Returns: `nil` where the name is not of the form `[A-Za-z0-9_-]{1,32}`, or the whole is too long.
+    public func appending(subscope: String?) -> Scope? {
+        guard let subscope else { return parent }
+        return Scope("\(parent.name)\(Self.subscopeMark)\(subscope)")
+    }
+
+    /// Stands before the names of all sub-scopes, and behind that of the scope itself.
+    package var beforeSubscopes: Scope { Scope(unchecked: "\(parent.name)\(Self.subscopeMark)") }
+
+    private init(unchecked name: String) { self.name = name }
 
     /// Orders scopes by the bytes of their names, the order in which a server locks them.
     public static func < (lhs: Scope, rhs: Scope) -> Bool { lhs.name.utf8.lexicographicallyPrecedes(rhs.name.utf8) }
@@ -71,12 +100,26 @@ public typealias Version = Int64
 /// The grammar of every name on the wire (PROTOCOL.md 1); each is checked once, where it enters.
 package enum Identifier {
     package static let scopeLimit = 128
+    package static let subscopeLimit = 32
     package static let entityLimit = 128
     package static let recordLimit = 128
     package static let clientRange = 8...64
 
     package static func isScope(_ text: String) -> Bool {
-        (1...scopeLimit).contains(text.utf8.count) && text.utf8.allSatisfy { isWord($0) || ".:@-".utf8.contains($0) }
+        guard (1...scopeLimit).contains(text.utf8.count) else { return false }
+        let parts = text.utf8.split(separator: UInt8(ascii: "~"), maxSplits: 1, omittingEmptySubsequences: false)
+        return !parts[0].isEmpty && parts[0].allSatisfy { isWord($0) || ".:@-".utf8.contains($0) }
+            && (parts.count == 1 || isSubscope(parts[1]))
+    }
+
+    /// A sub-scope's own name.
+    package static func isSubscope(_ text: String) -> Bool { isSubscope(text.utf8[...]) }
+
+    /// What that has to be, for those who chose one that is not.
+    package static let subscopeHint = "1 to \(subscopeLimit) letters, digits, '_' and '-'"
+
+    private static func isSubscope(_ text: Substring.UTF8View) -> Bool {
+        (1...subscopeLimit).contains(text.count) && text.allSatisfy { isWord($0) || $0 == UInt8(ascii: "-") }
     }
 
     package static func isEntity(_ text: String) -> Bool {

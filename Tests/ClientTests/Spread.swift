@@ -27,11 +27,13 @@ struct Spread {
         server = SyncServer(store: store, entities: entities, limits: limits, rules: rules)
     }
 
-    /// - Parameter seeds: SQL that runs before the tables are captured.
+    /// - Parameters:
+    ///   - seeds: SQL that runs before the tables are captured.
+    ///   - subscope: the one that parts are in.
     func device(
-        _ name: String, scopes: [Scope] = ["w:a", "w:b", "w:c"], seeds: String = ""
+        _ name: String, scopes: [Scope] = ["w:a", "w:b", "w:c"], seeds: String = "", subscope: String? = nil
     ) async throws -> SpreadDevice {
-        try await SpreadDevice(name, in: self, scopes: scopes, seeds: seeds)
+        try await SpreadDevice(name, in: self, scopes: scopes, seeds: seeds, subscope: subscope)
     }
 
     /// What a scope holds on the server, by record.
@@ -66,20 +68,23 @@ final class SpreadDevice: Sendable {
     let queue: DatabaseQueue
     let wire: Wire
     let scopes: [Scope]
+    let subscope: String?
     static let rule = SyncedTable.ScopeRule.column("w", prefix: "w:")
 
-    init(_ name: String, in world: Spread, scopes: [Scope], seeds: String = "") async throws {
+    init(_ name: String, in world: Spread, scopes: [Scope], seeds: String = "", subscope: String? = nil) async throws {
         queue = try DatabaseQueue(path: world.directory.url.appending(path: "\(name).sqlite").path)
         let withdrawn = world.withdrawn
         wire = Wire(to: InProcessTransport(to: world.server) { try await withdrawn.access(to: $0) })
         self.scopes = scopes
+        self.subscope = subscope
         try await queue.write { db in try db.execute(sql: Spread.schema + seeds) }
         try await engine().install()
     }
 
     func engine(_ scopes: [Scope]? = nil) throws -> SyncEngine {
         try SyncEngine(
-            for: queue, tables: [.table("item", scope: Self.rule), .table("part", scope: Self.rule)],
+            for: queue,
+            tables: [.table("item", scope: Self.rule), .table("part", scope: Self.rule, subscope: subscope)],
             scopes: scopes ?? self.scopes, transport: wire)
     }
 

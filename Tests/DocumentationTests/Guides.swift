@@ -87,3 +87,18 @@ private func holding(sync: SyncEngine, documentID: String, show: (String) async 
     await hold.release()
     // end snippet
 }
+
+private func subscopes(database: DatabaseQueue, transport: any Transport) throws -> SyncEngine {
+    // snippet: subscopes
+    let sync = try SyncEngine(
+        for: database,
+        tables: [
+            .table("album", scope: .column("workspace_id", prefix: "workspace:")),
+            .table("photo", scope: .column("workspace_id", prefix: "workspace:"), subscope: "media"),
+            .table("comment", scope: .column("workspace_id", prefix: "workspace:"), subscope: "media"),
+        ],
+        scopes: ["workspace:7"],
+        transport: transport)
+    // end snippet
+    return sync
+}

@@ -19,6 +19,7 @@ struct SnippetTests {
             ("life-wake", "Guides.swift", "Documentation/AppLife.md"),
             ("life-refresh", "Guides.swift", "Documentation/AppLife.md"),
             ("hold", "Guides.swift", "Documentation/Scopes.md"),
+            ("subscopes", "Guides.swift", "Documentation/Subscopes.md"),
             ("conflicts", "ConflictSnippets.swift", "Documentation/Conflicts.md"),
             ("rules", "ConflictSnippets.swift", "Documentation/Conflicts.md"),
             ("objects", "ObjectSnippets.swift", "Documentation/Objects.md"),

@@ -9,9 +9,14 @@ extension SyncedTable {
         }
 
         let kind: Kind
+        /// The sub-scope of each scope that holds the rows; `nil`: the scope itself. A constant scope is the sub-scope
+        /// already.
+        let subscope: String?
 
         /// All rows belong to this scope.
-        public static func constant(_ scope: Scope) -> ScopeRule { ScopeRule(kind: .constant(scope)) }
+        public static func constant(_ scope: Scope) -> ScopeRule {
+            ScopeRule(kind: .constant(scope), subscope: scope.subscope)
+        }
 
         /// Each row belongs to the scope that its column names: `workspace_id = 123` with the prefix `workspace:` is
         /// in `workspace:123`. The column holds text or integers, and travels with the row like any other.
@@ -26,16 +31,19 @@ extension SyncedTable {
         /// Whether rows of the scope may stand in a table with this rule.
         package func mayHold(_ scope: Scope) -> Bool {
             switch kind {
-            case .constant(let constant): constant == scope
-            case .column(_, let prefix): scope.name.utf8.count > prefix.utf8.count && scope.name.hasPrefix(prefix)
+            case .constant(let constant): return constant == scope
+            case .column(_, let prefix):
+                let name = scope.parent.name
+                return scope.subscope == subscope && name.utf8.count > prefix.utf8.count && name.hasPrefix(prefix)
             }
         }
 
-        /// The rule as the file keeps it, so that a later change of it is noticed.
+        /// The rule as the file keeps it, so that a later change of it is noticed: neither a prefix nor a scope has a
+        /// sub-scope's mark in it.
         var description: String {
             switch kind {
             case .constant(let scope): "constant \(scope.name)"
-            case .column(let name, let prefix): "column \(prefix) \(name)"
+            case .column(let name, let prefix): "column \(prefix)\(suffix) \(name)"
             }
         }
 
@@ -44,13 +52,35 @@ extension SyncedTable {
             switch (parts.first, parts.count) {
             case ("constant", 2):
                 guard let scope = Scope(String(parts[1])) else { return nil }
-                kind = .constant(scope)
-            case ("column", 3): kind = .column(String(parts[2]), prefix: String(parts[1]))
+                self.init(kind: .constant(scope), subscope: scope.subscope)
+            case ("column", 3):
+                let place = parts[1].split(
+                    separator: Scope.subscopeMark, maxSplits: 1, omittingEmptySubsequences: false)
+                let subscope = place.count > 1 ? String(place[1]) : nil
+                self.init(kind: .column(String(parts[2]), prefix: String(place[0])), subscope: subscope)
             default: return nil
             }
         }
 
-        private init(kind: Kind) { self.kind = kind }
+        /// What the name of a sub-scope has behind its scope's.
+        var suffix: String { subscope.map { "\(Scope.subscopeMark)\($0)" } ?? "" }
+
+        /// The same rule for a table in a sub-scope; `nil` where the names are too long together.
+        func inSubscope(_ subscope: String?) -> ScopeRule? {
+            switch kind {
+            case .constant(let scope):
+                scope.appending(subscope: subscope).map { ScopeRule(kind: .constant($0), subscope: subscope) }
+            case .column: ScopeRule(kind: kind, subscope: subscope)
+            }
+        }
+
+        /// The rule as an app names it, with the sub-scope beside it.
+        var ofScope: ScopeRule { inSubscope(nil) ?? self }
+
+        private init(kind: Kind, subscope: String? = nil) {
+            self.kind = kind
+            self.subscope = subscope
+        }
     }
 }
 
@@ -80,11 +110,17 @@ extension TableShape {
         case .column(let name, let prefix):
             let cell = zip(self.key + data, key + cells).first { $0.0.name == name }?.1
             switch cell {
-            case .text(let bytes) where !bytes.isEmpty: return Scope(prefix + String(decoding: bytes, as: UTF8.self))
-            case .integer(let value): return Scope(prefix + String(value))
+            case .text(let bytes) where !bytes.isEmpty: return place(prefix + String(decoding: bytes, as: UTF8.self))
+            case .integer(let value): return place(prefix + String(value))
             case .null, .text, .real, .blob, nil: return nil
             }
         }
+    }
+
+    /// A column names a scope, never a sub-scope.
+    private func place(_ name: String) -> Scope? {
+        guard let scope = Scope(name), scope.subscope == nil else { return nil }
+        return scope.appending(subscope: rule.subscope)
     }
 
     /// SQL for the name of a row's scope, where `row` is the table, an alias, `OLD` or `NEW`; the empty text where its
@@ -92,20 +128,23 @@ extension TableShape {
     func scopeSQL(_ row: String) -> String {
         guard case .column(let name, let prefix) = rule.kind else { return "NULL" }
         let value = "\(row).\(quoted(name))"
+        let suffix = rule.suffix
         let made = "\(literal(prefix)) || \(value)"
+        let place = suffix.isEmpty ? made : "\(made) || \(literal(suffix))"
         // Text that holds NUL ends there for length() and GLOB, but not as a BLOB.
         return """
             CASE WHEN typeof(\(value)) IN ('text', 'integer') \
-            AND length(CAST(\(made) AS BLOB)) BETWEEN \(prefix.utf8.count + 1) AND 128 \
+            AND length(CAST(\(made) AS BLOB)) BETWEEN \(prefix.utf8.count + 1) \
+            AND \(Identifier.scopeLimit - suffix.utf8.count) \
             AND length(\(value)) = length(CAST(\(value) AS BLOB)) AND \(made) NOT GLOB '*[^-A-Za-z0-9._:@]*' \
-            THEN \(made) ELSE '' END
+            THEN \(place) ELSE '' END
             """
     }
 
     /// What the column holds in a row of the scope, as text.
     func placeText(of scope: Scope) -> String {
         guard case .column(_, let prefix) = rule.kind else { return "" }
-        return String(scope.name.dropFirst(prefix.count))
+        return String(scope.parent.name.dropFirst(prefix.count))
     }
 
     /// What the column holds in a row of the scope, in the column's own type.
@@ -119,7 +158,7 @@ extension TableShape {
     /// SQL for whether a row is in a scope; an index on the column serves it.
     func isInSQL(_ scope: Scope, _ row: String) -> String {
         switch rule.kind {
-        case .constant(let constant): return constant == scope ? "1" : "0"
+        case .constant: return rule.mayHold(scope) ? "1" : "0"
         case .column(let name, _):
             let value = placeText(of: scope)
             let isDecimal = Int64(value).map { String($0) == value } ?? false

@@ -23,7 +23,8 @@ extension SyncEngine {
     /// - Parameters:
     ///   - table: one of the engine's tables, in whichever case, whose rule may put rows into the scope.
     ///   - id: the id on the wire, as for ``state(of:id:)-(String,String)``.
-    ///   - scope: where the record lies.
+    ///   - scope: where the record lies. Of a table in a sub-scope that one is held, and what the record refers to
+    ///     elsewhere does not come along.
     ///   - columns: the foreign keys whose records come with it; `nil`: all those of one column.
     /// - Returns: when the server has answered. A record that it does not have is not in the table then.
     /// - Throws: ``SyncError``: `table_unsupported`, `configuration_invalid` where the table has no rows in such a
@@ -38,6 +39,7 @@ extension SyncEngine {
                 .tableUnsupported, "This engine does not sync a table '\(table)'.",
                 hint: "Hold a record of one of the engine's tables.")
         }
+        let scope = scope.appending(subscope: shape.rule.subscope) ?? scope
         guard shape.rule.mayHold(scope) else {
             throw SyncError(
                 .configurationInvalid, "Table '\(shape.name)' has no rows in \(scope).",
@@ -50,7 +52,8 @@ extension SyncEngine {
         let driver = try await take(scope, layout)
         do {
             try await driver.bring(
-                Wanted.Record(entity: shape.name, id: id), follow: layout.references(of: shape, in: columns))
+                Wanted.Record(entity: shape.name, id: id),
+                follow: layout.references(of: shape, in: columns, within: scope))
         } catch {
             await release(scope)
             throw error
@@ -127,8 +130,8 @@ extension SyncEngine {
 
 extension Layout {
     /// The foreign keys of a table, of one column, to records of tables in this layout, as a request names them (W62).
-    fileprivate func references(of shape: TableShape, in columns: [String]?) -> [String] {
-        shapes.flatMap { parent in
+    fileprivate func references(of shape: TableShape, in columns: [String]?, within scope: Scope) -> [String] {
+        shapes.filter { $0.rule.mayHold(scope) }.flatMap { parent in
             parent.children.compactMap { child -> String? in
                 guard child.table.isSameName(as: shape.name), child.columns.count == 1, parent.key.count == 1,
                     child.parentColumns[0].isSameName(as: parent.key[0].name),

@@ -11,8 +11,9 @@ extension SyncedTable {
         return try TableRules.all(db).sorted { $0.key < $1.key }.map { name, rule in
             let note = notes[name]
             return SyncedTable(
-                name: name, scope: rule, keepsDeleted: note?.keepsDeleted.map { .milliseconds($0) },
-                ids: note?.ids.flatMap(EntityDeclaration.IDSource.init), references: note?.documents ?? [])
+                name: name, scope: rule.ofScope, keepsDeleted: note?.keepsDeleted.map { .milliseconds($0) },
+                ids: note?.ids.flatMap(EntityDeclaration.IDSource.init), subscope: rule.subscope,
+                references: note?.documents ?? [])
         }
     }
 
@@ -53,7 +54,7 @@ extension SyncedTable {
               AND NOT EXISTS (SELECT 1 FROM tidemark_operation WHERE scope = s.name AND finished_at IS NOT NULL)
               AND NOT EXISTS (SELECT 1 FROM tidemark_aside WHERE scope = s.name)
             """
-        ).rows(db, [.text(scope.name)]) { $0.text(0) }.compactMap { Scope($0) }
+        ).rows(db, [.text(scope.name)]) { $0.text(0) }.compactMap { Scope($0) }.filter { $0.parent != scope }
         let rules = try TableRules.all(db)
         for scope in unheld {
             for table in rules.filter({ $0.value == .constant(scope) }).keys { try forget(db, table) }

@@ -71,6 +71,12 @@ struct ScopeRecord: Hashable, Sendable {
             .first(db, [.text(scope.name)]) { _ in true } ?? false
     }
 
+    /// A scope, and those of its sub-scopes that this file knows.
+    static func parts(_ db: Database, of scope: Scope) throws -> [Scope] {
+        let known = try Query(db, "SELECT name FROM tidemark_scope ORDER BY name").rows(db) { Scope($0.text(0)) }
+        return [scope] + known.compactMap { $0 }.filter { $0 != scope && $0.parent == scope }
+    }
+
     /// From here on an engine on this file syncs the scope.
     static func follow(_ db: Database, _ scope: Scope) throws {
         try Query(db, "INSERT INTO tidemark_scope(name) VALUES (?1) ON CONFLICT(name) DO NOTHING")

@@ -35,7 +35,7 @@
         ) -> RouteCollection<Context> {
             let host = DialectHost(
                 server: self, paths: Dictionary(paths.map { ($0.path, $0) }) { first, _ in first }, bodies: bodies,
-                authorize: authorize, caller: caller, onlyScope: onlyScope)
+                authorize: authorizing(by: authorize), caller: caller, onlyScope: onlyScope)
             let routes = RouteCollection(context: Context.self)
             routes.add(middleware: SyncMiddleware(for: self))
             routes.on("rest/:entity", only: .get) { try await host.list($0, $1) }
@@ -78,7 +78,8 @@
             }
             let path = paths[name] ?? EntityPath(name)
             let query = try PlainQuery(of: request)
-            let scope = try await scope(query, path, request, context)
+            let scope = server.place(
+                of: path.entity, in: try await scope(query, path, request, context))
             let access = try await authorize(scope, request, context)
             try server.countRequest(of: access.principal)
             return Target(path: path, scope: scope, access: access, query: query)

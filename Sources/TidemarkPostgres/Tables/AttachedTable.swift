@@ -29,6 +29,8 @@ struct AttachedTable: Codable, Hashable, Sendable {
     /// Of those, the ones that devices do not write; `nil` in a table that was attached before there were any.
     let readOnly: [String]?
     let place: Place
+    /// The sub-scope of each scope that holds its rows; `nil`: the scope itself.
+    let subscope: String?
     /// Whether the scope's column was made for this.
     let addsColumn: Bool
     /// The schema of the log.
@@ -38,6 +40,8 @@ struct AttachedTable: Codable, Hashable, Sendable {
 
     /// What a row's scope column has to say in a scope; `nil` where no row of the table can be in it.
     func scopeText(in scope: Scope) -> String? {
+        guard scope.subscope == subscope else { return nil }
+        let scope = scope.parent
         switch place {
         case .constant(let name): return name == scope.name ? "" : nil
         case .column(let column, let prefix):
@@ -57,13 +61,20 @@ struct AttachedTable: Codable, Hashable, Sendable {
     /// The name of a row's scope, as an expression over the row under an alias.
     func scopeName(of row: String) -> String {
         switch place {
-        case .constant(let name): SQL.literal(name)
-        case .column(let column, let prefix): "\(SQL.literal(prefix)) || (\(row).\(column.sql))::text"
+        case .constant(let name): SQL.literal(name + suffix)
+        case .column(let column, let prefix):
+            ["\(SQL.literal(prefix)) || (\(row).\(column.sql))::text", suffix.isEmpty ? nil : SQL.literal(suffix)]
+                .compactMap { $0 }.joined(separator: " || ")
         }
     }
 
-    /// Whether an expression is a scope's name: rows of which it is not are in no scope.
-    static func isScope(_ name: String) -> String { "\(name) ~ '^[A-Za-z0-9._:@-]{1,128}$'" }
+    /// Whether an expression is the name of a scope that rows may be in: rows of which it is not are in no scope. A
+    /// column names scopes, never sub-scopes.
+    func isScope(_ name: String) -> String {
+        "\(name) ~ '^[A-Za-z0-9._:@-]{1,\(Identifier.scopeLimit - suffix.utf8.count)}\(suffix)$'"
+    }
+
+    private var suffix: String { subscope.map { "\(Scope.subscopeMark)\($0)" } ?? "" }
 }
 
 /// The tables that are attached, as a transaction sees them: while it runs, none is added and none is taken away,

@@ -50,7 +50,17 @@ struct Attaching {
                 .nameInvalid, "'\(plan.entity)' is not an entity's name",
                 hint: Identifier.entityHint)
         }
-        if case .column(_, let prefix) = plan.place, !prefix.isEmpty, !Identifier.isScope(prefix) {
+        if let subscope = plan.subscope, !Identifier.isSubscope(subscope) {
+            throw TableError(.nameInvalid, "'\(subscope)' is not a sub-scope's name", hint: Identifier.subscopeHint)
+        }
+        if let scope = plan.place.scope, scope.subscope != nil {
+            throw TableError(
+                .nameInvalid, "'\(scope)' names a sub-scope",
+                hint: "name the scope \(scope.parent), and declare the entity's sub-scope on the server")
+        }
+        if case .column(_, let prefix) = plan.place, !prefix.isEmpty,
+            Scope(prefix).map({ $0.subscope != nil }) ?? true
+        {
             throw TableError(
                 .nameInvalid, "'\(prefix)' cannot stand before a scope's name",
                 hint: "letters, digits and . _ : @ -, for example list:")
@@ -79,7 +89,8 @@ struct Attaching {
         let id = try session.change(Self.insert, .text(EntityKey(plan.entity).text), .text(found.sql)).integer(0, 0)
         let table = AttachedTable(
             id: id, schema: found.schema, name: found.name, entity: plan.entity, key: try found.key(),
-            columns: columns, readOnly: readOnly, place: place, addsColumn: plan.addsColumn,
+            columns: columns, readOnly: readOnly, place: place, subscope: plan.subscope,
+            addsColumn: plan.addsColumn,
             home: try session.ask(Self.home).text(0, 0))
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys

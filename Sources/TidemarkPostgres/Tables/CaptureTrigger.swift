@@ -33,7 +33,7 @@ extension AttachedTable {
         let insert = "INSERT INTO \(home).capture (table_id, scope, record, is_new)"
         return """
             place := \(scopeName(of: row));
-                    IF \(Self.isScope("place")) THEN
+                    IF \(isScope("place")) THEN
                         \(insert) VALUES (\(id), place, \(row).\(key.sql)::text, \(isNew));
                     END IF;
             """

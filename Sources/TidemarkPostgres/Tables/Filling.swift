@@ -38,8 +38,8 @@ enum Filling {
             FROM \(table.sql) AS t \(condition) ORDER BY t.\(table.key.sql) LIMIT $1),
         noted AS (
             INSERT INTO capture (table_id, scope, record, is_new)
-            SELECT \(table.id), scope, record, true FROM part WHERE \(AttachedTable.isScope("scope")))
-        SELECT count(*), count(*) FILTER (WHERE \(AttachedTable.isScope("scope"))),
+            SELECT \(table.id), scope, record, true FROM part WHERE \(table.isScope("scope")))
+        SELECT count(*), count(*) FILTER (WHERE \(table.isScope("scope"))),
             (SELECT record FROM part ORDER BY key DESC LIMIT 1) FROM part
         """
     }

@@ -12,6 +12,15 @@ extension PostgresStore {
             /// As `column`; the column, a text that holds whole names, is made for it, and begins with this scope in
             /// all rows.
             case newColumn(String, initially: Scope?)
+
+            /// The scope that is named as it is.
+            var scope: Scope? {
+                switch self {
+                case .scope(let scope): scope
+                case .newColumn(_, let scope): scope
+                case .column: nil
+                }
+            }
         }
 
         /// Which columns travel. The key always does, and the scope's column too.
@@ -44,6 +53,8 @@ extension PostgresStore {
         public var place: Place
         /// The columns that travel.
         public var columns: Columns
+        /// The sub-scope of each scope that holds the rows, as the entity is declared; `nil`: the scope itself.
+        public var subscope: String?
         /// Whether records of the entity that the log has and the table has not are deleted.
         public var tableWins = false
 

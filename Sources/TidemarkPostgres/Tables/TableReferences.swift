@@ -38,7 +38,7 @@ extension PostgresScopeWriter {
             switch parent.place {
             case .constant(let name):
                 // All that is there may be seen: the constraint says the rest.
-                if name == scope.name { continue }
+                if name == scope.parent.name { continue }
                 guard let other = Scope(name) else { break }
                 guard let isGranted = grants[other] else {
                     wanted.append(other)
@@ -46,7 +46,8 @@ extension PostgresScopeWriter {
                 }
                 if isGranted { continue }
             case .column(let column, _):
-                guard let text = parent.scopeText(in: scope) else { break }
+                guard let place = scope.appending(subscope: parent.subscope), let text = parent.scopeText(in: place)
+                else { break }
                 parameters.append(.text(text))
                 condition = Self.same("(parent.\(column.sql))::text", "$\(parameters.count)::text")
             }

@@ -51,6 +51,12 @@ public struct SimulatedApp: Sendable {
     public var scopes: [Scope]
     /// What users do.
     public var acts: [Act]
+    /// The scopes, and the sub-scopes of the tables in each: all that a device has checkpoints of.
+    var parts: [Scope] {
+        scopes.flatMap { scope in
+            [scope] + Set(tables.compactMap(\.subscope)).sorted().compactMap { scope.appending(subscope: $0) }
+        }
+    }
     /// What must hold on every device at any moment.
     public var invariants: [Invariant] = []
     /// What must hold on every device once all of them are in sync. It is not asked where the server has lost its

@@ -28,7 +28,7 @@ extension World {
     func user(of device: Int) -> Int { device % plan.userCount }
 
     func access(of device: Int, to scope: Scope) -> Access {
-        let user = user(of: device)
+        let (user, scope) = (user(of: device), scope.parent)
         let level = grants[Grant(user: user, scope: scope)] ?? (app.scopes.contains(scope) ? .readWrite : .none)
         return Access(level, principal: "user\(user)")
     }

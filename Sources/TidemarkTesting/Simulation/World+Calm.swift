@@ -145,7 +145,7 @@ extension World {
                     let count = try Int.fetchOne(statement) ?? 0
                     if count > 0 { found.append("device \(device.number): \(count) \(name)") }
                 }
-                for scope in app.scopes {
+                for scope in app.parts {
                     let statement = try db.cachedStatement(
                         sql: "SELECT complete, epoch FROM tidemark_scope WHERE name = ?")
                     let row = try Row.fetchOne(statement, arguments: [scope.name])

@@ -18,7 +18,7 @@ extension World {
             }
             settle()
             flow()
-            guard comparisonCount - asked > app.scopes.count else { continue }
+            guard comparisonCount - asked > app.parts.count else { continue }
             oracle?.check { throw Violation("R22", "the server's sums are not those of its rows") }
         }
         try oracle?.report()

@@ -35,7 +35,7 @@ extension Outlook {
             }
         }
         wait = world.timers.next.map { max(0, $0 - world.time) }
-        hasOldRows = try world.app.scopes.contains { scope in
+        hasOldRows = try world.app.parts.contains { scope in
             try world.server.store.log(of: scope, after: 0).contains { $0.supersededBy != nil || $0.kind != .upsert }
         }
     }

@@ -15,7 +15,7 @@ extension Oracle {
                     guard db.totalChangesCount != countedChanges[device.number] else { return }
                     countedChanges[device.number] = db.totalChangesCount
                     guard isCaptured(device.number) else { return }
-                    try checkCounts(SyncStatus(db, scopes: world.app.scopes), of: device.number, db)
+                    try checkCounts(SyncStatus(db, scopes: world.app.parts), of: device.number, db)
                 }
             }
         }

@@ -14,7 +14,7 @@ extension Oracle {
                 try checkEnd(device)
                 try checkTold(device)
             }
-            for scope in world.app.scopes { try checkBroughtBack(scope) }
+            for scope in world.app.parts { try checkBroughtBack(scope) }
             try checkDeletes()
             try checkReferences()
         }
@@ -35,7 +35,7 @@ extension Oracle {
             for key in sight.parked.subtracting(local).sorted() { try checkParked(key, sight, device, db) }
             try checkFound(device, sight, db)
             try checkFinalCounts(
-                SyncStatus(db, scopes: world.app.scopes), of: device, db, except: local.union(sight.parked))
+                SyncStatus(db, scopes: world.app.parts), of: device, db, except: local.union(sight.parked))
             if let key = sight.shadows.keys.filter({ !local.contains($0) }).min() {
                 throw Violation("I4", "device \(device): \(key) is still held to be edited")
             }

@@ -53,7 +53,7 @@ final class Oracle {
         inOrder = world.laboratory.oracleTables
         ruled = Set(world.app.rules.map(\.entity))
         tables = Dictionary(uniqueKeysWithValues: inOrder.map { ($0.name, $0) })
-        for scope in world.app.scopes { scopes[scope] = OracleScope() }
+        for scope in world.app.parts { scopes[scope] = OracleScope() }
         // The first device that sends them makes them, and nobody else does.
         for table in inOrder {
             for (key, cells) in table.seeds {

@@ -89,9 +89,10 @@ struct OracleTable {
         let rule = try String.fetchOne(db, sql: "SELECT rule FROM tidemark_table WHERE name = ?", arguments: [name])
         let parts = (rule ?? "").split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
         if parts.count == 3, parts[0] == "column", let index = data.firstIndex(of: String(parts[2])) {
-            (scopes, place) = (app.scopes, (index, String(parts[1])))
+            let prefix = parts[1].prefix { $0 != "~" }
+            (scopes, place) = (app.parts.filter { $0.subscope == table.subscope }, (index, String(prefix)))
         } else {
-            (scopes, place) = (parts.count > 1 ? app.scopes.filter { $0.name == parts[1] } : app.scopes, nil)
+            (scopes, place) = (parts.count > 1 ? app.parts.filter { $0.name == parts[1] } : app.scopes, nil)
         }
         let list = (keyNames + data).map { "\"\($0)\"" }.joined(separator: ", ")
         rowsSQL = "SELECT \(list) FROM \"\(name)\""
@@ -164,7 +165,7 @@ struct OracleTable {
     /// The scopes that a row with these cells is in, or, where there is no row, that it may have been in.
     func scopes(of cells: [Value]?) -> [Scope] {
         guard let cells, let place else { return scopes }
-        return scopes.filter { $0.name == place.prefix + cells[place.index].bare }
+        return scopes.filter { $0.parent.name == place.prefix + cells[place.index].bare }
     }
 }
 
