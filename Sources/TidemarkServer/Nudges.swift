@@ -9,7 +9,7 @@ import TidemarkWire
 /// nothing is the HTTP floor's to close (`writeTimeout`).
 ///
 /// Heads come from this node's own commits, when they are durable, and from the store, which says what other nodes have
-/// done (``ChangeStore/watch(_:seen:)``): as fast as a hint travels, and by looking in any case.
+/// done (``WatchedStore/watch(_:seen:)``): as fast as a hint travels, and by looking in any case.
 ///
 /// ```
 ///   commit on this node ──▶ publish ─┐

@@ -9,7 +9,7 @@ public protocol TableStore: ChangeStore {
 
 /// The one writer of a scope whose records may also stand in tables of the operator's own.
 ///
-/// What is appended goes into the table too, in the same transaction; ``ScopeWriter/append(_:at:)`` throws a
+/// What is appended goes into the table too, in the same transaction; ``LogWriter/append(_:at:)`` throws a
 /// ``RowRefusal`` where the table does not take it, and nothing of it is done then.
 public protocol TableScopeWriter: ScopeWriter {
     /// Whether records of an entity stand in such a table. Their ids are not the server's to assign.

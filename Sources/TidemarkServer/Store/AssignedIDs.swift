@@ -1,0 +1,17 @@
+public import TidemarkWire
+
+/// Reads what the temporary ids of devices stand for.
+public protocol IDReader {
+    /// The id that a device's temporary one stands for, in whatever scope it was assigned; `nil` for none.
+    func id(for name: TemporaryName) throws -> RecordID?
+
+    /// Where a record of this id was given it under a temporary one, by whatever device; `nil`: nowhere.
+    func assignment(of record: RecordID, entity: String) throws -> AssignmentPlace?
+}
+
+/// Keeps what temporary ids stand for.
+public protocol IDWriter: IDReader {
+    /// Remembers for a year at least what a temporary id stands for: as long as it may be named again. It was assigned
+    /// in this scope.
+    func store(_ id: RecordID, for name: TemporaryName, at moment: Int64) throws
+}

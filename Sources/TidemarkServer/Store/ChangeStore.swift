@@ -1,0 +1,54 @@
+public import TidemarkWire
+
+/// Where a server keeps its log: the seam between the engine and a database.
+///
+/// A store gives transactions and rows; every rule is the engine's. Two implementations must behave alike, so the seam
+/// is small and each of its promises is tested by one suite for all stores.
+public protocol ChangeStore: HistoryStore, RejectionStore, WatchedStore {
+    /// A random key that was made with the store and lives in it; it marks checkpoints as this store's.
+    var tokenKey: [UInt8] { get }
+
+    /// Runs `body` on a consistent view of one scope. Other scopes and writers are not held up. A body may run again,
+    /// where the store was lost meanwhile. Those who wait take turns, by `caller`: whom it is for, and empty for the
+    /// server itself.
+    func read<Result: Sendable>(
+        _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
+    ) async throws -> Result
+
+    /// Runs `body` as the only writer of one scope and returns when all that it wrote is durable.
+    ///
+    /// Bodies that arrive together may share one commit; an error thrown by one undoes that one alone. A body may run
+    /// more than once, as long as nothing of its former run is there: it has no effect but through its writer. Those
+    /// who wait take turns, by `caller`; one whose task was cancelled before its turn is not run.
+    func write<Result: Sendable>(
+        _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
+    ) async throws -> Result
+}
+
+extension ChangeStore {
+    /// Reads for the server itself.
+    public func read<Result: Sendable>(
+        _ scope: Scope, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
+    ) async throws -> Result { try await read(scope, for: "", body) }
+
+    /// Writes for the server itself.
+    public func write<Result: Sendable>(
+        _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
+    ) async throws -> Result { try await write(scope, for: "", body) }
+}
+
+/// Thrown by a store that cannot do its work for a while: its disk is full or does not answer, or somebody else has
+/// locked it for too long. It may be asked for again, and nothing of it is done but where ``mayBeDone`` says so.
+public struct StoreUnavailable: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What the store says, for the operator's log.
+    public var description: String
+    /// Whether what was asked for may be done all the same: the store was lost at the commit, and could not be asked
+    /// since. A device that asks again finds its lane's mark; a program has to look what is there.
+    public var mayBeDone: Bool
+
+    /// Makes an error with what the store says.
+    public init(_ description: String, mayBeDone: Bool = false) {
+        self.description = description
+        self.mayBeDone = mayBeDone
+    }
+}

@@ -1,0 +1,30 @@
+public import TidemarkWire
+
+/// Reads which devices of a scope are known, and from which version on deletions are kept for them.
+public protocol DeviceReader {
+    /// What is known of a device; `nil` for one that was never heard of, or too long ago.
+    func standing(of device: DeviceName) throws -> DeviceStanding?
+
+    /// The lowest version that a device of the scope holds on to; `nil` where none does.
+    func slowest() throws -> Version?
+
+    /// How many devices were last heard of before one moment, and how many lanes were last used before another by
+    /// devices that are not known.
+    func unheard(devicesBefore: Int64, lanesBefore: Int64) throws -> (devices: Int, lanes: Int)
+}
+
+/// Writes down devices, and forgets those that were silent for too long.
+public protocol DeviceWriter: DeviceReader {
+    /// Remembers a device, in a scope that was written to. A standing without a version leaves the one that is known,
+    /// and its oldest where it has none itself; one with a version takes the place of both.
+    func note(_ standing: DeviceStanding, of device: DeviceName) throws
+
+    /// Forgets, as `forget(devicesBefore:lanesBefore:limit:)` does, those of a device's owner's that were silent for
+    /// longest, so that at most `limit` are left, that one among them; of two that are as old the last by name goes.
+    func forgetDevices(beyond limit: Int, besides device: DeviceName) throws
+
+    /// Forgets devices that were last heard of before a moment, with the verdicts kept for them, and lanes that were
+    /// last used before another by devices that are not known; at most `limit` of each. Answers how many went. The
+    /// lanes of a device count as used when that was last heard of.
+    func forget(devicesBefore: Int64, lanesBefore: Int64, limit: Int) throws -> (devices: Int, lanes: Int)
+}

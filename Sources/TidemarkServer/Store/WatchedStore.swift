@@ -1,0 +1,20 @@
+public import TidemarkWire
+
+/// A store that other nodes may write to at the same time.
+public protocol WatchedStore: Sendable {
+    /// Tells the heads of scopes that other nodes on the same database may have moved, soon after they have, until it
+    /// is cancelled. It may tell what is known, and what this node did; in what `watched` names when it is asked, it
+    /// leaves nothing out for long. Where there are no other nodes there is nothing to tell.
+    func watch(
+        _ watched: @escaping @Sendable () -> Set<Scope>, seen: @escaping @Sendable ([Scope: Version]) -> Void
+    ) async throws
+}
+
+extension WatchedStore {
+    /// For a store of one node: waits until it is cancelled.
+    public func watch(
+        _ watched: @escaping @Sendable () -> Set<Scope>, seen: @escaping @Sendable ([Scope: Version]) -> Void
+    ) async throws {
+        while true { try await Task.sleep(for: .seconds(3600)) }
+    }
+}
