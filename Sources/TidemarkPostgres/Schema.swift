@@ -70,7 +70,7 @@ enum Schema {
             "ALTER TABLE scope \(columns.joined(separator: ", "))",
             """
             UPDATE scope SET (live_rows, live_bytes) = (
-                SELECT \(PostgresScopeWriter.size) FROM change
+                SELECT \(SizeColumns.sum) FROM change
                 WHERE change.scope = scope.name AND superseded_by IS NULL)
             """,
             "UPDATE meta SET number = 2 WHERE key = 'schema'",
@@ -91,7 +91,7 @@ enum Schema {
             "ALTER TABLE scope \(columns.joined(separator: ", "))", windowIndex,
             """
             UPDATE scope SET (superseded_rows, superseded_bytes) = (
-                SELECT \(PostgresScopeWriter.size) FROM change
+                SELECT \(SizeColumns.sum) FROM change
                 WHERE change.scope = scope.name AND superseded_by IS NOT NULL)
             """,
             "UPDATE meta SET number = 4 WHERE key = 'schema'",

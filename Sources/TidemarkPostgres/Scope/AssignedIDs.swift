@@ -43,3 +43,18 @@ enum AssignedIDs {
         guard isNew else { throw AlreadyStored() }
     }
 }
+
+extension PostgresScope {
+    func id(for temporary: TemporaryName) throws -> RecordID? { try AssignedIDs.id(session, for: temporary) }
+
+    func assignment(of record: RecordID, entity: String) throws -> AssignmentPlace? {
+        try AssignedIDs.assignment(session, name, of: record, entity: entity)
+    }
+}
+
+extension PostgresScopeWriter {
+    func store(_ id: RecordID, for name: TemporaryName, at moment: Int64) throws {
+        try create(at: moment)
+        try AssignedIDs.store(session, id, for: name, self.name, at: moment)
+    }
+}

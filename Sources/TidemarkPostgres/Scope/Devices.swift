@@ -118,7 +118,38 @@ enum Devices {
         let devices = try session.change(forgetDevices, scope, .integer(devicesBefore), limit).affected
         let lanes = try session.change(forgetLanes, scope, .integer(lanesBefore), limit).affected
         try session.write(forgetAliases, .integer(lanesBefore), limit)
-        try Deletes.forget(session, scope, before: devicesBefore)
+        try Tallies.forget(session, scope, before: devicesBefore)
         return (devices, lanes)
+    }
+}
+
+extension PostgresScope {
+    func standing(of device: DeviceName) throws -> DeviceStanding? {
+        kept.exists ? try Devices.standing(session, name, of: device) : nil
+    }
+
+    func slowest() throws -> Version? { kept.exists ? try Devices.slowest(session, name) : nil }
+}
+
+extension PostgresScopeWriter {
+    func note(_ standing: DeviceStanding, of device: DeviceName) throws {
+        // A scope that nobody wrote to has nothing to keep for anybody.
+        guard kept.exists else { return }
+        try Devices.note(session, name, standing, of: device)
+    }
+
+    func forgetDevices(beyond limit: Int, besides device: DeviceName) throws {
+        guard kept.exists else { return }
+        try settleLanes()
+        laneRows = [:]
+        try Devices.forget(session, name, beyond: limit, besides: device)
+    }
+
+    func forget(devicesBefore: Int64, lanesBefore: Int64, limit: Int) throws -> (devices: Int, lanes: Int) {
+        guard kept.exists else { return (0, 0) }
+        try settleLanes()
+        laneRows = [:]
+        return try Devices.forget(
+            session, name, devicesBefore: devicesBefore, lanesBefore: lanesBefore, limit: limit)
     }
 }

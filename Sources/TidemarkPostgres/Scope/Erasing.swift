@@ -124,6 +124,16 @@ extension PostgresScope {
 }
 
 extension PostgresScopeWriter {
+    func markErased(at moment: Int64) throws {
+        guard kept.state.erasedAt == nil else { return }
+        try create(at: moment)
+        kept.state = .erased(at: moment, head: kept.state.head + 1)
+        try Erasing.mark(session, name)
+        // Other nodes hear of it as of a change.
+        (memory.isChanged, memory.hasAppended, memory.hasNewEntity) = (true, true, true)
+        (memory.digests, keptDigests, lastNewest) = (DigestKeeper(), [:], nil)
+    }
+
     func erase(of principal: String?, limit: Int) throws -> Erasure {
         laneRows = [:]
         return try Erasing.step(session, name, of: principal, limit: limit)

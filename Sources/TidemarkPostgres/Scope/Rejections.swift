@@ -63,3 +63,18 @@ enum Rejections {
         }
     }
 }
+
+extension PostgresScopeWriter {
+    /// Written at the end: the row that counts the list is everybody's, and should be held for a moment only.
+    func keep(_ rejection: StoredRejection, limit: Int) throws { memory.rejections.append((rejection, limit)) }
+
+    /// The transaction's last write, for all of its scopes.
+    func keepRejections() throws {
+        for (index, entry) in memory.rejections.enumerated() {
+            try Rejections.keep(session, entry.rejection)
+            let next = memory.rejections.dropFirst(index + 1).first
+            guard next?.limit != entry.limit || next?.rejection.scope != entry.rejection.scope else { continue }
+            try Rejections.trim(session, entry.rejection.scope, to: entry.limit)
+        }
+    }
+}

@@ -23,7 +23,7 @@ enum Sweep {
         """
         WITH gone AS (
             DELETE FROM change WHERE scope = $1 AND version = ANY ($2) RETURNING kind, payload, field_versions)
-        SELECT \(PostgresScopeWriter.size) FROM gone
+        SELECT \(SizeColumns.sum) FROM gone
         """)
     private static let count = Statement(
         "count removed",
@@ -75,7 +75,7 @@ enum Sweep {
     private static let oldest = Statement(
         "oldest superseded",
         """
-        SELECT version, superseded_by, \(PostgresScopeWriter.bytes) FROM change
+        SELECT version, superseded_by, \(SizeColumns.bytes) FROM change
         WHERE scope = $1 AND superseded_by IS NOT NULL ORDER BY superseded_by, version LIMIT $2
         """)
     private static let removeOldest = Statement(

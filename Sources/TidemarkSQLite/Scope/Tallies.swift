@@ -2,8 +2,8 @@ import Foundation
 import GRDB
 import TidemarkServer
 
-/// What principals have deleted lately in a scope, of entities that have a brake.
-enum Deletes {
+/// The engine's notes on what principals have done lately in a scope.
+enum Tallies {
     static func note(_ db: Database, scope: Int64, by principal: String, of entity: String) throws -> [UInt8]? {
         let statement = try db.cachedStatement(
             sql: "SELECT note FROM deletes WHERE scope = ? AND principal = ? AND entity = ?")
@@ -23,5 +23,17 @@ enum Deletes {
 
     static func forget(_ db: Database, scope: Int64, before moment: Int64) throws {
         try db.execute(sql: "DELETE FROM deletes WHERE scope = ? AND made_at < ?", arguments: [scope, moment])
+    }
+}
+
+extension SQLiteScope {
+    func tally(by principal: String, of entity: String) throws -> [UInt8]? {
+        try id.flatMap { try Tallies.note(db, scope: $0, by: principal, of: entity) }
+    }
+}
+
+extension SQLiteScopeWriter {
+    func store(tally note: [UInt8], by principal: String, of entity: String, at moment: Int64) throws {
+        try Tallies.store(db, scope: create(at: moment), note, by: principal, of: entity, at: moment)
     }
 }

@@ -53,3 +53,16 @@ enum Rejections {
         }
     }
 }
+
+extension SQLiteScopeWriter {
+    func keep(_ rejection: StoredRejection, limit: Int) throws {
+        try Rejections.keep(db, rejection)
+        rejections += 1
+        guard rejections % Self.trimInterval == 1 || limit <= Self.trimInterval else { return }
+        try Rejections.trim(db, rejection.scope, to: limit)
+    }
+
+    /// A trim reads as many entries as the list may have: of a transaction's refusals the first trims, and then every
+    /// 64th.
+    private static let trimInterval = 64
+}

@@ -79,7 +79,7 @@ enum Devices {
             try db.execute(sql: "DELETE FROM lane WHERE id = ?", arguments: [lane])
         }
         try forgetAliases(db, madeBefore: lanesBefore, limit: limit)
-        try Deletes.forget(db, scope: scope, before: devicesBefore)
+        try Tallies.forget(db, scope: scope, before: devicesBefore)
         return (devices.count, lanes.count)
     }
 
@@ -112,5 +112,33 @@ enum Devices {
             try db.execute(
                 sql: "DELETE FROM device WHERE scope = ? AND principal = ? AND client = ?", arguments: arguments)
         }
+    }
+}
+
+extension SQLiteScope {
+    func standing(of device: DeviceName) throws -> DeviceStanding? {
+        try id.flatMap { try Devices.standing(db, scope: $0, of: device) }
+    }
+
+    func slowest() throws -> Version? { try id.flatMap { try Devices.slowest(db, scope: $0) } }
+}
+
+extension SQLiteScopeWriter {
+    func note(_ standing: DeviceStanding, of device: DeviceName) throws {
+        // A scope that nobody wrote to has nothing to keep for anybody.
+        guard let id else { return }
+        try Devices.note(db, scope: id, standing, of: device)
+    }
+
+    func forgetDevices(beyond limit: Int, besides device: DeviceName) throws {
+        guard let id else { return }
+        try settleLanes()
+        try Devices.forget(db, scope: id, beyond: limit, besides: device)
+    }
+
+    func forget(devicesBefore: Int64, lanesBefore: Int64, limit: Int) throws -> (devices: Int, lanes: Int) {
+        guard let id else { return (0, 0) }
+        try settleLanes()
+        return try Devices.forget(db, scope: id, devicesBefore: devicesBefore, lanesBefore: lanesBefore, limit: limit)
     }
 }

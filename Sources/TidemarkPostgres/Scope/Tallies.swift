@@ -1,7 +1,7 @@
 import TidemarkServer
 
-/// What principals have deleted lately in a scope, of entities that have a brake.
-enum Deletes {
+/// The engine's notes on what principals have done lately in a scope.
+enum Tallies {
     private static let find = Statement(
         "deletes", "SELECT note FROM deletes WHERE scope = $1 AND principal = $2 AND entity = $3")
 
@@ -30,5 +30,18 @@ enum Deletes {
 
     static func forget(_ session: Session, _ scope: Parameter, before moment: Int64) throws {
         try session.write(old, scope, .integer(moment))
+    }
+}
+
+extension PostgresScope {
+    func tally(by principal: String, of entity: String) throws -> [UInt8]? {
+        kept.exists ? try Tallies.note(session, name, by: principal, of: entity) : nil
+    }
+}
+
+extension PostgresScopeWriter {
+    func store(tally note: [UInt8], by principal: String, of entity: String, at moment: Int64) throws {
+        try create(at: moment)
+        try Tallies.store(session, name, note, by: principal, of: entity, at: moment)
     }
 }

@@ -1,0 +1,135 @@
+import TidemarkServer
+import TidemarkWire
+
+// What comes into the log at its head, and what leaves behind its floors.
+extension PostgresScopeWriter {
+    private static let insert = """
+        INSERT INTO change (scope, entity, record, version, kind, time, payload, field_versions, originals)
+        VALUES ($1, $2, $3, $4, $5::bigint::smallint, $6, $7, $8, $9)
+        """
+    private static let append = Statement("append", insert)
+    private static let replace = Statement(
+        "replace",
+        """
+        WITH former AS (
+            UPDATE change SET superseded_by = $4, superseded_at = $10
+            WHERE scope = $1 AND entity = $2 AND record = $3 AND superseded_by IS NULL)
+        \(insert)
+        """)
+
+    func append(_ row: NewRow, at moment: Int64) throws -> Version {
+        if !isTakingCaptured, let table = tables[row.entity] { try write(row, to: table) }
+        try create(at: moment)
+        if !memory.hasAppended { try begin() }
+        let version = kept.state.head + 1
+        kept.state.lastTime = max(moment, kept.state.lastTime + 1)
+        if kept.state.entities.insert(row.entity) { memory.hasNewEntity = true }
+        var statement = Self.append
+        var parameters: [Parameter] = [
+            name, .text(row.entity), .text(row.record.text), .integer(version), .integer(row.kind.rawValue),
+            .integer(kept.state.lastTime), .optional(row.payload), .optional(row.fieldVersions),
+            .optional(row.originals),
+        ]
+        kept.state.size = kept.state.size + row.size
+        if row.kind.supersedes {
+            let former = try live(row)
+            kept.state.size = kept.state.size - former.size
+            kept.state.superseded = kept.state.superseded + former.size
+            try memory.digests.replace(
+                row.entity, row.record, former.payload, with: row.kind == .upsert ? row.payload : nil
+            ) { try storedDigest(of: row.entity) }
+            if former.mayBeThere {
+                statement = Self.replace
+                parameters.append(.integer(moment))
+            }
+        }
+        try session.write(Request(statement, parameters))
+        kept.state.head = version
+        lastNewest = nil
+        expected.rows[row.record] = nil
+        return version
+    }
+
+    /// The fields of the record's live row, whether it may have one at all, and what all rows take that the new one
+    /// takes the place of; the engine has mostly just read them.
+    func live(_ row: NewRow) throws -> (payload: [UInt8]?, mayBeThere: Bool, size: ScopeSize) {
+        if let (entity, record, newest) = lastNewest, Identifier.isSameName(entity, row.entity), record == row.record {
+            switch newest.kind {
+            case .upsert: return (newest.row?.payload, true, newest.size)
+            case .delete: return (nil, true, newest.size)
+            case nil: return (nil, false, ScopeSize())
+            // An entity that held events once: there may be a row of its records below.
+            case .event, .idmap: break
+            }
+        }
+        let answer = try session.ask(Self.live, name, .text(row.entity), .text(row.record.text))
+        let size = ScopeSize(rows: try answer.integer(0, 0), bytes: try answer.integer(0, 1))
+        return (answer.isNull(0, 2) ? nil : answer.array(0, 2), true, size)
+    }
+
+    private static let live = Statement(
+        "live",
+        """
+        SELECT \(SizeColumns.sum), (array_agg(payload) FILTER (WHERE kind = 0))[1] FROM change
+        WHERE scope = $1 AND entity = $2 AND record = $3 AND superseded_by IS NULL
+        """)
+
+    /// The first write in a scope makes it, and history begins to age with the store's first scope.
+    func create(at moment: Int64) throws {
+        guard !kept.exists else { return }
+        try session.write(Self.beginAges, .integer(moment))
+        kept.exists = true
+        memory.isChanged = true
+    }
+
+    private static let beginAges = Statement(
+        "begin ages", "INSERT INTO meta (key, number) VALUES ('age_clock', $1) ON CONFLICT DO NOTHING")
+    private static let beginIncarnation = Statement(
+        "incarnation", "INSERT INTO incarnation (scope, start, id) VALUES ($1, $2, $3)")
+
+    /// The first row of this opening in the scope: from here on versions are this incarnation's.
+    private func begin() throws {
+        memory.isChanged = true
+        memory.hasAppended = true
+        guard !kept.state.incarnations.contains(where: { $0.id == incarnation }) else { return }
+        try session.write(Self.beginIncarnation, name, .integer(kept.state.head), .integer(incarnation))
+        kept.state.incarnations.append((incarnation, kept.state.head))
+    }
+
+    private static let expire = Statement(
+        "expire",
+        """
+        WITH gone AS (
+            DELETE FROM change WHERE scope = $1 AND version > $2 AND version <= $3 AND kind <> 0 AND kind <> $4::bigint
+            RETURNING superseded_by, kind, payload, field_versions)
+        SELECT superseded_by IS NULL, \(SizeColumns.sum) FROM gone GROUP BY 1
+        """)
+
+    private static let forgetOpenings = Statement(
+        "forget openings", "DELETE FROM incarnation WHERE scope = $1 AND start < $2")
+
+    /// The floor, which is written at the end, and the rows change together: a reader sees neither or both (T38).
+    func expire(through version: Version, events: Bool) throws {
+        guard kept.exists, version > kept.state.retentionFloor else { return }
+        let staying: RowKind = events ? .upsert : .event
+        let gone = try session.change(
+            Self.expire, name, .integer(kept.state.retentionFloor), .integer(version), .integer(staying.rawValue))
+        for row in 0..<gone.count {
+            let size = ScopeSize(rows: try gone.integer(row, 1), bytes: try gone.integer(row, 2))
+            let path = gone.flag(row, 0) ? \ScopeState.size : \ScopeState.superseded
+            kept.state[keyPath: path] = kept.state[keyPath: path] - size
+        }
+        kept.state.retentionFloor = version
+        memory.isChanged = true
+        if let first = kept.state.forgetOpenings() { try session.write(Self.forgetOpenings, name, .integer(first)) }
+        lastNewest = nil
+    }
+
+    /// The floor and what is counted are written at the end.
+    func sweep(supersededBeyond weight: Int64, limit: Int) throws -> Int {
+        guard kept.exists else { return 0 }
+        let count = try Sweep.run(session, name, supersededBeyond: weight, limit: limit, &kept.state)
+        if count > 0 { memory.isChanged = true }
+        return count
+    }
+}
