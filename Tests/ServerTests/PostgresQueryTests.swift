@@ -84,7 +84,7 @@ struct PostgresQueryTests {
     private static func declared() throws -> Set<String> {
         let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         let sources = tests.deletingLastPathComponent().appending(path: "Sources/TidemarkPostgres")
-        let files = try ["Scope", "Tables"].flatMap { folder in
+        let files = try ["Scope", "Catalogue", "Tables"].flatMap { folder in
             try FileManager.default.contentsOfDirectory(
                 at: sources.appending(path: folder), includingPropertiesForKeys: nil)
         }

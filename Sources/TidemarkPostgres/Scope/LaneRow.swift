@@ -99,8 +99,3 @@ struct LaneRow {
         try session.write(Self.forget, scope, .integer(place), .integer(number))
     }
 }
-
-/// Thrown where something is stored under a name that is taken.
-struct AlreadyStored: Error, CustomStringConvertible {
-    var description: String { "something is stored under this name already" }
-}
