@@ -14,3 +14,46 @@ public protocol ErasureWriter: ErasureReader {
     /// ones at once; nothing only where nothing is left. Answers what went.
     func erase(of principal: String?, limit: Int) throws -> Erasure
 }
+
+/// What an erasure has removed from a store, or would.
+public struct Erasure: Hashable, Sendable {
+    /// Changes in the log: records, what has replaced them, deletions and events.
+    public var changes = 0
+    /// Devices that are known.
+    public var devices = 0
+    /// Lanes: how far the edits of a device have come.
+    public var lanes = 0
+    /// Answers that are kept for devices and for callers with an `Idempotency-Key`.
+    public var verdicts = 0
+    /// Ids that were assigned to what devices had named themselves.
+    public var assignedIDs = 0
+    /// Notes on how much somebody has added or deleted lately.
+    public var tallies = 0
+    /// Refused edits on the operator's list.
+    public var rejections = 0
+    /// Scopes in which there was something.
+    public var scopes = 0
+    /// When the scope was erased, for the first time, in milliseconds since 1970; `nil`: it is not.
+    public var erasedAt: Int64?
+
+    /// Nothing.
+    public init() {}
+
+    /// Whether there is nothing.
+    public var isEmpty: Bool {
+        [changes, devices, lanes, verdicts, assignedIDs, tallies, rejections].allSatisfy { $0 == 0 }
+    }
+
+    /// How many things that are.
+    package var count: Int { changes + devices + lanes + verdicts + assignedIDs + tallies + rejections }
+
+    mutating func add(_ other: Erasure) {
+        changes += other.changes
+        devices += other.devices
+        lanes += other.lanes
+        verdicts += other.verdicts
+        assignedIDs += other.assignedIDs
+        tallies += other.tallies
+        rejections += other.rejections
+    }
+}

@@ -111,3 +111,14 @@ public struct BorrowedChange {
         self.fieldVersions = fieldVersions
     }
 }
+
+extension RowKind {
+    /// Whether the row goes when the retention floor rises above it.
+    package func expires(withEvents events: Bool) -> Bool {
+        switch self {
+        case .upsert: false
+        case .delete, .idmap: true
+        case .event: events
+        }
+    }
+}

@@ -115,17 +115,6 @@ extension SyncServer {
     }
 }
 
-extension RowKind {
-    /// Whether the row goes when the retention floor rises above it.
-    package func expires(withEvents events: Bool) -> Bool {
-        switch self {
-        case .upsert: false
-        case .delete, .idmap: true
-        case .event: events
-        }
-    }
-}
-
 /// What is old, by the present moment.
 private struct Due: Sendable {
     /// `nil`: history is kept for ever.

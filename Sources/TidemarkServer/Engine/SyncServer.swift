@@ -123,30 +123,6 @@ public final class SyncServer: Sendable {
             .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     }
 
-    /// Sweeps superseded rows, and less often what ``compact(elapsed:trustingClock:isRehearsal:)`` lets go, in small
-    /// steps until the task is cancelled; a failed step is tried again next time.
-    ///
-    /// - Throws: `CancellationError` when cancelled.
-    public func sweepContinuously() async throws {
-        let clock = ContinuousClock()
-        var last = clock.now
-        while true {
-            try await Task.sleep(for: configuration.sweepInterval)
-            _ = try? await sweep()
-            let now = clock.now
-            guard now - last >= configuration.compactionInterval else { continue }
-            if (try? await compact(elapsed: now - last)) != nil { last = now }
-        }
-    }
-
-    /// Removes what no reader in mid-walk can still need. Returns how many rows went.
-    @discardableResult
-    public func sweep() async throws -> Int {
-        let window = configuration.window.components.seconds * 1000
-        return try await store.sweep(
-            supersededBefore: configuration.now() - window, limit: configuration.sweepLimit)
-    }
-
     /// The rules that an edit is held to; `nil` where there are none.
     func ruling(on entity: String, in scope: Scope, by caller: EntityRule.Caller, isCommit: Bool = false) -> Ruling? {
         let rules = rules[EntityKey(entity)]?.filter { !isCommit || $0.includesCommits } ?? []
@@ -156,13 +132,5 @@ public final class SyncServer: Sendable {
     /// The declaration that holds for an entity; `nil` where a strict server does not know it.
     func declaration(of entity: String) -> EntityDeclaration? {
         declarations[entity] ?? (declarations.isStrict ? nil : EntityDeclaration(entity))
-    }
-}
-
-extension ScopeState {
-    var history: ScopeHistory {
-        ScopeHistory(
-            head: head, sweepFloor: sweepFloor, retentionFloor: retentionFloor,
-            incarnations: incarnations.map { ScopeHistory.Incarnation(id: $0.id, start: $0.start) })
     }
 }

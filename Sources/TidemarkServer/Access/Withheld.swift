@@ -24,14 +24,6 @@ struct WithheldEntities: Hashable, Sendable {
     func contains(_ name: String) -> Bool { names.contains { Identifier.isSameName($0, name.utf8) } }
 }
 
-extension SyncServer {
-    /// Entities that are only pushed: what devices sent is for the operator's own programs, not for other devices (B1).
-    func withheld(from access: Access) -> WithheldEntities {
-        guard !access.isService else { return WithheldEntities() }
-        return WithheldEntities(declarations.entities.filter { $0.direction == .push }.map(\.name))
-    }
-}
-
 extension Verdict {
     /// The verdict without what others wrote, for an entity that is only pushed.
     func withholdingOthers() -> Verdict {

@@ -15,3 +15,11 @@ extension ScopeState {
         return incarnations.first?.start
     }
 }
+
+extension ScopeState {
+    var history: ScopeHistory {
+        ScopeHistory(
+            head: head, sweepFloor: sweepFloor, retentionFloor: retentionFloor,
+            incarnations: incarnations.map { ScopeHistory.Incarnation(id: $0.id, start: $0.start) })
+    }
+}

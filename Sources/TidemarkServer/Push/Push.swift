@@ -296,6 +296,15 @@ extension Push {
         return try identify(operation, declaration, seen: seen)
     }
 
+    /// Brings an operation that names its record into the log and, where it has one, into its own table.
+    mutating func write(
+        _ operation: Operation, _ record: RecordID, _ declaration: EntityDeclaration, seen: Set<Version>
+    ) throws -> (Verdict, isVerbatim: Bool) {
+        do { return try writeRow(operation, record, declaration, seen: seen) } catch let refusal as RowRefusal {
+            return refused(refusal.code, refusal.detail, refusal.hint)
+        }
+    }
+
     /// Brings an operation that names its record into the log; the row's own table may refuse it (`RowRefusal`).
     mutating func writeRow(
         _ operation: Operation, _ record: RecordID, _ declaration: EntityDeclaration, seen: Set<Version>

@@ -1,49 +1,6 @@
 import TidemarkCore
 public import TidemarkWire
 
-/// What an erasure has removed from a store, or would.
-public struct Erasure: Hashable, Sendable {
-    /// Changes in the log: records, what has replaced them, deletions and events.
-    public var changes = 0
-    /// Devices that are known.
-    public var devices = 0
-    /// Lanes: how far the edits of a device have come.
-    public var lanes = 0
-    /// Answers that are kept for devices and for callers with an `Idempotency-Key`.
-    public var verdicts = 0
-    /// Ids that were assigned to what devices had named themselves.
-    public var assignedIDs = 0
-    /// Notes on how much somebody has added or deleted lately.
-    public var tallies = 0
-    /// Refused edits on the operator's list.
-    public var rejections = 0
-    /// Scopes in which there was something.
-    public var scopes = 0
-    /// When the scope was erased, for the first time, in milliseconds since 1970; `nil`: it is not.
-    public var erasedAt: Int64?
-
-    /// Nothing.
-    public init() {}
-
-    /// Whether there is nothing.
-    public var isEmpty: Bool {
-        [changes, devices, lanes, verdicts, assignedIDs, tallies, rejections].allSatisfy { $0 == 0 }
-    }
-
-    /// How many things that are.
-    package var count: Int { changes + devices + lanes + verdicts + assignedIDs + tallies + rejections }
-
-    mutating func add(_ other: Erasure) {
-        changes += other.changes
-        devices += other.devices
-        lanes += other.lanes
-        verdicts += other.verdicts
-        assignedIDs += other.assignedIDs
-        tallies += other.tallies
-        rejections += other.rejections
-    }
-}
-
 /// What is to be erased.
 public enum ErasureTarget: Hashable, Sendable {
     /// All that the store keeps of a scope and its sub-scopes, for everybody and for good: only the names stay, so that
@@ -166,57 +123,5 @@ extension SyncServer {
             if gone.isEmpty { return erasure }
             erasure.add(gone)
         }
-    }
-}
-
-// MARK: - Refusing what is erased
-
-extension SyncServer {
-    /// Reads a scope for somebody who asks; one that is erased is refused. The mark is read in the same view as the
-    /// rest, so that no node goes on with what it knew.
-    func readScope<Result: Sendable>(
-        _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
-    ) async throws -> Result {
-        try await endingStreams(of: scope) {
-            try await refuseErasedParent(of: scope, for: caller)
-            return try await store.read(scope, for: caller) { reader in
-                try reader.state.refuseErased(scope)
-                return try body(reader)
-            }
-        }
-    }
-
-    /// The same for a write, whose transaction reads the mark behind the scope's lock.
-    func writeScope<Result: Sendable>(
-        _ scope: Scope, for caller: String = "", _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
-    ) async throws -> Result {
-        try await endingStreams(of: scope) {
-            try await refuseErasedParent(of: scope, for: caller)
-            return try await store.write(scope, for: caller) { writer in
-                try writer.state.refuseErased(scope)
-                return try body(writer)
-            }
-        }
-    }
-
-    /// A sub-scope that was declared after its scope was erased has no mark of its own.
-    private func refuseErasedParent(of scope: Scope, for caller: String) async throws {
-        guard scope.subscope != nil else { return }
-        try await store.read(scope.parent, for: caller) { try $0.state.refuseErased(scope.parent) }
-    }
-
-    /// Where another process has erased the scope, this one learns it from the first who is refused.
-    private func endingStreams<Result>(of scope: Scope, _ work: () async throws -> Result) async throws -> Result {
-        do { return try await work() } catch let problem as Problem where problem.code == .scopeErased {
-            nudges.end(of: scope)
-            throw problem
-        }
-    }
-}
-
-extension ScopeState {
-    fileprivate func refuseErased(_ scope: Scope) throws(Problem) {
-        guard erasedAt != nil else { return }
-        throw Problem(.scopeErased, "Scope \(scope) was erased by the operator, with all that it held.")
     }
 }

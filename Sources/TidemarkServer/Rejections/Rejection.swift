@@ -31,7 +31,7 @@ public struct Rejection: Hashable, Sendable, Identifiable {
     public var rejectedAt: Int64
 
     /// Bytes of fields that are kept with a rejection.
-    public static let fieldLimit = 16 << 10
+    public static let fieldLimit = StoredRejection.fieldLimit
 }
 
 extension SyncServer {
@@ -107,57 +107,5 @@ extension Rejection {
             isDelete: stored.isDelete, fields: stored.fields.flatMap { try? DataObject(stored: $0).values },
             principal: stored.lane.principal, client: stored.lane.client, lane: stored.lane.lane,
             number: stored.number, code: stored.code, detail: stored.detail, rejectedAt: stored.time)
-    }
-}
-
-/// A refused edit on its way into a store, and back.
-public struct StoredRejection: Hashable, Sendable {
-    /// Its number, which the store gives it.
-    public var id: Int64
-    /// Where the record belongs.
-    public var scope: Scope
-    /// The record's entity.
-    public var entity: String
-    /// The record's id.
-    public var record: String
-    /// Whether the record was to be deleted.
-    public var isDelete: Bool
-    /// The fields as canonical JSON, where they are kept.
-    public var fields: [UInt8]?
-    /// Whose it is.
-    public var lane: LaneName
-    /// Its number in the lane.
-    public var number: Int64
-    /// Why, for programs.
-    public var code: String
-    /// Why, for people.
-    public var detail: String
-    /// When, in milliseconds since 1970.
-    public var time: Int64
-
-    /// Makes a rejection from its parts.
-    public init(
-        id: Int64 = 0, scope: Scope, entity: String, record: String, isDelete: Bool, fields: [UInt8]?, lane: LaneName,
-        number: Int64, code: String, detail: String, time: Int64
-    ) {
-        self.id = id
-        self.scope = scope
-        self.entity = entity
-        self.record = record
-        self.isDelete = isDelete
-        self.fields = fields
-        self.lane = lane
-        self.number = number
-        self.code = code
-        self.detail = detail
-        self.time = time
-    }
-
-    init(_ operation: Operation, _ refusal: Verdict.Refusal, scope: Scope, lane: LaneName, number: Int64, time: Int64) {
-        let bytes = operation.fields.bytes
-        self.init(
-            scope: scope, entity: operation.entity, record: (operation.id ?? operation.tempID)?.text ?? "",
-            isDelete: operation.kind == .delete, fields: bytes.count <= Rejection.fieldLimit ? bytes : nil, lane: lane,
-            number: number, code: refusal.code, detail: refusal.detail, time: time)
     }
 }
