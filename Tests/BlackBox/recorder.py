@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records what devices of the oldest version ask, and what the oldest server answers, as files that the tests of every
-build play again (Tests/EndToEndTests/RecordedVersionTests.swift). Of the versions named, those that play `clients`
-and `servers` first."""
+build play again (Tests/EndToEndTests/Routes/RecordedVersionTests.swift). Of the versions named, those that play
+`clients` and `servers` first."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ class OddKeyTests(Story):
             self.assertRegex(told.text, rf"playlist[^\n]*{remedy}|{remedy}[^\n]*playlist", f"{told}")
 
 
-class NameTests(Story):
+class TableNameTests(Story):
     def both_ways(self, table: str, columns: Sequence[str], elsewhere: str = "", others: Sequence[str] = ()) -> None:
         """Insert, edit and delete, from the one and from the other."""
         names = [(table, columns), (elsewhere or table, others or columns)]

@@ -1,0 +1,43 @@
+import GRDB
+import Testing
+
+@testable import Tidemark
+
+@Suite("A trigger that makes room for a unique value settles no contest (I2, T12)")
+struct TriggerUniqueValueTests {
+    /// One address of a person is the default: the app's trigger takes that from the others.
+    private let schema = """
+        CREATE TABLE addr (id TEXT PRIMARY KEY, usr TEXT, def INTEGER DEFAULT 0);
+        CREATE UNIQUE INDEX one_default ON addr(usr) WHERE def = 1;
+        CREATE TRIGGER only_one BEFORE UPDATE OF def ON addr WHEN NEW.def = 1
+        BEGIN UPDATE addr SET def = 0 WHERE usr = NEW.usr AND id <> NEW.id AND def = 1; END;
+        CREATE TRIGGER only_one_new BEFORE INSERT ON addr WHEN NEW.def = 1
+        BEGIN UPDATE addr SET def = 0 WHERE usr = NEW.usr AND id <> NEW.id AND def = 1; END;
+        """
+    private let all = "SELECT id, def FROM addr ORDER BY id"
+
+    @Test("two defaults: the smaller id stays on every device, and the other is quarantined for all to see")
+    func defaults() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let first = try await Device(schema, tables: ["addr"], server: server, in: directory, name: "first")
+        let second = try await Device(schema, tables: ["addr"], server: server, in: directory, name: "second")
+        try await first.sql("INSERT INTO addr (id, usr) VALUES ('1', 'u'), ('2', 'u'), ('3', 'u')")
+        for device in [first, second] { try await device.sync() }
+        try await first.sql("UPDATE addr SET def = 1 WHERE id = '2'")
+        try await second.sql("UPDATE addr SET def = 1 WHERE id = '3'")
+        for device in [first, second, first, second] { try await device.sync() }
+        for device in [first, second] {
+            #expect(try await device.rows(all) == [#""1"|0"#, #""2"|1"#])
+            let rows = try #require(try await device.engine().status().tables["addr"])
+            #expect((rows.total, rows.quarantined) == (2, 1))
+        }
+        // The app decides: once one of them is no default any more, both are there again.
+        try await first.sql("UPDATE addr SET def = 0 WHERE id = '2'")
+        for device in [first, second, first] { try await device.sync() }
+        for device in [first, second] {
+            #expect(try await device.rows(all) == [#""1"|0"#, #""2"|0"#, #""3"|1"#])
+            #expect(try await device.engine().verify().isClean)
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import GRDB
+import Testing
+import TidemarkServer
+
+@testable import Tidemark
+
+@Suite("A record comes under an id that another row has here")
+struct IDCollisionTests {
+    /// The app's schema refuses what was edited under the old id; the edit was on its way to another scope.
+    @Test("what the schema refuses of its edits waits in the scope that it leaves, and is sent as the move that it is")
+    func refused() async throws {
+        let world = try MultiScopeWorld()
+        let device = try await world.device("d")
+        try await world.server.commit(to: "w:a") { changes in
+            for id in ["old", "new"] as [RecordID] { changes.upsert("item", id: id, ["w": "a", "title": "theirs"]) }
+        }
+        try await device.sync()
+        try await device.sql(
+            """
+            CREATE TRIGGER strict BEFORE INSERT ON item WHEN NEW.id = 'new' AND NEW.title = 'mine'
+            BEGIN SELECT RAISE(ABORT, 'not now'); END
+            """)
+        try await device.sql("UPDATE item SET w = 'b', title = 'mine' WHERE id = 'old'")
+        try await device.queue.write { db in
+            let shape = try TableShape(db, table: "item", rule: MultiScopeDevice.rule)
+            try Flag.raise(db)
+            try Renaming(db: db, scope: "w:a", table: RecordTable(shape)).move(
+                "old", [.text([UInt8]("old".utf8))], to: "new", [.text([UInt8]("new".utf8))])
+            try Flag.lower(db)
+        }
+        let parked = "tidemark_parked WHERE record = 'new' AND scope = 'w:a' AND reason = 'not now'"
+        #expect(try await device.count(parked) == 1)
+        for _ in 0..<3 { try await device.sync() }
+        #expect(try await world.held("w:b")["new"]?["title"] == "mine")
+        #expect(try await world.held("w:a")["new"] == nil)
+    }
+}

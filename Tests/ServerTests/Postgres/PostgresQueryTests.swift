@@ -1,0 +1,122 @@
+import Foundation
+import PostgresCluster
+import Testing
+import TidemarkPostgres
+
+@testable import TidemarkServer
+
+@Suite("What the server of PostgreSQL is asked names the scope")
+struct PostgresQueryTests {
+    /// Statements that look at all scopes at once, and why.
+    private static let others: Set<String> = [
+        // The operator is shown the refusals of all scopes; an entry is let go of by its number.
+        "discard rejection", "rejections",
+        // What the sweep removes, the oldest first; each scope's rows are then removed by scope.
+        "superseded",
+        // A device's temporary ids are kept for as long as it is known in any scope.
+        "forget aliases",
+        // Which scopes other programs have written to: the list itself says it.
+        "captured scopes",
+        // A table that is attached, looked at or taken off again may have rows in any scope.
+        "attached with notes", "forget table's notes",
+    ]
+
+    @Test("No statement of a scope's table goes without the scope, but for a closed list", arguments: 1...2)
+    func queries(seed: UInt64) async throws {
+        let cluster = try await offPool {
+            let cluster = try PostgresCluster()
+            for setting in ["log_statement = 'all'", "log_line_prefix = '@@'"] {
+                try cluster.psql("ALTER SYSTEM SET \(setting)")
+            }
+            try cluster.psql("SELECT pg_reload_conf()")
+            return cluster
+        }
+        let bench = try StoreBench(.postgres, on: cluster)
+        var script = StoreScript(seed: seed)
+        for _ in 1...300 { _ = try await script.call([bench]) }
+        let heavy = #"{"n":""# + String(repeating: "x", count: 20_000) + #""}"#
+        _ = try await bench.write(StoreNames.scopes[0]) { try $0.append(.upsert("heavy", heavy), at: 1) }
+        _ = try await bench.store.portrait()
+        try await attach(on: cluster)
+        for scope in StoreNames.scopes {
+            try await bench.write(scope) { try $0.markErased(at: 1) }
+            for principal in ["ada", nil] {
+                _ = try await bench.read(scope) { try $0.held(by: principal) }
+                while try await !bench.write(scope, { try $0.erase(of: principal, limit: 100) }).isEmpty {}
+            }
+        }
+        let log = try await offPool {
+            try cluster.psql("SELECT pg_read_file(current_setting('data_directory') || '/../log')")
+        }
+        let asked = Self.asked(log)
+        let never = try Self.declared().subtracting(asked.keys)
+        #expect(never == [], "never asked, so never looked at: \(never.sorted())")
+        let unscoped = asked.filter { !$0.value.allSatisfy(Self.namesScope) }
+        #expect(Set(unscoped.keys) == Self.others, "\(unscoped.filter { !Self.others.contains($0.key) })")
+    }
+
+    /// What an attached table asks for: rows from before, writes of devices and of other programs, and its end; once
+    /// more, when the log has records that the table has not.
+    private func attach(on cluster: PostgresCluster) async throws {
+        let bench = try await TableBench(cluster: cluster)
+        let place = PostgresStore.TablePlan.Place.column("list", prefix: "")
+        try await bench.sql(
+            "CREATE TABLE ~.todo (id int PRIMARY KEY, list text, title text); INSERT INTO ~.todo VALUES (1, 's', 'a')")
+        try await bench.attach("todo", place)
+        #expect(try await bench.exchange([upsert(1, "2", #"{"title":"b"}"#)]).statuses == ["applied"])
+        try await bench.settle()
+        try await bench.store.detach("task")
+        try await bench.sql("UPDATE ~.todo SET list = 't' WHERE id = 1; DELETE FROM ~.todo WHERE id = 2")
+        var plan = bench.plan("todo", "task", place)
+        // The log has records of it.
+        let inUse = plan
+        await #expect(throws: TableError.self) { try await bench.store.attach(inUse) }
+        plan.tableWins = true
+        _ = try await bench.store.attach(plan)
+        while try await !bench.store.fill("task").isLast {}
+        try await bench.settle()
+        #expect(try await bench.store.attachedTables().map(\.waiting) == [0])
+        #expect(try await bench.records("s").isEmpty)
+        #expect(try await bench.records("t").count == 1)
+    }
+
+    /// The names of all statements that the store has for a scope, and for the tables that are attached.
+    private static func declared() throws -> Set<String> {
+        let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let sources = tests.deletingLastPathComponent().appending(path: "Sources/TidemarkPostgres")
+        let files = try ["Scope", "Catalogue", "Tables"].flatMap { folder in
+            try FileManager.default.contentsOfDirectory(
+                at: sources.appending(path: folder), includingPropertiesForKeys: nil)
+        }
+        let names = try files.flatMap { file in
+            try String(contentsOf: file, encoding: .utf8).matches(of: /Statement\(\s*"([^"]+)"/).map { String($0.1) }
+        }
+        return Set(names)
+    }
+
+    /// The log's statements by the names that they were prepared under; many have none.
+    private static func asked(_ log: String) -> [String: Set<String>] {
+        var asked: [String: Set<String>] = [:]
+        for entry in log.components(separatedBy: "@@") {
+            guard let found = try? /LOG: +execute ([^:]+): (.*)/.dotMatchesNewlines().wholeMatch(in: entry) else {
+                continue
+            }
+            asked[String(found.1), default: []].insert(String(found.2))
+        }
+        return asked
+    }
+
+    /// Whether a statement names the scope as often as it goes to a table that has scopes. Neither a scope that is only
+    /// compared with another row's nor one that may be left out does.
+    private static func namesScope(_ sql: String) -> Bool {
+        let tables =
+            #/
+            \b(?:FROM|INTO|UPDATE|JOIN|USING)\s+(?:\w+\.)?
+            (?:incarnation|change|digest|lane|verdict|device|rejection|capture)\b
+            /#
+        let named = sql.matches(of: #/\b(?:WHERE|AND)\s+(?:(?:\w+\.)?scope|s\.name) = (?:\$\d|'')/#)
+        let inserted = sql.matches(of: #/INSERT INTO [\w.]+\s*\([^)]*\bscope\b/#)
+        return named.count + inserted.count >= sql.matches(of: tables).count
+    }
+}
