@@ -152,7 +152,7 @@ let package = Package(
             name: "TidemarkFuzzing", dependencies: ["TidemarkCore", "TidemarkWire", "TidemarkGzip"],
             path: "Fuzz/Properties"),
         .testTarget(name: "WireTests", dependencies: ["TidemarkWire", "TidemarkGzip", "TidemarkFuzzing"]),
-        .testTarget(name: "CoreTests", dependencies: ["TidemarkCore", "TidemarkWire"]),
+        .testTarget(name: "CoreTests", dependencies: ["TidemarkCore", "TidemarkWire", "TidemarkTesting"]),
         .testTarget(
             name: "ClientTests",
             dependencies: [

@@ -12,4 +12,13 @@ package struct SplitMix64: RandomNumberGenerator, Hashable, Sendable {
         mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
         return mixed ^ (mixed >> 31)
     }
+
+    /// A number from 0 up to a limit, which it leaves out.
+    package mutating func below(_ limit: Int) -> Int { Int.random(in: 0..<limit, using: &self) }
+
+    /// Whether something happens that does so as often of a hundred times.
+    package mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
+
+    /// One of some choices, of which there is one at least.
+    package mutating func pick<Choice>(_ choices: [Choice]) -> Choice { choices[below(choices.count)] }
 }

@@ -3,6 +3,7 @@ import GRDB
 import Testing
 import Tidemark
 import TidemarkSQLite
+import TidemarkTesting
 
 @testable import TidemarkServer
 @testable import TidemarkWire
@@ -30,7 +31,7 @@ struct ConvergenceTests {
         let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
-        var generator = SeededGenerator(seed: seed)
+        var generator = SplitMix64(seed: seed)
         let store = try SQLiteStore(path: directory.appending(path: "server.sqlite").path)
         var configuration = SyncServer.Configuration()
         if isCrowded { configuration.window = .zero }
@@ -73,7 +74,7 @@ struct ConvergenceTests {
 
     /// One engine, the other, or both at the same time: a failure is the wire's, and healed later.
     private func syncCrowded(
-        _ first: SyncEngine, _ second: SyncEngine, _ generator: inout SeededGenerator
+        _ first: SyncEngine, _ second: SyncEngine, _ generator: inout SplitMix64
     ) async throws {
         if generator.chance(40) {
             async let one = try? first.syncNow()

@@ -32,7 +32,7 @@ struct IdentityWorldTests {
             transport = FaultyTransport(InProcessTransport(to: server) { _ in .readWrite(as: "ada") }, seed: seed)
         }
 
-        func engine(_ generator: inout SeededGenerator) throws -> SyncEngine {
+        func engine(_ generator: inout SplitMix64) throws -> SyncEngine {
             var configuration = SyncConfiguration()
             let page = [1, 3, 50][Int.random(in: 0..<3, using: &generator)]
             (configuration.pageRange, configuration.firstPage) = (page...page, page)
@@ -77,7 +77,7 @@ struct IdentityWorldTests {
         let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
-        var generator = SeededGenerator(seed: seed &+ 70_000)
+        var generator = SplitMix64(seed: seed &+ 70_000)
         let store = try SQLiteStore(path: directory.appending(path: "server.sqlite").path)
         let server = SyncServer(
             store: store, entities: [.state("account", ids: .server), .state("note", ids: .server)])
@@ -104,7 +104,7 @@ struct IdentityWorldTests {
     }
 
     private func edit(
-        _ node: Node, _ engine: SyncEngine, _ generator: inout SeededGenerator, _ step: Int
+        _ node: Node, _ engine: SyncEngine, _ generator: inout SplitMix64, _ step: Int
     ) async throws {
         let (choice, text) = (Int.random(in: 0..<10, using: &generator), "\(node.name)-\(step)")
         let id = -(1 << 61) - Int64.random(in: 0..<(1 << 40), using: &generator)

@@ -3,6 +3,7 @@ import GRDB
 import Testing
 import Tidemark
 import TidemarkSQLite
+import TidemarkTesting
 
 @testable import TidemarkServer
 @testable import TidemarkWire
@@ -27,7 +28,7 @@ struct RestoreTests {
         private let seed: UInt64
         private let serverRestores: Int
         private let deviceRestores: Int
-        private var generator: SeededGenerator
+        private var generator: SplitMix64
         private let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
         private let path: URL
         private var store: SQLiteStore
@@ -38,7 +39,7 @@ struct RestoreTests {
             self.seed = seed
             self.serverRestores = serverRestores
             self.deviceRestores = deviceRestores
-            generator = SeededGenerator(seed: seed)
+            generator = SplitMix64(seed: seed)
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
             path = directory.appending(path: "server.sqlite")
             store = try SQLiteStore(path: path.path)

@@ -3,6 +3,7 @@ import GRDB
 import Testing
 import Tidemark
 import TidemarkSQLite
+import TidemarkTesting
 
 @testable import TidemarkServer
 @testable import TidemarkWire
@@ -16,7 +17,7 @@ struct ScopesConvergenceTests {
         let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
-        var generator = SeededGenerator(seed: seed &+ 40_000)
+        var generator = SplitMix64(seed: seed &+ 40_000)
         let store = try SQLiteStore(path: directory.appending(path: "server.sqlite").path)
         let server = SyncServer(store: store)
         let followed: [[Scope]] = [Follower.all, Follower.all, ["w:a", "w:b"], ["w:3"]]

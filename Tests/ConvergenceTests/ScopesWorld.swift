@@ -73,7 +73,7 @@ final class Follower: Sendable {
     func count(_ sql: String) throws -> Int { try queue.read { try Int.fetchOne($0, sql: sql) ?? 0 } }
 
     /// Random edits and moves, as an app makes them.
-    func edit(_ generator: inout SeededGenerator, serial: Int) throws {
+    func edit(_ generator: inout SplitMix64, serial: Int) throws {
         let folder = "f\(Int.random(in: 0..<4, using: &generator))"
         let note = Int.random(in: 0..<6, using: &generator)
         let choice = Int.random(in: 0..<14, using: &generator)

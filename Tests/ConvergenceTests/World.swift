@@ -5,27 +5,10 @@ import TidemarkSQLite
 import TidemarkServer
 import TidemarkTesting
 
-/// A generator whose whole future is its seed.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed &* 0x9e37_79b9_7f4a_7c15 &+ 0x1234_5678_9abc_def1 }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
-}
-
 /// A wire that loses requests, loses answers, repeats requests and cuts answers, by seed.
 actor FaultyTransport: Transport {
     private var inner: any Transport
-    private var generator: SeededGenerator
+    private var generator: SplitMix64
     private(set) var isFaulty = true
     /// How often of a hundred times the server cannot go on from where the device stands.
     private var expiry = 0
@@ -34,7 +17,7 @@ actor FaultyTransport: Transport {
 
     init(_ inner: any Transport, seed: UInt64) {
         self.inner = inner
-        generator = SeededGenerator(seed: seed)
+        generator = SplitMix64(seed: seed)
     }
 
     func heal() { isFaulty = false }
@@ -164,7 +147,7 @@ extension Device {
             arguments: ["first": first, "place": 1 + place % 4000, "text": text, "task": task])
     }
 
-    func edit(_ generator: inout SeededGenerator, serial: Int) throws {
+    func edit(_ generator: inout SplitMix64, serial: Int) throws {
         let project = "p\(Int.random(in: 0..<5, using: &generator))"
         let task = Int.random(in: 0..<8, using: &generator)
         let choice = Int.random(in: 0..<12, using: &generator)

@@ -1,4 +1,5 @@
 import Testing
+import TidemarkTesting
 
 @testable import TidemarkCore
 
@@ -14,7 +15,7 @@ struct FleetTests {
 
     /// When each device comes back after an outage of an hour that all of them noticed at one moment.
     private func comebacks(_ settings: SyncMachine.Settings) -> [Int64] {
-        var generator = Seeded(state: 20_261_125)
+        var generator = SplitMix64(seed: 20_261_125)
         return (0..<Self.devices).map { _ in
             var device = Device(machine: SyncMachine(settings), due: Instant(milliseconds: 0))
             while device.due.milliseconds < Self.outage {

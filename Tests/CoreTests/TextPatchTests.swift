@@ -1,4 +1,5 @@
 import Testing
+import TidemarkTesting
 import TidemarkWire
 
 @testable import TidemarkCore
@@ -10,11 +11,11 @@ struct TextPatchTests {
         "the", "of", "and", "ship", "harbour", "𝕏", "\\", "\t",
     ]
 
-    private static func text(_ count: Int, _ generator: inout Seeded) -> String {
+    private static func text(_ count: Int, _ generator: inout SplitMix64) -> String {
         (0..<count).map { _ in words.randomElement(using: &generator) ?? "" }.joined(separator: " ")
     }
 
-    private static func edited(_ text: String, edits: Int, _ generator: inout Seeded) -> String {
+    private static func edited(_ text: String, edits: Int, _ generator: inout SplitMix64) -> String {
         var scalars = Array(text.unicodeScalars)
         for _ in 0..<edits {
             let place = Int.random(in: 0...scalars.count, using: &generator)
@@ -36,7 +37,7 @@ struct TextPatchTests {
     @Test(
         "what comes out is what went in, through the wire, for random edits", arguments: 1...150 as ClosedRange<UInt64>)
     func randomEdits(seed: UInt64) throws {
-        var generator = Seeded(state: seed)
+        var generator = SplitMix64(seed: seed)
         let old = Self.text(Int.random(in: 300...3000, using: &generator), &generator)
         let new = Self.edited(old, edits: Int.random(in: 1...40, using: &generator), &generator)
         let (before, after) = (Array(old.utf8), Array(new.utf8))
@@ -55,7 +56,7 @@ struct TextPatchTests {
 
     @Test("a small edit of a large document takes a hundredth of it", arguments: [10_000, 100_000, 1_000_000])
     func smallEdits(bytes: Int) throws {
-        var generator = Seeded(state: 7)
+        var generator = SplitMix64(seed: 7)
         let old = Self.text(bytes / 6, &generator)
         for edits in [1, 3] {
             let new = Self.edited(old, edits: edits, &generator)
@@ -68,7 +69,7 @@ struct TextPatchTests {
 
     @Test("scattered edits, moved and repeated parts keep an order of magnitude")
     func shapes() throws {
-        var generator = Seeded(state: 11)
+        var generator = SplitMix64(seed: 11)
         let lines = (0..<4000).map { "line \($0 % 50): \(Self.text(5, &generator))" }
         let old = Array(lines.joined(separator: "\n").utf8)
         func cost(_ lines: [String]) throws -> Int {
@@ -101,7 +102,7 @@ struct TextPatchTests {
 
     @Test("texts that are short, equal in nothing or larger as a patch are sent whole")
     func whole() {
-        var generator = Seeded(state: 3)
+        var generator = SplitMix64(seed: 3)
         let long = Array(Self.text(1000, &generator).utf8)
         #expect(TextPatch.make(field: "f", from: Array("short".utf8), to: long) == nil)
         #expect(TextPatch.make(field: "f", from: long, to: Array("short".utf8)) == nil)
@@ -110,7 +111,7 @@ struct TextPatchTests {
 
     @Test("texts of one letter, of one line and of noise cost no more than their length", arguments: 0..<4)
     func hardTexts(kind: Int) throws {
-        var generator = Seeded(state: 5)
+        var generator = SplitMix64(seed: 5)
         let count = 300_000
         var old = [UInt8](repeating: 0x61, count: count)
         var new = old

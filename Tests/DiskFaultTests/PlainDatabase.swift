@@ -1,4 +1,5 @@
 import GRDB
+import TidemarkTesting
 
 /// SQLite alone on a disk whose power goes off: random transactions, and what is left of them.
 struct PlainDatabase {
@@ -34,7 +35,7 @@ struct PlainDatabase {
 
     /// One run of transactions with the power going off at a random call, looked at in several images.
     func play(seed: UInt64, images: Int) throws -> [Finding] {
-        var generator = SeededGenerator(seed: seed)
+        var generator = SplitMix64(seed: seed)
         let disk = FaultDisk(traits)
         var states: [[String]] = []
         var told = 0
@@ -64,7 +65,7 @@ struct PlainDatabase {
         }
     }
 
-    private func change(_ db: Database, _ number: Int, _ generator: inout SeededGenerator) throws {
+    private func change(_ db: Database, _ number: Int, _ generator: inout SplitMix64) throws {
         for _ in 0..<Int.random(in: 1...8, using: &generator) {
             let id = Int.random(in: 0..<40, using: &generator)
             if generator.chance(25) {

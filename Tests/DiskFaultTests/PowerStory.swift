@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Tidemark
+import TidemarkTesting
 import TidemarkWire
 
 /// Random edits on two devices while the power goes off again and again, and what may never be seen then.
@@ -27,7 +28,7 @@ struct PowerStory {
     }
 
     func play(seed: UInt64, into tally: inout Tally) async {
-        var generator = SeededGenerator(seed: seed)
+        var generator = SplitMix64(seed: seed)
         let stage = Stage(
             Scenario(name: "power", cast: Self.cast, script: []), victim: victim, opening: opening, seed: seed &* 1000,
             traits: losesNames ? [] : nil)
@@ -65,7 +66,7 @@ struct PowerStory {
     }
 
     private func edit(
-        _ device: DiskDevice, _ serial: Int, _ generator: inout SeededGenerator, _ diary: inout Diary
+        _ device: DiskDevice, _ serial: Int, _ generator: inout SplitMix64, _ diary: inout Diary
     )
         async
     {

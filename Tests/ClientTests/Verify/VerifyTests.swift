@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Testing
 import TidemarkServer
+import TidemarkTesting
 import TidemarkWire
 
 @testable import Tidemark
@@ -104,11 +105,8 @@ struct VerifyTests {
             + "(id TEXT PRIMARY KEY, \"any \"\"thing\"\"\", t TEXT, i INTEGER, r REAL, n NUMERIC, b BLOB);"
         let first = try await Device(schema, tables: ["note"], server: server, in: directory, name: "first")
         let second = try await Device(schema, tables: ["note"], server: server, in: directory, name: "second")
-        var state = seed &* 0x9e37_79b9_7f4a_7c15 | 1
-        func random() -> UInt64 {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return state >> 11
-        }
+        var generator = SplitMix64(seed: seed)
+        func random() -> UInt64 { generator.next() >> 11 }
         let hostile = [
             "0", "-0.0", "0.0", "1e300", "5e-324", "9e999", "-9e999", "9223372036854775807", "-9223372036854775808",
             "9007199254740993", "9007199254740992.0", "1e16", "0.0001", "0.00001", "123456789.125", "''",

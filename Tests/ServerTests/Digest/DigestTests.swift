@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import TidemarkCore
 import TidemarkSQLite
+import TidemarkTesting
 
 @testable import TidemarkServer
 @testable import TidemarkWire
@@ -86,7 +87,7 @@ struct DigestTests {
     @Test("The kept sums are those of the live rows, whatever became of them", arguments: 1...8 as ClosedRange<UInt64>)
     func history(seed: UInt64) async throws {
         let bench = try Bench(entities: [.state("task"), .state("note", conflict: .lastWriteWins), .events("audit")])
-        var dice = Dice(seed: seed)
+        var dice = SplitMix64(seed: seed)
         var numbers: [String: Int] = [:]
         var marks: [(since: String, text: String)] = []
         for step in 0..<150 {
@@ -345,19 +346,4 @@ struct DigestTests {
         }
         #expect(try await kept(bench) == worked(bench))
     }
-}
-
-/// A generator whose whole future is its seed.
-struct Dice {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed &* 0x9e37_79b9_7f4a_7c15 | 1 }
-
-    mutating func below(_ limit: Int) -> Int {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return Int(state >> 33) % limit
-    }
-
-    mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
-    mutating func pick<T>(_ choices: [T]) -> T { choices[below(choices.count)] }
 }

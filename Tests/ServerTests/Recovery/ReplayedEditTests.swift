@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import TidemarkTesting
 
 @testable import TidemarkServer
 @testable import TidemarkWire
@@ -299,7 +300,7 @@ struct ReplayedEditTests {
         ], Order.allCases)
     func stories(task: EntityDeclaration, order: Order) async throws {
         for seed in UInt64(1)...25 {
-            var random = Seeded(seed)
+            var random = SplitMix64(seed: seed)
             var story = ""
             let result = try await heal(order, entities: [task], reopening: seed % 3 == 0) { bench in
                 try await bench.server.commit(to: "s") { changes in
@@ -330,19 +331,5 @@ struct ReplayedEditTests {
             }
             #expect(result.is == result.was, "seed \(seed)\(story)")
         }
-    }
-}
-
-/// A generator that gives the same numbers for the same seed.
-private struct Seeded {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed &* 0x9e37_79b9_7f4a_7c15 }
-
-    mutating func below(_ limit: UInt64) -> UInt64 {
-        state ^= state << 13
-        state ^= state >> 7
-        state ^= state << 17
-        return (state >> 11) % limit
     }
 }
