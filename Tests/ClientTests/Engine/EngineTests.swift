@@ -310,7 +310,7 @@ struct EngineTests {
         (configuration.tick, configuration.pollInterval) = (.seconds(600), .seconds(600))
         let engine = try device.engine(configuration)
         let running = Task { try await engine.run() }
-        while await device.wire.answers.isEmpty { try await Task.sleep(for: .milliseconds(10)) }
+        try await poll { await !device.wire.answers.isEmpty }
         for await status in engine.statusUpdates where status.activity == .idle { break }
         try await other.sql("INSERT INTO note (id, title) VALUES ('theirs', 'a')")
         try await other.sync()
@@ -341,8 +341,7 @@ struct EngineTests {
         let (running, hasWaited) = try await other.writeWithoutTransaction { db in
             try db.execute(sql: "BEGIN EXCLUSIVE")
             let running = Surroundings.$current.withValue(clock) { Task { try await engine.run() } }
-            for _ in 0..<3000 where clock.waits == 0 { Thread.sleep(forTimeInterval: 0.01) }
-            let hasWaited = clock.waits > 0
+            let hasWaited = clock.block(for: 1)
             try db.execute(sql: "COMMIT")
             return (running, hasWaited)
         }

@@ -8,32 +8,6 @@ import TidemarkWire
 
 @testable import Tidemark
 
-/// A device whose waits take no time: its clock goes on to where each ends.
-private final class QuickClock: TestClock {
-    private struct State {
-        var uptime: Int64 = 0
-        var generator: SplitMix64?
-    }
-
-    private let state: Mutex<State>
-    let platform = Platform()
-    /// Waits of this length are those of the task that looks for edits, and never end.
-    static let poll = Duration.seconds(777)
-
-    /// - Parameter seed: `nil` where all that is random is 0.
-    init(seed: UInt64?) { state = Mutex(State(generator: seed.map { SplitMix64(seed: $0) })) }
-
-    var wallClock: Int64 { 1_800_000_000_000 + uptime.milliseconds }
-    var uptime: Instant { Instant(milliseconds: state.withLock(\.uptime)) }
-    func random() -> UInt64 { state.withLock { $0.generator?.next() ?? 0 } }
-
-    func sleep(for duration: Duration) async throws {
-        guard duration != Self.poll else { return try await Task.sleep(for: .seconds(3600)) }
-        state.withLock { $0.uptime += max(duration.milliseconds, 0) }
-        await Task.yield()
-    }
-}
-
 /// What a server, or the way to it, answers all day long.
 enum Trouble: String, CaseIterable, Sendable {
     case lost, busy, failed, unauthenticated, forbidden, refused, missing, portal

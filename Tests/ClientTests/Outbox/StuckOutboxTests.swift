@@ -168,9 +168,7 @@ struct StuckOutboxTests {
         (configuration.backoff.baseMilliseconds, configuration.backoff.jitterMilliseconds) = (10, 0)
         let engine = try device.engine(configuration)
         let running = Task { try await engine.run() }
-        for _ in 0..<200 where try await device.count("tidemark_operation WHERE status = 'applied'") == 0 {
-            try await Task.sleep(for: .milliseconds(25))
-        }
+        try await poll { try await device.count("tidemark_operation WHERE status = 'applied'") > 0 }
         running.cancel()
         #expect(try await device.count("tidemark_operation WHERE status = 'applied' AND number = 1") == 1)
         let lane = try #require(try await device.rows("SELECT lane FROM tidemark_operation").first)

@@ -209,9 +209,7 @@ struct AccessLostTests {
         #expect(await device.wire.bodies.contains { $0.contains("\"number\":") })
         #expect(try await device.count("tidemark_operation WHERE finished_at IS NOT NULL") == 0)
         await pen.remove(Device.scope)
-        while try await device.count("tidemark_operation WHERE finished_at IS NOT NULL") < 2 {
-            try await Task.sleep(for: .milliseconds(20))
-        }
+        try await poll { try await device.count("tidemark_operation WHERE finished_at IS NOT NULL") == 2 }
         running.cancel()
     }
 

@@ -15,12 +15,8 @@ struct SpawnedTests {
         let program = try Spawned(["/bin/cat"], input: input.fileHandleForReading.fileDescriptor)
         close(ends[1])
         var byte: UInt8 = 0
-        var hasEnded = false
-        for _ in 0..<200 where !hasEnded {
-            try await Task.sleep(for: .milliseconds(20))
-            hasEnded = read(ends[0], &byte, 1) == 0
-        }
-        #expect(hasEnded && program.isRunning)
+        try await poll { read(ends[0], &byte, 1) == 0 }
+        #expect(program.isRunning)
         try input.fileHandleForWriting.close()
     }
 }

@@ -3,6 +3,7 @@ import GRDB
 import Synchronization
 import Testing
 import TidemarkCore
+import TidemarkTesting
 
 @testable import Tidemark
 
@@ -47,8 +48,38 @@ final class CountingClock: TestClock {
         try await platform.sleep(for: duration)
     }
 
-    func wait(for count: Int) async throws {
-        for _ in 0..<3000 where waits < count { try await Task.sleep(for: .milliseconds(10)) }
-        try #require(waits >= count)
+    func wait(for count: Int) async throws { try await poll { waits >= count } }
+
+    /// The same for one who holds a lock meanwhile: blocks the thread, for half a minute at most. Answers whether there
+    /// were so many.
+    func block(for count: Int) -> Bool {
+        for _ in 0..<3000 where waits < count { Thread.sleep(forTimeInterval: 0.01) }
+        return waits >= count
+    }
+}
+
+/// A device whose waits take no time: its clock goes on to where each ends.
+final class QuickClock: TestClock {
+    private struct State {
+        var uptime: Int64 = 0
+        var generator: SplitMix64?
+    }
+
+    private let state: Mutex<State>
+    let platform = Platform()
+    /// Waits of this length are those of the task that looks for edits, and never end.
+    static let poll = Duration.seconds(777)
+
+    /// - Parameter seed: `nil` where all that is random is 0.
+    init(seed: UInt64?) { state = Mutex(State(generator: seed.map { SplitMix64(seed: $0) })) }
+
+    var wallClock: Int64 { 1_800_000_000_000 + uptime.milliseconds }
+    var uptime: Instant { Instant(milliseconds: state.withLock(\.uptime)) }
+    func random() -> UInt64 { state.withLock { $0.generator?.next() ?? 0 } }
+
+    func sleep(for duration: Duration) async throws {
+        guard duration != Self.poll else { return try await Task.sleep(for: .seconds(3600)) }
+        state.withLock { $0.uptime += max(duration.milliseconds, 0) }
+        await Task.yield()
     }
 }

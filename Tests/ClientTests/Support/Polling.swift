@@ -1,0 +1,12 @@
+import Testing
+
+/// Looks again and again until something is so that nothing tells of, for a minute at most.
+///
+/// - Throws: what `isSo` throws; an expectation's failure where it is not so by then.
+func poll(sourceLocation: SourceLocation = #_sourceLocation, until isSo: () async throws -> Bool) async throws {
+    for _ in 0..<6000 {
+        if try await isSo() { return }
+        try await Task.sleep(for: .milliseconds(10))
+    }
+    try #require(try await isSo(), sourceLocation: sourceLocation)
+}
