@@ -127,17 +127,21 @@ struct LargeTextTests {
         try await check(here, there, contains: "(c)")
     }
 
+    /// Two devices of which the other one's text is not what the server thinks, unnoticed, and this one has an edit.
+    private func pairOfTwoTexts() async throws -> (here: Device, there: Device) {
+        let (here, there) = try await pair()
+        try await there.sql(
+            """
+            INSERT INTO tidemark_applying VALUES (1); UPDATE note SET body = 'something else';
+            DELETE FROM tidemark_applying
+            """)
+        try await replace(here, "Line 7:", "Line 7 (a):")
+        return (here, there)
+    }
+
     @Test("a device whose text is not what the server thinks asks for the page again, whole", arguments: [1, 500])
     func baseUnknownHere(page: Int) async throws {
-        let (here, there) = try await pair()
-        try await there.writer.write { db in
-            try db.execute(
-                sql: """
-                    INSERT INTO tidemark_applying VALUES (1); UPDATE note SET body = 'something else';
-                    DELETE FROM tidemark_applying
-                    """)
-        }
-        try await replace(here, "Line 7:", "Line 7 (a):")
+        let (here, there) = try await pairOfTwoTexts()
         try await here.sql("INSERT INTO note (id) VALUES ('n2'), ('n3')")
         try await here.sync()
         var configuration = SyncConfiguration()
@@ -157,15 +161,7 @@ struct LargeTextTests {
 
     @Test("verdicts count although the page that came with them has to come again")
     func mismatchWithVerdicts() async throws {
-        let (here, there) = try await pair()
-        try await there.writer.write { db in
-            try db.execute(
-                sql: """
-                    INSERT INTO tidemark_applying VALUES (1); UPDATE note SET body = 'something else';
-                    DELETE FROM tidemark_applying
-                    """)
-        }
-        try await replace(here, "Line 7:", "Line 7 (a):")
+        let (here, there) = try await pairOfTwoTexts()
         try await here.sync()
         try await there.sql("INSERT INTO note (id) VALUES ('mine')")
         let report = try await there.engine().syncNow()

@@ -11,8 +11,7 @@ struct LastWriteWinsTests {
     func lastWriteOtherField() async throws {
         let pair = try await Pair(.state("note", conflict: .lastWriteWins))
         try await pair.share()
-        try await pair.there.sql("UPDATE note SET body = 'theirs'")
-        try await pair.there.sync()
+        try await pair.changeThere("UPDATE note SET body = 'theirs'")
         try await pair.here.sql("UPDATE note SET title = 'mine'")
         #expect(try await pair.titles() == ["mine"])
         for device in [pair.here, pair.there] {
@@ -25,8 +24,7 @@ struct LastWriteWinsTests {
     func lastWriteSameField() async throws {
         let pair = try await Pair(.state("note", conflict: .lastWriteWins))
         try await pair.share()
-        try await pair.there.sql("UPDATE note SET title = 'theirs', body = 'theirs'")
-        try await pair.there.sync()
+        try await pair.changeThere("UPDATE note SET title = 'theirs', body = 'theirs'")
         try await pair.here.sql("UPDATE note SET title = 'mine', rank = 7")
         try await pair.here.sql(
             "UPDATE tidemark_shadow_note SET tidemark_edited = \(EditStamp(milliseconds: 1000).packed)")
@@ -45,8 +43,7 @@ struct LastWriteWinsTests {
     func lastWriteNull() async throws {
         let pair = try await Pair(.state("note", conflict: .lastWriteWins))
         try await pair.share("'n1', NULL, NULL, 1, NULL")
-        try await pair.there.sql("UPDATE note SET rank = 2")
-        try await pair.there.sync()
+        try await pair.changeThere("UPDATE note SET rank = 2")
         try await pair.here.sql("UPDATE note SET title = 'mine'")
         #expect(try await pair.titles() == ["mine"])
         #expect(try await pair.here.engine().conflicts().isEmpty)

@@ -51,8 +51,7 @@ struct AnswerLimitTests {
     func brought() async throws {
         var limits = Limits()
         limits.resultBytes = 25_000
-        let server = try RestorableServer(limits: limits)
-        let (a, b) = (try await server.device("a"), try await server.device("b"))
+        let (server, a, b) = try await RestorableServer.pair(limits: limits)
         try await a.sql(
             """
             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6)

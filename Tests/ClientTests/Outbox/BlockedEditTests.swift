@@ -163,8 +163,7 @@ struct BlockedEditTests {
     func retryDeleted() async throws {
         let pair = try await Pair()
         try await pair.share()
-        try await pair.there.sql("DELETE FROM note")
-        try await pair.there.sync()
+        try await pair.changeThere("DELETE FROM note")
         try await pair.here.sql("UPDATE note SET title = 'mine'")
         let engine = try pair.here.engine()
         try await engine.syncNow()

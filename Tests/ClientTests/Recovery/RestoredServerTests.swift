@@ -9,7 +9,9 @@ import TidemarkWire
 
 @Suite("A store that went back in time: devices bring back what they had done (I11, T19)")
 struct RestoredServerTests {
-    private func expectHealed(_ server: RestorableServer) async throws {
+    /// Syncs these devices in turn, and expects that all hold the same and have nothing left to do.
+    private func expectHealed(_ server: RestorableServer, after devices: Device...) async throws {
+        for device in devices { try await device.sync() }
         let contents = try await server.contents()
         for other in contents.dropFirst() { #expect(other == contents[0]) }
         #expect(try await server.leftovers() == 0)
@@ -17,19 +19,15 @@ struct RestoredServerTests {
 
     @Test("what was answered, what was on its way and what was not sent yet all come back", arguments: [true, false])
     func restored(hasGrown: Bool) async throws {
-        let server = try RestorableServer()
-        let (a, b) = (try await server.device("a"), try await server.device("b"))
-        try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'old'), ('n2', 'old'), ('n3', 'old')")
-        try await a.sync()
-        try await b.sync()
+        let (server, a, b) = try await RestorableServer.pair(
+            sharing: "INSERT INTO note(id, title) VALUES ('n1', 'old'), ('n2', 'old'), ('n3', 'old')")
         try await server.backUp()
         try await a.sql(
             """
             UPDATE note SET title = 'answered' WHERE id = 'n1'; DELETE FROM note WHERE id = 'n2';
             INSERT INTO note(id, title) VALUES ('m1', 'answered'); INSERT INTO tag VALUES (7, 'answered');
             """)
-        try await a.sync()
-        try await b.sync()
+        try await Device.sync(a, b)
         try await a.sql("UPDATE note SET body = 'on its way' WHERE id = 'n1'")
         await a.wire.loseAnswer()
         await #expect(throws: SyncError.self) { try await a.sync() }
@@ -45,9 +43,7 @@ struct RestoredServerTests {
         }
         let report = try await a.engine().syncNow()
         #expect(report.pushed == 7)
-        try await b.sync()
-        try await a.sync()
-        try await expectHealed(server)
+        try await expectHealed(server, after: b, a)
         #expect(
             try await b.rows("SELECT id, title, body FROM note ORDER BY id") == [
                 "\"m1\"|\"answered\"|\"not sent\"", "\"n1\"|\"answered\"|\"on its way\"", "\"n3\"|\"old\"|NULL",
@@ -55,24 +51,19 @@ struct RestoredServerTests {
         #expect(try await b.rows("SELECT id, name FROM tag ORDER BY id") == ["7|\"answered\"", "8|\"not sent\""])
         // What is there again is not brought back again.
         let head = try await server.head()
-        for device in [a, b] { try await device.sync() }
+        try await Device.sync(a, b)
         #expect(try await server.head() == head)
     }
 
     @Test("what had come later wins again, whoever is back first", arguments: [true, false])
     func order(aFirst: Bool) async throws {
-        let server = try RestorableServer()
-        let (a, b) = (try await server.device("a"), try await server.device("b"))
-        try await a.sql("INSERT INTO note(id, title, body) VALUES ('n1', 'old', 'old')")
-        try await a.sync()
-        try await b.sync()
+        let (server, a, b) = try await RestorableServer.pair(
+            sharing: "INSERT INTO note(id, title, body) VALUES ('n1', 'old', 'old')")
         try await server.backUp()
         try await a.sql("UPDATE note SET title = 'earlier', body = 'a'")
-        try await a.sync()
-        try await b.sync()
+        try await Device.sync(a, b)
         try await b.sql("UPDATE note SET title = 'later'")
-        try await b.sync()
-        try await a.sync()
+        try await Device.sync(b, a)
         try await server.restore()
         for device in aFirst ? [a, b, a] : [b, a, b] { try await device.sync() }
         try await expectHealed(server)
@@ -81,16 +72,12 @@ struct RestoredServerTests {
 
     @Test("what is edited while a scope is filled after a loss does not keep the rest of a row that nobody brings back")
     func editedWhileFilled() async throws {
-        let server = try RestorableServer()
-        let (a, b) = (try await server.device("a"), try await server.device("b"))
         let long = String(repeating: "x", count: 200)
-        try await a.sql("INSERT INTO note(id, title, body, rank) VALUES ('n1', 'old', '\(long)', 1), ('n2', '', '', 1)")
-        try await a.sync()
-        try await b.sync()
+        let (server, a, b) = try await RestorableServer.pair(
+            sharing: "INSERT INTO note(id, title, body, rank) VALUES ('n1', 'old', '\(long)', 1), ('n2', '', '', 1)")
         try await server.backUp()
         try await a.sql("UPDATE note SET rank = 2 WHERE id = 'n1'")
-        try await a.sync()
-        try await b.sync()
+        try await Device.sync(a, b)
         // That device never comes back.
         try await server.restore()
         var configuration = SyncConfiguration()
@@ -123,8 +110,7 @@ struct RestoredServerTests {
 
     @Test("what was taken before the first page of a filling comes back, where the page is another history's")
     func firstPage() async throws {
-        let server = try RestorableServer()
-        let (a, b) = (try await server.device("a"), try await server.device("b"))
+        let (server, a, b) = try await RestorableServer.pair()
         try await server.backUp()
         try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'taken')")
         await a.wire.nextPage { _, _ in throw Wire.Lost() }
@@ -133,15 +119,13 @@ struct RestoredServerTests {
         try await server.restore()
         // It has a version of its own by then in the place of the lost one.
         try await server.server.commit(to: "w:1") { $0.upsert("note", id: "x1", ["rank": 1]) }
-        for device in [a, b, a] { try await device.sync() }
-        try await expectHealed(server)
+        try await expectHealed(server, after: a, b, a)
         #expect(try await b.rows("SELECT id, title FROM note ORDER BY id") == ["\"n1\"|\"taken\"", "\"x1\"|NULL"])
     }
 
     @Test("what was taken comes back though the token may only read when the loss is found", arguments: [false, true])
     func onlyReading(hasGrown: Bool) async throws {
-        let server = try RestorableServer()
-        let (a, b) = (try await server.device("a"), try await server.device("b"))
+        let (server, a, b) = try await RestorableServer.pair()
         try await server.backUp()
         try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'taken')")
         await a.wire.nextPage { _, _ in throw Wire.Lost() }
@@ -154,8 +138,7 @@ struct RestoredServerTests {
         for _ in 0..<2 { _ = try? await a.sync() }
         if !hasGrown { try await server.server.commit(to: "w:1") { $0.upsert("note", id: "x1", ["rank": 1]) } }
         await a.wire.connect(to: InProcessTransport(to: server.server) { _ in .readWrite(as: "ada") })
-        for device in [a, b, a] { try await device.sync() }
-        try await expectHealed(server)
+        try await expectHealed(server, after: a, b, a)
         #expect(try await b.rows("SELECT id, title FROM note ORDER BY id") == ["\"n1\"|\"taken\"", "\"x1\"|NULL"])
     }
 
@@ -204,47 +187,35 @@ struct RestoredServerTests {
 
     @Test("a store that is lost altogether is filled again by its devices, as far as they remember")
     func lostAltogether() async throws {
-        let server = try RestorableServer()
-        let (a, b) = (try await server.device("a"), try await server.device("b"))
-        try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'a'), ('n2', 'a')")
-        try await a.sync()
-        try await b.sync()
+        let (server, a, b) = try await RestorableServer.pair(
+            sharing: "INSERT INTO note(id, title) VALUES ('n1', 'a'), ('n2', 'a')")
         try await b.sql("UPDATE note SET title = 'b' WHERE id = 'n1'; INSERT INTO tag VALUES (1, 'b')")
-        try await b.sync()
-        try await a.sync()
+        try await Device.sync(b, a)
         try await server.lose()
-        for device in [a, b, a] { try await device.sync() }
-        try await expectHealed(server)
+        try await expectHealed(server, after: a, b, a)
         #expect(try await a.rows("SELECT id, title FROM note ORDER BY id") == ["\"n1\"|\"b\"", "\"n2\"|\"a\""])
         #expect(try await a.count("tag") == 1)
     }
 
     @Test("a key that is lost, with the log as it was, repeats nothing")
     func lostKey() async throws {
-        let server = try RestorableServer()
-        let (a, b) = (try await server.device("a"), try await server.device("b"))
-        try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'a'), ('n2', 'a')")
-        try await a.sync()
-        try await b.sync()
+        let (server, a, b) = try await RestorableServer.pair(
+            sharing: "INSERT INTO note(id, title) VALUES ('n1', 'a'), ('n2', 'a')")
         try await b.sql("UPDATE note SET title = 'b' WHERE id = 'n1'")
         let head = try await server.head()
         try await server.changeKey()
-        for device in [a, b, a] { try await device.sync() }
+        try await Device.sync(a, b, a)
         #expect(try await server.head() == head + 1)
         try await expectHealed(server)
     }
 
     @Test("a store that goes back twice, the second time before what was brought back was answered")
     func twice() async throws {
-        let server = try RestorableServer()
-        let (a, b) = (try await server.device("a"), try await server.device("b"))
-        try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'old'), ('n2', 'old')")
-        try await a.sync()
-        try await b.sync()
+        let (server, a, b) = try await RestorableServer.pair(
+            sharing: "INSERT INTO note(id, title) VALUES ('n1', 'old'), ('n2', 'old')")
         try await server.backUp()
         try await a.sql("UPDATE note SET title = 'a' WHERE id = 'n1'")
-        try await a.sync()
-        try await b.sync()
+        try await Device.sync(a, b)
         try await b.sql("UPDATE note SET title = 'b' WHERE id = 'n1'; UPDATE note SET body = 'b' WHERE id = 'n2'")
         try await b.sync()
         try await server.restore()
@@ -259,8 +230,7 @@ struct RestoredServerTests {
         }
         for _ in 0..<3 { _ = try? await b.sync() }
         try await server.restore()
-        for device in [a, b, a, b] { try await device.sync() }
-        try await expectHealed(server)
+        try await expectHealed(server, after: a, b, a, b)
         #expect(
             try await a.rows("SELECT id, title, body FROM note ORDER BY id") == [
                 "\"n1\"|\"b\"|NULL", "\"n2\"|\"old\"|\"b\"",
@@ -269,11 +239,8 @@ struct RestoredServerTests {
 
     @Test("versions of the lost history count for nothing: rows that are older by number are taken")
     func versions() async throws {
-        let server = try RestorableServer()
-        let (a, b) = (try await server.device("a"), try await server.device("b"))
-        try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'old')")
-        try await a.sync()
-        try await b.sync()
+        let (server, a, b) = try await RestorableServer.pair(
+            sharing: "INSERT INTO note(id, title) VALUES ('n1', 'old')")
         try await server.backUp()
         for index in 0..<20 {
             try await server.server.commit(to: "w:1") { $0.upsert("note", id: "n1", ["rank": .integer(Int64(index))]) }

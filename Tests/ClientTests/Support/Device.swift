@@ -128,6 +128,9 @@ final class Device: Sendable {
 
     func sync() async throws { try await engine().syncNow() }
 
+    /// Syncs these devices, one after the other.
+    static func sync(_ devices: Device...) async throws { for device in devices { try await device.sync() } }
+
     func sql(_ sql: String) async throws { try await writer.write { db in try db.execute(sql: sql) } }
 
     /// Rows as text, each value as SQLite quotes it.

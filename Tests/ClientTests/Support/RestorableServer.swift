@@ -40,6 +40,20 @@ actor RestorableServer {
         return device
     }
 
+    /// A server with two devices.
+    ///
+    /// - Parameter sql: what the first one writes and both hold; `nil`: nothing, and neither has synced.
+    static func pair(
+        sharing sql: String? = nil, limits: Limits = Limits()
+    ) async throws -> (server: RestorableServer, a: Device, b: Device) {
+        let server = try RestorableServer(limits: limits)
+        let (a, b) = (try await server.device("a"), try await server.device("b"))
+        guard let sql else { return (server, a, b) }
+        try await a.sql(sql)
+        try await Device.sync(a, b)
+        return (server, a, b)
+    }
+
     private func reopen(_ work: () throws -> Void) async throws {
         try store.close()
         try work()

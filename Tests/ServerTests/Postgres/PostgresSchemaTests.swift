@@ -73,13 +73,19 @@ struct PostgresSchemaTests {
         #expect(throws: PostgresError.self) { try PostgresBench().node { $0.partitions = 33 } }
     }
 
+    /// Writes a record and one that takes its place, and closes the node.
+    private func writeTwice(to node: PostgresStore) async throws {
+        for (moment, row) in [#"{"n":1}"#, #"{"n":22}"#].enumerated() {
+            _ = try await node.write("s") { try $0.append(.upsert("a", row), at: Int64(moment + 1)) }
+        }
+        node.close()
+    }
+
     @Test("a store of the version before counts what its scopes keep")
     func older() async throws {
         let bench = try PostgresBench()
         let node = try bench.node()
-        _ = try await node.write("s") { try $0.append(.upsert("a", #"{"n":1}"#), at: 1) }
-        _ = try await node.write("s") { try $0.append(.upsert("a", #"{"n":22}"#), at: 2) }
-        node.close()
+        try await writeTwice(to: node)
         let (cluster, schema) = (bench.cluster, bench.schema)
         _ = try await offPool {
             try cluster.psql(
@@ -128,9 +134,7 @@ struct PostgresSchemaTests {
     func olderWindow(partitions: Int) async throws {
         let bench = try PostgresBench()
         let node = try bench.node { $0.partitions = partitions }
-        _ = try await node.write("s") { try $0.append(.upsert("a", #"{"n":1}"#), at: 1) }
-        _ = try await node.write("s") { try $0.append(.upsert("a", #"{"n":22}"#), at: 2) }
-        node.close()
+        try await writeTwice(to: node)
         let (cluster, schema) = (bench.cluster, bench.schema)
         _ = try await offPool {
             try cluster.psql(
