@@ -181,7 +181,8 @@ let package = Package(
             dependencies: [
                 "TidemarkSimulator", "SampleApps", "Tidemark", "TidemarkTesting", "Spawning",
                 .product(name: "GRDB", package: "GRDB.swift"),
-            ]
+            ],
+            exclude: ["Corpus"]
         ),
         // Disks that fail on purpose; in no product, so that no app ever compiles it.
         .target(

@@ -17,12 +17,6 @@ struct SimulationTests {
         #expect(report.worlds == Int(Self.worlds))
     }
 
-    @Test("a bug that was found once stays mended", arguments: CorpusCase.all)
-    func corpus(_ found: CorpusCase) async throws {
-        let script = try #require(Simulation.Script(found.script))
-        try await Simulation(of: try #require(SampleApps[found.app])).play(script)
-    }
-
     @Test("what must hold and does not is found, and made short")
     func finds() async throws {
         var app = try #require(SampleApps["card"])
