@@ -1,0 +1,134 @@
+extension RecordMachine {
+    /// What one region means for another. Each rule holds in every state that the machine comes to; where an event has
+    /// broken it, ``settle(_:)`` says what gives way. The order of the cases is the order in which they are settled.
+    package enum Coupling: Int, Hashable, Sendable, CaseIterable {
+        /// A scope that is not followed has told this device nothing.
+        case strangerScope = 1
+        /// A temporary id is known to this device only.
+        case temporaryIsNew
+        /// A row that leaves is the server's, and its record's edits are another scope's.
+        case leavingIsPresent
+        /// A departure is sealed exactly as long as its delete is in flight; before that only replays are.
+        case departureInFlight
+        /// An edit deletes only what would be there without it.
+        case deletesSomething
+        /// A row of the first capture is one only until the server has heard of it.
+        case seedIsPending
+        /// What was deleted elsewhere is remembered only beneath an edit.
+        case deletedBeneathEdit
+        /// No edit is lost: it is queued, blocked with a reason, or waits for a comparison.
+        case editIsKept
+        /// Only an edit is blocked.
+        case blockHasEdit
+        /// What is on screen is the server's row, with what is in flight and what was edited drawn over it.
+        case screenShowsAll
+
+        /// As tests and documents cite it.
+        package var number: String { "C\(rawValue)" }
+
+        package func holds(in state: RecordMachine) -> Bool {
+            switch self {
+            case .strangerScope:
+                state.access == .followed
+                    || state.base == .absent && state.inFlight == .none && state.knowledge == .settled
+                        && !state.place.isLeaving
+            case .temporaryIsNew:
+                state.identity == .given
+                    || (state.base == .absent || state.base == .seeded) && state.knowledge != .ahead
+            case .leavingIsPresent:
+                !state.place.isLeaving
+                    || state.base == .present && state.local == .clean && state.queue == .idle && state.block == .none
+            case .departureInFlight: state.departs
+            case .deletesSomething: state.local != .deleted || state.isThereWithoutEdits
+            case .seedIsPending:
+                state.base != .seeded || state.queue != .idle || state.inFlight != .none || state.block != .none
+            case .deletedBeneathEdit:
+                state.base != .deleted || state.local != .clean || state.inFlight != .none || state.queue != .idle
+            case .editIsKept:
+                state.local == .clean || state.queue != .idle || state.block != .none || state.capture != .watched
+            case .blockHasEdit:
+                state.block == .none || state.local != .clean || state.queue != .idle || state.base == .seeded
+            case .screenShowsAll: state.capture == .lost || state.place.isLeaving || state.showsAll
+            }
+        }
+
+        /// Makes the rule hold again.
+        package func settle(_ state: inout RecordMachine) -> [Effect] {
+            switch self {
+            case .strangerScope:
+                (state.base, state.inFlight, state.knowledge) = (.absent, .none, .settled)
+                if state.place.isLeaving { state.place = .nowhere }
+                return []
+            case .temporaryIsNew:
+                state.identity = .given
+                return [.rename]
+            case .leavingIsPresent:
+                (state.local, state.queue, state.block) = (.clean, .idle, .none)
+                guard state.base != .present else { return [] }
+                state.place = .nowhere
+                if state.base != .seeded { state.base = .absent }
+                return [.forgetQuarantined]
+            case .departureInFlight:
+                // Without an operation the delete is still to be sealed.
+                if state.place == .leavingSealed { state.place = .left } else { state.inFlight = .none }
+                return []
+            case .deletesSomething:
+                state.local = .clean
+                return []
+            case .seedIsPending:
+                state.queue = .queued
+                return [.enqueue]
+            case .deletedBeneathEdit:
+                state.base = .absent
+                return []
+            case .editIsKept:
+                state.queue = .queued
+                return [.enqueue]
+            case .blockHasEdit:
+                state.block = .none
+                return [.unblock]
+            case .screenShowsAll: return state.showAll()
+            }
+        }
+    }
+
+    private var departs: Bool {
+        switch (place, inFlight) {
+        case (.leavingSealed, .none), (.leavingSealed, .write): false
+        case (.leaving, .write), (.left, .write), (.abandoned, .write), (.leaving, .delete), (.left, .delete),
+            (.abandoned, .delete):
+            false
+        case (.leavingSealed, .delete), (.leavingSealed, .replayedWrite), (.leavingSealed, .replayedDelete),
+            (.leaving, .none), (.left, .none), (.abandoned, .none), (.leaving, .replayedWrite), (.left, .replayedWrite),
+            (.abandoned, .replayedWrite), (.leaving, .replayedDelete), (.left, .replayedDelete),
+            (.abandoned, .replayedDelete), (.nowhere, _), (.table, _), (.quarantined, _), (.doubled, _):
+            true
+        }
+    }
+
+    /// Whether the row is where it has to be, for what should be on screen.
+    private var showsAll: Bool {
+        switch place {
+        case .nowhere: !isVisible
+        case .table, .doubled: isVisible
+        // The app has taken its own row away, and the other one stays outside the table.
+        case .quarantined: isVisible || local == .deleted
+        case .leaving, .left, .abandoned, .leavingSealed: true
+        }
+    }
+
+    private mutating func showAll() -> [Effect] {
+        switch place {
+        case .nowhere:
+            place = .table
+            return [.writeRow]
+        case .table, .doubled:
+            place = .nowhere
+            return [.deleteRow]
+        case .quarantined:
+            place = .nowhere
+            return [.forgetQuarantined]
+        case .leaving, .left, .abandoned, .leavingSealed: return []
+        }
+    }
+}

@@ -1,0 +1,141 @@
+extension RecordMachine {
+    /// Whose id the record has.
+    package enum Identity: RecordRegion {
+        /// The one that it has everywhere.
+        case given
+        /// One of this device's making, until the server has assigned another.
+        case temporary
+
+        package func next(_ event: Event) -> (Self, [Effect]) {
+            switch event {
+            case .named: return (.given, self == .temporary ? [.rename] : [])
+            case .edited, .reverted, .deleted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released,
+                .forbidden, .putOff, .resumed, .movedIn, .movedOut, .arrival, .departureSealed, .verdict, .row,
+                .tombstone,
+                .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
+                .accepted, .accessLost, .scopeLeft, .followed, .orphaned, .orphanTaken, .historyLost, .replayed,
+                .captureLost, .wroteUnseen, .deletedUnseen, .captureFound, .unseen, .compared:
+                return (self, [])
+            }
+        }
+    }
+
+    /// How what is known of the record relates to the scope's checkpoint.
+    package enum Knowledge: RecordRegion {
+        /// The row stands at or below the checkpoint.
+        case settled
+        /// Its version is above the checkpoint, and remembered.
+        case ahead
+        /// What is known may be outdated: the server is to be asked by name.
+        case refetch
+
+        package func next(_ event: Event) -> (Self, [Effect]) {
+            switch event {
+            case .versionNoted:
+                switch self {
+                case .settled, .ahead: return (.ahead, [.noteVersion])
+                case .refetch: return (self, [.noteVersion])
+                }
+            case .caughtUp:
+                switch self {
+                case .ahead, .settled: return (.settled, [.forgetVersion])
+                case .refetch: return (self, [.forgetVersion])
+                }
+            case .refetchNeeded: return (.refetch, [.refetch])
+            case .refetched:
+                switch self {
+                case .refetch: return (.settled, [])
+                case .settled, .ahead: return (self, [])
+                }
+            case .historyLost:
+                switch self {
+                case .ahead: return (.settled, [.forgetVersion])
+                case .settled, .refetch: return (self, [])
+                }
+            case .accessLost, .scopeLeft: return (.settled, [.forgetVersion])
+            case .edited, .reverted, .deleted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released,
+                .forbidden, .putOff, .resumed, .movedIn, .movedOut, .arrival, .departureSealed, .verdict, .row,
+                .tombstone,
+                .missing, .matched, .conflictFound, .refused, .accepted, .named, .followed, .orphaned, .orphanTaken,
+                .replayed, .captureLost, .wroteUnseen, .deletedUnseen, .captureFound, .unseen, .compared:
+                return (self, [])
+            }
+        }
+    }
+
+    /// Whether the device follows the scope, and may.
+    package enum Access: RecordRegion {
+        /// An engine on this file syncs it.
+        case followed
+        /// The server took the access away.
+        case lost
+        /// No engine on this file follows the scope: the app left it, or the record names one that nobody asked for.
+        case unfollowed
+
+        package func next(_ event: Event) -> (Self, [Effect]) {
+            switch event {
+            case .accessLost: return (.lost, [.removeScope])
+            case .scopeLeft: return (.unfollowed, [.removeScope])
+            case .followed: return (.followed, self == .followed ? [] : [.fillScope])
+            case .edited, .reverted, .deleted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released,
+                .forbidden, .putOff, .resumed, .movedIn, .movedOut, .arrival, .departureSealed, .verdict, .row,
+                .tombstone,
+                .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
+                .accepted, .named, .orphaned, .orphanTaken, .historyLost, .replayed, .captureLost, .wroteUnseen,
+                .deletedUnseen, .captureFound, .unseen, .compared:
+                return (self, [])
+            }
+        }
+    }
+
+    /// Whether edits of the record outlived the scope that they were made in. They are made anew when it is back.
+    package enum Orphan: RecordRegion {
+        /// None.
+        case none
+        /// They are set aside.
+        case orphaned
+
+        package func next(_ event: Event) -> (Self, [Effect]) {
+            switch event {
+            case .orphaned: return (.orphaned, [.setAside])
+            case .orphanTaken: return (.none, self == .orphaned ? [.replayOrphan] : [])
+            case .edited, .reverted, .deleted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released,
+                .forbidden, .putOff, .resumed, .movedIn, .movedOut, .arrival, .departureSealed, .verdict, .row,
+                .tombstone,
+                .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
+                .accepted, .named, .accessLost, .scopeLeft, .followed, .historyLost, .replayed, .captureLost,
+                .wroteUnseen, .deletedUnseen, .captureFound, .unseen, .compared:
+                return (self, [])
+            }
+        }
+    }
+
+    /// Whether every write to the record was seen.
+    package enum Capture: RecordRegion {
+        /// The table's triggers note every write.
+        case watched
+        /// The table's triggers are gone: what is written now nobody notes.
+        case lost
+        /// An unseen write was found, and waits to be held against the server's row.
+        case unseen
+
+        package func next(_ event: Event) -> (Self, [Effect]) {
+            switch event {
+            case .captureLost: return (.lost, [])
+            case .captureFound, .compared: return (.watched, [])
+            case .unseen: return (.unseen, [.compare])
+            case .accessLost, .scopeLeft, .orphaned:
+                switch self {
+                case .unseen, .watched: return (.watched, [])
+                case .lost: return (.lost, [])
+                }
+            case .edited, .reverted, .deleted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released,
+                .forbidden, .putOff, .resumed, .movedIn, .movedOut, .arrival, .departureSealed, .verdict, .row,
+                .tombstone,
+                .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
+                .accepted, .named, .followed, .orphanTaken, .historyLost, .replayed, .wroteUnseen, .deletedUnseen:
+                return (self, [])
+            }
+        }
+    }
+}
