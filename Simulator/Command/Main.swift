@@ -10,6 +10,7 @@ enum Main {
 
         usage: TidemarkSimulator [--app NAME] [--first SEED] [--count WORLDS] [--steps STEPS]
                                  [--threads N] [--survey] [--sqlite] [--calm SECONDS] [--deaths]
+                                 [--audit]
                TidemarkSimulator --app NAME --script FILE [--verbose]
 
           --app NAME      only this app: \(SampleApps.all.map(\.name).joined(separator: ", "))
@@ -18,6 +19,7 @@ enum Main {
           --steps STEPS   of the longest worlds, before their troubles end (40)
           --threads N     that play worlds at once (one for each core)
           --survey        goes on after a failure, and says of each failing world in one line what is wrong
+          --audit         surveys, and holds each record of each device against its machine (Documentation/Machines.md)
           --sqlite        with the server's store on its SQLite file in all of them, which takes longer
           --calm SECONDS  that devices have to be in sync once the troubles have ended (90)
           --deaths        tells where apps and servers died, and how often
@@ -68,6 +70,7 @@ enum Main {
             return
         }
         var isSound = true
+        var total = RecordCoverage()
         for (name, app) in options.apps {
             var simulation = Simulation(of: app)
             simulation.stepLimit = options.steps
@@ -75,7 +78,14 @@ enum Main {
             simulation.usesSQLite = options.usesSQLite
             simulation.calmLimit = options.calm ?? simulation.calmLimit
             let seeds = options.first...(options.first + options.count - 1)
-            if options.isSurvey {
+            if options.isAudit {
+                let (failures, coverage) = try await simulation.audit(seeds: seeds)
+                for failure in failures { print("\(name) \(failure.seed ?? 0): \(failure.reason)") }
+                print("\(name): \(failures.count) of \(options.count) worlds fail; \(coverage.summary)")
+                for finding in coverage.report { print("  \(finding)") }
+                total.add(coverage)
+                isSound = isSound && failures.isEmpty && coverage.findings.isEmpty
+            } else if options.isSurvey {
                 let failures = try await simulation.survey(seeds: seeds)
                 for failure in failures { print("\(name) \(failure.seed ?? 0): \(failure.reason)") }
                 print("\(name): \(failures.count) of \(options.count) worlds fail")
@@ -93,6 +103,10 @@ enum Main {
                 for (point, count) in report.deaths.sorted(by: { $0.key < $1.key }) { print("  \(count) \(point)") }
             }
         }
+        if options.isAudit {
+            print("all: \(total.summary)")
+            for line in total.unvisited { print("  never: \(line)") }
+        }
         if !isSound { exit(1) }
     }
 }
@@ -104,6 +118,7 @@ private struct Options {
     var steps = 40
     var threads: Int?
     var isSurvey = false
+    var isAudit = false
     var usesSQLite = false
     var calm: Duration?
     var isVerbose = false
@@ -116,6 +131,9 @@ private struct Options {
             switch (word, words.first) {
             case ("--survey", _):
                 isSurvey = true
+                continue
+            case ("--audit", _):
+                isAudit = true
                 continue
             case ("--sqlite", _):
                 usesSQLite = true

@@ -20,6 +20,8 @@ final class Laboratory: @unchecked Sendable {
     /// A file with the app's schema and capture, and nothing else; it has no name among a user's devices yet.
     private let installed: Data
     private let firstSchema: Int64
+    /// Holds each device's records against their machine, where that is wanted: it takes several times as long.
+    var audit: RecordAudit?
 
     init(app: SimulatedApp) async throws {
         self.app = app

@@ -101,6 +101,18 @@ public struct Simulation: Sendable {
         return failures.flatMap(\.self).sorted { ($0.seed ?? 0) < ($1.seed ?? 0) }
     }
 
+    /// As ``survey(seeds:)``, and holds the records of every device against their machine.
+    package func audit(seeds: ClosedRange<UInt64>) async throws -> (failures: [Failure], coverage: RecordCoverage) {
+        let source = SeedSource(seeds)
+        let results = try await work { worker in
+            worker.laboratory.audit = RecordAudit(of: app)
+            let failures = await worker.survey(source)
+            return (failures, worker.laboratory.audit?.coverage ?? RecordCoverage())
+        }
+        let failures = results.flatMap(\.0).sorted { ($0.seed ?? 0) < ($1.seed ?? 0) }
+        return (failures, results.reduce(into: RecordCoverage()) { $0.add($1.1) })
+    }
+
     private func work<Result: Sendable>(_ body: @escaping @Sendable (Worker) async -> Result) async throws -> [Result] {
         try await withThrowingTaskGroup(of: Result.self) { group in
             for _ in 0..<max(1, workerCount) {
