@@ -59,6 +59,11 @@ enum KeptRecords {
             .execute([.text(entity), .text(record)])
     }
 
+    static func clear(_ db: Database, _ scope: Scope, entity: String) throws {
+        try Query(db, "DELETE FROM tidemark_kept WHERE scope = ?1 AND entity = ?2")
+            .execute([.text(scope.name), .text(entity)])
+    }
+
     /// Drops what was kept long enough, and all of tables that do not keep any more.
     static func prune(_ db: Database, _ layout: Layout, now: Int64) throws {
         let entities = try Query(db, "SELECT DISTINCT entity FROM tidemark_kept").rows(db) { $0.text(0) }

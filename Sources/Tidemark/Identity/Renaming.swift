@@ -15,13 +15,7 @@ struct Renaming {
         guard old != new else { return }
         let edits = try edits(of: new, newKey)
         try moveRow(oldKey, to: new, newKey)
-        for note in Self.notes {
-            // What is noted of the new id already is newer.
-            try Query(db, "UPDATE OR IGNORE \(note) SET record = ?3 WHERE entity = ?1 AND record = ?2")
-                .execute([.text(shape.name), .text(old.text), .text(new.text)])
-            try Query(db, "DELETE FROM \(note) WHERE entity = ?1 AND record = ?2")
-                .execute([.text(shape.name), .text(old.text)])
-        }
+        for place in LibraryTable.following(.rename) { try place.rename(db, entity: shape.name, old, to: new) }
         try Query(db, "UPDATE tidemark_operation SET record = ?3 WHERE entity = ?1 AND record = ?2")
             .execute([.text(shape.name), .text(old.text), .text(new.text)])
         try Query(
@@ -29,12 +23,6 @@ struct Renaming {
         ).execute([.text(shape.name), .text(old.text), .text(new.text)])
         if let edits { try redraw(new, newKey, edits) }
     }
-
-    /// The library's own tables that name records by entity and record.
-    private static let notes = [
-        "tidemark_parked", "tidemark_ahead", "tidemark_settle", "tidemark_waiting", "tidemark_held",
-        "tidemark_conflict", "tidemark_aside", "tidemark_wanted",
-    ]
 
     private func moveRow(_ oldKey: [Cell], to new: RecordID, _ newKey: [Cell]) throws {
         let row = try table.row(db, oldKey)

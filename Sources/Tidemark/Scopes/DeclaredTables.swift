@@ -58,9 +58,8 @@ extension SyncedTable {
         let rules = try TableRules.all(db)
         for scope in unheld {
             for table in rules.filter({ $0.value == .constant(scope) }).keys { try forget(db, table) }
-            for place in ["backfill", "bootstrap", "lane", "operation", "manifest", "manifested", "inferred"] {
-                try Query(db, "DELETE FROM tidemark_\(place) WHERE scope = ?1").execute([.text(scope.name)])
-            }
+            for place in LibraryTable.following(.scopeRemoval) { try place.clear(db, scope: scope) }
+            try Query(db, "DELETE FROM tidemark_operation WHERE scope = ?1").execute([.text(scope.name)])
             try Query(db, "DELETE FROM tidemark_scope WHERE name = ?1").execute([.text(scope.name)])
         }
         try db.execute(sql: "DELETE FROM tidemark_ref WHERE operation NOT IN (SELECT id FROM tidemark_operation)")
@@ -77,13 +76,8 @@ extension SyncedTable {
         ).rows(db, [.text(table)]) { $0.text(0) }
         for trigger in triggers { try db.execute(sql: "DROP TRIGGER \(quoted(trigger))") }
         try db.execute(sql: "DROP TABLE IF EXISTS \(quoted("tidemark_shadow_\(table)"))")
-        let places = [
-            "held WHERE entity", "waiting WHERE entity", "manifest WHERE entity", "manifested WHERE entity",
-            "inferred WHERE entity", "table WHERE name",
-        ]
-        for place in places {
-            try Query(db, "DELETE FROM tidemark_\(place) = ?1").execute([.text(table)])
-        }
+        for place in LibraryTable.following(.tableRemoval) { try place.clear(db, entity: table) }
+        try Query(db, "DELETE FROM tidemark_table WHERE name = ?1").execute([.text(table)])
     }
 
     /// Keeps what a rule does not say.

@@ -41,11 +41,7 @@ struct ScopeRemoval: Sendable {
             // An edit in another table is set aside as it was made, not as triggers make it when these rows go.
             try TriggerGuard(db: db, layout: layout).restore()
         }
-        let tables = [
-            "ahead", "settle", "wanted", "parked", "lane", "bootstrap", "staged", "backfill", "backfill_seen", "kept",
-            "manifest", "manifested", "inferred",
-        ]
-        for table in tables { try forget(db, "tidemark_\(table) WHERE scope = ?1") }
+        for place in LibraryTable.following(.scopeRemoval) { try place.clear(db, scope: scope) }
         try forget(db, "tidemark_conflict WHERE scope = ?1 AND NOT is_open")
         // What was refused or waits for a decision is the app's to let go of.
         try forget(db, "tidemark_operation WHERE scope = ?1 AND finished_at IS NULL")

@@ -24,20 +24,13 @@ enum TableRules {
         let former = try Query(db, "SELECT name FROM tidemark_table WHERE name = ?1 COLLATE NOCASE AND name <> ?1")
             .rows(db, [.text(table)]) { $0.text(0) }
         for name in former {
-            for place in entityPlaces {
-                try Query(db, "UPDATE OR REPLACE tidemark_\(place) SET entity = ?2 WHERE entity = ?1")
-                    .execute([.text(name), .text(table)])
+            for place in LibraryTable.all where place.columns.contains(.entity) {
+                try place.respell(db, entity: name, as: table)
             }
             try Query(db, "UPDATE OR REPLACE tidemark_table SET name = ?2 WHERE name = ?1")
                 .execute([.text(name), .text(table)])
         }
     }
-
-    /// The library's tables that name a table as `entity`.
-    private static let entityPlaces = [
-        "manifest", "manifested", "inferred", "confirmed", "operation", "held", "ahead", "wanted", "parked", "kept",
-        "settle", "backfill", "backfill_seen", "conflict", "aside", "waiting", "alias", "ref",
-    ]
 
     /// The tables that may hold rows of a scope, with those that an earlier version of the app synced.
     static func shapes(_ db: Database, holding scope: Scope, beside layout: Layout) throws -> [TableShape] {
@@ -111,12 +104,8 @@ struct RuleChange: Sendable {
             db: db, scope: scope, table: RecordTable(before), reserved: [], now: now, staying: shape
         ).run()
         try takeParked(scope, before, db)
-        var places = ["ahead", "settle", "wanted", "manifest", "manifested", "inferred"]
-        if !new.mayHold(scope) { places.append("kept") }
-        for place in places {
-            try Query(db, "DELETE FROM tidemark_\(place) WHERE scope = ?1 AND entity = ?2")
-                .execute([.text(scope.name), .text(table)])
-        }
+        for place in LibraryTable.following(.ruleChange) { try place.clear(db, scope: scope, entity: table) }
+        if !new.mayHold(scope) { try KeptRecords.clear(db, scope, entity: table) }
         guard !followed.contains(scope) else { return }
         try Query(db, "DELETE FROM tidemark_operation WHERE scope = ?1 AND entity = ?2 AND finished_at IS NULL")
             .execute([.text(scope.name), .text(table)])

@@ -1,0 +1,102 @@
+import GRDB
+import TidemarkWire
+
+/// One of the library's own tables in the app's file, and what becomes of its rows where a record, a table or a scope
+/// changes its name or leaves the device. Every such change goes through ``all``, so that a new table is listed once.
+struct LibraryTable: Hashable, Sendable {
+    /// The columns by which a row names what it is about.
+    struct Columns: OptionSet, Hashable, Sendable {
+        let rawValue: Int
+
+        /// A scope's name, in a column `scope`.
+        static let scope = Columns(rawValue: 1)
+        /// An app's table, in a column `entity`.
+        static let entity = Columns(rawValue: 2)
+        /// A record's id, in a column `record`.
+        static let record = Columns(rawValue: 4)
+    }
+
+    /// What the table's rows follow. Rows stay where a table does not name the event.
+    struct Events: OptionSet, Hashable, Sendable {
+        let rawValue: Int
+
+        /// A record has got another id: its rows get it too.
+        static let rename = Events(rawValue: 1)
+        /// A scope leaves the device: its rows go.
+        static let scopeRemoval = Events(rawValue: 2)
+        /// A table is spread over scopes by another rule: its rows in the scopes of the old one go.
+        static let ruleChange = Events(rawValue: 4)
+        /// A table is not synced any more: its rows go.
+        static let tableRemoval = Events(rawValue: 8)
+    }
+
+    /// Without the prefix `tidemark_`.
+    let name: String
+    let columns: Columns
+    let events: Events
+
+    var sql: String { "tidemark_\(name)" }
+
+    private init(_ name: String, _ columns: Columns, _ events: Events = []) {
+        (self.name, self.columns, self.events) = (name, columns, events)
+    }
+
+    /// Every table that names scopes, entities or records in columns of these names.
+    static let all: [LibraryTable] = [
+        // What is known of the server's rows.
+        .init("ahead", [.scope, .entity, .record], [.rename, .scopeRemoval, .ruleChange]),
+        .init("wanted", [.scope, .entity, .record], [.rename, .scopeRemoval, .ruleChange]),
+        .init("settle", [.scope, .entity, .record], [.rename, .scopeRemoval, .ruleChange]),
+        // The rule's change looks at each parked row itself.
+        .init("parked", [.scope, .entity, .record], [.rename, .scopeRemoval]),
+        // Deleted rows stay where the scope still may hold them (RuleChange); their ids are the server's already.
+        .init("kept", [.scope, .entity, .record], [.scopeRemoval]),
+        .init("manifest", [.scope, .entity], [.scopeRemoval, .ruleChange, .tableRemoval]),
+        .init("manifested", [.scope, .entity], [.scopeRemoval, .ruleChange, .tableRemoval]),
+        .init("inferred", [.scope, .entity, .record], [.scopeRemoval, .ruleChange, .tableRemoval]),
+        .init("confirmed", [.entity, .record]),
+        .init("bootstrap", [.scope, .entity], [.scopeRemoval]),
+        .init("staged", [.scope], [.scopeRemoval]),
+        .init("backfill", [.scope, .entity], [.scopeRemoval]),
+        .init("backfill_seen", [.scope, .entity, .record], [.scopeRemoval]),
+        // What is on its way up. Of operations, the app decides about those that were refused (ScopeRemoval).
+        .init("lane", [.scope], [.scopeRemoval]),
+        .init("operation", [.scope, .entity, .record]),
+        .init("held", [.entity, .record], [.rename, .tableRemoval]),
+        .init("waiting", [.entity, .record], [.rename, .tableRemoval]),
+        .init("ref", [.entity]),
+        .init("alias", [.entity, .record]),
+        // What the app decides about.
+        .init("conflict", [.scope, .entity, .record], [.rename]),
+        .init("aside", [.scope, .entity, .record], [.rename]),
+    ]
+
+    static func following(_ event: Events) -> [LibraryTable] { all.filter { $0.events.contains(event) } }
+}
+
+extension LibraryTable {
+    /// Gives the rows of one record its new id. What is noted of that id already is newer, and stays.
+    func rename(_ db: Database, entity: String, _ old: RecordID, to new: RecordID) throws {
+        let record: [Cell] = [.text(entity), .text(old.text)]
+        try Query(db, "UPDATE OR IGNORE \(sql) SET record = ?3 WHERE entity = ?1 AND record = ?2")
+            .execute(record + [.text(new.text)])
+        try Query(db, "DELETE FROM \(sql) WHERE entity = ?1 AND record = ?2").execute(record)
+    }
+
+    /// Gives the rows of one of the app's tables its new spelling.
+    func respell(_ db: Database, entity old: String, as new: String) throws {
+        try Query(db, "UPDATE OR REPLACE \(sql) SET entity = ?2 WHERE entity = ?1").execute([.text(old), .text(new)])
+    }
+
+    func clear(_ db: Database, scope: Scope) throws {
+        try Query(db, "DELETE FROM \(sql) WHERE scope = ?1").execute([.text(scope.name)])
+    }
+
+    func clear(_ db: Database, scope: Scope, entity: String) throws {
+        try Query(db, "DELETE FROM \(sql) WHERE scope = ?1 AND entity = ?2").execute([.text(scope.name), .text(entity)])
+    }
+
+    func clear(_ db: Database, entity: String) throws {
+        try Query(db, "DELETE FROM \(sql) WHERE entity = ?1").execute([.text(entity)])
+    }
+}
