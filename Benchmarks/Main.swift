@@ -20,6 +20,7 @@ struct Benchmarks {
         try await bench.waits()
         try await bench.fields()
         try await bench.curve()
+        try await bench.size()
     }
 }
 

@@ -64,10 +64,14 @@ struct Inquiry: Sendable {
         try Query(
             db,
             """
-            WITH lane AS (
+            WITH operation AS (
+              SELECT lane, id, number, finished_at, status FROM tidemark_operation
+              WHERE scope = ?1 AND lane IS NOT NULL
+              UNION ALL \(FinishedInserts.newest)),
+            lane AS (
               SELECT lane AS name, max(id) AS last, min(CASE WHEN finished_at IS NULL THEN number END) AS open,
                 max(CASE WHEN status IN ('applied', 'merged') THEN number END) AS answered
-              FROM tidemark_operation WHERE scope = ?1 AND lane IS NOT NULL GROUP BY lane)
+              FROM operation GROUP BY lane)
             SELECT name, min(answered, coalesce(open - 1, answered)) AS number FROM lane
             WHERE number > 0 ORDER BY last DESC LIMIT \(laneLimit)
             """

@@ -52,6 +52,7 @@ extension SyncedTable {
             WHERE name <> ?1 AND checkpoint IS NULL AND complete IS NULL AND lost_at IS NULL
               AND NOT EXISTS (SELECT 1 FROM tidemark_bootstrap WHERE scope = s.name AND token IS NOT NULL)
               AND NOT EXISTS (SELECT 1 FROM tidemark_operation WHERE scope = s.name AND finished_at IS NOT NULL)
+              AND NOT EXISTS (SELECT 1 FROM tidemark_finished_run WHERE scope = s.name)
               AND NOT EXISTS (SELECT 1 FROM tidemark_aside WHERE scope = s.name)
             """
         ).rows(db, [.text(scope.name)]) { $0.text(0) }.compactMap { Scope($0) }.filter { $0.parent != scope }

@@ -42,6 +42,7 @@ struct ScopeRemoval: Sendable {
             try TriggerGuard(db: db, layout: layout).restore()
         }
         for place in LibraryTable.following(.scopeRemoval) { try place.clear(db, scope: scope) }
+        try FinishedInserts.dropOrphans(db)
         try forget(db, "tidemark_conflict WHERE scope = ?1 AND NOT is_open")
         // What was refused or waits for a decision is the app's to let go of.
         try forget(db, "tidemark_operation WHERE scope = ?1 AND finished_at IS NULL")
