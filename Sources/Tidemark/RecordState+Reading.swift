@@ -27,13 +27,7 @@ extension RecordState {
             self = .held(reason: "It refers to \(culprit.entity) \(culprit.record), whose insert was refused.")
         } else if try Conflicts.isOpen(db, entity: shape.name, record: name) {
             self = .undecided
-        } else if let reason = try Query(
-            db,
-            """
-            SELECT coalesce(detail, code, status) FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND status = 'rejected' ORDER BY id DESC LIMIT 1
-            """
-        ).first(db, record, { $0.text(0) }) {
+        } else if let reason = try Outbox.lastRefusal(db, entity: shape.name, record: name) {
             self = .rejected(reason: reason)
         } else if try row != nil || shadow != nil || Self.isRemembered(db, record) {
             self = .confirmed

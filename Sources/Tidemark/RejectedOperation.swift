@@ -51,8 +51,7 @@ extension RejectedOperation {
 
     static func all(_ db: Database) throws -> [RejectedOperation] {
         guard try LibrarySchema.isInstalled(db) else { return [] }
-        let all = try Query(db, "SELECT \(columns) FROM tidemark_operation WHERE status = 'rejected' ORDER BY id")
-            .rows(db, [], operation).compactMap { $0 }
+        let all = try Outbox.rejected(db, columns, operation).compactMap { $0 }
         return try all.map { refused in
             var refused = refused
             let name = RecordName(entity: refused.entity, record: refused.record)
@@ -94,13 +93,10 @@ extension RejectedOperation {
     /// Whether the edit never left this device, and its record as the file keeps it; `nil` where it is not in the list
     /// any more.
     private func stored(_ db: Database) throws -> (isLocal: Bool, record: String)? {
-        try Query(db, "SELECT lane IS NULL, record FROM tidemark_operation WHERE id = ?1 AND status = 'rejected'")
-            .first(db, [.integer(id)]) { ($0.integer(0) == 1, $0.text(1)) }
+        try Outbox.rejected(db, id: id)
     }
 
-    private func remove(_ db: Database) throws {
-        try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1").execute([.integer(id)])
-    }
+    private func remove(_ db: Database) throws { try Outbox.remove(db, id: id) }
 }
 
 // MARK: - Deciding

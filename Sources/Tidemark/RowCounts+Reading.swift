@@ -58,14 +58,7 @@ struct RowCounting {
 
     /// What this device refused to send, and is in the table.
     private func unsent() throws -> Int {
-        let records = try Query(
-            db,
-            """
-            SELECT DISTINCT record FROM tidemark_operation
-            WHERE entity = ?1 AND status = 'rejected' AND lane IS NULL
-            """
-        ).rows(db, [name]) { $0.text(0) }
-        return try records.filter { record in
+        try Set(Outbox.localRefusals(db, entity: shape.name)).filter { record in
             guard let key = KeyText.key(of: record, in: shape), try table.row(db, key) != nil else { return false }
             return try table.shadowHead(db, key).map { $0.mark == nil } ?? false
         }.count
@@ -73,9 +66,7 @@ struct RowCounting {
 
     /// Deletes that the server's brake refused: they wait for a word, and their rows are here.
     private func braked() throws -> Int {
-        try count(
-            "tidemark_operation WHERE entity = ?1 AND status = 'rejected' AND kind = 'delete' AND code = ?2",
-            [name, .text(RejectionCode.deleteBrake)])
+        try Outbox.refusedDeletes(db, entity: shape.name, code: RejectionCode.deleteBrake)
     }
 
     /// Edits that are not sent while the insert of a record that they refer to is refused.

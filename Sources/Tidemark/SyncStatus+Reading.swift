@@ -17,13 +17,9 @@ extension SyncStatus {
         unnamed = try Pending.count(db, "SELECT count(*) FROM tidemark_waiting")
         pending = try marks.count + unnamed + Parked.departures(db)
         waiting = try Pending.waiting(db, followed: scopes)
-        let oldest =
-            try Query(
-                db, "SELECT min(coalesce(edited_at, sealed_at)) FROM tidemark_operation WHERE finished_at IS NULL"
-            ).first(db) { $0.optionalInteger(0) } ?? nil
-        pendingSince = [marks.since, oldest].compactMap { $0 }.min().map(Self.date)
-        sent = try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE finished_at IS NULL")
-        rejected = try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE status = 'rejected'")
+        pendingSince = [marks.since, try Outbox.oldestOpen(db)].compactMap { $0 }.min().map(Self.date)
+        sent = try Outbox.countOpen(db)
+        rejected = try Outbox.countRejected(db)
         held = try Pending.count(db, "SELECT count(*) FROM tidemark_held")
         undecided = try Pending.count(db, "SELECT count(*) FROM tidemark_conflict WHERE is_open")
         parked = try Pending.count(db, "SELECT count(*) FROM tidemark_parked WHERE leaving = 0")

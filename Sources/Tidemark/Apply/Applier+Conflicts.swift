@@ -76,7 +76,7 @@ extension Applier {
         if let unsettled = refused(verdict, meeting) { conflicts.append(unsettled) }
         for var conflict in conflicts {
             conflict.theirsAt = verdict.theirsAt
-            conflict.editedAt = try editedAt(meeting.entry)
+            conflict.editedAt = try Outbox.editedAt(db, meeting.entry)
             try Conflicts.note(db, conflict)
         }
     }
@@ -156,11 +156,6 @@ extension Applier {
             }
         }
         return conflict
-    }
-
-    private func editedAt(_ entry: OutboxEntry) throws -> Int64? {
-        try Query(db, "SELECT edited_at FROM tidemark_operation WHERE id = ?1")
-            .first(db, [.integer(entry.id)]) { $0.optionalInteger(0) } ?? nil
     }
 }
 

@@ -29,14 +29,9 @@ extension Applier {
     /// fetched, and what refers to either of them.
     private func fetchBoth(_ alias: Alias, _ known: RecordID) throws {
         for id in [alias.id, known] { try Wanted.note(db, scope, alias.entity, id.text) }
-        let referring = try Query(
-            db,
-            """
-            SELECT DISTINCT o.entity, o.record FROM tidemark_ref AS r JOIN tidemark_operation AS o ON o.id = r.operation
-            WHERE r.entity = ?1 AND r.temporary = ?2
-            """
-        ).rows(db, [.text(alias.entity), .text(alias.temporary.text)]) { (entity: $0.text(0), record: $0.text(1)) }
-        for record in referring { try Wanted.note(db, scope, record.entity, record.record) }
+        for record in try Outbox.referring(db, to: alias.temporary, of: alias.entity) {
+            try Wanted.note(db, scope, record.entity, record.record)
+        }
     }
 
     /// An idmap that came with a page: this device made the record, and never heard, or no longer knows, what the

@@ -111,7 +111,7 @@ final class Applier {
         }
         hadAhead = try !Ahead.isEmpty(db, scope)
         hadWaiting = try Parked.isAnyWaiting(db)
-        hadRefusals = try Quarantine.hasRefusals(db)
+        hadRefusals = try Outbox.hasRefusals(db)
         try adoptIDs(answer.results)
         for result in answer.results { try apply(result.key, result.verdict) }
         if let page {

@@ -64,8 +64,7 @@ enum Conflicts {
         try Query(db, "UPDATE tidemark_conflict SET is_open = 0, fields = ?2, operation = NULL WHERE id = ?1")
             .execute([.integer(conflict.id), .blob(encode(conflict.fields))])
         guard let operation = conflict.operation else { return }
-        try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1 AND status IN ('rejected', 'conflict')")
-            .execute([.integer(operation)])
+        try Outbox.removeUndecided(db, id: operation)
     }
 
     static func dismiss(_ db: Database, _ id: Int64) throws {

@@ -32,7 +32,7 @@ struct OwnRows {
             .rows(db, cells) { $0.cells(0..<shape.key.count) }
         for key in found {
             guard let id = shape.recordID(key), let row = try table.row(db, key), row.allSatisfy(\.isSendable),
-                try !isRefusedHere(id)
+                try !Outbox.hasLocalRefusal(db, entity: shape.name, record: id.text, after: 0)
             else { continue }
             rows.append(Row(id: id, key: key, cells: row, isUnsent: try isUnsent(table, id, key)))
         }
@@ -51,29 +51,9 @@ struct OwnRows {
         try Query(db, "DELETE FROM \(shape.sql) WHERE \(isKey)").execute(row.key)
     }
 
-    /// What this device itself has refused to send, such as a row that is too large.
-    private func isRefusedHere(_ id: RecordID) throws -> Bool {
-        try Query(
-            db,
-            """
-            SELECT 1 FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND status = 'rejected' AND lane IS NULL LIMIT 1
-            """
-        ).first(db, [.text(shape.name), .text(id.text)]) { _ in true } ?? false
-    }
-
     private func isUnsent(_ table: RecordTable, _ id: RecordID, _ key: [Cell]) throws -> Bool {
         if let shadow = try table.shadowHead(db, key), shadow.mark != nil { return true }
-        let isLater =
-            try Query(
-                db,
-                """
-                SELECT 1 FROM tidemark_operation
-                WHERE entity = ?1 AND record = ?2 AND (finished_at IS NULL OR scope = ?4 AND version > ?3) LIMIT 1
-                """
-            ).first(db, [.text(shape.name), .text(id.text), .integer(deletion), .text(scope.name)]) { _ in true }
-            ?? false
-        if isLater { return true }
+        if try Outbox.hasLater(db, entity: shape.name, record: id.text, scope, than: deletion) { return true }
         return try Query(db, "SELECT 1 FROM tidemark_inferred WHERE entity = ?1 AND record = ?2 LIMIT 1")
             .first(db, [.text(shape.name), .text(id.text)]) { _ in true } ?? false
     }

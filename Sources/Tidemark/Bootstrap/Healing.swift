@@ -32,7 +32,7 @@ struct Healing {
             if lost.version != nil, operation.kind == .delete, !operation.isMove,
                 try isDeletedAgain(lost.entry, in: scope)
             {
-                try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1").execute([.integer(id)])
+                try Outbox.remove(db, id: id)
                 continue
             }
             operation.original = original(of: operation, lost, epoch)
@@ -85,16 +85,7 @@ struct Healing {
 
     /// What the server does not have.
     private func lost(_ scope: Scope, above marks: [String: Int64]) throws -> [Int64] {
-        try Query(
-            db,
-            """
-            SELECT id, lane, number FROM tidemark_operation
-            WHERE scope = ?1 AND lane IS NOT NULL AND (finished_at IS NULL OR status IN ('applied', 'merged'))
-            ORDER BY id
-            """
-        ).rows(db, [.text(scope.name)]) { row in
-            row.integer(2) > marks[row.text(1)] ?? 0 ? row.integer(0) : nil
-        }.compactMap { $0 }
+        try Outbox.replayable(db, scope).filter { $0.key.number > marks[$0.key.lane] ?? 0 }.map(\.id)
     }
 
     /// Whether the record was made elsewhere since and deleted here once more, which is still to be sent: that says
@@ -110,9 +101,7 @@ struct Healing {
 
     private func lost(_ id: Int64) throws -> Lost? {
         guard let entry = try Outbox.entry(db, id: id) else { return nil }
-        let version = try Query(db, "SELECT version FROM tidemark_operation WHERE id = ?1")
-            .first(db, [.integer(id)]) { $0.optionalInteger(0) }
-        return Lost(entry: entry, version: version ?? nil)
+        return Lost(entry: entry, version: try Outbox.version(db, id: id))
     }
 
     /// What the operation was in the history that is gone. One that was brought back once and never answered since is
@@ -140,13 +129,13 @@ struct Healing {
     private func redraw(_ scope: Scope) throws {
         let record = try ScopeRecord.read(db, scope)
         let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
-        while let (entity, record) = try next(scope) {
+        while let (entity, record) = try Outbox.nextLosing(db, scope) {
             guard let table = applier.tables[entity], let id = RecordID(record), let key = table.shape.key(of: id),
                 try table.records.holder(db, key) ?? scope.name == scope.name,
                 // The delete in a scope that a record leaves is no edit of what stands in the table.
                 try Parked.entry(db, table.shape, id, scope.name).map({ $0.leaving == .no }) ?? true
             else {
-                try reopen(scope, entity, record)
+                try Outbox.reopen(db, scope, entity: entity, record: record)
                 continue
             }
             let known = try table.records.shadow(db, key)
@@ -160,7 +149,7 @@ struct Healing {
                 operation: try Outbox.overlay(db, entity: entity, record: record, scope: scope.name), current: current,
                 reserved: table.reserved)
             try withhold(edits, of: (scope, entity, record), table.shape)
-            try reopen(scope, entity, record)
+            try Outbox.reopen(db, scope, entity: entity, record: record)
             try applier.redraw(
                 table, id, key, shadow, try Outbox.overlay(db, entity: entity, record: record, scope: scope.name),
                 edits,
@@ -175,14 +164,7 @@ struct Healing {
         _ edits: Edits, of place: (scope: Scope, entity: String, record: String), _ shape: TableShape
     ) throws {
         guard !edits.fields.isEmpty else { return }
-        let ids = try Query(
-            db,
-            """
-            SELECT id FROM tidemark_operation WHERE scope = ?1 AND again = 2 AND entity = ?2 AND record = ?3
-              AND finished_at IS NOT NULL AND kind = 'upsert'
-            """
-        ).rows(db, [.text(place.scope.name), .text(place.entity), .text(place.record)]) { $0.integer(0) }
-        for id in ids {
+        for id in try Outbox.losingUpserts(db, place.scope, entity: place.entity, record: place.record) {
             guard let entry = try Outbox.entry(db, id: id) else { continue }
             var operation = try entry.sealedOperation()
             let same = operation.fields.cells(in: shape).filter { edits.fields[$0.key] == $0.value }
@@ -190,21 +172,5 @@ struct Healing {
             operation.leaveOut(Set(same.keys.map { shape.data[$0].name }))
             try Outbox.seal(db, entry, again: .losing, key: entry.key, members: operation.sealedMembers())
         }
-    }
-
-    private func next(_ scope: Scope) throws -> (entity: String, record: String)? {
-        try Query(db, "SELECT entity, record FROM tidemark_operation WHERE scope = ?1 AND again = 2 LIMIT 1")
-            .first(db, [.text(scope.name)]) { ($0.text(0), $0.text(1)) }
-    }
-
-    private func reopen(_ scope: Scope, _ entity: String, _ record: String) throws {
-        try Query(
-            db,
-            """
-            UPDATE tidemark_operation SET again = 1, finished_at = NULL, status = NULL, version = NULL, code = NULL,
-              detail = NULL, hint = NULL
-            WHERE scope = ?1 AND again = 2 AND entity = ?2 AND record = ?3
-            """
-        ).execute([.text(scope.name), .text(entity), .text(record)])
     }
 }

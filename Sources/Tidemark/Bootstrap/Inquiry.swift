@@ -13,14 +13,13 @@ struct Inquiry: Sendable {
         case lost(Problem)
     }
 
-    /// Lanes that are named: the newest.
-    private static let laneLimit = 1000
-
     var scope: Scope
     var request: TransportRequest
 
     /// Whether the server took anything that this device could bring back.
-    static func hasSomethingToLose(_ db: Database, _ scope: Scope) throws -> Bool { try !answered(db, scope).isEmpty }
+    static func hasSomethingToLose(_ db: Database, _ scope: Scope) throws -> Bool {
+        try !Outbox.answered(db, scope).isEmpty
+    }
 
     init(_ db: Database, _ scope: Scope, _ layout: Layout) throws {
         self.scope = scope
@@ -31,7 +30,7 @@ struct Inquiry: Sendable {
         writer.member("limit", 1)
         writer.memberName("acked")
         writer.raw("{")
-        for (index, lane) in try Self.answered(db, scope).enumerated() {
+        for (index, lane) in try Outbox.answered(db, scope).enumerated() {
             if index > 0 { writer.raw(",") }
             writer.string(lane.id)
             writer.raw(":")
@@ -57,24 +56,5 @@ struct Inquiry: Sendable {
         let failure = Failure(response, scope: scope)
         guard let problem = failure.problem, problem.code == .checkpointExpired else { throw failure }
         return .lost(problem)
-    }
-
-    /// Numbers up to which all of a lane was answered, by the server and not by this device itself.
-    private static func answered(_ db: Database, _ scope: Scope) throws -> [(id: String, number: Int64)] {
-        try Query(
-            db,
-            """
-            WITH operation AS (
-              SELECT lane, id, number, finished_at, status FROM tidemark_operation
-              WHERE scope = ?1 AND lane IS NOT NULL
-              UNION ALL \(FinishedInserts.newest)),
-            lane AS (
-              SELECT lane AS name, max(id) AS last, min(CASE WHEN finished_at IS NULL THEN number END) AS open,
-                max(CASE WHEN status IN ('applied', 'merged') THEN number END) AS answered
-              FROM operation GROUP BY lane)
-            SELECT name, min(answered, coalesce(open - 1, answered)) AS number FROM lane
-            WHERE number > 0 ORDER BY last DESC LIMIT \(laneLimit)
-            """
-        ).rows(db, [.text(scope.name)]) { ($0.text(0), $0.integer(1)) }
     }
 }

@@ -68,9 +68,8 @@ enum HeldScopes {
             if try Query(db, sql).first(db, [], { _ in true }) != nil { return true }
             if try hasLocalRefusals(db, scope, shape) { return true }
         }
+        if try Outbox.hasUnsettled(db, scope) { return true }
         let unsettled = [
-            "tidemark_operation WHERE finished_at IS NULL AND",
-            "tidemark_operation WHERE status = 'rejected' AND lane IS NOT NULL AND",
             "tidemark_conflict WHERE is_open AND", "tidemark_parked WHERE leaving <> 0 AND",
             "tidemark_inferred WHERE", "tidemark_aside WHERE",
         ]
@@ -83,15 +82,8 @@ enum HeldScopes {
     /// Edits that could not be put on the wire stand under whichever scope looked at them first; a row that belongs to
     /// none keeps none here.
     private static func hasLocalRefusals(_ db: Database, _ scope: Scope, _ shape: TableShape) throws -> Bool {
-        let records = try Query(
-            db,
-            """
-            SELECT record FROM tidemark_operation
-            WHERE scope = ?1 AND entity = ?2 AND status = 'rejected' AND lane IS NULL
-            """
-        ).rows(db, [.text(scope.name), .text(shape.name)]) { $0.text(0) }
         let table = RecordTable(shape)
-        return try records.contains { record in
+        return try Outbox.localRefusals(db, entity: shape.name, in: scope).contains { record in
             guard let key = RecordID(record).flatMap({ shape.key(of: $0) }), let row = try table.row(db, key) else {
                 return true
             }

@@ -17,8 +17,7 @@ struct Renaming {
         let edits = try edits(of: new, newKey)
         try moveRow(oldKey, to: new, newKey)
         for place in LibraryTable.following(.rename) { try place.rename(db, entity: shape.name, old, to: new) }
-        try Query(db, "UPDATE tidemark_operation SET record = ?3 WHERE entity = ?1 AND record = ?2")
-            .execute([.text(shape.name), .text(old.text), .text(new.text)])
+        try Outbox.rename(db, entity: shape.name, old, to: new)
         try Query(
             db, "UPDATE tidemark_held SET culprit_record = ?3 WHERE culprit_entity = ?1 AND culprit_record = ?2"
         ).execute([.text(shape.name), .text(old.text), .text(new.text)])
@@ -125,8 +124,7 @@ struct SealedNames {
     }
 
     func resolve(_ entity: String, _ old: RecordID, _ new: RecordID) throws {
-        let own = try Query(db, "SELECT id FROM tidemark_operation WHERE entity = ?1 AND record = ?2")
-            .rows(db, [.text(entity), .text(new.text)]) { $0.integer(0) }
+        let own = try Outbox.all(db, entity: entity, record: new.text)
         let others = try Query(db, "SELECT operation FROM tidemark_ref WHERE entity = ?1 AND temporary = ?2")
             .rows(db, [.text(entity), .text(old.text)]) { $0.integer(0) }
         for id in Set(own + others).sorted() { try resolve(id) }
@@ -137,9 +135,6 @@ struct SealedNames {
         let sealed = try entry.sealedOperation()
         guard sealed.tempID != nil || !sealed.references.isEmpty else { return }
         let operation = try Self.known(db, sealed, of: entry.entity)
-        try Query(db, "UPDATE tidemark_operation SET resolved = ?2, record = ?3 WHERE id = ?1").execute([
-            .integer(id), .blob(operation.sealedMembers()),
-            .text((operation.id ?? operation.tempID)?.text ?? entry.record),
-        ])
+        try Outbox.resolve(db, entry, operation)
     }
 }

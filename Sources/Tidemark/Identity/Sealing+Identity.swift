@@ -136,13 +136,7 @@ extension Sealing {
 
     /// Whether the record's insert is on its way in this scope, before whatever is sealed now.
     private func isSealed(_ record: RecordName) throws -> Bool {
-        try Query(
-            db,
-            """
-            SELECT 1 FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND finished_at IS NULL LIMIT 1
-            """
-        ).first(db, [.text(record.entity), .text(record.record), .text(scope.scope.name)]) { _ in true } ?? false
+        try Outbox.hasOpen(db, entity: record.entity, record: record.record, scope: scope.scope.name)
     }
 
     /// Two new records that name each other: the first goes without the name, which follows as an edit.
@@ -157,14 +151,11 @@ extension Outbox {
     /// Remembers whom an operation names, the one sealed last if none is given, so that its meaning can be told when
     /// they have their ids.
     static func note(_ db: Database, _ names: [HeldName], in operation: Int64? = nil) throws {
+        let operation = try operation ?? lastID(db)
         for name in Set(names) {
             try Query(
-                db,
-                """
-                INSERT OR IGNORE INTO tidemark_ref(entity, temporary, operation)
-                VALUES (?1, ?2, coalesce(?3, (SELECT max(id) FROM tidemark_operation)))
-                """
-            ).execute([.text(name.entity), .text(name.temporary.text), .optional(operation)])
+                db, "INSERT OR IGNORE INTO tidemark_ref(entity, temporary, operation) VALUES (?1, ?2, ?3)"
+            ).execute([.text(name.entity), .text(name.temporary.text), .integer(operation)])
         }
     }
 }

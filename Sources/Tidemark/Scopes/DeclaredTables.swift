@@ -51,19 +51,17 @@ extension SyncedTable {
             SELECT name FROM tidemark_scope AS s
             WHERE name <> ?1 AND checkpoint IS NULL AND complete IS NULL AND lost_at IS NULL
               AND NOT EXISTS (SELECT 1 FROM tidemark_bootstrap WHERE scope = s.name AND token IS NOT NULL)
-              AND NOT EXISTS (SELECT 1 FROM tidemark_operation WHERE scope = s.name AND finished_at IS NOT NULL)
-              AND NOT EXISTS (SELECT 1 FROM tidemark_finished_run WHERE scope = s.name)
               AND NOT EXISTS (SELECT 1 FROM tidemark_aside WHERE scope = s.name)
             """
         ).rows(db, [.text(scope.name)]) { $0.text(0) }.compactMap { Scope($0) }.filter { $0.parent != scope }
         let rules = try TableRules.all(db)
-        for scope in unheld {
+        for scope in try unheld.filter({ try !Outbox.hasFinished(db, $0) }) {
             for table in rules.filter({ $0.value == .constant(scope) }).keys { try forget(db, table) }
             for place in LibraryTable.following(.scopeRemoval) { try place.clear(db, scope: scope) }
-            try Query(db, "DELETE FROM tidemark_operation WHERE scope = ?1").execute([.text(scope.name)])
+            try Outbox.clearAll(db, scope)
             try Query(db, "DELETE FROM tidemark_scope WHERE name = ?1").execute([.text(scope.name)])
         }
-        try db.execute(sql: "DELETE FROM tidemark_ref WHERE operation NOT IN (SELECT id FROM tidemark_operation)")
+        try Outbox.dropReferences(db)
     }
 
     /// Takes capture off a table, and all that it noted.

@@ -45,8 +45,7 @@ struct ScopeRemoval: Sendable {
         try FinishedInserts.dropOrphans(db)
         try forget(db, "tidemark_conflict WHERE scope = ?1 AND NOT is_open")
         // What was refused or waits for a decision is the app's to let go of.
-        try forget(db, "tidemark_operation WHERE scope = ?1 AND finished_at IS NULL")
-        try forget(db, "tidemark_operation WHERE scope = ?1 AND status NOT IN ('rejected', 'conflict')")
+        try Outbox.clear(db, scope)
         try forget(db, "tidemark_scope WHERE name = ?1")
         try Query(db, "INSERT INTO tidemark_scope(name, lost_at) VALUES (?1, ?2)")
             .execute([.text(scope.name), .optional(isLoss ? now : nil)])

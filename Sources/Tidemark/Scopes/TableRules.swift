@@ -108,8 +108,7 @@ struct RuleChange: Sendable {
         for place in LibraryTable.following(.ruleChange) { try place.clear(db, scope: scope, entity: table) }
         if !new.mayHold(scope) { try KeptRecords.clear(db, scope, entity: table) }
         guard !followed.contains(scope) else { return }
-        try Query(db, "DELETE FROM tidemark_operation WHERE scope = ?1 AND entity = ?2 AND finished_at IS NULL")
-            .execute([.text(scope.name), .text(table)])
+        try Outbox.clearOpen(db, scope, entity: table)
     }
 
     /// A group of which one edit is set aside goes whole, with the rows that would have stayed and those of other

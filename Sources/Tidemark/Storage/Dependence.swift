@@ -48,17 +48,12 @@ struct Dependence {
             (hasCulprits, hasHeld) = (false, false)
             return
         }
-        hasCulprits = try Quarantine.hasRefusedInserts(db)
+        hasCulprits = try Outbox.hasRefusedInserts(db)
         hasHeld = try Quarantine.hasHeld(db)
         guard hasOpen else { return }
-        let open = try Query(
-            db,
-            """
-            SELECT entity, record, number FROM tidemark_operation
-            WHERE lane = ?1 AND finished_at IS NULL AND is_insert
-            """
-        ).rows(db, [.text(lane)]) { (RecordName(entity: $0.text(0), record: $0.text(1)), $0.integer(2)) }
-        for (name, number) in open where parents.contains(name.entity) { fresh[name] = number }
+        for (name, number) in try Outbox.openInserts(db, lane: lane) where parents.contains(name.entity) {
+            fresh[name] = number
+        }
     }
 
     /// The record whose refused insert stands in the way of an edit.

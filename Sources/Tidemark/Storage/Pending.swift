@@ -32,8 +32,7 @@ enum Pending {
             }
         }
         if try !Parked.departures(db, scope, limit: 1).isEmpty { return true }
-        return try Query(db, "SELECT 1 FROM tidemark_operation WHERE scope = ?1 AND finished_at IS NULL LIMIT 1")
-            .first(db, [.text(scope.name)]) { _ in true } != nil
+        return try Outbox.hasOpen(db, scope)
     }
 
     static func marks(_ db: Database, _ layout: Layout, _ scope: Scope) throws -> Int {

@@ -7,11 +7,6 @@ struct Quarantine {
     let db: Database
     let layout: Layout
 
-    static func hasRefusedInserts(_ db: Database) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_operation WHERE status = 'rejected' AND is_insert LIMIT 1")
-            .first(db) { _ in true } ?? false
-    }
-
     static func hasHeld(_ db: Database) throws -> Bool {
         try Query(db, "SELECT 1 FROM tidemark_held LIMIT 1").first(db) { _ in true } ?? false
     }
@@ -54,24 +49,15 @@ struct Quarantine {
 
     /// Whether the record's insert was refused and it is not on its way again.
     private func isCulprit(_ name: RecordName) throws -> Bool {
-        let refusal = try Query(
-            db,
-            """
-            SELECT max(lane IS NULL) FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND status = 'rejected' AND is_insert
-            """
-        ).first(db, [.text(name.entity), .text(name.record)]) { $0.optionalInteger(0) }
-        guard let refusal, let isLocal = refusal, let shape = layout[name.entity], let id = RecordID(name.record),
+        guard let isLocal = try Outbox.isRefusedInsertLocal(db, name), let shape = layout[name.entity],
+            let id = RecordID(name.record),
             let key = shape.key(of: id)
         else { return false }
         let table = RecordTable(shape)
         if try table.shadow(db, key)?.mark != nil { return false }
-        let isSent = try Query(
-            db, "SELECT 1 FROM tidemark_operation WHERE entity = ?1 AND record = ?2 AND finished_at IS NULL LIMIT 1"
-        ).first(db, [.text(name.entity), .text(name.record)]) { _ in true }
-        if isSent == true { return false }
+        if try Outbox.hasOpen(db, entity: name.entity, record: name.record) { return false }
         // What this device refused to send is on screen still.
-        return try isLocal == 1 || table.row(db, key) == nil
+        return try isLocal || table.row(db, key) == nil
     }
 
     /// Lets go what waits for nothing any more: it is looked at again when the next batch is sealed.
@@ -91,15 +77,7 @@ struct Quarantine {
 
     /// An edit was taken: refused edits of the record that it makes up for leave the list.
     static func accepted(_ db: Database, _ entry: OutboxEntry) throws {
-        let refused = try Query(
-            db,
-            """
-            SELECT id, is_insert, \(RejectedOperation.contentSQL) FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND status = 'rejected' AND id < ?3
-            """
-        ).rows(db, [.text(entry.entity), .text(entry.record), .integer(entry.id)]) {
-            (id: $0.integer(0), isInsert: $0.integer(1) != 0, members: $0.blob(2))
-        }
+        let refused = try Outbox.refusals(db, before: entry)
         guard !refused.isEmpty else { return }
         let fields = Set(try entry.operation().fields.values.keys)
         for refusal in refused {
@@ -107,12 +85,7 @@ struct Quarantine {
                 entry.isDelete || refusal.isInsert
                 || fields.isSuperset(of: RejectedOperation.fields(refusal.members).keys)
             guard isCovered else { continue }
-            try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1").execute([.integer(refusal.id)])
+            try Outbox.remove(db, id: refusal.id)
         }
-    }
-
-    static func hasRefusals(_ db: Database) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_operation WHERE status = 'rejected' LIMIT 1").first(db) { _ in true }
-            ?? false
     }
 }

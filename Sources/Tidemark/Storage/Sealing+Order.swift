@@ -138,17 +138,7 @@ extension Sealing {
     /// Nothing overtakes a record whose last edit is still without a verdict; `nil`: it has none. What is brought back
     /// after a loss may be put off for long, and only what depends on it stays behind it.
     func outcome(ofOpen record: Unsealed) throws -> Outcome? {
-        let isBroughtBack = try Query(
-            db,
-            """
-            SELECT coalesce(again, \(Outbox.Again.mismatch.rawValue)) < \(Outbox.Again.mismatch.rawValue)
-            FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND finished_at IS NULL ORDER BY id DESC LIMIT 1
-            """
-        ).first(db, [.text(record.name.entity), .text(record.name.record), .text(scope.scope.name)]) {
-            $0.integer(0) == 1
-        }
-        return isBroughtBack.map { $0 ? .passed : .held }
+        try Outbox.isLastOpenReplayed(db, record.name, scope.scope).map { $0 ? .passed : .held }
     }
 
     /// What an operation refers to by the schema's foreign keys, where that is new and not sealed in this lane.

@@ -36,8 +36,6 @@ extension Sealing {
 extension Outbox {
     /// Whether the server could not make out what the record's last patch was made from.
     fileprivate static func wantsWhole(_ db: Database, _ entity: String, _ record: RecordID) throws -> Bool {
-        try Query(
-            db, "SELECT code FROM tidemark_operation WHERE entity = ?1 AND record = ?2 ORDER BY id DESC LIMIT 1"
-        ).first(db, [.text(entity), .text(record.text)]) { $0.optionalText(0) } == RejectionCode.patchBaseUnknown
+        try lastCode(db, entity: entity, record: record.text) == RejectionCode.patchBaseUnknown
     }
 }

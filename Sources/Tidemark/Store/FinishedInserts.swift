@@ -137,19 +137,11 @@ struct FinishedInserts {
             let row = try RecordTable(shape).serverRow(db, entry.record, in: scope),
             let operation = Self.operation(run, shape, entry.record, row)
         else { return }
-        try Query(
-            db,
-            """
-            INSERT INTO tidemark_operation(
-              id, scope, lane, number, entity, record, kind, members, is_insert, sealed_at, finished_at, status,
-              version)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'upsert', ?7, 1, ?8, ?8, 'applied', ?9)
-            """
-        ).execute([
-            .integer(entry.operation), .text(run.scope), .text(run.lane), .integer(run.number + entry.operation),
-            .text(run.entity), .text(entry.record.text), .blob(operation.sealedMembers()), .integer(entry.finishedAt),
-            .integer(run.version + entry.operation),
-        ])
+        let insert = Outbox.FinishedInsert(
+            id: entry.operation, key: OperationKey(lane: run.lane, number: run.number + entry.operation),
+            entity: run.entity, record: entry.record.text, members: operation.sealedMembers(),
+            version: run.version + entry.operation, finishedAt: entry.finishedAt)
+        try Outbox.restore(db, insert, scope)
     }
 
     /// The operation as it was sealed. A column that the table has no more is left out.
@@ -168,28 +160,6 @@ struct FinishedInserts {
 
     // MARK: Packing
 
-    /// Whether so many inserts were finished behind an operation.
-    static func isWorthPacking(_ db: Database, _ scope: Scope, after start: Int64, _ minimum: Int) throws -> Bool {
-        try Query(
-            db,
-            """
-            SELECT 1 FROM tidemark_operation WHERE id > ?1 AND scope = ?2 AND status = 'applied' AND is_insert
-            LIMIT 1 OFFSET \(max(0, minimum - 1))
-            """
-        ).first(db, [.integer(start), .text(scope.name)]) { _ in true } ?? false
-    }
-
-    private struct Candidate {
-        var id: Int64
-        var lane: String
-        var number: Int64
-        var entity: String
-        var record: String
-        var members: [UInt8]
-        var version: Version
-        var finishedAt: Int64
-    }
-
     /// Packs what was finished behind an operation, where there is enough of it, and returns how far it has looked.
     ///
     /// - Parameters:
@@ -199,10 +169,10 @@ struct FinishedInserts {
         _ layout: Layout, _ declarations: Declarations, _ scope: Scope, complete: Version, after start: Int64,
         minimum: Int
     ) throws -> Int64 {
-        let candidates = try candidates(scope, complete, after: start)
+        let candidates = try Outbox.finishedInserts(db, scope, upTo: complete, after: start, limit: Self.batch)
         guard let last = candidates.last, candidates.count >= minimum else { return start }
         var packer = Packer(db: db, scope: scope, declarations: declarations)
-        var packable: [(Candidate, Run)] = []
+        var packable: [(Outbox.FinishedInsert, Run)] = []
         for candidate in candidates {
             guard let shape = layout[candidate.entity], let run = try packer.run(of: candidate, shape) else { continue }
             packable.append((candidate, run))
@@ -211,22 +181,6 @@ struct FinishedInserts {
         guard packable.count >= minimum else { return last.id }
         for (candidate, run) in packable { try packer.pack(candidate, run) }
         return last.id
-    }
-
-    private func candidates(_ scope: Scope, _ complete: Version, after start: Int64) throws -> [Candidate] {
-        try Query(
-            db,
-            """
-            SELECT id, lane, number, entity, record, members, version, finished_at FROM tidemark_operation
-            WHERE id > ?1 AND scope = ?2 AND status = 'applied' AND kind = 'upsert' AND is_insert AND version <= ?3
-              AND lane IS NOT NULL AND content IS NULL AND resolved IS NULL AND in_group IS NULL AND again IS NULL
-            ORDER BY id LIMIT \(Self.batch)
-            """
-        ).rows(db, [.integer(start), .text(scope.name), .integer(complete)]) { row in
-            Candidate(
-                id: row.integer(0), lane: row.text(1), number: row.integer(2), entity: row.text(3), record: row.text(4),
-                members: row.blob(5), version: row.integer(6), finishedAt: row.integer(7))
-        }
     }
 
     /// Packs operations one by one, and looks up once what they have in common.
@@ -243,7 +197,7 @@ struct FinishedInserts {
         }
 
         /// The run that says all of an operation but its row, where that is as it was sent; `nil` where none does.
-        mutating func run(of candidate: Candidate, _ shape: TableShape) throws -> Run? {
+        mutating func run(of candidate: Outbox.FinishedInsert, _ shape: TableShape) throws -> Run? {
             let table = RecordTable(shape)
             guard let id = RecordID(candidate.record), let key = shape.key(of: id),
                 ManifestKey.decode(ManifestKey.encode(id)[...]) == id, try table.shadowHead(db, key) == nil,
@@ -252,26 +206,27 @@ struct FinishedInserts {
             return run(of: candidate, shape, id, row)
         }
 
-        mutating func pack(_ candidate: Candidate, _ run: Run) throws {
+        mutating func pack(_ candidate: Outbox.FinishedInsert, _ run: Run) throws {
             guard let packed = RecordID(candidate.record).map({ ManifestKey.encode($0) }) else { return }
             try Query(
                 db, "INSERT INTO tidemark_finished(packed, run, operation) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING"
             ).execute([.blob(packed), .integer(runID(run, candidate.finishedAt)), .integer(candidate.id)])
             guard db.changesCount > 0 else { return }
-            try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1").execute([.integer(candidate.id)])
+            try Outbox.remove(db, id: candidate.id)
         }
 
         private mutating func run(
-            of candidate: Candidate, _ shape: TableShape, _ id: RecordID, _ row: [Cell]
+            of candidate: Outbox.FinishedInsert, _ shape: TableShape, _ id: RecordID, _ row: [Cell]
         ) -> Run? {
             var run = Run(
-                scope: scope.name, entity: shape.name, lane: candidate.lane, number: candidate.number - candidate.id,
-                version: candidate.version - candidate.id, epoch: last?.epoch, isSeed: last?.isSeed ?? false,
+                scope: scope.name, entity: shape.name, lane: candidate.key.lane,
+                number: candidate.key.number - candidate.id, version: candidate.version - candidate.id,
+                epoch: last?.epoch, isSeed: last?.isSeed ?? false,
                 fields: names(of: shape))
             if says(run, candidate, shape, id, row) { return note(run) }
             let entry = OutboxEntry(
-                id: candidate.id, key: OperationKey(lane: candidate.lane, number: candidate.number),
-                entity: candidate.entity, record: candidate.record, isDelete: false, members: candidate.members)
+                id: candidate.id, key: candidate.key, entity: candidate.entity, record: candidate.record,
+                isDelete: false, members: candidate.members)
             guard let sealed = try? entry.sealedOperation() else { return nil }
             (run.epoch, run.isSeed) = (sealed.epoch, sealed.isSeed)
             return says(run, candidate, shape, id, row) ? note(run) : nil
@@ -283,7 +238,7 @@ struct FinishedInserts {
         }
 
         private func says(
-            _ run: Run, _ candidate: Candidate, _ shape: TableShape, _ id: RecordID, _ row: [Cell]
+            _ run: Run, _ candidate: Outbox.FinishedInsert, _ shape: TableShape, _ id: RecordID, _ row: [Cell]
         ) -> Bool {
             FinishedInserts.operation(run, shape, id, row)?.sealedMembers() == candidate.members
         }

@@ -27,7 +27,7 @@ struct Upkeep: Sendable {
         try FinishedInserts.prune(db, scope, before: prune)
         try KeptRecords.prune(db, layout, now: transaction.now)
         try Alias.prune(db, now: transaction.now)
-        guard try FinishedInserts.isWorthPacking(db, scope, after: start, minimum) else { return start }
+        guard try Outbox.hasFinishedInserts(db, scope, after: start, minimum) else { return start }
         return try db.committed { db in
             // A schema that has changed since is looked at before the next exchange.
             guard (try? layout.check(db, scope)) != nil else { return start }

@@ -249,13 +249,7 @@ enum Outbox {
             """
         ).execute([.integer(before), .text(scope.name)])
         guard db.changesCount > 0 else { return }
-        try Query(
-            db,
-            """
-            DELETE FROM tidemark_ref
-            WHERE NOT EXISTS (SELECT 1 FROM tidemark_operation WHERE tidemark_operation.id = tidemark_ref.operation)
-            """
-        ).execute()
+        try dropReferences(db)
     }
 }
 
