@@ -76,8 +76,7 @@ package struct RecordMachines {
         var names: Set<Name> = []
         let noted = """
             SELECT record, scope FROM tidemark_parked WHERE entity = ?1
-            UNION SELECT record, scope FROM tidemark_operation
-              WHERE entity = ?1 AND (finished_at IS NULL OR status = 'rejected')
+            UNION \(Outbox.unsettledRecords)
             UNION SELECT record, scope FROM tidemark_aside WHERE entity = ?1
             UNION SELECT record, scope FROM tidemark_ahead WHERE entity = ?1
             UNION SELECT record, scope FROM tidemark_wanted WHERE entity = ?1
@@ -185,13 +184,7 @@ private struct RecordReading {
     }
 
     private func inFlight() throws -> RecordMachine.InFlight {
-        let open = try Query(
-            db,
-            """
-            SELECT kind = 'delete', coalesce(again < 3, 0) FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND finished_at IS NULL ORDER BY id
-            """
-        ).rows(db, recordAndScope) { (isDelete: $0.integer(0) != 0, isReplay: $0.integer(1) != 0) }
+        let open = try Outbox.inFlight(db, entity: name.table, record: name.record, scope: name.scope)
         guard let last = open.last else { return .none }
         let isReplay = open.contains { $0.isReplay }
         return last.isDelete ? isReplay ? .replayedDelete : .delete : isReplay ? .replayedWrite : .write

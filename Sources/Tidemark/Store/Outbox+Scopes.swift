@@ -39,7 +39,7 @@ extension Outbox {
 // MARK: - After a loss
 
 extension Outbox {
-    /// Numbers up to which all of a lane was answered, by the server and not by this device itself; of the newest lanes.
+    /// Numbers up to which all of a lane was answered, by the server and not by this device itself; of newest lanes.
     static func answered(_ db: Database, _ scope: Scope) throws -> [(id: String, number: Int64)] {
         try Query(
             db,

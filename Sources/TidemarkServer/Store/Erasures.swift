@@ -10,8 +10,8 @@ public protocol ErasureWriter: ErasureReader {
     /// is one more, so that whoever watches it looks. Does nothing where it is marked.
     func markErased(at moment: Int64) throws
 
-    /// Removes some of what ``ErasureReader/held(by:)`` counts, at most `limit` of it and, of the scope's rows, few large
-    /// ones at once; nothing only where nothing is left. Answers what went.
+    /// Removes some of what ``ErasureReader/held(by:)`` counts, at most `limit` of it and, of the scope's rows, few
+    /// large ones at once; nothing only where nothing is left. Answers what went.
     func erase(of principal: String?, limit: Int) throws -> Erasure
 }
 

@@ -279,10 +279,8 @@ struct PreexistingRowTests {
         let device = try await world.device("device", seeds: isSeed ? insert : "")
         if !isSeed {
             try await device.sync(["w:c"])
-            try await device.sql(
-                """
-                PRAGMA foreign_keys = OFF; DROP TABLE item; \(MultiScopeWorld.schema.split(separator: ";")[0]); \(insert)
-                """)
+            let table = MultiScopeWorld.schema.split(separator: ";")[0]
+            try await device.sql("PRAGMA foreign_keys = OFF; DROP TABLE item; \(table); \(insert)")
             try await device.engine().install()
         }
         try await device.sql("UPDATE item SET w = 'b' WHERE id = 'i'; UPDATE item SET w = 'b' WHERE id = 'j'")

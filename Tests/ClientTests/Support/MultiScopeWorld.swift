@@ -71,7 +71,9 @@ final class MultiScopeDevice: Sendable {
     let subscope: String?
     static let rule = SyncedTable.ScopeRule.column("w", prefix: "w:")
 
-    init(_ name: String, in world: MultiScopeWorld, scopes: [Scope], seeds: String = "", subscope: String? = nil) async throws {
+    init(
+        _ name: String, in world: MultiScopeWorld, scopes: [Scope], seeds: String = "", subscope: String? = nil
+    ) async throws {
         queue = try DatabaseQueue(path: world.directory.url.appending(path: "\(name).sqlite").path)
         let withdrawn = world.withdrawn
         wire = Wire(to: InProcessTransport(to: world.server) { try await withdrawn.access(to: $0) })

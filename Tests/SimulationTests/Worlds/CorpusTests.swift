@@ -20,8 +20,8 @@ struct CorpusCase: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    /// Those of all files, in the order of the files' names. What cannot be read is left out; `CorpusTests.whole` counts
-    /// them.
+    /// Those of all files, in the order of the files' names. What cannot be read is left out; `CorpusTests.whole`
+    /// counts them.
     static let all: [CorpusCase] = files.flatMap { file in
         ((try? String(contentsOf: file, encoding: .utf8)) ?? "").components(separatedBy: "\n\n").compactMap(read)
     }

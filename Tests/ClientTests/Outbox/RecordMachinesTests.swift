@@ -41,8 +41,6 @@ struct RecordMachinesTests {
     @Test("of a table that is not synced, and of an id that no table has, nothing is said")
     func unknown() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
-        #expect(try await machine(on: device) == nil)
-        try await device.engine().install()
         let other = RecordMachines.Name(table: "other", record: "n1", scope: Device.scope.name)
         let found = try await device.writer.read { db in
             try RecordMachines(db, tables: device.tables, scopes: [Device.scope]).machine(db, of: other)

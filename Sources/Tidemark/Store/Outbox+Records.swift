@@ -1,0 +1,23 @@
+import GRDB
+
+/// What is in the outbox of one record, for those who read its state.
+extension Outbox {
+    /// The records of a table (`?1`) with operations that are open or were refused, each with its scope, as SQL.
+    static let unsettledRecords = """
+        SELECT record, scope FROM tidemark_operation
+        WHERE entity = ?1 AND (finished_at IS NULL OR status = 'rejected')
+        """
+
+    /// A record's open operations in a scope, oldest first.
+    static func inFlight(
+        _ db: Database, entity: String, record: String, scope: String
+    ) throws -> [(isDelete: Bool, isReplay: Bool)] {
+        try Query(
+            db,
+            """
+            SELECT kind = 'delete', coalesce(again < 3, 0) FROM tidemark_operation
+            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND finished_at IS NULL ORDER BY id
+            """
+        ).rows(db, [.text(entity), .text(record), .text(scope)]) { ($0.integer(0) != 0, $0.integer(1) != 0) }
+    }
+}
