@@ -45,8 +45,8 @@ actor ScopeDriver {
     private var retriesDeferred = false
     /// An answer that is not applied yet, and what a server that wants less asked for.
     var current: (answer: Answered, wait: Int64?)?
-    /// Whether a page is next in a filling: at its beginning, and after a push.
-    var hasPushed = true
+    /// Whether the last request of a filling was a push: then a page is next, so that neither holds up the other.
+    var hasPushed = false
     /// When the scope was last in sync, where critical tables were asked for by themselves since.
     var criticalSync: Int64?
     var problem: Problem?

@@ -11,9 +11,8 @@ extension ScopeDriver {
         case inquiry(Inquiry.Outcome)
     }
 
-    /// One request of a scope that is being filled: pages and what is pending by turns, so that a large snapshot never
-    /// holds up what was edited here. The first page comes before the first push: the snapshot is fixed then, and does
-    /// not bring back what this device sends.
+    /// One request of a scope that is being filled: what is pending goes first, so that a large snapshot never holds
+    /// up what was edited here; then the next page.
     func bootstrap() async throws -> SyncMachine.Event? {
         nextTimer = nil
         let (layout, declarations) = try await prepared()
