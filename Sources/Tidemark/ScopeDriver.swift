@@ -19,8 +19,6 @@ actor ScopeDriver {
     var lane = randomHex(bytes: 16)
     /// Not until the end of a walk in which one did not fit what is here.
     private var takesDifferences = true
-    /// The last operation that was looked at for ``Upkeep``.
-    private var packedThrough: Int64 = 0
     /// When the last page of a walk in key order was asked for.
     var pageSent = Surroundings.current.uptime
     /// Nothing else of this engine works on the scope meanwhile.
@@ -352,15 +350,18 @@ actor ScopeDriver {
 
     /// Returns whether there is more to do at once, and what waits for room on the server.
     private func apply(_ transaction: ApplyTransaction) async throws -> (hasMore: Bool, Deferral?) {
-        let upkeep = Upkeep(transaction, configuration, from: packedThrough)
-        let (outcome, isPending, packed) = try await database {
+        let prune = transaction.now - configuration.finishedRetention.milliseconds
+        let (outcome, isPending) = try await database {
             try await self.file.writeWithoutTransaction(at: .apply) { db in
                 let outcome = try transaction.run(db)
-                let packed = try upkeep.run(db, after: outcome)
-                return (outcome, try Pending.exists(db, transaction.layout, transaction.scope), packed)
+                if outcome.pageTaken, !outcome.hasMore {
+                    try Outbox.prune(db, transaction.scope, before: prune)
+                    try KeptRecords.prune(db, transaction.layout, now: transaction.now)
+                    try Alias.prune(db, now: transaction.now)
+                }
+                return (outcome, try Pending.exists(db, transaction.layout, transaction.scope))
             }
         }
-        packedThrough = packed
         let decided = try await database { try await self.decider.decide(transaction.layout) }
         takesDifferences = !outcome.wantsWhole && (takesDifferences || !outcome.hasMore && outcome.pageTaken)
         count(outcome)

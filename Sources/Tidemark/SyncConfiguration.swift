@@ -30,8 +30,6 @@ public struct SyncConfiguration: Hashable, Sendable {
     public var criticalFirstAfter: Duration = .seconds(24 * 3600)
     /// How long finished operations are kept.
     public var finishedRetention: Duration = .seconds(7 * 24 * 3600)
-    /// How many finished inserts are packed together at least (`FinishedInserts`).
-    package var packedTogether = 64
 
     /// The defaults: ``mobile`` on phones, tablets, watches and television sets, ``desktop`` elsewhere.
     public init() { self = isMobilePlatform ? .mobile : .desktop }

@@ -63,8 +63,6 @@ final class Applier {
     private(set) lazy var isBringingBack = Result { try Outbox.isBringingBack(db, scope) }
     /// Whether records wait for others.
     private(set) lazy var hasNotes = Result { try !Waiting.isEmpty(db) || Quarantine.hasHeld(db) }
-    /// Whether operations stand in their rows alone.
-    private(set) lazy var hasFinished = Result { try FinishedInserts.isAny(db) }
     /// The lane of lost operations that were put off, once there is one, and what their numbers have become.
     var later: LaneNumbers?
     var movedLater: [OperationKey: Int64] = [:]
@@ -266,7 +264,6 @@ final class Applier {
     }
 
     private func apply(_ change: IncomingChange, _ table: ApplyTable, _ reader: JSONReader) throws {
-        try fill(table, RecordID(reader.string(change.id)), unless: change.version)
         // A delete that came ahead of its page was listed when it came.
         if change.kind == .delete, let base = change.base,
             try change.version > Ahead.version(db, scope, table.shape.name, reader.string(change.id)) ?? -1
@@ -306,7 +303,6 @@ final class Applier {
         incoming: [Int: Cell]?, isMove: Bool
     ) throws {
         manifest.look(table.shape.name, id)
-        try fill(table, id, unless: version)
         try layOver(table, id, key)
         if try keepAside(table, id, key, version: version, incoming: incoming) {
             outcome.applied += 1

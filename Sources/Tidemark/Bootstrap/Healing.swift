@@ -23,7 +23,6 @@ struct Healing {
     func bringBack(
         _ scope: Scope, above marks: [String: Int64], lostEpoch epoch: String?, lane: String
     ) throws {
-        try FinishedInserts(db: db).fill(layout, scope, above: marks)
         var numbers = try LaneNumbers(db, lane: lane)
         var moved: [OperationKey: Int64] = [:]
         for id in try lost(scope, above: marks) {

@@ -123,7 +123,6 @@ extension Applier {
     fileprivate func takeOut(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], at version: Version) throws {
         let ahead = try Ahead.version(db, scope, table.shape.name, id.text) ?? -1
         guard ahead <= version else { return }
-        try fill(table, id)
         manifest.look(table.shape.name, id)
         try keepDeleted(table, id, key)
         if try keepAside(table, id, key, version: version, incoming: nil) { return }

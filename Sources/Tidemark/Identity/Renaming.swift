@@ -13,7 +13,6 @@ struct Renaming {
 
     func move(_ old: RecordID, _ oldKey: [Cell], to new: RecordID, _ newKey: [Cell]) throws {
         guard old != new else { return }
-        for id in [old, new] { try FinishedInserts(db: db).fill(shape, id) }
         let edits = try edits(of: new, newKey)
         try moveRow(oldKey, to: new, newKey)
         for place in LibraryTable.following(.rename) { try place.rename(db, entity: shape.name, old, to: new) }

@@ -42,7 +42,6 @@ struct ScopeRemoval: Sendable {
             try TriggerGuard(db: db, layout: layout).restore()
         }
         for place in LibraryTable.following(.scopeRemoval) { try place.clear(db, scope: scope) }
-        try FinishedInserts.dropOrphans(db)
         try forget(db, "tidemark_conflict WHERE scope = ?1 AND NOT is_open")
         // What was refused or waits for a decision is the app's to let go of.
         try Outbox.clear(db, scope)

@@ -100,7 +100,6 @@ struct RuleChange: Sendable {
     }
 
     private func take(_ scope: Scope, _ before: TableShape, _ shape: TableShape, _ db: Database) throws {
-        try FinishedInserts(db: db).fill(before, in: scope)
         try TableRemoval(
             db: db, scope: scope, table: RecordTable(before), reserved: [], now: now, staying: shape
         ).run()

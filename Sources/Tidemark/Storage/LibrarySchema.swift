@@ -3,7 +3,7 @@ import GRDB
 /// The library's own tables in the app's file. One file, one transaction: data and checkpoint cannot part.
 enum LibrarySchema {
     /// Raised when the tables below change; an older file is migrated in `install`.
-    static let version: Int64 = 6
+    static let version: Int64 = 5
 
     static func isInstalled(_ db: Database) throws -> Bool { try FileTable.exists("tidemark_meta", db) }
 
@@ -23,11 +23,10 @@ enum LibrarySchema {
             if found < 3 { try db.execute(sql: third) }
             if found < 4 { try db.execute(sql: fourth) }
             if found < 5 { try db.execute(sql: fifth) }
-            if found < 6 { try db.execute(sql: FinishedInserts.schema) }
             if found < version { try Meta.set(db, "schema", String(version)) }
             return
         }
-        try db.execute(sql: tables + evidence + third + fourth + fifth + FinishedInserts.schema)
+        try db.execute(sql: tables + evidence + third + fourth + fifth)
         try Meta.set(db, "schema", String(version))
     }
 

@@ -21,8 +21,6 @@ struct Sealing {
         let hasOpen: Bool
         let hasRefusals: Bool
         let hasAhead: Bool
-        /// Whether operations stand in their rows alone.
-        let hasFinished: Bool
         var dependence: Dependence
         /// `nil` where the server assigns no ids.
         let identity: Identity?
@@ -66,7 +64,6 @@ struct Sealing {
             var batch = Batch(
                 numbers: try LaneNumbers(db, lane: lane), hasOpen: !entries.isEmpty,
                 hasRefusals: try Outbox.hasLocalRefusals(db), hasAhead: try !Ahead.isEmpty(db, scope.scope),
-                hasFinished: try FinishedInserts.isAny(db),
                 dependence: try Dependence(db, layout, lane: lane, hasOpen: !entries.isEmpty),
                 identity: identity,
                 hasWaiting: try !Waiting.isEmpty(db))
@@ -147,7 +144,8 @@ struct Sealing {
         let shape = table.shape
         let name = RecordName(entity: shape.name, record: id.text)
         if batch.order.isEarly(name) { return .settled }
-        guard let known = try shadow(of: name, table, key, id, batch) else { return .settled }
+        if batch.hasWaiting { try lookAgain(table, key, name) }
+        guard let known = try table.shadow(db, key) else { return .settled }
         var shadow = known
         let shown = try current(table, key, id, shadow)
         var move: Move?
@@ -231,17 +229,6 @@ struct Sealing {
             return "The record is larger than \(recordByteLimit) bytes."
         }
         return nil
-    }
-
-    /// The shadow of a record that is about to be sealed.
-    private func shadow(
-        of name: RecordName, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ batch: Batch
-    ) throws -> Shadow? {
-        if batch.hasWaiting { try lookAgain(table, key, name) }
-        guard let shadow = try table.shadow(db, key) else { return nil }
-        // Once the edit is answered, nothing here tells what the row was.
-        if batch.hasFinished, shadow.state != .absent { try FinishedInserts(db: db).fill(table.shape, id) }
-        return shadow
     }
 
     /// Whatever keeps it here now, it is looked at in its turn.

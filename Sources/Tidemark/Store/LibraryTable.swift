@@ -62,7 +62,6 @@ struct LibraryTable: Hashable, Sendable {
         // What is on its way up. Of operations, the app decides about those that were refused (ScopeRemoval).
         .init("lane", [.scope], [.scopeRemoval]),
         .init("operation", [.scope, .entity, .record]),
-        .init("finished_run", [.scope, .entity], [.scopeRemoval]),
         .init("held", [.entity, .record], [.rename, .tableRemoval]),
         .init("waiting", [.entity, .record], [.rename, .tableRemoval]),
         .init("ref", [.entity]),

@@ -6,11 +6,8 @@ import TidemarkWire
 extension Outbox {
     /// Whether anything of a scope has ever had a verdict.
     static func hasFinished(_ db: Database, _ scope: Scope) throws -> Bool {
-        for table in ["tidemark_operation", "tidemark_finished_run"] {
-            let sql = "SELECT 1 FROM \(table) WHERE scope = ?1 AND finished_at IS NOT NULL LIMIT 1"
-            if try Query(db, sql).first(db, [.text(scope.name)], { _ in true }) != nil { return true }
-        }
-        return false
+        let sql = "SELECT 1 FROM tidemark_operation WHERE scope = ?1 AND finished_at IS NOT NULL LIMIT 1"
+        return try Query(db, sql).first(db, [.text(scope.name)], { _ in true }) ?? false
     }
 
     /// Removes what a scope that leaves the device has: all but what the app has to decide about.
@@ -39,21 +36,20 @@ extension Outbox {
 // MARK: - After a loss
 
 extension Outbox {
+    /// Lanes that a server is asked about: as many as one request may name.
+    private static let laneLimit = 1000
+
     /// Numbers up to which all of a lane was answered, by the server and not by this device itself; of newest lanes.
     static func answered(_ db: Database, _ scope: Scope) throws -> [(id: String, number: Int64)] {
         try Query(
             db,
             """
-            WITH operation AS (
-              SELECT lane, id, number, finished_at, status FROM tidemark_operation
-              WHERE scope = ?1 AND lane IS NOT NULL
-              UNION ALL \(FinishedInserts.newest)),
-            lane AS (
+            WITH lane AS (
               SELECT lane AS name, max(id) AS last, min(CASE WHEN finished_at IS NULL THEN number END) AS open,
                 max(CASE WHEN status IN ('applied', 'merged') THEN number END) AS answered
-              FROM operation GROUP BY lane)
+              FROM tidemark_operation WHERE scope = ?1 AND lane IS NOT NULL GROUP BY lane)
             SELECT name, min(answered, coalesce(open - 1, answered)) AS number FROM lane
-            WHERE number > 0 ORDER BY last DESC LIMIT 1000
+            WHERE number > 0 ORDER BY last DESC LIMIT \(laneLimit)
             """
         ).rows(db, [.text(scope.name)]) { ($0.text(0), $0.integer(1)) }
     }
@@ -97,68 +93,5 @@ extension Outbox {
             WHERE scope = ?1 AND again = 2 AND entity = ?2 AND record = ?3
             """
         ).execute([.text(scope.name), .text(entity), .text(record)])
-    }
-}
-
-// MARK: - Finished inserts
-
-extension Outbox {
-    /// An insert that the server took, as ``FinishedInserts`` packs and fills it.
-    struct FinishedInsert {
-        var id: Int64
-        var key: OperationKey
-        var entity: String
-        var record: String
-        var members: [UInt8]
-        var version: Version
-        /// In milliseconds since 1970.
-        var finishedAt: Int64
-    }
-
-    /// Whether so many inserts were finished behind an operation.
-    static func hasFinishedInserts(_ db: Database, _ scope: Scope, after id: Int64, _ count: Int) throws -> Bool {
-        try Query(
-            db,
-            """
-            SELECT 1 FROM tidemark_operation WHERE id > ?1 AND scope = ?2 AND status = 'applied' AND is_insert
-            LIMIT 1 OFFSET \(max(0, count - 1))
-            """
-        ).first(db, [.integer(id), .text(scope.name)]) { _ in true } ?? false
-    }
-
-    /// The inserts behind an operation that were taken up to a version, and of which nothing but their row is kept.
-    static func finishedInserts(
-        _ db: Database, _ scope: Scope, upTo version: Version, after id: Int64, limit: Int
-    ) throws -> [FinishedInsert] {
-        try Query(
-            db,
-            """
-            SELECT id, lane, number, entity, record, members, version, finished_at FROM tidemark_operation
-            WHERE id > ?1 AND scope = ?2 AND status = 'applied' AND kind = 'upsert' AND is_insert AND version <= ?3
-              AND lane IS NOT NULL AND content IS NULL AND resolved IS NULL AND in_group IS NULL AND again IS NULL
-            ORDER BY id LIMIT \(limit)
-            """
-        ).rows(db, [.integer(id), .text(scope.name), .integer(version)]) { row in
-            FinishedInsert(
-                id: row.integer(0), key: OperationKey(lane: row.text(1), number: row.integer(2)), entity: row.text(3),
-                record: row.text(4), members: row.blob(5), version: row.integer(6), finishedAt: row.integer(7))
-        }
-    }
-
-    /// Puts such an insert back, under its own id.
-    static func restore(_ db: Database, _ insert: FinishedInsert, _ scope: Scope) throws {
-        try Query(
-            db,
-            """
-            INSERT INTO tidemark_operation(
-              id, scope, lane, number, entity, record, kind, members, is_insert, sealed_at, finished_at, status,
-              version)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'upsert', ?7, 1, ?8, ?8, 'applied', ?9)
-            """
-        ).execute([
-            .integer(insert.id), .text(scope.name), .text(insert.key.lane), .integer(insert.key.number),
-            .text(insert.entity), .text(insert.record), .blob(insert.members), .integer(insert.finishedAt),
-            .integer(insert.version),
-        ])
     }
 }

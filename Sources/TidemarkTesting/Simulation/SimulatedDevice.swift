@@ -45,8 +45,6 @@ extension World {
         configuration.firstSnapshotPage = plan.page
         configuration.operationLimit = 1 + plan.page * 2
         configuration.pollInterval = .seconds(10)
-        // Few operations are finished in a world.
-        configuration.packedTogether = 1
         // So that a world of some minutes has devices that were away for long.
         configuration.criticalFirstAfter = .seconds(50)
         let engine = try SyncEngine(

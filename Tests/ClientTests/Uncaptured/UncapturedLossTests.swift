@@ -41,10 +41,7 @@ struct UncapturedLossTests {
             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1100)
             INSERT INTO note (id, title) SELECT 'm' || i, 'x' FROM n
             """)
-        // What stands in its row alone is not replayed once the row was written unseen.
-        var configuration = SyncConfiguration()
-        configuration.packedTogether = .max
-        try await first.engine(configuration).syncNow()
+        try await first.sync()
         try await first.sql(Self.rebuild(and: "UPDATE note SET title = 'unseen'"))
         try await first.engine().install()
         try await server.restore()

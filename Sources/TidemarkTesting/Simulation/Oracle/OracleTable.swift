@@ -92,7 +92,8 @@ struct OracleTable {
             let prefix = parts[1].prefix { $0 != "~" }
             (scopes, place) = (app.parts.filter { $0.subscope == table.subscope }, (index, String(prefix)))
         } else {
-            (scopes, place) = (parts.count > 1 ? app.parts.filter { $0.name == parts[1] } : app.scopes, nil)
+            let own = app.parts.filter { $0.subscope == table.subscope }
+            (scopes, place) = (parts.count > 1 ? own.filter { $0.name == parts[1] } : own, nil)
         }
         let list = (keyNames + data).map { "\"\($0)\"" }.joined(separator: ", ")
         rowsSQL = "SELECT \(list) FROM \"\(name)\""
