@@ -21,7 +21,7 @@ final class RecordAudit: @unchecked Sendable {
 
     init(of app: SimulatedApp) {
         tables = app.tables
-        scopes = app.scopes
+        scopes = app.parts
     }
 
     /// How all records stand; `nil` where the tables cannot be read as things are, such as in mid-migration.

@@ -9,7 +9,7 @@ extension Oracle {
     /// Reads what was committed since the last time.
     func readLog() {
         check {
-            for scope in world.app.scopes { try readLog(of: scope) }
+            for scope in world.app.parts { try readLog(of: scope) }
         }
     }
 
@@ -92,7 +92,7 @@ extension Oracle {
     func serverOpened() {
         noteLogged()
         check {
-            for scope in world.app.scopes {
+            for scope in world.app.parts {
                 let head = try world.server.store.state(of: scope).head
                 guard let lost = scopes[scope]?.current, head < lost.head else {
                     // Written by a request that the last opening did not live to answer.
@@ -107,13 +107,13 @@ extension Oracle {
     }
 
     func serverCloned() {
-        for scope in world.app.scopes { scopes[scope]?.clone() }
+        for scope in world.app.parts { scopes[scope]?.clone() }
     }
 
     /// A copy of the server goes on in its place: what was written here since is lost, until it comes back.
     func serverExchanged() {
         noteLogged()
-        for scope in world.app.scopes {
+        for scope in world.app.parts {
             if let fork = scopes[scope]?.exchange() { lostHistory(of: scope, above: fork) }
         }
         checkStore()
@@ -143,7 +143,7 @@ extension Oracle {
     /// What the store still keeps is what was committed.
     func checkStore() {
         check {
-            for scope in world.app.scopes {
+            for scope in world.app.parts {
                 guard let history = scopes[scope]?.current else { continue }
                 var kept: Set<Version> = []
                 for entry in try world.server.store.log(of: scope, after: 0) {
