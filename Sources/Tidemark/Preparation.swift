@@ -10,6 +10,8 @@ actor Preparation {
     /// The scopes, and the sub-scopes that the tables are in.
     let followed: [Scope]
     private(set) var layout: Layout?
+    /// Whether a table waits for the server's word before it goes into another sub-scope.
+    private var hasDeferred = false
     private var declarations: Declarations?
     /// What the file kept of them when it was opened, or keeps since.
     private var kept: KeptDeclarations?
@@ -35,7 +37,13 @@ actor Preparation {
         }
         let now = wallClockMilliseconds()
         let (named, scopes, followed) = (tables, scopes, followed)
-        let tables = try await file.read { db in try SyncedTable.spelled(named, db) }
+        let known = declarations
+        let (tables, hasDeferred) = try await file.read { db in
+            try SyncedTable.deferringSubscopes(
+                of: SyncedTable.spelled(named, db), db
+            ) { try known ?? KeptDeclarations.read(db)?.declarations }
+        }
+        self.hasDeferred = hasDeferred
         let changes = try await file.read { db in
             try RuleChange.find(db, SyncedTable.resolve(tables, scopes: scopes), followed, now: now)
         }
@@ -80,6 +88,8 @@ actor Preparation {
         if let declarations, known == heard { return declarations }
         let found = try await fetch(clientID: clientID, scope: scope)
         declarations = found
+        // They agree with the app, and so the tables may go where it has them.
+        if hasDeferred { layout = nil }
         return found
     }
 

@@ -4,11 +4,23 @@ import TidemarkWire
 // MARK: - Requests, and access that is lost
 
 extension ScopeDriver {
+    /// The tables as they stand, and what the operator declared.
+    func prepared() async throws -> (Layout, Declarations) {
+        let layout = try await database { try await self.preparation.install() }
+        let declarations = try await preparation.declarations(clientID: layout.clientID, scope: scope)
+        guard await preparation.layout == nil else { return (layout, declarations) }
+        return (try await database { try await self.preparation.install() }, declarations)
+    }
+
     func send(_ request: TransportRequest) async throws -> TransportResponse {
         let response = try await carry(request)
         if response.status == 403 {
             let failure = Failure(response, scope: scope)
-            if failure.kind == .forbidden, failure.isOurs { try await loseAccess() }
+            if failure.kind == .forbidden, failure.isOurs {
+                // A sub-scope that the server does not declare is forbidden too: that takes no rows.
+                await preparation.heard(fingerprint: response.header(ProtocolVersion.declarationsHeader))
+                try await loseAccess()
+            }
         }
         return response
     }

@@ -206,12 +206,6 @@ actor ScopeDriver {
         return try await send(exchange) { try await self.exchange() }
     }
 
-    /// The tables as they stand, and what the operator declared.
-    func prepared() async throws -> (Layout, Declarations) {
-        let layout = try await database { try await self.preparation.install() }
-        return (layout, try await preparation.declarations(clientID: layout.clientID, scope: scope))
-    }
-
     func send(
         _ exchange: Exchange, orElse again: () async throws -> SyncMachine.Event?
     ) async throws -> SyncMachine.Event? {

@@ -155,9 +155,10 @@ package struct Declarations: Hashable, Sendable {
     /// What holds for an entity, declared or not.
     package func entity(_ name: String) -> EntityDeclaration { self[name] ?? EntityDeclaration(name) }
 
-    /// Where records of an entity lie within a scope: in the scope itself, or in the entity's sub-scope.
-    package func place(of entity: String, in scope: Scope) -> Scope {
-        scope.appending(subscope: self.entity(entity).subscope) ?? scope
+    /// Where records of an entity lie within a scope: in the scope itself, or in the entity's sub-scope;
+    /// `nil` where the names are too long together.
+    package func place(of entity: String, in scope: Scope) -> Scope? {
+        scope.appending(subscope: self.entity(entity).subscope)
     }
 
     package func body() -> [UInt8] {

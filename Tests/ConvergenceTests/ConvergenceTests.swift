@@ -31,7 +31,7 @@ struct ConvergenceTests {
         let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
-        var generator = SplitMix64(seed: seed)
+        var generator = SplitMix64(world: seed)
         let store = try SQLiteStore(path: directory.appending(path: "server.sqlite").path)
         var configuration = SyncServer.Configuration()
         if isCrowded { configuration.window = .zero }

@@ -77,7 +77,7 @@ struct IdentityWorldTests {
         let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
-        var generator = SplitMix64(seed: seed &+ 70_000)
+        var generator = SplitMix64(world: seed &+ 70_000)
         let store = try SQLiteStore(path: directory.appending(path: "server.sqlite").path)
         let server = SyncServer(
             store: store, entities: [.state("account", ids: .server), .state("note", ids: .server)])

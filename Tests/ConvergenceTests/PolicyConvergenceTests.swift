@@ -36,7 +36,7 @@ struct PolicyConvergenceTests {
         let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
-        var generator = SplitMix64(seed: seed &+ 40_000)
+        var generator = SplitMix64(world: seed &+ 40_000)
         let store = try SQLiteStore(path: directory.appending(path: "server.sqlite").path)
         let server = server(store, setting)
         let devices = try (0..<3).map { index in

@@ -39,7 +39,7 @@ struct RestoreTests {
             self.seed = seed
             self.serverRestores = serverRestores
             self.deviceRestores = deviceRestores
-            generator = SplitMix64(seed: seed)
+            generator = SplitMix64(world: seed)
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
             path = directory.appending(path: "server.sqlite")
             store = try SQLiteStore(path: path.path)

@@ -17,7 +17,7 @@ struct ScopesConvergenceTests {
         let directory = FileManager.default.temporaryDirectory.appending(path: "tidemark-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
-        var generator = SplitMix64(seed: seed &+ 40_000)
+        var generator = SplitMix64(world: seed &+ 40_000)
         let store = try SQLiteStore(path: directory.appending(path: "server.sqlite").path)
         let server = SyncServer(store: store)
         let followed: [[Scope]] = [Follower.all, Follower.all, ["w:a", "w:b"], ["w:3"]]

@@ -5,6 +5,11 @@ import TidemarkSQLite
 import TidemarkServer
 import TidemarkTesting
 
+extension SplitMix64 {
+    /// The numbers of a world: neighbouring seeds have nothing in common, and the seeds that failed once are of these.
+    init(world seed: UInt64) { self.init(seed: seed &* 0x9e37_79b9_7f4a_7c15 &+ 0x1234_5678_9abc_def1) }
+}
+
 /// A wire that loses requests, loses answers, repeats requests and cuts answers, by seed.
 actor FaultyTransport: Transport {
     private var inner: any Transport
@@ -17,7 +22,7 @@ actor FaultyTransport: Transport {
 
     init(_ inner: any Transport, seed: UInt64) {
         self.inner = inner
-        generator = SplitMix64(seed: seed)
+        generator = SplitMix64(world: seed)
     }
 
     func heal() { isFaulty = false }

@@ -10,6 +10,8 @@ struct TableRemoval {
     let now: Int64
     /// Rows that are in the scope by this one too stay.
     var staying: TableShape?
+    /// Where edits that are set aside are given back; `nil`: in the scope itself.
+    var destination: Scope?
 
     private var shape: TableShape { table.shape }
 
@@ -28,7 +30,7 @@ struct TableRemoval {
         else { return }
         guard let current = try table.row(db, key) else {
             guard entry.kind == .delete else { return }
-            return try SetAside.note(db, scope, shape, id, .delete, now: now)
+            return try SetAside.note(db, destination ?? scope, shape, id, .delete, now: now)
         }
         let kind: SetAside.Stored =
             switch entry.kind {
@@ -36,7 +38,7 @@ struct TableRemoval {
             case .insert: .insert
             case .update, .delete: .update
             }
-        try SetAside.note(db, scope, shape, id, kind, fields: unreserved(current), now: now)
+        try SetAside.note(db, destination ?? scope, shape, id, kind, fields: unreserved(current), now: now)
     }
 
     /// What this device may write of a row.
@@ -77,7 +79,7 @@ struct TableRemoval {
                 case .sealed: try sent(id).last?.operation().isMove ?? true
                 case .no, .waiting, .moved, nil: true
                 }
-            try SetAside.note(db, scope, shape, id, isMove ? .departure : .delete, now: now)
+            try SetAside.note(db, destination ?? scope, shape, id, isMove ? .departure : .delete, now: now)
         }
     }
 
@@ -126,12 +128,14 @@ struct TableRemoval {
         guard let current else {
             // An insert may have arrived there; a row that was brought back is gone here.
             guard edits == .deleted || !sent.isEmpty else { return }
-            return try SetAside.note(db, scope, shape, id, .delete, group: group, now: now)
+            return try SetAside.note(db, destination ?? scope, shape, id, .delete, group: group, now: now)
         }
         var fields = edits.fields
         let unseen = try Inferred.entry(db, scope, shape.name, id.text)?.kind
         let seed = shadow.seed ?? (unseen == .seed && shadow.state == .known ? shadow.cells : nil)
-        if let seed { try SetAside.note(db, scope, shape, id, .seed, fields: unreserved(seed), now: now) }
+        if let seed {
+            try SetAside.note(db, destination ?? scope, shape, id, .seed, fields: unreserved(seed), now: now)
+        }
         var isNew = seed == nil && (shadow.state == .absent || unseen?.isNew == true)
         for operation in try sent.map({ try $0.operation() }) where !operation.isSeed {
             isNew = isNew || operation.isInsert || !operation.setsFields
@@ -144,7 +148,7 @@ struct TableRemoval {
         guard isNew || !fields.isEmpty else { return }
         var kind = SetAside.Stored.update
         if isNew { kind = try isMoving(id) ? .arrival : .insert }
-        try SetAside.note(db, scope, shape, id, kind, fields: fields, group: group, now: now)
+        try SetAside.note(db, destination ?? scope, shape, id, kind, fields: fields, group: group, now: now)
     }
 
     /// Whether the record came from another scope, which has not let go of it.
@@ -156,7 +160,7 @@ struct TableRemoval {
     /// The record was moved on from here, and that was not sent: it is new where it goes, and a delete here.
     private func detach(_ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ place: Scope) throws {
         if try shadow.state != .absent || !sent(id).isEmpty {
-            try SetAside.note(db, scope, shape, id, .departure, now: now)
+            try SetAside.note(db, destination ?? scope, shape, id, .departure, now: now)
         }
         var detached = shadow
         detached.state = .absent
@@ -172,7 +176,8 @@ struct TableRemoval {
     private func turnBack(_ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ owner: String, _ current: [Cell]?) throws {
         guard let current else { return }
         let fields = Dictionary(uniqueKeysWithValues: current.enumerated().map { ($0, $1) })
-        try SetAside.note(db, scope, shape, id, .arrival, fields: fields, group: table.group(db, key), now: now)
+        try SetAside.note(
+            db, destination ?? scope, shape, id, .arrival, fields: fields, group: table.group(db, key), now: now)
         try forgetHindrances(id)
         let operation = try Outbox.overlay(db, entity: shape.name, record: id.text, scope: owner)
         let before = shadow.overlaid(with: operation, shape: shape)

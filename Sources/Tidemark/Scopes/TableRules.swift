@@ -101,13 +101,19 @@ struct RuleChange: Sendable {
 
     private func take(_ scope: Scope, _ before: TableShape, _ shape: TableShape, _ db: Database) throws {
         try TableRemoval(
-            db: db, scope: scope, table: RecordTable(before), reserved: [], now: now, staying: shape
+            db: db, scope: scope, table: RecordTable(before), reserved: [], now: now, staying: shape,
+            destination: destination(of: scope)
         ).run()
         try takeParked(scope, before, db)
         for place in LibraryTable.following(.ruleChange) { try place.clear(db, scope: scope, entity: table) }
         if !new.mayHold(scope) { try KeptRecords.clear(db, scope, entity: table) }
         guard !followed.contains(scope) else { return }
         try Outbox.clearOpen(db, scope, entity: table)
+    }
+
+    /// A table that goes into a sub-scope, or out of one, keeps its permission: its edits are made again there.
+    private func destination(of scope: Scope) -> Scope? {
+        old.ofScope == new.ofScope ? scope.appending(subscope: new.subscope) : nil
     }
 
     /// A group of which one edit is set aside goes whole, with the rows that would have stayed and those of other
@@ -174,5 +180,29 @@ struct RuleChange: Sendable {
             }
         guard let scope, !shadow.isGone, let id = shape.recordID(key) else { return nil }
         return try Parked.cells(db, shape, id, scope)
+    }
+}
+
+extension SyncedTable {
+    /// The tables with the sub-scopes that they have in the file, where only that would change and the server is not
+    /// known to declare it: an app that is ahead of its server, or offline, keeps its rows.
+    static func deferringSubscopes(
+        of tables: [SyncedTable], _ db: Database, until declarations: () throws -> Declarations?
+    ) throws -> (tables: [SyncedTable], isDeferred: Bool) {
+        let rules = try TableRules.all(db)
+        guard tables.contains(where: { table in rules[table.name].map { $0.subscope != table.subscope } ?? false })
+        else { return (tables, false) }
+        let declarations = try declarations()
+        var (result, isDeferred) = (tables, false)
+        for (index, table) in tables.enumerated() {
+            guard let rule = rules[table.name], rule.subscope != table.subscope,
+                declarations.map({ $0.entity(table.name).subscope != table.subscope }) ?? true
+            else { continue }
+            // Another rule besides is the app's own business.
+            if let named = table.scope, named != rule.ofScope { continue }
+            result[index].subscope = rule.subscope
+            isDeferred = true
+        }
+        return (result, isDeferred)
     }
 }

@@ -14,7 +14,8 @@ public struct Changeset: Sendable {
         operations.append(operation)
     }
 
-    /// Deletes a record; one that is not there stays absent.
+    /// Deletes a record; one that is not there stays absent. In a scope where its entity's records do not lie any more
+    /// (``EntityDeclaration/subscope``) the record counts as moved.
     public mutating func delete(_ entity: String, id: RecordID) {
         operations.append(Operation(.delete, entity: entity, id: id))
     }
@@ -63,9 +64,13 @@ extension SyncServer {
         guard Identifier.isEntity(operation.entity), let declaration = declaration(of: operation.entity) else {
             throw CommitError(code: RejectionCode.entityUnknown, detail: "Entity \(operation.entity) is not declared.")
         }
-        // What was there before its entity got a sub-scope can be taken away.
-        if operation.kind != .delete, let refusal = misplacement(of: operation, in: scope) {
-            throw CommitError(code: refusal.code, detail: refusal.detail)
+        if let refusal = misplacement(of: operation, in: scope) {
+            // What was there before its entity got a sub-scope can be taken away. It lives on where it belongs now, so
+            // what refers to it stays.
+            guard operation.kind == .delete else {
+                throw CommitError(code: refusal.code, detail: refusal.detail)
+            }
+            operation.isMove = true
         }
         let caller = EntityRule.Caller(principal: "", client: "", isService: true)
         let ruling = ruling(on: operation.entity, in: scope, by: caller, isCommit: true)

@@ -4,7 +4,8 @@ import TidemarkWire
 // What is erased is refused, whoever asks.
 extension SyncServer {
     /// Reads a scope for somebody who asks; one that is erased is refused. The mark is read in the same view as the
-    /// rest, so that no node goes on with what it knew.
+    /// rest, so that no node goes on with what it knew; a scope's mark for its sub-scopes just before, since what is
+    /// declared is marked itself.
     func readScope<Result: Sendable>(
         _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
     ) async throws -> Result {

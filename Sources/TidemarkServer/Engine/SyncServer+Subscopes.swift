@@ -4,11 +4,19 @@ package import TidemarkWire
 /// scope (A3).
 extension SyncServer {
     /// Where records of an entity lie within a scope, for a caller who names the scope alone.
-    package func place(of entity: String, in scope: Scope) -> Scope { declarations.place(of: entity, in: scope) }
+    /// What has no place there is refused when it is written.
+    package func place(of entity: String, in scope: Scope) -> Scope {
+        declarations.place(of: entity, in: scope) ?? scope
+    }
 
     /// Why an operation may not stand in this scope: a record that lay in two would be two.
     func misplacement(of operation: Operation, in scope: Scope) -> Verdict.Refusal? {
-        let place = place(of: operation.entity, in: scope)
+        guard let place = declarations.place(of: operation.entity, in: scope) else {
+            return Verdict.Refusal(
+                code: RejectionCode.scopeMismatch,
+                detail: "The names of \(scope) and of the sub-scope of \(operation.entity) are too long together.",
+                hint: "Together they take up to \(Identifier.scopeLimit - 1) characters.")
+        }
         guard place != scope else { return nil }
         let subscope = place.subscope.map { "sub-scope \($0)" } ?? "no sub-scope"
         return Verdict.Refusal(

@@ -95,7 +95,8 @@ public final class SyncServer: Sendable {
     ///
     /// - Parameters:
     ///   - store: where the log is kept.
-    ///   - entities: what is known of the entities; others get the defaults.
+    ///   - entities: what is known of the entities; others get the defaults. A sub-scope's name that is malformed is a
+    ///     programming error and stops the program.
     ///   - isStrict: refuse entities that are not declared.
     ///   - limits: what a request may hold.
     ///   - configuration: windows and the clock.
@@ -118,6 +119,7 @@ public final class SyncServer: Sendable {
             Guarded(SharedPins(delay: delay.milliseconds, window: configuration.window.milliseconds))
         }
         subscopes = Set(entities.compactMap(\.subscope))
+        precondition(subscopes.allSatisfy(Identifier.isSubscope), "a sub-scope's name is \(Identifier.subscopeHint)")
         declarations = Declarations(isStrict: isStrict, entities: entities)
         declarationsFingerprint = SHA256.digest(declarations.body()).prefix(8)
             .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()

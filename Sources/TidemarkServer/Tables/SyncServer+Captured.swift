@@ -63,6 +63,7 @@ extension SyncServer {
         let limit = configuration.captureLimit
         var count = 0
         do {
+            try await markErased(behindParentOf: scope)
             for _ in 0..<Self.capturedRounds {
                 let moment = configuration.now()
                 let (taken, head) = try await store.write(scope) { writer in
@@ -77,6 +78,13 @@ extension SyncServer {
             }
             return .success(count)
         } catch { return .failure(error) }
+    }
+
+    /// A sub-scope that was declared after its scope was erased is erased too: what is written for it is let go of.
+    private func markErased(behindParentOf scope: Scope) async throws {
+        guard scope.subscope != nil, try await store.read(scope.parent, { $0.state.erasedAt }) != nil else { return }
+        let moment = configuration.now()
+        try await store.write(scope) { try $0.markErased(at: moment) }
     }
 
     /// Takes over at most `limit` writes of others as the scope's writer.

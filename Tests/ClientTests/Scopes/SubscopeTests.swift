@@ -252,16 +252,69 @@ struct SubscopeTests {
 
         // The operator's program moves the records, and the server declares the sub-scope from then on.
         let declared = SyncServer(store: try Device.store(in: world.directory), entities: Self.entities)
+        try await declared.commit(to: "w:a~parts") { $0.upsert("part", id: "p", ["w": "a", "item": "i"]) }
+        try await declared.commit(to: "w:b~parts") { $0.upsert("part", id: "q", ["w": "b"]) }
         for (scope, id) in [("w:a", "p"), ("w:b", "q")] as [(Scope, RecordID)] {
-            let place = try #require(scope.appending(subscope: "parts"))
-            try await declared.commit(to: place) { $0.upsert("part", id: id, ["w": .text(String(scope.name.last!))]) }
             try await declared.commit(to: scope) { $0.delete("part", id: id) }
         }
         await device.wire.connect(to: InProcessTransport(to: declared) { _ in .readWrite(as: "ada") })
         let next = try engine(device)
-        for _ in 0..<2 { try await next.syncNow() }
+        for _ in 0..<3 { try await next.syncNow() }
         #expect(try await device.count("part") == 2)
-        #expect(try await next.setAsideEdits().map(\.record) == ["p"])
+        #expect(try await next.setAsideEdits().isEmpty)
+        #expect(try await device.count("part WHERE item IS NULL") == 2)
         #expect(try await device.count("tidemark_shadow_part") == 0)
+        let late = try await declared.changes(in: "w:a~parts", since: nil, limit: 9, access: .read(as: "ada"))
+        #expect(String(decoding: late, as: UTF8.self).contains(#""item":null"#))
+    }
+
+    @Test("an app that is ahead of its server keeps its rows and edits, offline too, until the server agrees")
+    func ahead() async throws {
+        let world = try MultiScopeWorld()
+        let device = try await world.device("d", scopes: ["w:a", "w:b"])
+        try await device.sql(Self.rows)
+        try await engine(device, subscope: nil).syncNow()
+        try await device.sql("UPDATE part SET item = NULL WHERE id = 'p'")
+        let wire = Poor(device.wire)
+        let offline = try engine(device, over: wire)
+        try await offline.install()
+        #expect(try await device.count("part") == 2)
+        let error = await #expect(throws: SyncError.self) { try await engine(device).syncNow() }
+        #expect(error?.code == .declarationMismatch)
+        #expect(try await device.count("part") == 2)
+        #expect(try await device.count("tidemark_aside") == 0)
+        #expect(try await device.count("tidemark_shadow_part WHERE tidemark_mark IS NOT NULL") == 1)
+    }
+
+    @Test("a sub-scope that the server stops to declare, or calls otherwise, takes no rows from a running engine")
+    func undeclared() async throws {
+        let (world, device) = try await start()
+        try await device.sql(Self.rows)
+        let engine = try engine(device)
+        try await engine.syncNow()
+        for entities in [[], [.state("part", subscope: "pieces")]] as [[EntityDeclaration]] {
+            let other = SyncServer(store: try Device.store(in: world.directory), entities: entities)
+            await device.wire.connect(to: InProcessTransport(to: other) { _ in .readWrite(as: "ada") })
+            for _ in 0..<2 { await #expect(throws: SyncError.self) { try await engine.syncNow() } }
+            #expect(try await engine.status().scopes["w:a~parts"]?.lastError?.code == .declarationMismatch)
+            #expect(try await device.count("part") == 2)
+        }
+    }
+
+    @Test("records that move into a sub-scope on the server take nothing along that refers to them")
+    func movedParents() async throws {
+        let world = try MultiScopeWorld()
+        let device = try await world.device("d", scopes: ["w:a"])
+        try await device.sql("INSERT INTO item (id, w) VALUES ('i', 'a'); INSERT INTO part VALUES ('p', 'a', 'i')")
+        try await device.sync()
+        let declared = SyncServer(
+            store: try Device.store(in: world.directory), entities: [.state("item", subscope: "things")])
+        try await declared.commit(to: "w:a~things") { $0.upsert("item", id: "i", ["w": "a"]) }
+        try await declared.commit(to: "w:a") { $0.delete("item", id: "i") }
+        // This app has never heard of sub-scopes: the item leaves it, and its part stays.
+        try await device.sync()
+        #expect(try await device.items() == [])
+        #expect(try await device.count("part") == 1)
+        #expect(try await records("w:a", world) == ["p"])
     }
 }

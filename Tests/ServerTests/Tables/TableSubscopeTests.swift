@@ -50,6 +50,18 @@ struct TableSubscopeTests {
         #expect(moved.contains("scope_mismatch"), "\(moved)")
     }
 
+    @Test("what is written for a scope that was erased before its sub-scope was declared is let go of")
+    func erased() async throws {
+        let bench = try await start()
+        try await bench.server.erase(.scope("s:1"))
+        try await attachPhoto(bench, "media")
+        try await bench.sql("UPDATE ~.photo SET n = 5 WHERE id = 'p'")
+        try await bench.settle()
+        let state = try await bench.store.read("s:1~media") { $0.state }
+        #expect(state.erasedAt != nil)
+        await #expect(throws: Problem.self) { try await bench.records("s:1~media") }
+    }
+
     @Test("one that was attached otherwise than it is declared is in no log, and the operator is told")
     func otherwise() async throws {
         let bench = try await start()
