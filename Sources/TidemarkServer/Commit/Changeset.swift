@@ -15,7 +15,7 @@ public struct Changeset: Sendable {
     }
 
     /// Deletes a record; one that is not there stays absent. In a scope where its entity's records do not lie any more
-    /// (``EntityDeclaration/subscope``) the record counts as moved.
+    /// (`subscope` of its declaration) the record counts as moved.
     public mutating func delete(_ entity: String, id: RecordID) {
         operations.append(Operation(.delete, entity: entity, id: id))
     }

@@ -66,7 +66,7 @@ public struct EntityRule: Sendable {
 
     /// An edit as a rule sees it.
     public struct Edit: Sendable {
-        /// Where the record belongs: of an entity in a sub-scope that one, whose scope is ``Scope/parent``.
+        /// Where the record belongs: of an entity in a sub-scope that one, whose scope is `scope.parent`.
         public var scope: Scope
         /// The record's entity.
         public var entity: String
