@@ -7,7 +7,7 @@ public struct Scope: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// The name as it stands on the wire.
     public let name: String
 
-    /// What stands between a scope's name and its sub-scope's.
+    /// The character between a scope's name and its sub-scope's.
     package static let subscopeMark: Character = "~"
 
     /// Makes a scope from its name, or `nil` where the name is not of the form above.
@@ -115,7 +115,7 @@ package enum Identifier {
     /// A sub-scope's own name.
     package static func isSubscope(_ text: String) -> Bool { isSubscope(text.utf8[...]) }
 
-    /// What that has to be, for those who chose one that is not.
+    /// The form of that name, for those who chose another one.
     package static let subscopeHint = "1 to \(subscopeLimit) letters, digits, '_' and '-'"
 
     private static func isSubscope(_ text: Substring.UTF8View) -> Bool {

@@ -1,6 +1,6 @@
 import TidemarkWire
 
-/// What was edited here and is not sealed yet: the difference between what is on screen and what would be there
+/// An edit made here that is not sealed yet: the difference between what is on screen and what would be there
 /// without it.
 enum Edits: Hashable {
     case none

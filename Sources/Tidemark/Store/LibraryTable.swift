@@ -16,7 +16,7 @@ struct LibraryTable: Hashable, Sendable {
         static let record = Columns(rawValue: 4)
     }
 
-    /// What the table's rows follow. Rows stay where a table does not name the event.
+    /// The events that a table's rows follow. Rows stay where a table does not name the event.
     struct Events: OptionSet, Hashable, Sendable {
         let rawValue: Int
 
@@ -43,7 +43,7 @@ struct LibraryTable: Hashable, Sendable {
 
     /// Every table that names scopes, entities or records in columns of these names.
     static let all: [LibraryTable] = [
-        // What is known of the server's rows.
+        // These say what is known of the server's rows.
         .init("ahead", [.scope, .entity, .record], [.rename, .scopeRemoval, .ruleChange]),
         .init("wanted", [.scope, .entity, .record], [.rename, .scopeRemoval, .ruleChange]),
         .init("settle", [.scope, .entity, .record], [.rename, .scopeRemoval, .ruleChange]),
@@ -59,14 +59,14 @@ struct LibraryTable: Hashable, Sendable {
         .init("staged", [.scope], [.scopeRemoval]),
         .init("backfill", [.scope, .entity], [.scopeRemoval]),
         .init("backfill_seen", [.scope, .entity, .record], [.scopeRemoval]),
-        // What is on its way up. Of operations, the app decides about those that were refused (ScopeRemoval).
+        // These are on their way up. Of operations, the app decides about those that were refused (ScopeRemoval).
         .init("lane", [.scope], [.scopeRemoval]),
         .init("operation", [.scope, .entity, .record]),
         .init("held", [.entity, .record], [.rename, .tableRemoval]),
         .init("waiting", [.entity, .record], [.rename, .tableRemoval]),
         .init("ref", [.entity]),
         .init("alias", [.entity, .record]),
-        // What the app decides about.
+        // The app decides about these.
         .init("conflict", [.scope, .entity, .record], [.rename]),
         .init("aside", [.scope, .entity, .record], [.rename]),
     ]

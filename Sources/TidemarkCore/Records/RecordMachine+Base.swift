@@ -1,5 +1,5 @@
 extension RecordMachine {
-    /// What the server has, as far as this device knows. Where no shadow is kept, a row in the table is the server's.
+    /// The server's row, as far as this device knows it. Where no shadow is kept, a row in the table is the server's.
     ///
     /// That nothing is known yet and that there is no such record are one state: the scope's checkpoint, not the
     /// record, tells them apart.
@@ -68,7 +68,7 @@ extension RecordMachine {
         }
     }
 
-    /// What was edited here and is not sealed: the difference between what is on screen and what would be there without
+    /// An edit made here that is not sealed: the difference between what is on screen and what would be there without
     /// it.
     package enum Local: RecordRegion {
         /// Nothing.

@@ -1,6 +1,7 @@
 extension RecordMachine {
-    /// What one region means for another. Each rule holds in every state that the machine comes to; where an event has
-    /// broken it, ``settle(_:)`` says what gives way. The order of the cases is the order in which they are settled.
+    /// A rule about what one region means for another. Each holds in every state that the machine comes to; where an
+    /// event has broken it, ``settle(_:)`` says what gives way. The order of the cases is the order in which they are
+    /// settled.
     package enum Coupling: Int, Hashable, Sendable, CaseIterable {
         /// A scope that is not followed has told this device nothing.
         case strangerScope = 1
@@ -14,13 +15,13 @@ extension RecordMachine {
         case deletesSomething
         /// A row of the first capture is one only until the server has heard of it.
         case seedIsPending
-        /// What was deleted elsewhere is remembered only beneath an edit.
+        /// A deletion elsewhere is remembered only beneath an edit.
         case deletedBeneathEdit
         /// No edit is lost: it is queued, blocked with a reason, or waits for a comparison.
         case editIsKept
         /// Only an edit is blocked.
         case blockHasEdit
-        /// What is on screen is the server's row, with what is in flight and what was edited drawn over it.
+        /// The screen shows the server's row, with what is in flight and what was edited drawn over it.
         case screenShowsAll
 
         /// As tests and documents cite it.

@@ -1,5 +1,5 @@
 extension RecordMachine {
-    /// What can happen to a record in a scope.
+    /// Something that can happen to a record in a scope.
     package enum Event: Hashable, Sendable, CaseIterable {
         // The app.
         /// The app wrote the row: it is not what it would be without an edit.
@@ -20,7 +20,7 @@ extension RecordMachine {
         case dropped
         /// The edit cannot be sealed yet, or not at all.
         case blocked(Block)
-        /// What blocked the edit is gone.
+        /// The block of the edit is gone.
         case released
         /// The operator lets no edit of the kind travel: the row is the server's again, and the edit is kept.
         case forbidden
@@ -34,7 +34,7 @@ extension RecordMachine {
         case movedIn
         /// The record leaves this scope: its insert in another one is sealed.
         case movedOut
-        /// What became of the insert in the scope that the record left this one for.
+        /// The insert in the scope that the record left this one for has its verdict.
         case arrival(Arrival)
         /// The delete in the scope that the record left is sealed.
         case departureSealed
@@ -126,18 +126,18 @@ extension RecordMachine {
         }
     }
 
-    /// What an operation does.
+    /// The kind of an operation.
     package enum Change: Hashable, Sendable, CaseIterable { case write, delete }
 
-    /// What was sealed.
+    /// The kind of operation that was sealed.
     package enum Sealed: Hashable, Sendable, CaseIterable {
         case write, delete
         /// Only a part of the edits: the rest is sealed behind this part's verdict.
         case part
     }
 
-    /// What became of an operation, as far as the record's state goes. `applied` and `merged` are one: the server's row
-    /// tells them apart.
+    /// The server's verdict on an operation, as far as the record's state goes. `applied` and `merged` are one: the
+    /// server's row tells them apart.
     package enum Verdict: Hashable, Sendable, CaseIterable {
         case taken, rejected, conflict
         /// Put off: what a write, or a delete, said is an edit again.
@@ -146,7 +146,7 @@ extension RecordMachine {
         case outcomeUnknown
     }
 
-    /// What an answer says about the server's row.
+    /// The word of an answer about the server's row.
     package enum ServerRow: Hashable, Sendable, CaseIterable {
         /// Nothing that is not known here already.
         case same
@@ -156,17 +156,17 @@ extension RecordMachine {
         case gone
     }
 
-    /// What became of the insert in the scope that a record left another one for.
+    /// The verdict on the insert in the scope that a record left another one for.
     package enum Arrival: Hashable, Sendable, CaseIterable {
         case taken, refused
         /// Refused, and the row was deleted here meanwhile.
         case refusedAndDeleted
     }
 
-    /// What the comparison with the manifest found. See `Inferred.Kind` in the client.
+    /// The finding of a comparison with the manifest. See `Inferred.Kind` in the client.
     package enum Unseen: Hashable, Sendable, CaseIterable { case insert, update, delete, seed }
 
-    /// What an unseen write became.
+    /// The end that an unseen write came to.
     package enum Compared: Hashable, Sendable, CaseIterable {
         /// An edit of the server's row.
         case present
@@ -178,7 +178,7 @@ extension RecordMachine {
         case deleted
     }
 
-    /// What has to be done for an event. The client carries it out in the transaction that takes the event in.
+    /// Work that an event asks for. The client carries it out in the transaction that takes the event in.
     package enum Effect: Hashable, Sendable, CaseIterable {
         /// Keep the server's row, or that there is none, beneath the edits.
         case saveServerRow

@@ -39,8 +39,8 @@ extension RecordMachine {
         }
     }
 
-    /// What is sealed and has no verdict. A record has one operation in flight, and several only while lost ones are
-    /// replayed; the last of them says what lies over the row.
+    /// The operations that are sealed and have no verdict. A record has one operation in flight, and several only while
+    /// lost ones are replayed; the last of them says what lies over the row.
     package enum InFlight: RecordRegion {
         /// Nothing.
         case none
@@ -78,7 +78,7 @@ extension RecordMachine {
         }
     }
 
-    /// What keeps an edit from being sealed. The row stays as it was edited.
+    /// The reason why an edit is not sealed. The row stays as it was edited.
     package enum Block: RecordRegion {
         /// Nothing.
         case none
@@ -109,7 +109,7 @@ extension RecordMachine {
         }
     }
 
-    /// What waits for the app's decision. It blocks nothing: the row is the server's, or was edited again.
+    /// A conflict or refusal that waits for the app. It blocks nothing: the row is the server's, or was edited again.
     package enum Decision: RecordRegion {
         /// Nothing.
         case none

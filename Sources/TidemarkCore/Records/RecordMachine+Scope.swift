@@ -26,7 +26,7 @@ extension RecordMachine {
         case settled
         /// Its version is above the checkpoint, and remembered.
         case ahead
-        /// What is known may be outdated: the server is to be asked by name.
+        /// The known row may be outdated: the client asks the server for the record by name.
         case refetch
 
         package func next(_ event: Event) -> (Self, [Effect]) {

@@ -7,19 +7,19 @@
 /// region. What one region means for another stands in ``Coupling``, numbered, and is carried out after every event.
 /// `Documentation/Machines.md` shows the tables, which are made from this code.
 package struct RecordMachine: Hashable, Sendable {
-    /// What the server has, as far as this device knows.
+    /// The server's row, as far as this device knows it.
     package var base: Base = .absent
-    /// What was edited here and is not sealed.
+    /// An edit made here that is not sealed.
     package var local: Local = .clean
     /// Whether the outbox batcher will look at the record.
     package var queue: Queue = .idle
-    /// What is sealed and has no verdict.
+    /// The operations that are sealed and have no verdict.
     package var inFlight: InFlight = .none
     /// Where the row is.
     package var place: Place = .nowhere
-    /// What keeps an edit from being sealed.
+    /// The reason why an edit is not sealed.
     package var block: Block = .none
-    /// What waits for the app's decision.
+    /// A conflict or refusal that waits for the app.
     package var decision: Decision = .none
     /// Whose id the record has.
     package var identity: Identity = .given

@@ -1,7 +1,7 @@
 import TidemarkCore
 import TidemarkWire
 
-// What is erased is refused, whoever asks.
+// An erased scope is refused, whoever asks.
 extension SyncServer {
     /// Reads a scope for somebody who asks; one that is erased is refused. The mark is read in the same view as the
     /// rest, so that no node goes on with what it knew; a scope's mark for its sub-scopes just before, since what is

@@ -4,7 +4,7 @@ package import TidemarkWire
 /// scope (A3).
 extension SyncServer {
     /// Where records of an entity lie within a scope, for a caller who names the scope alone.
-    /// What has no place there is refused when it is written.
+    /// A record without a place there is refused when it is written.
     package func place(of entity: String, in scope: Scope) -> Scope {
         declarations.place(of: entity, in: scope) ?? scope
     }
@@ -25,7 +25,7 @@ extension SyncServer {
             hint: "Give the table the same sub-scope in the app as the entity has on the server.")
     }
 
-    /// What a caller may do: in a sub-scope what he may do in its scope. One that no entity is declared to be in is
+    /// A caller may do in a sub-scope what he may do in its scope. A sub-scope that no entity is declared to be in is
     /// nobody's: who may write to one scope cannot make logs of any name.
     package func access(
         to scope: Scope, _ authorize: (Scope) async throws -> Access

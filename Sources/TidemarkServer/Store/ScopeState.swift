@@ -14,7 +14,7 @@ public struct ScopeState: Hashable, Sendable {
     public var incarnations: [(id: Int64, start: Version)] = []
     /// The entities of which rows were ever appended, each as its first row spelled it.
     public var entities = EntityNames()
-    /// What the scope keeps, in step with its rows.
+    /// The size of all that the scope keeps, in step with its rows.
     public var size = ScopeSize()
     /// The rows that others have taken the place of and that are still kept, for readers in mid-walk.
     public var superseded = ScopeSize()

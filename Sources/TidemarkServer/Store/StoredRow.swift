@@ -34,8 +34,8 @@ public enum RowKind: Int64, Hashable, Sendable, CaseIterable {
     /// An entry of an events entity; no other takes its place. (A state does, under the same name: an entity may be
     /// declared anew.)
     case event = 2
-    /// What a device's temporary id stands for. It belongs to no entity, is never superseded, and is of use as long as
-    /// a tombstone is.
+    /// The id that a device's temporary one stands for. The row belongs to no entity, is never superseded, and is of
+    /// use as long as a tombstone is.
     case idmap = 3
 
     /// Whether the row takes the place of its record's former one.

@@ -100,7 +100,7 @@ final class RecordAudit: @unchecked Sendable {
     }
 }
 
-/// What worlds came to.
+/// The cells and couplings that worlds came to.
 package struct RecordCoverage: Sendable {
     package struct Finding: Sendable {
         package var count: Int

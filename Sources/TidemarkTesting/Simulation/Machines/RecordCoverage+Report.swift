@@ -11,7 +11,7 @@ extension RecordCoverage {
         """
     }
 
-    /// What did not hold, the most frequent first.
+    /// The rules that did not hold, the most frequent first.
     package var report: [String] {
         findings.sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }.map { what, finding in
             "\(finding.count) \(what) [seed \(finding.seed), \(finding.name)]"
