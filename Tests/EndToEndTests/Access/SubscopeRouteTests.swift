@@ -17,8 +17,9 @@
             return #"{"scope":"\#(scope)","clientId":"device-aaaa","acked":{},"operations":[\#(operation)]}"#
         }
 
-        @Test(arguments: LiveStore.allCases) func theScopesPermissionIsThatOfItsSubscopes(kind: LiveStore) async throws
-        {
+        @Test(.timeLimit(.minutes(1)), arguments: LiveStore.allCases) func theScopesPermissionIsThatOfItsSubscopes(
+            kind: LiveStore
+        ) async throws {
             try await DialectServer.run(kind, entities: Self.entities) { server in
                 let ada = try await server.caller("ada", scopes: ["w": .readWrite]).caller
                 let eve = try await server.caller("eve", scopes: ["w": .read, "w~parts": .readWrite, "v*": .readWrite])
