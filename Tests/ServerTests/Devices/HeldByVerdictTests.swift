@@ -87,7 +87,7 @@ struct HeldByVerdictTests {
         for kind in StoreKind.allCases {
             let bench = try await pushed(kind)
             bench.clock += 91 * 86_400_000
-            var configuration = SyncServer.Configuration()
+            var configuration = SyncServer.Configuration.still
             configuration.retention = nil
             let moment = bench.clock
             configuration.now = { moment }

@@ -10,7 +10,7 @@ struct ReadOnlyDeviceTests {
 
     /// What has gone once all of it is old.
     private func compact(_ bench: EngineBench) async throws -> Compaction {
-        var configuration = SyncServer.Configuration()
+        var configuration = SyncServer.Configuration.still
         configuration.retention = .seconds(30 * 86_400)
         configuration.uptime = { .zero }
         configuration.now = { bench.clock + 31 * 86_400_000 }

@@ -338,7 +338,7 @@ struct DigestTests {
     func formerEvents() async throws {
         let bench = try Bench()
         try await bench.server.commit(to: "s") { $0.upsert("task", id: "a", ["n": 1]) }
-        let other = SyncServer(store: bench.store, entities: [.events("task")])
+        let other = SyncServer(store: bench.store, entities: [.events("task")], configuration: .still)
         _ = try? await other.commit(to: "s") { $0.upsert("task", id: "b", ["n": 1]) }
         try await bench.server.commit(to: "s") { changes in
             changes.upsert("task", id: "a", ["n": 2])

@@ -334,7 +334,7 @@ struct AssignedIDTests {
         #expect(try await bench.exchange([temporary(1, order(7), #"{"n":1}"#)], scope: "b").ids == [id])
         try await bench.server.commit(to: "s") { $0.delete("order", id: RecordID(stringLiteral: id)) }
         bench.clock += 200 * 86_400_000
-        var configuration = SyncServer.Configuration()
+        var configuration = SyncServer.Configuration.still
         configuration.retention = .seconds(86_400)
         configuration.uptime = { .zero }
         configuration.now = { bench.clock }

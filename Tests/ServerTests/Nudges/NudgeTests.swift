@@ -101,7 +101,7 @@ struct NudgeTests {
 
     @Test("What is pushed and what the server commits is told; who may not read learns nothing")
     func engine() async throws {
-        let server = SyncServer(store: MemoryStore())
+        let server = SyncServer(store: MemoryStore(), configuration: .still)
         let waiter = try await server.waiter(for: [("s", .read(as: "ada")), ("t", .read(as: "ada"))])
         #expect(waiter.take().map(\.head) == [0, 0])
         _ = try await server.commit(to: "s") { $0.upsert("task", id: "t1", ["title": "a"]) }

@@ -148,7 +148,7 @@ struct PostgresNudgeTests {
     // MARK: Three nodes
 
     private func run(_ nodes: [PostgresStore], _ body: ([SyncServer]) async throws -> Void) async throws {
-        let servers = nodes.map { SyncServer(store: $0) }
+        let servers = nodes.map { SyncServer(store: $0, configuration: .still) }
         let watches = servers.map { server in Task { try await server.watchOtherNodes() } }
         defer {
             for watch in watches { watch.cancel() }

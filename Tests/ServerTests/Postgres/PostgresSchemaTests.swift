@@ -156,7 +156,8 @@ struct PostgresSchemaTests {
     func pruned() async throws {
         let bench = try PostgresBench()
         let node = try bench.node { ($0.partitions, $0.writers, $0.readers) = (8, 1, 1) }
-        let server = SyncServer(store: node, entities: [.state("order", ids: .server), .events("audit")])
+        let server = SyncServer(
+            store: node, entities: [.state("order", ids: .server), .events("audit")], configuration: .still)
         let access = Access.readWrite(as: "ada")
         for round in 0..<3 {
             let operations = [

@@ -88,7 +88,7 @@ struct QuotaTests {
         limits.scopesPerPrincipal = 2
         let bench = try StoreBench(kind)
         let clock = Guarded(Duration.zero)
-        var configuration = SyncServer.Configuration()
+        var configuration = SyncServer.Configuration.still
         configuration.uptime = { clock.withLock { $0 } }
         let server = SyncServer(store: bench.store, limits: limits, configuration: configuration)
         func push(_ scope: String, _ number: Int, as access: Access = .readWrite(as: "ada")) async throws -> Answer {

@@ -64,7 +64,7 @@ private final class RequestBench: @unchecked Sendable {  // because a script wai
     init(_ kind: StoreKind) throws {
         self.kind = kind
         bench = try StoreBench(kind)
-        server = SyncServer(store: bench.store)
+        server = SyncServer(store: bench.store, configuration: .still)
         serve()
     }
 
@@ -75,7 +75,7 @@ private final class RequestBench: @unchecked Sendable {  // because a script wai
         (limits.digestScan, limits.digestParts, limits.digestRewind) = (50, 4, 200)
         limits.windowBytes = 6 << 10
         (limits.namedRecords, limits.followedFields, limits.namedFields) = (4, 2, 3)
-        var configuration = SyncServer.Configuration()
+        var configuration = SyncServer.Configuration.still
         (configuration.window, configuration.retention) = (.seconds(60), .seconds(120))
         (configuration.deviceRetention, configuration.laneRetention) = (.seconds(600), .seconds(1200))
         (configuration.sweepLimit, configuration.rejectionLimit) = (9, 20)

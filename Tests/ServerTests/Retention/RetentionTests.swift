@@ -15,7 +15,7 @@ struct RetentionTests {
         _ bench: Bench, elapsed: Duration = .zero, trustingClock: Bool = true, isRehearsal: Bool = false,
         events: Bool = true, limit: Int = 10_000
     ) async throws -> Compaction {
-        var configuration = SyncServer.Configuration()
+        var configuration = SyncServer.Configuration.still
         configuration.retention = .seconds(30 * 86_400)
         configuration.expiresEvents = events
         configuration.sweepLimit = limit
@@ -242,7 +242,7 @@ struct RetentionTests {
     func forEver() async throws {
         let (bench, _) = try await filled()
         bench.clock += 4000 * day
-        var configuration = SyncServer.Configuration()
+        var configuration = SyncServer.Configuration.still
         configuration.retention = nil
         let moment = bench.clock
         configuration.now = { moment }
@@ -293,7 +293,7 @@ struct RetentionTests {
         let (bench, _) = try await filled()
         bench.clock += 200 * day
         try await bench.store.setAgeClock(bench.clock)
-        var configuration = SyncServer.Configuration()
+        var configuration = SyncServer.Configuration.still
         configuration.retention = .seconds(30 * 86_400)
         configuration.sweepInterval = .milliseconds(1)
         configuration.compactionInterval = .zero

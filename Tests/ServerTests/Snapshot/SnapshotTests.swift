@@ -112,13 +112,15 @@ struct SnapshotTests {
     func declaredAnew() async throws {
         let bench = try await filled([.state("task"), .state("profile")])
         let first = try await page(bench)
-        let server = SyncServer(store: bench.store, entities: [.state("task"), .state("profile", priority: 0)])
+        let server = SyncServer(
+            store: bench.store, entities: [.state("task"), .state("profile", priority: 0)], configuration: .still)
         var query = SnapshotQuery(of: "s")
         (query.token, query.cursor) = (first.token, first.cursor)
         let expired = await problem { _ = try await server.snapshot(query, access: .read(as: "ada")) }
         #expect(expired?.code == .snapshotExpired)
         // What is declared besides leaves the order as it is.
-        let same = SyncServer(store: bench.store, entities: [.state("task", deletes: .lose), .state("profile")])
+        let same = SyncServer(
+            store: bench.store, entities: [.state("task", deletes: .lose), .state("profile")], configuration: .still)
         _ = try await same.snapshot(query, access: .read(as: "ada"))
     }
 

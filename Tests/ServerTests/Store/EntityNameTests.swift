@@ -173,7 +173,7 @@ struct EntityNameTests {
         var limits = Limits()
         limits.entities = 2
         let bench = try StoreBench(kind)
-        let server = SyncServer(store: bench.store, entities: [.state("told")], limits: limits)
+        let server = SyncServer(store: bench.store, entities: [.state("told")], limits: limits, configuration: .still)
         try await server.commit(to: "s") { changes in
             for name in ["a", "b"] { changes.upsert(name, id: "1", [:]) }
         }

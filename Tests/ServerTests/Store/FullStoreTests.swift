@@ -14,7 +14,7 @@ struct FullStoreTests {
         defer { try? FileManager.default.removeItem(at: directory) }
         let path = directory.appending(path: "sync.sqlite").path
         let store = try SQLiteStore(path: path) { db in try db.execute(sql: "PRAGMA max_page_count = 150") }
-        let server = SyncServer(store: store)
+        let server = SyncServer(store: store, configuration: .still)
         let text = String(repeating: "x", count: 50_000)
         // Several at once, so that one commit holds more than one of them.
         let taken = await withTaskGroup(of: Result<String, any Error>.self) { group in
@@ -46,7 +46,7 @@ struct FullStoreTests {
         #expect(Set(acknowledged).isSubset(of: Set(answer.changes.map(\.id))))
         try store.close()
         // Once there is room, it goes on.
-        let roomy = SyncServer(store: try SQLiteStore(path: path))
+        let roomy = SyncServer(store: try SQLiteStore(path: path), configuration: .still)
         try await roomy.commit(to: "s") { $0.upsert("task", id: "last", ["text": .text(text)]) }
     }
 }

@@ -85,7 +85,7 @@ struct SupersededWindowTests {
         #expect(try await bench.bench.state().superseded.rows == 2600)
         var limits = Limits()
         limits.windowBytes = 1
-        let node = SyncServer(store: bench.bench.store, limits: limits)
+        let node = SyncServer(store: bench.bench.store, limits: limits, configuration: .still)
         try await node.commit(to: "s") { changes in
             for id in 1...10 { changes.upsert("note", id: RecordID("r\(id)")!, ["n": 1]) }
         }

@@ -32,7 +32,9 @@ extension Bench {
         case .bytes:
             var limits = Limits()
             limits.windowBytes = 1
-            try await SyncServer(store: store, entities: entities, limits: limits).commit(to: "s") { _ in }
+            try await SyncServer(store: store, entities: entities, limits: limits, configuration: .still).commit(
+                to: "s"
+            ) { _ in }
         }
     }
 

@@ -26,7 +26,7 @@ final class Bench: @unchecked Sendable {  // because the tests of one bench run 
         self.rules = rules
         self.rejectionLimit = rejectionLimit
         store = try SQLiteStore(path: directory.appending(path: "sync.sqlite").path)
-        server = SyncServer(store: store, entities: entities, isStrict: isStrict, limits: limits)
+        server = SyncServer(store: store, configuration: .still)
         server = SyncServer(
             store: store, entities: entities, isStrict: isStrict, limits: limits, configuration: configuration(),
             rules: rules)
@@ -38,7 +38,7 @@ final class Bench: @unchecked Sendable {  // because the tests of one bench run 
     }
 
     private func configuration() -> SyncServer.Configuration {
-        var configuration = SyncServer.Configuration()
+        var configuration = SyncServer.Configuration.still
         configuration.rejectionLimit = rejectionLimit
         configuration.uptime = { .zero }
         configuration.now = { [unowned self] in clock }

@@ -15,19 +15,20 @@ final class EngineBench: @unchecked Sendable {  // because the tests of one benc
         bench = try StoreBench(kind)
         self.entities = entities
         self.limits = limits
-        server = SyncServer(store: bench.store)
+        server = SyncServer(store: bench.store, configuration: .still)
         serve()
     }
 
     private func serve() {
-        var configuration = SyncServer.Configuration()
-        configuration.uptime = { .zero }
+        var configuration = SyncServer.Configuration.still
         configuration.now = { [unowned self] in clock }
         server = SyncServer(store: bench.store, entities: entities, limits: limits, configuration: configuration)
     }
 
     /// Another node of the same server, which has its own memory and may know other declarations.
-    func node(entities: [EntityDeclaration]) -> SyncServer { SyncServer(store: bench.store, entities: entities) }
+    func node(entities: [EntityDeclaration]) -> SyncServer {
+        SyncServer(store: bench.store, entities: entities, configuration: .still)
+    }
 
     func exchange(
         _ operations: [String], client: String = "device-aaaa", since: String? = nil, limit: Int = 500,

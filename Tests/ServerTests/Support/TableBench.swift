@@ -22,9 +22,7 @@ final class TableBench: Sendable {
             return (postgres, try (0..<count).map { _ in try postgres.node() })
         }
         (self.postgres, self.nodes) = (postgres, nodes)
-        var configuration = SyncServer.Configuration()
-        configuration.uptime = { .zero }
-        servers = nodes.map { SyncServer(store: $0, entities: entities, configuration: configuration) }
+        servers = nodes.map { SyncServer(store: $0, entities: entities, configuration: .still) }
         app = "app_" + postgres.schema
         try await sql("CREATE SCHEMA \(app)")
     }

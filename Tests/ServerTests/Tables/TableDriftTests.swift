@@ -118,7 +118,7 @@ struct TableDriftTests {
         try await bench.attach("todo", .column("list", prefix: "list:"))
         let node = try await offPool { try bench.postgres.node(user: role) }
         defer { node.close() }
-        let server = SyncServer(store: node)
+        let server = SyncServer(store: node, configuration: .still)
         let edits = [
             upsert(1, "a", #"{"title":"A"}"#), upsert(2, "b", #"{"title":"B"}"#),
             upsert(3, "a", #"{"title":"C"}"#, base: 1), delete(4, "b", base: 2),

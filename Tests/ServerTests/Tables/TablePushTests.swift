@@ -177,7 +177,7 @@ struct TablePushTests {
         // Sessions that were there before do not have the new path.
         let node = try await offPool { try bench.postgres.node() }
         defer { node.close() }
-        let server = SyncServer(store: node)
+        let server = SyncServer(store: node, configuration: .still)
         let first = insert(1, "1", #"{"title":"a","list_id":1}"#)
         let body = #"{"scope":"s","clientId":"device-aaaa","acked":{},"operations":[\#(first)]}"#
         let pushed = try Answer(

@@ -24,7 +24,7 @@ struct TableReadingTests {
             """)
         let node = try await offPool { try bench.postgres.node(user: role) }
         defer { node.close() }
-        let server = SyncServer(store: node)
+        let server = SyncServer(store: node, configuration: .still)
         while try await server.takeCaptured() > 0 {}
         #expect(try await bench.records() == ["task/1": ["title": "A"], "task/2": ["title": "B"]])
         #expect(try await bench.store.attachedTables().map(\.waiting) == [2])

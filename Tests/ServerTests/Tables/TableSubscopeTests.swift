@@ -54,7 +54,7 @@ struct TableSubscopeTests {
     func erased() async throws {
         let bench = try await start()
         // A server that has not heard of the sub-scope cannot mark it.
-        try await SyncServer(store: bench.store).erase(.scope("s:1"))
+        try await SyncServer(store: bench.store, configuration: .still).erase(.scope("s:1"))
         try await attachPhoto(bench, "media")
         try await bench.sql("UPDATE ~.photo SET n = 5 WHERE id = 'p'")
         try await bench.settle()

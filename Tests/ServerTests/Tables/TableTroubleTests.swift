@@ -62,7 +62,7 @@ struct TableTroubleTests {
         try await bench.attach("todo")
         let node = try await offPool { try bench.postgres.node { $0.lockTimeout = .milliseconds(200) } }
         defer { node.close() }
-        let server = SyncServer(store: node)
+        let server = SyncServer(store: node, configuration: .still)
         let edit = upsert(1, "1", #"{"title":"edited"}"#, base: 1)
         let body = Array(#"{"scope":"s","clientId":"device-aaaa","acked":{},"operations":[\#(edit)]}"#.utf8)
         let program = try await begin("SELECT * FROM ~.todo FOR UPDATE", on: bench)
@@ -93,7 +93,7 @@ struct TableTroubleTests {
             try bench.postgres.node { ($0.writers, $0.lockTimeout) = (1, .seconds(12)) }
         }
         defer { node.close() }
-        let server = SyncServer(store: node)
+        let server = SyncServer(store: node, configuration: .still)
         let count = Guarded(0)
         let program = try await begin("SELECT * FROM ~.todo WHERE id = 1 FOR UPDATE", on: bench)
         // The only connection is busy until all edits are there, which then share a transaction.
