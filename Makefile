@@ -50,7 +50,7 @@ torture: ## Kills, cuts, fills and starves real processes, and looks what is los
 fleet: setup ## Lets older versions meet this one: devices, servers, stores and nodes
 	@Scripts/fleet
 
-simulate: setup ## Plays worlds of five apps in which everything goes wrong, on every core (WORLDS=10000)
+simulate: setup ## Plays worlds of all apps in which everything goes wrong, on every core (WORLDS=10000)
 	@Scripts/simulate $(WORLDS)
 
 mutants: ## Plants bugs in a copy, one at a time, and fails if the simulator misses one of them

@@ -17,7 +17,7 @@ package enum Mutant: String, CaseIterable, Sendable {
     case stalePageAccepted
     /// Nothing is remembered of rows above the checkpoint, so that older ones come over them (I5).
     case aheadNotRemembered
-    /// The rows count as whole at the horizon after each page of a walk (T6).
+    /// The rows count as whole at the horizon after each page of a scan (T6).
     case completeAtEachPage
     /// What a page brings is captured as if the app had written it (I8).
     case appliedRowsCaptured
@@ -33,7 +33,7 @@ package enum Mutant: String, CaseIterable, Sendable {
     case idsAdoptedLast
     /// A patched text is not compared with its mark (T11, I4).
     case patchedTextUnchecked
-    /// In mid-walk a row's fields are those that were written since the page before, not since the last walk (I2).
+    /// In mid-scan a row's fields are those that were written since the page before, not since the last scan (I2).
     case partSincePage
 
     // MARK: The outbox
@@ -153,8 +153,8 @@ package enum Mutant: String, CaseIterable, Sendable {
     case tombstonesNotSent
     /// A checkpoint is served whose tombstones are gone (T17, I6).
     case retentionFloorIgnored
-    /// A walk ends at the newest version, not at its horizon (T16, I3).
-    case walkEndsAtHead
+    /// A scan ends at the newest version, not at its horizon (T16, I3).
+    case scanEndsAtHead
     /// A store that has gone back in time goes on as if nothing were lost (T19, I11).
     case lostHistoryUnnoticed
     /// A checkpoint is taken whatever history it is of; only what is pushed is looked at (T19, I11).

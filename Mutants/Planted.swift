@@ -4,7 +4,7 @@ import TidemarkWire
 /// What planted bugs do on a device, where it is more than a line.
 enum Planted {
     /// All that is to be sent is forgotten.
-    static func clearOutbox(_ db: Database, _ scope: Scope, _ layout: Layout) throws {
+    static func clearOutbox(_ db: Database, _ scope: Scope, _ layout: SyncSchema) throws {
         try Query(db, "DELETE FROM tidemark_operation WHERE scope = ?1 AND finished_at IS NULL")
             .execute([.text(scope.name)])
         for shape in layout.shapes(in: scope) { try Query(db, "DELETE FROM \(shape.shadowSQL)").execute() }
@@ -23,7 +23,7 @@ enum Planted {
     }
 
     /// An insert that may have been sent, and the delete of its row, are taken for nothing at all.
-    static func coalesce(_ db: Database, _ scope: Scope, _ layout: Layout) throws {
+    static func coalesce(_ db: Database, _ scope: Scope, _ layout: SyncSchema) throws {
         for entry in try Outbox.open(db, scope: scope, limit: .max) where try entry.operation().isInsert {
             guard let (table, key) = record(of: entry, layout), try table.row(db, key) == nil else { continue }
             drop(db, entry)
@@ -32,7 +32,7 @@ enum Planted {
     }
 
     /// Sealed operations take in what was edited since.
-    static func rewrite(_ db: Database, _ scope: Scope, _ layout: Layout) throws {
+    static func rewrite(_ db: Database, _ scope: Scope, _ layout: SyncSchema) throws {
         for entry in try Outbox.open(db, scope: scope, limit: .max) where entry.content == nil {
             var operation = try entry.sealedOperation()
             guard operation.setsFields, let (table, key) = record(of: entry, layout),
@@ -50,7 +50,7 @@ enum Planted {
     }
 
     /// What was sealed and has no answer yet is as if it had never been sealed.
-    static func unseal(_ db: Database, _ scope: Scope, _ layout: Layout) throws {
+    static func unseal(_ db: Database, _ scope: Scope, _ layout: SyncSchema) throws {
         for entry in try Outbox.open(db, scope: scope, limit: .max) {
             drop(db, entry)
             guard let (table, key) = record(of: entry, layout) else { continue }
@@ -94,13 +94,13 @@ enum Planted {
             page.scope == transaction.scope.name, page.since == transaction.since
         else { return }
         record.checkpoint = page.nextSince
-        record.isWalking = page.hasMore
+        record.isScanning = page.hasMore
         record.head = max(page.head, record.head ?? 0)
         if !page.hasMore { record.complete = max(page.head, record.complete ?? 0) }
         try record.write(db)
     }
 
-    private static func record(of entry: OutboxEntry, _ layout: Layout) -> (RecordTable, [Cell])? {
+    private static func record(of entry: OutboxEntry, _ layout: SyncSchema) -> (RecordTable, [Cell])? {
         guard let shape = layout[entry.entity], let key = RecordID(entry.record).flatMap({ shape.key(of: $0) })
         else { return nil }
         return (RecordTable(shape), key)

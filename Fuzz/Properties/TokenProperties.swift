@@ -25,11 +25,11 @@ extension FuzzTarget {
 
 /// A text that this server did not seal opens nothing; one bit more or less in one that it did opens nothing either.
 private func altered(_ text: String) throws {
-    let pin = Pin(epoch: Epoch(id: 1, start: 0), horizon: 9, base: 0, walk: 1)
+    let handle = SnapshotHandle(epoch: Epoch(id: 1, start: 0), horizon: 9, base: 0, scan: 1)
     let checkpoint = try? Checkpoint(token: text, scope: scope, key: key)
     try hold(checkpoint == nil, "a checkpoint was forged")
-    try hold(Pin(token: text, scope: scope, key: key) == nil, "a pin was forged")
-    try hold(Cursor(token: text, in: pin, scope: scope, key: key) == nil, "a cursor was forged")
+    try hold(SnapshotHandle(token: text, scope: scope, key: key) == nil, "a handle was forged")
+    try hold(Cursor(token: text, in: handle, scope: scope, key: key) == nil, "a cursor was forged")
     try hold(SharedPage(token: text, key: key) == nil, "a shared page's address was forged")
 }
 
@@ -42,8 +42,8 @@ private func sealed(_ body: [UInt8]) throws {
         try hold(again == checkpoint, "a checkpoint comes back as another one")
         for history in histories(checkpoint.epoch) {
             guard let next = try? checkpoint.resumed(in: history) else { continue }
-            try hold(next.position <= next.horizon, "a walk begins behind its end")
-            try hold(next.advanced(to: nil).complete == next.horizon, "a walk ends short of its horizon")
+            try hold(next.position <= next.horizon, "a scan begins behind its end")
+            try hold(next.advanced(to: nil).complete == next.horizon, "a scan ends short of its horizon")
         }
     }
     let address = SealedToken.seal(body, .page, scope: nil, key: key)
@@ -51,10 +51,13 @@ private func sealed(_ body: [UInt8]) throws {
         let again = SharedPage(token: page.token(key: key), key: key)
         try hold(again == page, "a shared page comes back as another one")
     }
-    guard let pin = Pin(token: seal(body, .snapshot), scope: scope, key: key) else { return try cursor(body) }
+    guard let handle = SnapshotHandle(token: seal(body, .snapshot), scope: scope, key: key) else {
+        return try cursor(body)
+    }
     try hold(
-        Pin(token: pin.token(scope: scope, key: key), scope: scope, key: key) == pin, "a pin comes back as another")
-    for history in histories(pin.epoch) { try? pin.check(in: history) }
+        SnapshotHandle(token: handle.token(scope: scope, key: key), scope: scope, key: key) == handle,
+        "a handle comes back as another")
+    for history in histories(handle.epoch) { try? handle.check(in: history) }
 }
 
 /// Any one bit more or less opens nothing, and neither does another purpose.
@@ -72,10 +75,10 @@ private func turned(_ body: [UInt8]) throws {
 
 private func cursor(_ body: [UInt8]) throws {
     var reader = ByteReader(body)
-    let pin = Pin(epoch: Epoch(id: 1, start: 0), horizon: reader.integer() ?? 0, base: 0, walk: 1)
-    guard let cursor = Cursor(token: seal(body, .cursor), in: pin, scope: scope, key: key) else { return }
-    let token = cursor.token(in: pin, scope: scope, key: key)
-    try hold(Cursor(token: token, in: pin, scope: scope, key: key) == cursor, "a cursor comes back as another one")
+    let handle = SnapshotHandle(epoch: Epoch(id: 1, start: 0), horizon: reader.integer() ?? 0, base: 0, scan: 1)
+    guard let cursor = Cursor(token: seal(body, .cursor), in: handle, scope: scope, key: key) else { return }
+    let token = cursor.token(in: handle, scope: scope, key: key)
+    try hold(Cursor(token: token, in: handle, scope: scope, key: key) == cursor, "a cursor comes back as another one")
 }
 
 private func seal(_ body: [UInt8], _ purpose: SealedToken.Purpose) -> String {

@@ -76,7 +76,7 @@ struct ExploreCommand {
         let depth = report.depth > 0 ? "all of fewer than \(report.depth) ways: " : ""
         return """
             \(depth)\(report.states) worlds that differ, \(report.transitions) ways between them, \
-            in \(report.walks) walks of at most \(report.longestWalk) steps; \
+            in \(report.scans) scans of at most \(report.longestScan) steps; \
             \(report.calms) times calm, at most for \(report.longestCalm); \
             \(Int(seconds)) s, \(Int(Double(report.states) / seconds)) worlds and \
             \(Int(Double(report.transitions) / seconds)) ways a second

@@ -16,7 +16,7 @@ actor ConflictDecider {
     }
 
     /// Returns how many were decided.
-    func decide(_ layout: Layout) async throws -> Int {
+    func decide(_ layout: SyncSchema) async throws -> Int {
         guard let handler else { return 0 }
         let (scope, asked) = (scope, askedThrough)
         var decided = 0

@@ -27,8 +27,8 @@ extension SyncEngine {
     /// - Parameter table: one table's only; `nil`: all.
     public func deletedRecords(in table: String? = nil) async throws -> [DeletedRecord] {
         try await install()
-        guard let layout = await preparation.layout else { return [] }
-        return try await file.asked(to: .read) { db in try KeptRecords.all(db, layout, table: table) }
+        guard let layout = await schemaCache.layout else { return [] }
+        return try await file.asked(to: .read) { db in try DeletedRowCache.all(db, layout, table: table) }
     }
 
     /// Brings a deleted record back, on this device and, as an insert of the user's, everywhere. One that is there
@@ -38,7 +38,7 @@ extension SyncEngine {
     ///   gone too; the record stays in the list.
     public func restore(_ record: DeletedRecord) async throws {
         try await install()
-        guard let layout = await preparation.layout else { return }
-        try await file.asked(to: .write) { db in try KeptRecords.restore(db, layout, record) }
+        guard let layout = await schemaCache.layout else { return }
+        try await file.asked(to: .write) { db in try DeletedRowCache.restore(db, layout, record) }
     }
 }

@@ -59,8 +59,8 @@ package enum WritePoint: String, Hashable, Sendable, CaseIterable {
     /// What was written while no trigger stood becomes edits, once the server's rows are known.
     case inferred
     /// The server goes on from elsewhere: a lane with a gap, a lost history, and what it said of that one.
-    case repair, recover, inquiry
-    /// What no server takes; records that are not asked for again; a walk that cannot be continued.
+    case repair, recover, lossProbe
+    /// What no server takes; records that are not asked for again; a scan that cannot be continued.
     case refuse, unwanted, restart
     /// The rows of a scope go: access to it was taken away, or the app has left it.
     case loss, leave
@@ -69,7 +69,7 @@ package enum WritePoint: String, Hashable, Sendable, CaseIterable {
 }
 
 /// The world that the present task runs in.
-package enum Surroundings {
+package enum Dependencies {
     /// The device itself, unless a simulation has put another one in place.
     @TaskLocal package static var current: any Environment = Platform()
 }
@@ -88,7 +88,7 @@ struct AppFile: Sendable {
     }
 
     func read<Result: Sendable>(_ body: @escaping @Sendable (Database) throws -> Result) async throws -> Result {
-        try await Surroundings.current.use(writer, .read, at: nil, body)
+        try await Dependencies.current.use(writer, .read, at: nil, body)
     }
 
     func write<Result: Sendable>(
@@ -101,9 +101,9 @@ struct AppFile: Sendable {
         at point: WritePoint, _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
         guard let changesets, let scope, ChangesetTap.points.contains(point) else {
-            return try await Surroundings.current.use(writer, .write, at: point, body)
+            return try await Dependencies.current.use(writer, .write, at: point, body)
         }
-        return try await Surroundings.current.use(writer, .write, at: point) { db in
+        return try await Dependencies.current.use(writer, .write, at: point) { db in
             try changesets.recording(db, scope, body)
         }
     }
@@ -127,14 +127,14 @@ extension Database {
 }
 
 /// Milliseconds since 1970, for people to read; no rule depends on it.
-func wallClockMilliseconds() -> Int64 { Surroundings.current.wallClock }
+func wallClockMilliseconds() -> Int64 { Dependencies.current.wallClock }
 
 /// Random digits for the names of this file, of lanes and of groups.
 func randomHex(bytes count: Int) -> String {
-    let surroundings = Surroundings.current
+    let dependencies = Dependencies.current
     var text = ""
     for _ in 0..<count {
-        let byte = UInt8(truncatingIfNeeded: surroundings.random() >> 56)
+        let byte = UInt8(truncatingIfNeeded: dependencies.random() >> 56)
         text += String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
     }
     return text

@@ -16,9 +16,9 @@ struct Exchange: Sendable {
     /// Marks behind those that turned out to be no edits, where nothing is sent.
     var marksLeft: Int
     /// Records to be asked for by name first.
-    var wanted: [Wanted.Record]
+    var refetch: [RefetchQueue.Record]
     var lane: String
-    var layout: Layout
+    var layout: SyncSchema
     var declarations: Declarations
     var request: TransportRequest
 
@@ -29,7 +29,7 @@ struct Exchange: Sendable {
     /// Seals what is pending and writes the request. Runs inside a write transaction, so that what is sent is durable
     /// before it leaves.
     init(
-        _ db: Database, record: ScopeRecord, isPull: Bool, lane: String, layout: Layout, declarations: Declarations,
+        _ db: Database, record: ScopeRecord, isPull: Bool, lane: String, layout: SyncSchema, declarations: Declarations,
         pageLimit: Int, takesDifferences: Bool, operationLimit: Int, now: Int64
     ) throws {
         let scope = record.scope
@@ -37,7 +37,7 @@ struct Exchange: Sendable {
         // A lane that is not in the file is drawn anew: another engine on this file may have told the server all about
         // it and taken it off the list, and its numbers must never be used again.
         let lane = try Outbox.hasLane(db, lane) ? lane : randomHex(bytes: 16)
-        let sealing = Sealing(
+        let sealing = OutboxBatcher(
             db: db, layout: layout, scope: record, declarations: declarations, lane: lane, now: now,
             operationLimit: operationLimit)
         let entries = try sealing.batch()
@@ -55,7 +55,7 @@ struct Exchange: Sendable {
         onlyKeys = isOne ? entries.map(\.key) : []
         onlyBytes = isOne ? entries.reduce(0) { $0 + $1.members.count } : 0
         // What a snapshot fills it brings too.
-        wanted = record.bootstrap != nil ? [] : try Wanted.all(db, scope, limit: RecordFetch.requestLimit)
+        refetch = record.bootstrap != nil ? [] : try RefetchQueue.all(db, scope, limit: RecordFetch.requestLimit)
         marksLeft = entries.isEmpty ? try Pending.marks(db, layout, scope) : 0
         var writer = JSONWriter(capacity: entries.reduce(256) { $0 + $1.members.count + 80 })
         writer.raw("{\"protocolVersion\":1,\"scope\":")

@@ -33,7 +33,7 @@ struct PushRefusal: Sendable {
         let failures = isOfRights ? count : count - 1
         next =
             failures > 0
-            ? now + Backoff().delay(failures: failures, class: failure.kind, jitter: Surroundings.current.random())
+            ? now + Backoff().delay(failures: failures, class: failure.kind, jitter: Dependencies.current.random())
             : now
     }
 

@@ -10,9 +10,9 @@ struct RecordFetch: Sendable {
     /// Rounds in which nothing more is learnt before the rest is left for later.
     private static let patience = 3
 
-    var preparation: Preparation
+    var schemaCache: SchemaCache
     var scope: Scope
-    var layout: Layout
+    var layout: SyncSchema
     var declarations: Declarations
     /// Fields of the named records whose targets come too, as `field:entity`.
     var follow: [String] = []
@@ -29,14 +29,14 @@ struct RecordFetch: Sendable {
     /// What fetching has cost and found.
     struct Result: Hashable, Sendable {
         var counts = SyncReport.Counts()
-        var unsent: [Wanted.Record] = []
-        var unrepaired: [Wanted.Record: String] = [:]
+        var unsent: [RefetchQueue.Record] = []
+        var unrepaired: [RefetchQueue.Record: String] = [:]
     }
 
     /// Fetches the records, however many requests it takes, and returns what that cost and did.
     ///
     /// - Throws: what ``Failure`` makes of the network's, the server's and the database's errors.
-    func run(_ records: [Wanted.Record]) async throws -> Result {
+    func run(_ records: [RefetchQueue.Record]) async throws -> Result {
         var result = Result()
         for (entity, named) in Dictionary(grouping: records, by: \.entity).sorted(by: { $0.key < $1.key }) {
             var waiting = named
@@ -52,7 +52,7 @@ struct RecordFetch: Sendable {
     }
 
     /// As many of the records as one request names.
-    static func part(of records: [Wanted.Record]) -> ArraySlice<Wanted.Record> {
+    static func part(of records: [RefetchQueue.Record]) -> ArraySlice<RefetchQueue.Record> {
         var bytes = 0
         let count = records.prefix(requestLimit).firstIndex { record in
             // Everything but letters and digits may take three bytes.
@@ -73,14 +73,14 @@ struct RecordFetch: Sendable {
 
     /// The records that the answer spoke of; none where it was out of date before it could be taken in.
     private func fetch(
-        _ entity: String, _ records: ArraySlice<Wanted.Record>, _ result: inout Result
-    ) async throws -> Set<Wanted.Record> {
+        _ entity: String, _ records: ArraySlice<RefetchQueue.Record>, _ result: inout Result
+    ) async throws -> Set<RefetchQueue.Record> {
         let scope = scope
-        let since = try await database { try await preparation.file.read { try ScopeRecord.read($0, scope) } }
+        let since = try await database { try await schemaCache.file.read { try ScopeRecord.read($0, scope) } }
             .checkpoint
         let request = request(entity, records, since: since)
         let response: TransportResponse
-        do { response = try await preparation.transport.send(request) } catch { throw Failure(error, scope: scope) }
+        do { response = try await schemaCache.transport.send(request) } catch { throw Failure(error, scope: scope) }
         result.counts.roundTrips += 1
         result.counts.bytesSent += response.bytesSent
         result.counts.bytesReceived += response.bytesReceived
@@ -94,18 +94,18 @@ struct RecordFetch: Sendable {
             fetched: fetched, scope: scope, layout: layout, declarations: declarations, now: wallClockMilliseconds(),
             repair: repair)
         let outcome = try await database {
-            try await preparation.file.of(scope).writeWithoutTransaction(at: .records) { db in try transaction.run(db) }
+            try await schemaCache.file.of(scope).writeWithoutTransaction(at: .records) { db in try transaction.run(db) }
         }
         result.counts.received += outcome.received
         result.counts.applied += outcome.applied
-        result.counts.parked += outcome.parked
+        result.counts.quarantined += outcome.quarantined
         result.unsent += outcome.unsent
         result.unrepaired.merge(outcome.unrepaired) { $1 }
         return outcome.pageTaken ? try fetched.names(layout) : []
     }
 
     func request(
-        _ entity: String, _ records: ArraySlice<Wanted.Record>, since: String?
+        _ entity: String, _ records: ArraySlice<RefetchQueue.Record>, since: String?
     ) -> TransportRequest {
         var query = [TransportRequest.QueryItem("scope", scope.name)]
         if let since { query.append(TransportRequest.QueryItem("since", since)) }

@@ -8,23 +8,24 @@ extension RecordState {
     /// - Parameters:
     ///   - name: the record as the file keeps it (``KeyText``).
     ///   - key: its key; `nil` where its id is not one of the table's.
-    init?(_ db: Database, _ shape: TableShape, _ name: String, key: [Cell]?) throws {
+    init?(_ db: Database, _ shape: TableSchema, _ name: String, key: [Cell]?) throws {
         let record: [Cell] = [.text(shape.name), .text(name)]
         let place = RecordName(entity: shape.name, record: name)
         let row = try key.flatMap { try RecordTable(shape).row(db, $0) }
         let shadow = try key.flatMap { try RecordTable(shape).shadow(db, $0) }
+        let blocker = try BlockedEdits.blocker(db, of: place)
         if row == nil,
             let reason = try Query(
-                db, "SELECT reason FROM tidemark_parked WHERE entity = ?1 AND record = ?2 AND leaving = 0"
+                db, "SELECT reason FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 AND move = 0"
             ).first(db, record, { $0.text(0) })
         {
-            self = .parked(reason: reason)
-        } else if try shadow?.mark != nil || Waiting.holds(db, place) {
+            self = .quarantined(reason: reason)
+        } else if shadow?.mark != nil || blocker?.reason == .unnamed {
             self = .pending
         } else if try Outbox.hasOpen(db, entity: shape.name, record: name) {
             self = .sent
-        } else if let culprit = try Quarantine.culprit(db, of: place) {
-            self = .held(reason: "It refers to \(culprit.entity) \(culprit.record), whose insert was refused.")
+        } else if let blocker = blocker?.name {
+            self = .blocked(reason: "It refers to \(blocker.entity) \(blocker.record), whose insert was refused.")
         } else if try Conflicts.isOpen(db, entity: shape.name, record: name) {
             self = .undecided
         } else if let reason = try Outbox.lastRefusal(db, entity: shape.name, record: name) {
@@ -39,14 +40,14 @@ extension RecordState {
     /// Whether the file remembers a record that has no row: it was sent, deleted elsewhere, or lies in a scope that it
     /// leaves.
     private static func isRemembered(_ db: Database, _ record: [Cell]) throws -> Bool {
-        for table in ["operation", "parked", "kept"] {
+        for table in ["operation", "quarantine", "deleted_row"] {
             let sql = "SELECT 1 FROM tidemark_\(table) WHERE entity = ?1 AND record = ?2 LIMIT 1"
             if try Query(db, sql).first(db, record, { _ in true }) != nil { return true }
         }
         return try Query(
             db,
             """
-            SELECT 1 FROM tidemark_scope JOIN tidemark_ahead ON scope = name
+            SELECT 1 FROM tidemark_scope JOIN tidemark_known_version ON scope = name
             WHERE entity = ?1 AND record = ?2 LIMIT 1
             """
         ).first(db, record) { _ in true } != nil
@@ -110,10 +111,10 @@ extension SyncEngine {
     }
 
     private func state(
-        of table: String, _ find: @escaping @Sendable (TableShape, Database) throws -> RecordState?
+        of table: String, _ find: @escaping @Sendable (TableSchema, Database) throws -> RecordState?
     ) async throws -> RecordState {
         try await install()
-        guard let shape = await preparation.layout?[table] else {
+        guard let shape = await schemaCache.layout?[table] else {
             throw SyncError(
                 .tableUnsupported, "This engine does not sync a table '\(table)'.",
                 hint: "Ask about one of the engine's tables.")
@@ -126,7 +127,7 @@ extension SyncEngine {
         return state
     }
 
-    private static func state(of key: [Cell], _ shape: TableShape, _ db: Database) throws -> RecordState? {
+    private static func state(of key: [Cell], _ shape: TableSchema, _ db: Database) throws -> RecordState? {
         guard key.count == shape.key.count else { return nil }
         let stored = zip(key, shape.key).map { $0.stored(with: $1.affinity) }
         guard let id = shape.recordID(stored) else {

@@ -9,9 +9,9 @@ public enum RecordState: Hashable, Sendable {
     /// The last edit was refused; it is kept until the app decides.
     case rejected(reason: String)
     /// The edit is not sent while the insert of the record that it refers to is refused.
-    case held(reason: String)
+    case blocked(reason: String)
     /// The last edit met another one, and somebody has to decide; the row is the server's until then.
     case undecided
-    /// The row is kept aside: this device's schema does not take it as things stand.
-    case parked(reason: String)
+    /// The row is quarantined: this device's schema does not take it as things stand.
+    case quarantined(reason: String)
 }

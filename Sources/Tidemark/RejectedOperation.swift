@@ -57,7 +57,7 @@ extension RejectedOperation {
             let name = RecordName(entity: refused.entity, record: refused.record)
             refused.record = KeyText.shown(refused.record)
             guard refused.isInsert else { return refused }
-            refused.dependants = try Quarantine.dependants(db, of: name)
+            refused.dependants = try BlockedEdits.dependants(db, of: name)
                 .map { Dependant(entity: $0.entity, record: $0.record) }
             return refused
         }
@@ -103,7 +103,7 @@ extension RejectedOperation {
 
 extension RejectedOperation {
     /// Writes the edit again as the app would: it is captured and sent like any other.
-    func retry(_ db: Database, _ layout: Layout, changing changes: [String: Value]) throws {
+    func retry(_ db: Database, _ layout: SyncSchema, changing changes: [String: Value]) throws {
         guard let stored = try stored(db), let rewriting = Rewriting(db, layout[entity], record: stored.record) else {
             return
         }
@@ -122,38 +122,38 @@ extension RejectedOperation {
             try rewriting.put(edited, whole: isInsert ? edited : nil)
             try remove(db)
         }
-        try Quarantine(db: db, layout: layout).release()
+        try BlockedEdits(db: db, layout: layout).release()
     }
 
     /// Edits of one group that never left this device go together.
-    func discard(_ db: Database, _ layout: Layout) throws {
+    func discard(_ db: Database, _ layout: SyncSchema) throws {
         try discardAlone(db, layout)
         if group != nil {
             for other in try Self.all(db) where try other.group == group && other.stored(db)?.isLocal == true {
                 try other.discardAlone(db, layout)
             }
         }
-        try Quarantine(db: db, layout: layout).release()
+        try BlockedEdits(db: db, layout: layout).release()
     }
 
-    private func discardAlone(_ db: Database, _ layout: Layout) throws {
+    private func discardAlone(_ db: Database, _ layout: SyncSchema) throws {
         guard let stored = try stored(db) else { return }
         try remove(db)
         try undo(db, layout, isLocal: stored.isLocal, record: stored.record)
     }
 
-    private func undo(_ db: Database, _ layout: Layout, isLocal: Bool, record: String) throws {
+    private func undo(_ db: Database, _ layout: SyncSchema, isLocal: Bool, record: String) throws {
         guard let rewriting = Rewriting(db, layout[entity], record: record) else { return }
         let table = RecordTable(rewriting.shape)
         guard isLocal else {
             guard isInsert, try table.row(db, rewriting.key) == nil else { return }
             // What refers to the record goes the way of a deleted parent's children.
-            let settling = Settling(db: db, scope: scope, now: wallClockMilliseconds())
-            return try settling.settleChildren(of: rewriting.shape, rewriting.key, fields)
+            let cascadeRepair = CascadeRepair(db: db, scope: scope, now: wallClockMilliseconds())
+            return try cascadeRepair.settleChildren(of: rewriting.shape, rewriting.key, fields)
         }
         guard let shadow = try table.shadow(db, rewriting.key), shadow.mark == nil else { return }
         if shadow.state == .known {
-            try Flag.whileApplying(db, layout) { try table.write(db, rewriting.key, shadow.cells) }
+            try CaptureSuppression.whileApplying(db, layout) { try table.write(db, rewriting.key, shadow.cells) }
         } else {
             // Captured: rows that go with this one by the schema's own ON DELETE are edits like any other.
             try table.deleteRow(db, rewriting.key)

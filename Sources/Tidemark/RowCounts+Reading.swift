@@ -4,7 +4,7 @@ import TidemarkWire
 /// Counts one table's rows by what the file notes of them: the manifest's total, and what is not as it says.
 struct RowCounting {
     let db: Database
-    let shape: TableShape
+    let shape: TableSchema
 
     private var table: RecordTable { RecordTable(shape) }
     private var name: Cell { .text(shape.name) }
@@ -30,7 +30,7 @@ struct RowCounting {
         // One that stood here before the first capture and was deleted since is sent, and deleted there.
         let isDelete = "(tidemark_state <> 0 OR tidemark_bases = \(literal(Shadow.seedBases)))"
         let gone = try count("\(shape.shadowSQL) AS s WHERE \(isDelete) AND NOT \(present)")
-        let parked = try self.parked()
+        let quarantined = try self.quarantined()
         let unseen = try self.unseen()
         let undecided = try self.undecided()
         let held = try self.held()
@@ -39,9 +39,10 @@ struct RowCounting {
         rows.unable = unsent + (try unnamed())
         rows.blocked = held + unseen.blocked + undecided
         rows.pending = edited - unsent - held - unseen.blockedEdited + unseen.pending
-        rows.confirmed = manifested - known - parked.base - unseen.known - undecided
-        rows.deletes = try max(0, gone - parked.edited) + unseen.deletes + braked() + Parked.leaving(db, shape.name)
-        rows.quarantined = parked.count
+        rows.confirmed = manifested - known - quarantined.base - unseen.known - undecided
+        rows.deletes =
+            try max(0, gone - quarantined.edited) + unseen.deletes + braked() + QuarantinedRow.leaving(db, shape.name)
+        rows.quarantined = quarantined.count
         return rows
     }
 
@@ -71,8 +72,10 @@ struct RowCounting {
 
     /// Edits that are not sent while the insert of a record that they refer to is refused.
     private func held() throws -> Int {
-        try Query(db, "SELECT record FROM tidemark_held WHERE entity = ?1").rows(db, [name]) { $0.text(0) }
-            .filter { try isEdited($0) }.count
+        try Query(db, "SELECT record FROM tidemark_blocked WHERE entity = ?1 AND reason = 'refused'").rows(db, [name]) {
+            $0.text(0)
+        }
+        .filter { try isEdited($0) }.count
     }
 
     private func isEdited(_ record: String) throws -> Bool {
@@ -99,14 +102,14 @@ struct RowCounting {
     }
 
     /// Rows outside the table, those of them that the manifest has and no shadow tells of, and those with edits.
-    private func parked() throws -> (count: Int, base: Int, edited: Int) {
-        let rows = try Query(db, "SELECT record, scope, leaving FROM tidemark_parked WHERE entity = ?1")
+    private func quarantined() throws -> (count: Int, base: Int, edited: Int) {
+        let rows = try Query(db, "SELECT record, scope, move FROM tidemark_quarantine WHERE entity = ?1")
             .rows(db, [name]) { (record: $0.text(0), scope: $0.text(1), isLeaving: $0.integer(2) != 0) }
         var (base, edited) = (0, 0)
         for row in rows {
             guard let key = RecordID(row.record).flatMap({ shape.key(of: $0) }) else { continue }
             if let shadow = try table.shadowHead(db, key) {
-                if try table.holdsServers(db, key, shadow, parkedIn: row.scope) {
+                if try table.holdsServers(db, key, shadow, quarantinedIn: row.scope) {
                     base += 1
                 } else if try !shadow.isGone && shadow.state != .absent && table.row(db, key) == nil {
                     edited += 1
@@ -197,7 +200,7 @@ struct RowCounting {
     }
 }
 
-extension TableShape {
+extension TableSchema {
     /// The index over rows without a value in some column of their key; `nil` where the schema forbids those.
     var unnamedIndex: String? { mayLackKey ? "tidemark_unnamed_" + name : nil }
 

@@ -5,11 +5,11 @@ import TidemarkWire
 
 extension ScopeDriver {
     /// The tables as they stand, and what the operator declared.
-    func prepared() async throws -> (Layout, Declarations) {
-        let layout = try await database { try await self.preparation.install() }
-        let declarations = try await preparation.declarations(clientID: layout.clientID, scope: scope)
-        guard await preparation.layout == nil else { return (layout, declarations) }
-        return (try await database { try await self.preparation.install() }, declarations)
+    func prepared() async throws -> (SyncSchema, Declarations) {
+        let layout = try await database { try await self.schemaCache.install() }
+        let declarations = try await schemaCache.declarations(clientID: layout.clientID, scope: scope)
+        guard await schemaCache.layout == nil else { return (layout, declarations) }
+        return (try await database { try await self.schemaCache.install() }, declarations)
     }
 
     func send(_ request: TransportRequest) async throws -> TransportResponse {
@@ -18,7 +18,7 @@ extension ScopeDriver {
             let failure = Failure(response, scope: scope)
             if failure.kind == .forbidden, failure.isOurs {
                 // A sub-scope that the server does not declare is forbidden too: that takes no rows.
-                await preparation.heard(fingerprint: response.header(ProtocolVersion.declarationsHeader))
+                await schemaCache.heard(fingerprint: response.header(ProtocolVersion.declarationsHeader))
                 try await loseAccess()
             }
         }
@@ -27,7 +27,7 @@ extension ScopeDriver {
 
     /// Sends what says nothing about the access, whatever the answer is.
     func carry(_ request: TransportRequest) async throws -> TransportResponse {
-        let response = try await preparation.transport.send(request)
+        let response = try await schemaCache.transport.send(request)
         counts.roundTrips += 1
         counts.bytesSent += response.bytesSent
         counts.bytesReceived += response.bytesReceived

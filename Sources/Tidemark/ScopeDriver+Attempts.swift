@@ -10,7 +10,7 @@ extension ScopeDriver {
         guard attempts == nil else { return }
         let scope = scope
         // A file that was never installed, or that cannot be read now, tells of no failures.
-        let found = try? await preparation.file.read { db in try Attempts.read(db, scope) }
+        let found = try? await schemaCache.file.read { db in try Attempts.read(db, scope) }
         attempts = found ?? Attempts()
         machine = SyncMachine(configuration.machine, failures: attempts?.failures ?? 0)
     }
@@ -21,7 +21,7 @@ extension ScopeDriver {
         // A file that could not be written is not written to again to say so.
         guard attempts != self.attempts, lastError?.code != .databaseFailed, !Task.isCancelled else { return }
         do {
-            try await preparation.file.write(at: .attempts) { db in try attempts.write(db, scope) }
+            try await schemaCache.file.write(at: .attempts) { db in try attempts.write(db, scope) }
             self.attempts = attempts
         } catch {}
     }
@@ -36,7 +36,7 @@ extension ScopeDriver {
         if let known = refusal, known.isProven, let suspect = known.suspect {
             // The same request goes through without that operation: neither the token nor the request is at fault.
             refusal = nil
-            try await setAside(suspect, as: known.verdict)
+            try await refuse(suspect, as: known.verdict)
             return true
         }
         refusal?.notePull(now: now)

@@ -5,25 +5,25 @@ import TidemarkWire
 // MARK: - Critical tables first
 
 extension ScopeDriver {
-    /// Pages of critical tables that are asked for ahead of the walk, at most: the rest comes with it.
+    /// Pages of critical tables that are asked for ahead of the scan, at most: the rest comes with it.
     private static let criticalPages = 20
 
     /// After a long time away a delta comes in the order of the log, and what matters most may come last. So once a
-    /// walk has turned out to be longer than a page, and what was pending has been sent, what has changed in critical
+    /// scan has turned out to be longer than a page, and what was pending has been sent, what has changed in critical
     /// tables is asked for by itself and taken in ahead of the checkpoint, like records that are fetched by name. The
-    /// walk brings it again, which changes nothing (A18).
+    /// scan brings it again, which changes nothing (A18).
     ///
-    /// It is tried once in a walk; what the server will not give comes with the walk all the same.
-    func bringCriticalFirst(_ layout: Layout, _ declarations: Declarations) async throws {
+    /// It is tried once in a scan; what the server will not give comes with the scan all the same.
+    func bringCriticalFirst(_ layout: SyncSchema, _ declarations: Declarations) async throws {
         let scope = scope
         let tables = declarations.critical(of: layout.shapes(in: scope).map(\.name))
         guard !tables.isEmpty else { return }
         let (record, hasBackfill) = try await database {
-            try await self.preparation.file.read { db in
+            try await self.schemaCache.file.read { db in
                 (try ScopeRecord.read(db, scope), try Backfills.next(db, layout, scope) != nil)
             }
         }
-        guard let since = record.checkpoint, record.isFilled, record.isWalking, !hasBackfill,
+        guard let since = record.checkpoint, record.isFilled, record.isScanning, !hasBackfill,
             let last = record.lastSync, last != criticalSync,
             wallClockMilliseconds() - last > configuration.criticalFirstAfter.milliseconds
         else { return }
@@ -36,7 +36,7 @@ extension ScopeDriver {
 
     /// Returns whether all of the entity's changes are in.
     private func bring(
-        _ entity: String, since: String, _ layout: Layout, _ declarations: Declarations, _ pages: inout Int
+        _ entity: String, since: String, _ layout: SyncSchema, _ declarations: Declarations, _ pages: inout Int
     ) async throws -> Bool {
         var next: (token: String, cursor: String)?
         repeat {
@@ -70,7 +70,7 @@ extension ScopeDriver {
     }
 }
 
-/// The question for what has changed in one table, ahead of the walk.
+/// The question for what has changed in one table, ahead of the scan.
 private struct CriticalRequest {
     let request: TransportRequest
 

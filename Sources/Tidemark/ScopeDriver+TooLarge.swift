@@ -17,7 +17,7 @@ extension ScopeDriver {
 
     /// An operation that is sent alone and is still too large would stop everything behind it for ever. A small one is
     /// not at fault.
-    func setAside(_ exchange: Exchange) async throws {
+    func refuse(_ exchange: Exchange) async throws {
         guard !exchange.onlyKeys.isEmpty, exchange.onlyKeys.count > 1 || exchange.onlyBytes >= Self.leastTooLarge
         else { return }
         // Nothing in such an answer says whose it is: one that is late is about a larger request.
@@ -25,21 +25,21 @@ extension ScopeDriver {
             tooLarge = exchange.onlyKeys
             throw SyncError(.answerUnusable, "The request was too large.", hint: "It is sent once more.")
         }
-        try await setAside(
+        try await refuse(
             exchange,
             as: Verdict.Refusal(
                 code: RejectionCode.recordTooLarge,
                 detail: "It takes \(exchange.onlyBytes) bytes, more than the server accepts.",
                 hint: "Keep large content apart from the record, and groups small."))
-        throw SyncError(.answerUnusable, "One edit was too large.", hint: "It is set aside; the others go on.")
+        throw SyncError(.answerUnusable, "One edit was too large.", hint: "It is listed as refused; the others go on.")
     }
 
     /// Takes an operation that no request can carry, or a group, out of the way of the others.
-    func setAside(_ exchange: Exchange, as refusal: Verdict.Refusal) async throws {
+    func refuse(_ exchange: Exchange, as refusal: Verdict.Refusal) async throws {
         guard let key = exchange.onlyKeys.first else { return }
         let verdict = try exchange.answered(refusal, now: wallClockMilliseconds())
         let outcome = try await database {
-            try await self.preparation.file.writeWithoutTransaction(at: .refuse) { db in try verdict.run(db) }
+            try await self.schemaCache.file.writeWithoutTransaction(at: .refuse) { db in try verdict.run(db) }
         }
         counts.rejected += outcome.rejected
         // Its number never reaches the server, so nothing can follow it in its lane.

@@ -5,8 +5,8 @@ import TidemarkWire
 /// Carries out what one scope's machine decides. It owns the machine, and nothing that the machine could know.
 actor ScopeDriver {
     let scope: Scope
-    let preparation: Preparation
-    var file: AppFile { preparation.file.of(scope) }
+    let schemaCache: SchemaCache
+    var file: AppFile { schemaCache.file.of(scope) }
     private(set) var configuration: SyncConfiguration
     private let decider: ConflictDecider
     let changed: @Sendable () async -> Void
@@ -17,12 +17,12 @@ actor ScopeDriver {
     var takesShared = true
     var batching: PageSizing
     var lane = randomHex(bytes: 16)
-    /// Not until the end of a walk in which one did not fit what is here.
+    /// Not until the end of a scan in which one did not fit what is here.
     private var takesDifferences = true
-    /// When the last page of a walk in key order was asked for.
-    var pageSent = Surroundings.current.uptime
+    /// When the last page of a scan in key order was asked for.
+    var pageSent = Dependencies.current.uptime
     /// Nothing else of this engine works on the scope meanwhile.
-    let turn = Turn()
+    let mutex = AsyncMutex()
     private let signal = WakeSignal()
     /// Whether the app called, and not an edit.
     private var isNudged = false
@@ -51,13 +51,13 @@ actor ScopeDriver {
     var nextTimer: Instant?
 
     init(
-        scope: Scope, preparation: Preparation, configuration: SyncConfiguration, onConflict: ConflictHandler?,
+        scope: Scope, schemaCache: SchemaCache, configuration: SyncConfiguration, onConflict: ConflictHandler?,
         changed: @escaping @Sendable () async -> Void
     ) {
         self.scope = scope
-        self.preparation = preparation
+        self.schemaCache = schemaCache
         self.configuration = configuration
-        decider = ConflictDecider(scope: scope, file: preparation.file, handler: onConflict)
+        decider = ConflictDecider(scope: scope, file: schemaCache.file, handler: onConflict)
         self.changed = changed
         machine = SyncMachine(configuration.machine)
         sizing = PageSizing(configuration.paging)
@@ -84,8 +84,8 @@ actor ScopeDriver {
 
     /// Syncs until everything is pushed and pulled, or something stands in the way.
     func syncNow() async -> (SyncReport.Counts, SyncError?) {
-        await turn.take()
-        defer { turn.end() }
+        await mutex.lock()
+        defer { mutex.unlock() }
         return isRetired ? (SyncReport.Counts(), nil) : await syncAlone()
     }
 
@@ -94,7 +94,7 @@ actor ScopeDriver {
         counts = SyncReport.Counts()
         refusal = nil
         retriesDeferred = true
-        await carryOut(machine.handle(.reset, now: now, jitter: Surroundings.current.random()))
+        await carryOut(machine.handle(.reset, now: now, jitter: Dependencies.current.random()))
         // What runs beside this sleeps until a time that counts no more.
         if machine.state != .idle { signal.raise() }
         return (counts, lastError)
@@ -102,10 +102,10 @@ actor ScopeDriver {
 
     /// Compares the scope's tables with the server's records. Nothing else of this engine works on the scope meanwhile.
     func verify(repairing repair: RecordFetch.Repair?) async -> Verification.Result {
-        await turn.take()
-        defer { turn.end() }
+        await mutex.lock()
+        defer { mutex.unlock() }
         guard !isRetired else { return Verification.Result() }
-        return await Verification(preparation: preparation, scope: scope, repair: repair)
+        return await Verification(schemaCache: schemaCache, scope: scope, repair: repair)
             .run { await self.syncAlone() }
     }
 
@@ -154,14 +154,14 @@ actor ScopeDriver {
     }
 
     private func drive(_ event: SyncMachine.Event) async {
-        await turn.take()
-        defer { turn.end() }
+        await mutex.lock()
+        defer { mutex.unlock() }
         guard !isRetired else { return }
         await recall()
         // The app's start, or its word that there may be a token that grants more.
         if event == .reset || event == .nudge { refusal = nil }
         if event == .nudge { retriesDeferred = true }
-        await carryOut(machine.handle(event, now: now, jitter: Surroundings.current.random()))
+        await carryOut(machine.handle(event, now: now, jitter: Dependencies.current.random()))
     }
 
     // MARK: Effects
@@ -181,7 +181,7 @@ actor ScopeDriver {
                 await keepAttempts(until: until)
                 event = nil
             }
-            if let event { effects += machine.handle(event, now: now, jitter: Surroundings.current.random()) }
+            if let event { effects += machine.handle(event, now: now, jitter: Dependencies.current.random()) }
             await changed()
         }
     }
@@ -210,7 +210,7 @@ actor ScopeDriver {
         _ exchange: Exchange, orElse again: () async throws -> SyncMachine.Event?
     ) async throws -> SyncMachine.Event? {
         lane = exchange.lane
-        if exchange.isPull { if exchange.wanted.isEmpty { fetchError = nil } else { try await fetch(exchange) } }
+        if exchange.isPull { if exchange.refetch.isEmpty { fetchError = nil } else { try await fetch(exchange) } }
         let limit = sizing.limit
         let sent = now
         let response: TransportResponse
@@ -224,7 +224,7 @@ actor ScopeDriver {
             let failure = Failure(response, scope: scope)
             if isMadeSmaller(exchange, failure, status: response.status) { return try await again() }
             if response.status == 413 {
-                try await setAside(exchange)
+                try await refuse(exchange)
             } else if exchange.keys.count > 0, failure.isOurs || failure.isOfRights, failure.kind.isRefusal {
                 refusal = PushRefusal(failure, of: exchange, after: refusal, now: now)
                 // What a refusal of the token says of a push it says of a pull.
@@ -254,13 +254,13 @@ actor ScopeDriver {
         }
     }
 
-    /// Records that the walk does not bring. A failure here must not hold up the exchange, unless the server asks for a
+    /// Records that the scan does not bring. A failure here must not hold up the exchange, unless the server asks for a
     /// wait; it is tried before the next.
     private func fetch(_ exchange: Exchange) async throws {
         let fetch = RecordFetch(
-            preparation: preparation, scope: scope, layout: exchange.layout, declarations: exchange.declarations)
+            schemaCache: schemaCache, scope: scope, layout: exchange.layout, declarations: exchange.declarations)
         do {
-            counts += try await fetch.run(exchange.wanted).counts
+            counts += try await fetch.run(exchange.refetch).counts
             fetchError = nil
         } catch {
             let failure = Failure(error, scope: scope)
@@ -269,20 +269,20 @@ actor ScopeDriver {
             // What the server will not tell it is not asked again; a comparison of digests finds what differs.
             guard failure.kind == .needsApp else { return }
             let scope = scope
-            try? await preparation.file.write(at: .unwanted) { db in
-                for record in exchange.wanted { try Wanted.remove(db, scope, record.entity, record.id.text) }
+            try? await schemaCache.file.write(at: .unwanted) { db in
+                for record in exchange.refetch { try RefetchQueue.remove(db, scope, record.entity, record.id.text) }
             }
         }
     }
 
     func received(_ answer: Answered, _ response: TransportResponse) async {
-        await preparation.heard(fingerprint: response.header(ProtocolVersion.declarationsHeader))
+        await schemaCache.heard(fingerprint: response.header(ProtocolVersion.declarationsHeader))
         current = (answer, response.wait("Backoff"))
     }
 
     /// Seals in steps: marks that turn out to be no edits make room for those behind them. `nil` where a page is
     /// wanted and the scope has to be filled first.
-    func seal(_ layout: Layout, _ declarations: Declarations, isPull: Bool) async throws -> Exchange? {
+    func seal(_ layout: SyncSchema, _ declarations: Declarations, isPull: Bool) async throws -> Exchange? {
         let (scope, lane, limit, takesDifferences) = (scope, lane, sizing.limit, takesDifferences)
         if refusal?.isOutdated(by: declarations) == true { refusal = nil }
         let operations = refusal.map { $0.operationLimit(now: now) ?? batching.limit } ?? batching.limit
@@ -290,7 +290,7 @@ actor ScopeDriver {
         var marksLeft = Int.max
         while true {
             let exchange = try await database {
-                try await self.preparation.file.durably(at: .seal) { db -> Exchange? in
+                try await self.schemaCache.file.durably(at: .seal) { db -> Exchange? in
                     let record = try ScopeRecord.read(db, scope)
                     try Deferral.resume(db, layout, scope, now: wallClockMilliseconds(), asked: asked)
                     if isPull {
@@ -331,8 +331,8 @@ actor ScopeDriver {
             // A scope that is being filled does not wait for its end to ask again.
             if refusal?.isLifted == false { refusal?.notePage(now: self.now) }
             event = .applied(hasMore: !outcome.isFilled, wait: wait)
-        case .inquiry(let outcome):
-            try await recovering(at: .inquiry) { db, recovery in try recovery.answered(db, outcome) }
+        case .lossProbe(let outcome):
+            try await recovering(at: .lossProbe) { db, recovery in try recovery.answered(db, outcome) }
             event = .applied(hasMore: true, wait: wait)
         }
         let goesOn = isPull ? try await liftRefusal() : false
@@ -350,7 +350,7 @@ actor ScopeDriver {
                 let outcome = try transaction.run(db)
                 if outcome.pageTaken, !outcome.hasMore {
                     try Outbox.prune(db, transaction.scope, before: prune)
-                    try KeptRecords.prune(db, transaction.layout, now: transaction.now)
+                    try DeletedRowCache.prune(db, transaction.layout, now: transaction.now)
                     try Alias.prune(db, now: transaction.now)
                 }
                 return (outcome, try Pending.exists(db, transaction.layout, transaction.scope))
@@ -361,7 +361,7 @@ actor ScopeDriver {
         count(outcome)
         // What is pending goes on at once where this round got something done; else it waits for the tick.
         let goesOn =
-            outcome.wanted + decided > 0
+            outcome.refetch + decided > 0
             || isPending && (outcome.verdicts > outcome.deferred || outcome.settled > 0)
         return (outcome.hasMore || !outcome.pageTaken || goesOn, outcome.deferral)
     }
@@ -370,7 +370,7 @@ actor ScopeDriver {
         counts.pushed += outcome.verdicts
         counts.received += outcome.received
         counts.applied += outcome.applied
-        counts.parked += outcome.parked
+        counts.quarantined += outcome.quarantined
         counts.rejected += outcome.rejected
         counts.undecided += outcome.conflicts
     }
@@ -379,7 +379,7 @@ actor ScopeDriver {
         lane = randomHex(bytes: 16)
         let (scope, lane, problem) = (scope, lane, problem)
         try await database {
-            try await self.preparation.file.write(at: .repair) { db in
+            try await self.schemaCache.file.write(at: .repair) { db in
                 try Outbox.repair(db, scope: scope, from: problem, lane: lane)
             }
         }
@@ -390,5 +390,5 @@ actor ScopeDriver {
         do { return try await work() } catch { throw Failure.database(error, scope: scope) }
     }
 
-    var now: Instant { Surroundings.current.uptime }
+    var now: Instant { Dependencies.current.uptime }
 }

@@ -3,7 +3,7 @@ extension SyncEngine {
     /// from the same file. For one who explores what engines come to.
     package var memory: String {
         get async {
-            var parts = [await preparation.memory]
+            var parts = [await schemaCache.memory]
             for driver in drivers { parts.append(await driver.memory) }
             return parts.joined(separator: "; ")
         }

@@ -4,36 +4,36 @@ public import TidemarkWire
 extension SyncEngine {
     /// The edits that were not sent when access to their scope was lost or the scope was left, oldest first. They are
     /// given back by themselves when the scope is filled again.
-    public func setAsideEdits() async throws -> [SetAsideEdit] {
-        try await file.asked(to: .read) { db in try LibrarySchema.isInstalled(db) ? try SetAside.all(db) : [] }
+    public func orphanedEdits() async throws -> [OrphanedEdit] {
+        try await file.asked(to: .read) { db in try LibrarySchema.isInstalled(db) ? try OrphanedEdits.all(db) : [] }
     }
 
-    /// Makes an edit anew that was set aside, as the app would: it is sent like any other. Edits of a lost scope come
+    /// Makes an edit anew that was orphaned, as the app would: it is sent like any other. Edits of a lost scope come
     /// back by themselves; a row whose record was deleted elsewhere, and that came back here with a backup of its
     /// table, only so.
     ///
     /// - Throws: ``SyncError`` `record_gone` where it cannot be made as things stand; the edit stays in the list.
-    public func giveBack(_ edit: SetAsideEdit) async throws {
+    public func giveBack(_ edit: OrphanedEdit) async throws {
         try await install()
-        guard let layout = await preparation.layout else { return }
+        guard let layout = await schemaCache.layout else { return }
         try await file.asked(to: .write) { db in
-            guard let entry = try SetAside.entries(db, "WHERE id = ?1", [.integer(edit.id)]).first else { return }
-            var giving = GivingBack(db: db, layout: layout, scope: edit.scope)
+            guard let entry = try OrphanedEdits.entries(db, "WHERE id = ?1", [.integer(edit.id)]).first else { return }
+            var giving = OrphanReplay(db: db, layout: layout, scope: edit.scope)
             guard try giving.make([entry]) == 0 else { return }
             throw SyncError(
                 .recordGone, "The edit of \(edit.entity) \(edit.record) cannot be made as things stand.",
-                hint: "`setAsideEdits()` gives the reason.", scope: edit.scope)
+                hint: "`orphanedEdits()` gives the reason.", scope: edit.scope)
         }
         await publishStatus()
     }
 
-    /// Lets go of an edit that was set aside.
-    public func discard(_ edit: SetAsideEdit) async throws {
-        try await file.asked(to: .write) { db in try SetAside.remove(db, edit.id) }
+    /// Lets go of an edit that was orphaned.
+    public func discard(_ edit: OrphanedEdit) async throws {
+        try await file.asked(to: .write) { db in try OrphanedEdits.remove(db, edit.id) }
         await publishStatus()
     }
 
-    /// Takes a scope with its sub-scopes off this device: its rows go, edits that were not sent are set aside. Nothing
+    /// Takes a scope with its sub-scopes off this device: its rows go, edits that were not sent are orphaned. Nothing
     /// changes on the server. Following the scope again fills it anew and gives the edits back.
     ///
     /// Make the engine without the scope first; one that it follows would be filled again at once.
@@ -45,7 +45,7 @@ extension SyncEngine {
                 hint: "Make the engine without it, or release what holds it, then leave the scope.", scope: scope)
         }
         try await install()
-        guard let layout = await preparation.layout else { return }
+        guard let layout = await schemaCache.layout else { return }
         let now = wallClockMilliseconds()
         do {
             try await file.writeWithoutTransaction(at: .leave) { db in

@@ -19,9 +19,9 @@ public actor SyncEngine {
     let file: AppFile
     /// How eagerly the engine works; see ``use(_:)``.
     public private(set) var configuration: SyncConfiguration
-    let preparation: Preparation
+    let schemaCache: SchemaCache
     /// The app's scopes, with the sub-scopes that its tables are in.
-    var scopes: [Scope] { preparation.followed }
+    var scopes: [Scope] { schemaCache.followed }
     private let onConflict: ConflictHandler?
     private let board = StatusBoard()
     let shadowWatch = ShadowWatch()
@@ -31,7 +31,7 @@ public actor SyncEngine {
     private var newcomers: AsyncStream<ScopeDriver>.Continuation?
     /// Scopes that are here since something holds them, with how many holds there are; at 0 they wait to go.
     var holds: [Scope: Int] = [:]
-    let holdTurn = Turn()
+    let holdMutex = AsyncMutex()
     /// Scopes that somebody is about to take off the device.
     var evicting: Set<Scope> = []
 
@@ -55,7 +55,7 @@ public actor SyncEngine {
         file = AppFile(writer: writer, changesets: try onChangeset.map { try ChangesetTap(tables, $0) })
         self.onConflict = onConflict
         self.configuration = configuration
-        preparation = try Preparation(file: file, transport: transport, tables: tables, scopes: scopes)
+        schemaCache = try SchemaCache(file: file, transport: transport, tables: tables, scopes: scopes)
     }
 
     // MARK: Syncing
@@ -67,7 +67,7 @@ public actor SyncEngine {
     /// are sent, the others give way.
     /// - Throws: ``SyncError`` where a table cannot be synced as it is declared.
     public func install() async throws {
-        do { _ = try await preparation.install() } catch let error as DatabaseError {
+        do { _ = try await schemaCache.install() } catch let error as DatabaseError {
             throw Failure.database(error, scope: scopes[0]).error
         }
         guard drivers.isEmpty else { return }
@@ -79,7 +79,7 @@ public actor SyncEngine {
     @discardableResult
     func addDriver(_ scope: Scope) -> ScopeDriver {
         let driver = ScopeDriver(
-            scope: scope, preparation: preparation, configuration: configuration, onConflict: onConflict
+            scope: scope, schemaCache: schemaCache, configuration: configuration, onConflict: onConflict
         ) { [weak self] in await self?.changed(scope) }
         drivers.append(driver)
         newcomers?.yield(driver)
@@ -107,7 +107,7 @@ public actor SyncEngine {
     private func installPatiently() async throws {
         while true {
             do { return try await install() } catch let error as SyncError where error.recovery == .wait {
-                try await Surroundings.current.sleep(for: configuration.pollInterval)
+                try await Dependencies.current.sleep(for: configuration.pollInterval)
             }
         }
     }
@@ -124,7 +124,7 @@ public actor SyncEngine {
         defer { isRunning = false }
         try await installPatiently()
         let written = WakeSignal()
-        let observation = Surroundings.current.watchEdits(of: file.writer) { written.raise() }
+        let observation = Dependencies.current.watchEdits(of: file.writer) { written.raise() }
         defer { observation.cancel() }
         let (added, newcomers) = AsyncStream.makeStream(of: ScopeDriver.self)
         self.newcomers = newcomers
@@ -142,7 +142,7 @@ public actor SyncEngine {
     /// - Throws: the ``SyncError`` of the first scope that failed.
     @discardableResult
     public func syncNow() async throws -> SyncReport {
-        let start = Surroundings.current.uptime
+        let start = Dependencies.current.uptime
         try await install()
         var report = SyncReport()
         var errors: [Scope: SyncError] = [:]
@@ -156,7 +156,7 @@ public actor SyncEngine {
             if pushed == 0 { break }
         }
         if let error = followed.lazy.compactMap({ errors[$0] }).first { throw error }
-        report.duration = .milliseconds(Surroundings.current.uptime - start)
+        report.duration = .milliseconds(Dependencies.current.uptime - start)
         return report
     }
 
@@ -181,7 +181,7 @@ public actor SyncEngine {
 
     /// The scopes in which something can be sent now, and nothing failed.
     private func unlocked(_ errors: [Scope: SyncError]) async throws -> Set<Scope> {
-        guard followed.count > 1, let layout = await preparation.layout else { return [] }
+        guard followed.count > 1, let layout = await schemaCache.layout else { return [] }
         let scopes = followed.filter { errors[$0] == nil }
         do {
             return try await file.read { db in Set(try scopes.filter { try Pending.exists(db, layout, $0) }) }
@@ -211,7 +211,7 @@ public actor SyncEngine {
         var last: Int64?
         while !Task.isCancelled {
             _ = await written.sleep(for: configuration.pollInterval)
-            guard let layout = await preparation.layout else { continue }
+            guard let layout = await schemaCache.layout else { continue }
             let scopes = followed
             let found = try? await file.read { db in
                 (try Pending.counter(db), try scopes.filter { try Pending.exists(db, layout, $0) })
@@ -240,10 +240,10 @@ public actor SyncEngine {
     public func status() async throws -> SyncStatus {
         let scopes = followed
         // A migration since is looked at first; where that is not possible, the file is told as it is.
-        if await preparation.layout != nil { _ = try? await preparation.install() }
-        let layout = await preparation.layout
+        if await schemaCache.layout != nil { _ = try? await schemaCache.install() }
+        let layout = await schemaCache.layout
         var status = try await file.asked(to: .read) { db in try SyncStatus(db, scopes: scopes, layout: layout) }
-        status.warnings = await preparation.warnings
+        status.warnings = await schemaCache.warnings
         for driver in drivers {
             let (state, remaining) = await driver.activity
             status.note(driver.scope, state, remaining: remaining, error: await driver.lastError)
@@ -282,7 +282,7 @@ public actor SyncEngine {
     ///   `DatabaseError` where the app's schema refuses the row.
     public func retry(_ operation: RejectedOperation, changing changes: [String: Value] = [:]) async throws {
         try await install()
-        guard let layout = await preparation.layout else { return }
+        guard let layout = await schemaCache.layout else { return }
         try await file.asked(to: .write) { db in try operation.retry(db, layout, changing: changes) }
         await publishStatus()
     }
@@ -294,7 +294,7 @@ public actor SyncEngine {
     /// are, with a reference to nothing.
     public func discard(_ operation: RejectedOperation) async throws {
         try await install()
-        guard let layout = await preparation.layout else { return }
+        guard let layout = await schemaCache.layout else { return }
         try await file.asked(to: .write) { db in try operation.discard(db, layout) }
         await publishStatus()
     }
@@ -314,7 +314,7 @@ public actor SyncEngine {
     ///   `DatabaseError` where the app's schema refuses the row.
     public func resolve(_ conflict: Conflict, with resolution: Conflict.Resolution) async throws {
         try await install()
-        guard let layout = await preparation.layout else { return }
+        guard let layout = await schemaCache.layout else { return }
         try await file.asked(to: .write) { db in try conflict.settle(resolution, db, layout) }
         await publishStatus()
     }

@@ -21,7 +21,7 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The token does not grant this scope, or only reading.
         case scopeForbidden = "scope_forbidden"
         /// The scope was erased on the server, for good: its rows leave this device, and edits that had not arrived are
-        /// set aside.
+        /// orphaned.
         case scopeErased = "scope_erased"
         /// The server refuses the request as it stands; the detail says why.
         case requestRefused = "request_refused"

@@ -10,8 +10,8 @@ public struct SyncReport: Hashable, Sendable {
         public var received = 0
         /// Changes that made a difference here.
         public var applied = 0
-        /// Rows set aside because this device's schema does not take them.
-        public var parked = 0
+        /// Rows quarantined because this device's schema does not take them.
+        public var quarantined = 0
         /// Operations that the server refused.
         public var rejected = 0
         /// Operations that met an edit which the app has to decide about.
@@ -30,7 +30,7 @@ public struct SyncReport: Hashable, Sendable {
             lhs.pushed += rhs.pushed
             lhs.received += rhs.received
             lhs.applied += rhs.applied
-            lhs.parked += rhs.parked
+            lhs.quarantined += rhs.quarantined
             lhs.rejected += rhs.rejected
             lhs.undecided += rhs.undecided
             lhs.roundTrips += rhs.roundTrips
@@ -52,8 +52,8 @@ public struct SyncReport: Hashable, Sendable {
     public var received: Int { total.received }
     /// Changes that made a difference here.
     public var applied: Int { total.applied }
-    /// Rows set aside because this device's schema does not take them.
-    public var parked: Int { total.parked }
+    /// Rows quarantined because this device's schema does not take them.
+    public var quarantined: Int { total.quarantined }
     /// Operations that the server refused.
     public var rejected: Int { total.rejected }
     /// Operations that met an edit which the app has to decide about.

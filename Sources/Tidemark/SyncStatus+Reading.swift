@@ -8,22 +8,22 @@ extension SyncStatus {
     package init(_ db: Database, scopes: [Scope]) throws { try self.init(db, scopes: scopes, layout: nil) }
 
     /// - Parameter layout: the tables as they were read last, which saves reading them once more.
-    init(_ db: Database, scopes: [Scope], layout: Layout?) throws {
+    init(_ db: Database, scopes: [Scope], layout: SyncSchema?) throws {
         guard try LibrarySchema.isInstalled(db) else {
             for scope in scopes { self.scopes[scope] = ScopeStatus() }
             return
         }
         let marks = try Pending.marks(db)
-        unnamed = try Pending.count(db, "SELECT count(*) FROM tidemark_waiting")
-        pending = try marks.count + unnamed + Parked.departures(db)
+        unnamed = try Pending.count(db, "SELECT count(*) FROM tidemark_blocked WHERE reason = 'unnamed'")
+        pending = try marks.count + unnamed + QuarantinedRow.departures(db)
         waiting = try Pending.waiting(db, followed: scopes)
         pendingSince = [marks.since, try Outbox.oldestOpen(db)].compactMap { $0 }.min().map(Self.date)
         sent = try Outbox.countOpen(db)
         rejected = try Outbox.countRejected(db)
-        held = try Pending.count(db, "SELECT count(*) FROM tidemark_held")
+        blocked = try Pending.count(db, "SELECT count(*) FROM tidemark_blocked WHERE reason = 'refused'")
         undecided = try Pending.count(db, "SELECT count(*) FROM tidemark_conflict WHERE is_open")
-        parked = try Pending.count(db, "SELECT count(*) FROM tidemark_parked WHERE leaving = 0")
-        setAside = try Pending.count(db, "SELECT count(*) FROM tidemark_aside")
+        quarantined = try Pending.count(db, "SELECT count(*) FROM tidemark_quarantine WHERE move = 0")
+        orphaned = try Pending.count(db, "SELECT count(*) FROM tidemark_orphan")
         let version = try Installation.schemaVersion(db)
         try countRows(db, layout.flatMap { $0.schemaVersion == version ? $0 : nil })
         for scope in scopes {
@@ -44,14 +44,14 @@ extension SyncStatus {
     }
 
     /// Tables that only another engine on this file names are counted too: their rows are in the file.
-    private mutating func countRows(_ db: Database, _ layout: Layout?) throws {
+    private mutating func countRows(_ db: Database, _ layout: SyncSchema?) throws {
         for (name, rule) in try TableRules.all(db).sorted(by: { $0.key < $1.key }) {
             guard try FileTable.exists(name, db) else {
                 missingTables.append(name)
                 continue
             }
-            guard try FileTable.exists(TableShape.shadowPrefix + name, db),
-                let shape = layout?[name] ?? (try? TableShape(db, table: name, rule: rule))
+            guard try FileTable.exists(TableSchema.shadowPrefix + name, db),
+                let shape = layout?[name] ?? (try? TableSchema(db, table: name, rule: rule))
             else { continue }
             tables[name] = try RowCounting(db: db, shape: shape).rows()
         }

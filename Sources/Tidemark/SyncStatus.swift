@@ -62,14 +62,14 @@ public struct SyncStatus: Hashable, Sendable {
     /// Operations refused and kept; see ``SyncEngine/rejectedOperations()``.
     public var rejected = 0
     /// Edits that are not sent while the insert of a record that they refer to is refused.
-    public var held = 0
+    public var blocked = 0
     /// Conflicts that wait for a decision; see ``SyncEngine/conflicts()``.
     public var undecided = 0
-    /// Edits of scopes that this device has no more; see ``SyncEngine/setAsideEdits()``.
-    public var setAside = 0
-    /// Rows that are kept aside: this device's schema does not take them as things stand, or another scope's row has
+    /// Edits of scopes that this device has no more; see ``SyncEngine/orphanedEdits()``.
+    public var orphaned = 0
+    /// Quarantined rows: this device's schema does not take them as things stand, or another scope's row has
     /// their place.
-    public var parked = 0
+    public var quarantined = 0
     /// Where the rows of each synced table stand: every row is confirmed, pending, blocked or unable to travel.
     public var tables: [String: Rows] = [:]
     /// The same of all tables together.
@@ -86,9 +86,10 @@ public struct SyncStatus: Hashable, Sendable {
     public var warnings: [String] = []
 
     /// Whether nothing waits, neither for the server nor for anybody's word: every row of every table is confirmed, and
-    /// nothing is refused, set aside or kept outside its table. Says nothing of what the server has and this device
+    /// nothing is refused, orphaned or kept outside its table. Says nothing of what the server has and this device
     /// has not heard of.
     public var isSettled: Bool {
-        pending + sent + rejected + held + undecided + setAside + parked == 0 && tables.values.allSatisfy(\.isSettled)
+        pending + sent + rejected + blocked + undecided + orphaned + quarantined == 0
+            && tables.values.allSatisfy(\.isSettled)
     }
 }

@@ -16,7 +16,7 @@ final class WakeSignal: Sendable {
     /// Returns whether somebody called, rather than the time having passed or the task having been cancelled.
     func sleep(for duration: Duration) async -> Bool {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { try? await Surroundings.current.sleep(for: duration) }
+            group.addTask { try? await Dependencies.current.sleep(for: duration) }
             group.addTask { await self.call() }
             await group.next()
             group.cancelAll()

@@ -4,7 +4,7 @@
 
     /// What no device may suffer from: a server that goes back in time.
     extension DemoStory {
-        /// The server loses all that came after the copy, and the devices bring back what they had sent.
+        /// The server loses all that came after the copy, and the devices replay what they had sent.
         func loseHistory(_ report: inout DemoReport) async throws {
             say("")
             say("7. the server's disk is lost; the copy from before chapter 4 takes its place")

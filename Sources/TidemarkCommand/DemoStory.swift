@@ -248,7 +248,7 @@
                 for key in keys.prefix(5) { say("       \(key)") }
                 let status = try await world.status(device)
                 check(status.pending + status.sent == 0, "\(name) still has edits to send", &report)
-                check(status.parked.isEmpty, "\(name) keeps rows aside", &report)
+                check(status.quarantined.isEmpty, "\(name) has quarantined rows", &report)
             }
             say("     server: \(server.count) rows")
         }

@@ -9,7 +9,7 @@
             abstract: "Erase a scope, or what a server keeps under a user's name.",
             discussion: """
                 --scope: all that the store keeps of a scope, for everybody and for good. Its devices are told
-                `scope_erased`: the rows leave them, and edits that had not arrived are set aside there. The name is
+                `scope_erased`: the rows leave them, and edits that had not arrived are orphaned there. The name is
                 never used again. Rows of attached tables are yours, and stay.
                 --sub: the user's devices and what is known of their edits, in all scopes. The log does not say who
                 wrote a record: erase the scopes that are the user's own. Take the user's token away before, or the

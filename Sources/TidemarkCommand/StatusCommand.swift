@@ -68,12 +68,12 @@
         /// What was written while nothing was captured, and waits for a confirmation.
         var inferred: [InferredReport] = []
         /// Edits kept for a scope that is lost, or of records that were deleted elsewhere.
-        var setAside = 0
+        var orphaned = 0
         var pending = 0
         var pendingSince: Date?
         var sent = 0
         var rejected: [Refusal] = []
-        var parked: [Aside] = []
+        var quarantined: [Aside] = []
         var conflicts: [Meeting] = []
         var scopes: [ScopeReport] = []
         var warnings: [String] = []
@@ -90,7 +90,7 @@
             isSettled = status.isSettled
             tables = TableRows.all(status)
             missingTables = status.missingTables
-            setAside = status.setAside
+            orphaned = status.orphaned
             inferred = try await engine.inferredEdits().map(InferredReport.init)
             pending = status.pending
             pendingSince = status.pendingSince
@@ -119,9 +119,9 @@
                             result: field.result?.shown ?? (conflict.isOpen ? "undecided" : "deleted"))
                     })
             }
-            parked = try await device.database.read { db in
+            quarantined = try await device.database.read { db in
                 try Row.fetchAll(
-                    db, sql: "SELECT entity, record, reason FROM tidemark_parked WHERE leaving = 0 ORDER BY 1, 2"
+                    db, sql: "SELECT entity, record, reason FROM tidemark_quarantine WHERE move = 0 ORDER BY 1, 2"
                 )
                 .map { Aside(table: $0[0], record: $0[1], reason: $0[2]) }
             }
@@ -140,7 +140,7 @@
                 lines.append("scope \(scope.scope): \(position)\(last)\(lost)")
             }
             lines += inferred.map(\.line)
-            if setAside > 0 { lines.append("set aside: \(setAside) edits wait for their scope, or for the app") }
+            if orphaned > 0 { lines.append("orphaned: \(orphaned) edits wait for their scope, or for the app") }
             let since = pendingSince.map { ", the oldest of \($0.formatted(.iso8601))" } ?? ""
             lines.append("to send: \(pending) edited records, \(sent) sent without a verdict\(since)")
             for refusal in rejected {
@@ -148,7 +148,7 @@
                 if !refusal.hint.isEmpty { lines.append("  hint: \(refusal.hint)") }
                 if refusal.waiting > 0 { lines.append("  \(refusal.waiting) edits wait for it") }
             }
-            for row in parked { lines.append("kept aside: \(row.table) \(row.record): \(row.reason)") }
+            for row in quarantined { lines.append("quarantined: \(row.table) \(row.record): \(row.reason)") }
             for conflict in conflicts {
                 for field in conflict.fields {
                     lines.append(

@@ -4,17 +4,17 @@
 
     /// What one sync did, for people and for programs.
     struct SyncSummary: Codable, Hashable {
-        var pushed, received, applied, parked, rejected, roundTrips, bytesSent, bytesReceived: Int
+        var pushed, received, applied, quarantined, rejected, roundTrips, bytesSent, bytesReceived: Int
         var seconds: Double
         /// Whether nothing waits, for the server or for anybody's word.
         var isSettled: Bool
-        /// What is left in the file after it: edits without a verdict, refused edits, rows kept aside.
-        var waiting, rejectedInAll, parkedInAll: Int
+        /// What is left in the file after it: edits without a verdict, refused edits, quarantined rows.
+        var waiting, rejectedInAll, quarantinedInAll: Int
         /// Where the rows of each table stand, and what waits for a word.
         var tables: [TableRows]
         var missingTables: [String]
         var inferred: [InferredReport]
-        var setAside: Int
+        var orphaned: Int
         /// Deletes that the server's brake refused.
         var brakedDeletes: Int
         var warnings: [String]
@@ -24,7 +24,7 @@
             pushed = report.pushed
             received = report.received
             applied = report.applied
-            parked = report.parked
+            quarantined = report.quarantined
             rejected = report.rejected
             roundTrips = report.roundTrips
             bytesSent = report.bytesSent
@@ -33,11 +33,11 @@
             isSettled = status.isSettled
             waiting = status.pending + status.sent
             rejectedInAll = status.rejected
-            parkedInAll = status.parked
+            quarantinedInAll = status.quarantined
             tables = TableRows.all(status)
             missingTables = status.missingTables
             self.inferred = inferred.map(InferredReport.init)
-            setAside = status.setAside
+            orphaned = status.orphaned
             warnings = status.warnings
         }
 
@@ -49,7 +49,9 @@
             ]
             if waiting > 0 { lines.append("waiting: \(waiting) edits have no verdict yet") }
             if rejectedInAll > 0 { lines.append("refused: \(rejectedInAll); `tidemark status` says why") }
-            if parkedInAll > 0 { lines.append("kept aside: \(parkedInAll) rows; `tidemark status` says why") }
+            if quarantinedInAll > 0 {
+                lines.append("quarantined: \(quarantinedInAll) rows; `tidemark status` says why")
+            }
             lines += tables.compactMap(\.troubles)
             lines += missingTables.map { "table \($0) is not in the file any more; its rows on the server stay" }
             lines += inferred.map(\.line)
@@ -58,7 +60,7 @@
                     "to confirm: the server refused \(brakedDeletes) deletes, more than it takes without a word; "
                         + "`tidemark sync FILE --confirm` sends them, `tidemark rejected FILE` lists them")
             }
-            if setAside > 0 { lines.append("set aside: \(setAside) edits; `tidemark status` tells") }
+            if orphaned > 0 { lines.append("orphaned: \(orphaned) edits; `tidemark status` tells") }
             return lines
         }
 
@@ -68,7 +70,7 @@
     /// How a file stands, in one line.
     struct StatusSummary: Codable, Hashable {
         var activity: String
-        var pending, sent, rejected, parked: Int
+        var pending, sent, rejected, quarantined: Int
         var error: String?
 
         init(_ status: SyncStatus) {
@@ -81,14 +83,14 @@
             pending = status.pending
             sent = status.sent
             rejected = status.rejected
-            parked = status.parked
+            quarantined = status.quarantined
             error = status.lastError?.description
         }
 
         var line: String {
             var line = "\(activity): \(pending) edits to send, \(sent) without a verdict"
             if rejected > 0 { line += ", \(rejected) refused" }
-            if parked > 0 { line += ", \(parked) kept aside" }
+            if quarantined > 0 { line += ", \(quarantined) quarantined" }
             return line + (error.map { " · \($0)" } ?? "")
         }
 

@@ -13,7 +13,7 @@
                 Exit codes:
                   0   done
                   1   failed
-                  3   done, but something waits: refused edits, rows kept aside, not in sync
+                  3   done, but something waits: refused edits, quarantined rows, not in sync
                   64  not understood
                 """,
             version: "0.1.0",

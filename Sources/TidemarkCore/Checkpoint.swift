@@ -6,11 +6,11 @@ package struct Checkpoint: Hashable, Sendable {
     package var epoch: Epoch
     /// Pages are applied up to here.
     package var position: Version
-    /// The end of the walk in progress; equal to `position` between walks.
+    /// The end of the scan in progress; equal to `position` between scans.
     package var horizon: Version
     /// The last version at which the reader's state was whole.
     package var complete: Version
-    /// The first horizon of a walk from the beginning, while that walk lasts.
+    /// The first horizon of a scan from the beginning, while that scan lasts.
     package var origin: Version?
 
     package init(epoch: Epoch, position: Version, horizon: Version, complete: Version, origin: Version?) {
@@ -29,7 +29,7 @@ package struct Checkpoint: Hashable, Sendable {
             origin: min(scope.head, oldest.map { max($0 - 1, 0) } ?? .max))
     }
 
-    package var isWalking: Bool { position < horizon }
+    package var isScanning: Bool { position < horizon }
 
     /// Tombstones at or below this version are of no use to the reader.
     package var tombstonesAfter: Version { origin ?? 0 }
@@ -67,7 +67,7 @@ package struct ScopeHistory: Hashable, Sendable {
 }
 
 extension Checkpoint {
-    /// Takes up a walk where this checkpoint left it, or begins the next one; refuses a checkpoint whose history is
+    /// Takes up a scan where this checkpoint left it, or begins the next one; refuses a checkpoint whose history is
     /// not this scope's (T19), or whose tombstones are gone.
     package func resumed(in scope: ScopeHistory) throws(Problem) -> Checkpoint {
         try checkHistory(in: scope)
@@ -75,8 +75,8 @@ extension Checkpoint {
             throw expired(.retention, "Deletions up to version \(scope.retentionFloor) are no longer kept.", in: scope)
         }
         var next = self
-        if isWalking {
-            // A horizon that has left the window cannot be served exactly any more; the walk goes on to a new one and
+        if isScanning {
+            // A horizon that has left the window cannot be served exactly any more; the scan goes on to a new one and
             // keeps the old `complete`, so that a slow reader finishes instead of starting over.
             if horizon < scope.sweepFloor { next.horizon = scope.head }
         } else {
@@ -86,7 +86,7 @@ extension Checkpoint {
         return next
     }
 
-    /// After a page: at `position`, or at the end of the walk.
+    /// After a page: at `position`, or at the end of the scan.
     package func advanced(to position: Version?) -> Checkpoint {
         var next = self
         if let position {

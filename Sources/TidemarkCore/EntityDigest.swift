@@ -174,7 +174,7 @@ extension EntityDigest {
     package func isLacked(_ name: some Collection<UInt8>) -> Bool { (self[name]?.count ?? 0) != count }
 }
 
-/// Walks a stored payload field by field.
+/// Scans a stored payload field by field.
 private struct Cells {
     let bytes: UnsafeRawBufferPointer
     private var reader: JSONReader

@@ -12,7 +12,7 @@ package enum Merge {
         package var time: Int64
         /// A tombstone: what was deleted, where that is kept.
         package var last: LastState?
-        /// What devices have brought back of it out of a lost history.
+        /// What devices have replayed of it out of a lost history.
         package var originals = Originals()
 
         package init(

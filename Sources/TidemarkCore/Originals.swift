@@ -1,6 +1,6 @@
 package import TidemarkWire
 
-/// What a record remembers of writes that devices brought back out of a lost history: the versions that they had there,
+/// What a record remembers of writes that devices replayed out of a lost history: the versions that they had there,
 /// so that a lower one never beats a higher one, whichever comes first. A record without such writes needs nothing.
 package struct Originals: Hashable, Sendable {
     /// Who wrote a field last.
@@ -9,7 +9,7 @@ package struct Originals: Hashable, Sendable {
         case native
         /// Nobody: the record was begun by an edit of other fields, whose insert has not come back yet.
         case nobody
-        /// An edit that was brought back; its version in the lost history.
+        /// An edit that was replayed; its version in the lost history.
         case original(Version)
     }
 
@@ -18,7 +18,7 @@ package struct Originals: Hashable, Sendable {
         var mark: Mark
     }
 
-    /// The highest version of a deletion that was brought back; 0 for none.
+    /// The highest version of a deletion that was replayed; 0 for none.
     package private(set) var deletion: Version = 0
     /// The version of the last deletion of this history that the record was made anew after; 0 for none.
     package private(set) var remade: Version = 0
@@ -54,7 +54,7 @@ package struct Originals: Hashable, Sendable {
     }
 
     package mutating func note(_ names: [ArraySlice<UInt8>], _ mark: Mark) {
-        // What was brought back is rare; what was not should cost nothing.
+        // Replays are rare, and other writes should not pay for them.
         guard common != mark || !exceptions.isEmpty else { return }
         let noted = Set(names)
         let others = exceptions.filter { !noted.contains($0.name) }

@@ -4,7 +4,7 @@ package import TidemarkWire
 /// that while ends.
 package struct SharedPage: Hashable, Sendable {
     package var scope: Scope
-    package var pin: Pin
+    package var handle: SnapshotHandle
     /// Behind which record it begins; `nil` for the first page.
     package var cursor: Cursor?
     /// Rows on it, at most.
@@ -12,9 +12,9 @@ package struct SharedPage: Hashable, Sendable {
     /// When its address stops to work, in milliseconds since 1970.
     package var expires: Int64
 
-    package init(scope: Scope, pin: Pin, cursor: Cursor?, limit: Int, expires: Int64) {
+    package init(scope: Scope, handle: SnapshotHandle, cursor: Cursor?, limit: Int, expires: Int64) {
         self.scope = scope
-        self.pin = pin
+        self.handle = handle
         self.cursor = cursor
         self.limit = limit
         self.expires = expires
@@ -26,7 +26,7 @@ package struct SharedPage: Hashable, Sendable {
         writer.integer(expires)
         writer.integer(Int64(limit))
         writer.run(scope.name.utf8)
-        pin.write(to: &writer)
+        handle.write(to: &writer)
         cursor?.write(to: &writer)
         return SealedToken.seal(writer.bytes, .page, scope: nil, key: key)
     }
@@ -34,22 +34,22 @@ package struct SharedPage: Hashable, Sendable {
     package init?(token: String, key: [UInt8]) {
         guard var reader = SealedToken.open(token, .page, scope: nil, key: key), let expires = reader.integer(),
             let number = reader.integer(), let limit = Int(exactly: number), limit > 0, let name = reader.run(),
-            let scope = Scope(String(decoding: name, as: UTF8.self)), let pin = Pin(from: &reader)
+            let scope = Scope(String(decoding: name, as: UTF8.self)), let handle = SnapshotHandle(from: &reader)
         else { return nil }
         var cursor: Cursor?
         if !reader.isAtEnd {
             cursor = Cursor(from: &reader)
             guard cursor != nil, reader.isAtEnd else { return nil }
         }
-        self.init(scope: scope, pin: pin, cursor: cursor, limit: limit, expires: expires)
+        self.init(scope: scope, handle: handle, cursor: cursor, limit: limit, expires: expires)
     }
 }
 
 /// Which snapshot those share who begin to fill a scope at about the same time, and how long addresses hold. Else no
 /// two of them would name the same page, and no cache would help.
-package struct SharedPins: Hashable, Sendable {
+package struct SharedHandles: Hashable, Sendable {
     private struct Entry: Hashable, Sendable {
-        var pin: Pin
+        var handle: SnapshotHandle
         /// When another one takes its place, in milliseconds since 1970.
         var until: Int64
     }
@@ -71,7 +71,7 @@ package struct SharedPins: Hashable, Sendable {
     /// - Parameters:
     ///   - delay: for how long somebody who has lost access may go on reading, at most, in milliseconds.
     ///   - window: for how long a snapshot's rows are kept, in milliseconds.
-    package init(delay: Int64, window: Int64, scopeLimit: Int = SharedPins.scopeLimit) {
+    package init(delay: Int64, window: Int64, scopeLimit: Int = SharedHandles.scopeLimit) {
         self.delay = min(max(delay, Self.delays.lowerBound), Self.delays.upperBound)
         slot = self.delay / 2
         age = min(slot, window / 4)
@@ -93,15 +93,17 @@ package struct SharedPins: Hashable, Sendable {
     /// The snapshot that a device begins with now.
     ///
     /// - Parameter present: the scope as it is now, which it gets where no other one can be shared.
-    package mutating func pin(_ present: Pin, of scope: Scope, in history: ScopeHistory, at now: Int64) -> Pin {
-        if let entry = entries[scope], isGood(entry, at: now), entry.pin.isShared(in: history, at: present) {
-            return entry.pin
+    package mutating func handle(
+        _ present: SnapshotHandle, of scope: Scope, in history: ScopeHistory, at now: Int64
+    ) -> SnapshotHandle {
+        if let entry = entries[scope], isGood(entry, at: now), entry.handle.isShared(in: history, at: present) {
+            return entry.handle
         }
         if entries[scope] == nil, entries.count >= limit {
             entries = entries.filter { isGood($0.value, at: now) }
             if entries.count >= limit { entries = [:] }
         }
-        entries[scope] = Entry(pin: present, until: now + age)
+        entries[scope] = Entry(handle: present, until: now + age)
         return present
     }
 
@@ -112,13 +114,13 @@ package struct SharedPins: Hashable, Sendable {
     }
 }
 
-extension Pin {
+extension SnapshotHandle {
     /// Whether the scope's rows are still kept as this snapshot shows them.
     package func isExact(in history: ScopeHistory) -> Bool { horizon >= history.sweepFloor }
 
     /// Whether it can take the place of one of the present: of the same history, in the same order, all rows kept.
-    fileprivate func isShared(in history: ScopeHistory, at present: Pin) -> Bool {
-        guard walk == present.walk, epoch == present.epoch, isExact(in: history) else { return false }
+    fileprivate func isShared(in history: ScopeHistory, at present: SnapshotHandle) -> Bool {
+        guard scan == present.scan, epoch == present.epoch, isExact(in: history) else { return false }
         do throws(Problem) { try check(in: history) } catch { return false }
         return true
     }

@@ -27,7 +27,7 @@
             return .page(try await snapshot(wanted, access: access), to: request)
         }
 
-        /// `GET changes`, in the order of the log or, with `order=priority`, as a walk in key order.
+        /// `GET changes`, in the order of the log or, with `order=priority`, as a scan in key order.
         func changesPage(_ query: SyncQuery, access: Access, to request: Request) async throws -> Response {
             switch try query.text("order") {
             case nil, "log":

@@ -21,7 +21,7 @@ extension ObjectCache {
             for id in page.deleted { try Self.drop(id.text, from: state, query, db) }
             switch delta {
             case .nothing:
-                if place.isFirst { state.walk = try Self.beginWalk(state, db) }
+                if place.isFirst { state.scan = try Self.beginScan(state, db) }
             case .held:
                 if place.isFirst, query.isWhole { try Self.join(state, query, db) }
             case .since: break
@@ -30,11 +30,11 @@ extension ObjectCache {
                 try Self.put(object, of: query.name, db)
                 try db.execute(
                     literal: """
-                        INSERT INTO tidemark_member VALUES (\(state.key), \(object.id.text), \(state.walk))
-                        ON CONFLICT DO UPDATE SET walk = excluded.walk
+                        INSERT INTO tidemark_member VALUES (\(state.key), \(object.id.text), \(state.scan))
+                        ON CONFLICT DO UPDATE SET scan = excluded.scan
                         """)
             }
-            if delta == .nothing, place.isLast { try Self.endWalk(state, query, db) }
+            if delta == .nothing, place.isLast { try Self.endScan(state, query, db) }
             if case .since = delta {
                 try Self.move(state, to: page.stamp, db)
             } else if place.isLast {
@@ -101,24 +101,24 @@ extension ObjectCache {
         try db.execute(
             literal: """
                 INSERT OR IGNORE INTO tidemark_member
-                SELECT \(state.key), id, \(state.walk) FROM tidemark_object WHERE class = \(query.name)
+                SELECT \(state.key), id, \(state.scan) FROM tidemark_object WHERE class = \(query.name)
                 """)
     }
 
-    private static func beginWalk(_ state: CollectionState, _ db: Database) throws -> Int64 {
-        try db.execute(literal: "UPDATE tidemark_collection SET walk = walk + 1 WHERE key = \(state.key)")
-        return state.walk + 1
+    private static func beginScan(_ state: CollectionState, _ db: Database) throws -> Int64 {
+        try db.execute(literal: "UPDATE tidemark_collection SET scan = scan + 1 WHERE key = \(state.key)")
+        return state.scan + 1
     }
 
     /// Objects that the complete list has not shown leave the collection. A list of the whole class takes everything
     /// else that was kept of the class with it.
-    private static func endWalk(_ state: CollectionState, _ query: ObjectQuery, _ db: Database) throws {
+    private static func endScan(_ state: CollectionState, _ query: ObjectQuery, _ db: Database) throws {
         let request = SQLRequest<String>(
             literal: query.isWhole
                 ? """
                 SELECT id FROM tidemark_object WHERE class = \(query.name) AND id NOT IN
-                (SELECT id FROM tidemark_member WHERE collection = \(state.key) AND walk = \(state.walk))
-                """ : "SELECT id FROM tidemark_member WHERE collection = \(state.key) AND walk <> \(state.walk)")
+                (SELECT id FROM tidemark_member WHERE collection = \(state.key) AND scan = \(state.scan))
+                """ : "SELECT id FROM tidemark_member WHERE collection = \(state.key) AND scan <> \(state.scan)")
         for id in try request.fetchAll(db) { try drop(id, from: state, query, db) }
     }
 

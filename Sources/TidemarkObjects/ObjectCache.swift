@@ -48,14 +48,14 @@ struct ObjectCache: Sendable {
                 CREATE TABLE tidemark_object (
                     class TEXT NOT NULL, id TEXT NOT NULL, modified INTEGER NOT NULL, json BLOB NOT NULL,
                     missing INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (class, id));
-                -- `stamp`: the time to send next; NULL until the collection was complete once. `walk`: the number of
-                -- the newest walk through the complete list.
+                -- `stamp`: the time to send next; NULL until the collection was complete once. `scan`: the number of
+                -- the newest scan through the complete list.
                 CREATE TABLE tidemark_collection (
                     key INTEGER PRIMARY KEY, class TEXT NOT NULL, query TEXT NOT NULL, stamp INTEGER,
-                    walk INTEGER NOT NULL DEFAULT 0, UNIQUE (class, query));
-                -- `walk`: the one that has seen the object last.
+                    scan INTEGER NOT NULL DEFAULT 0, UNIQUE (class, query));
+                -- `scan`: the one that has seen the object last.
                 CREATE TABLE tidemark_member (
-                    collection INTEGER NOT NULL, id TEXT NOT NULL, walk INTEGER NOT NULL,
+                    collection INTEGER NOT NULL, id TEXT NOT NULL, scan INTEGER NOT NULL,
                     PRIMARY KEY (collection, id)) WITHOUT ROWID;
                 CREATE INDEX tidemark_member_id ON tidemark_member (id);
                 """)
@@ -165,13 +165,13 @@ struct ObjectCache: Sendable {
 struct CollectionState: Sendable {
     var key: Int64
     var stamp: Int64?
-    var walk: Int64
+    var scan: Int64
 
     static func find(_ query: ObjectQuery, _ db: Database) throws -> CollectionState? {
         try Row.fetchOne(
-            db, sql: "SELECT key, stamp, walk FROM tidemark_collection WHERE class = ? AND query = ?",
+            db, sql: "SELECT key, stamp, scan FROM tidemark_collection WHERE class = ? AND query = ?",
             arguments: [query.name, query.text]
-        ).map { CollectionState(key: $0[0], stamp: $0[1], walk: $0[2]) }
+        ).map { CollectionState(key: $0[0], stamp: $0[1], scan: $0[2]) }
     }
 
     /// The row, made where there is none.

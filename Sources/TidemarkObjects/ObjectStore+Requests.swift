@@ -7,7 +7,7 @@ extension ObjectStore {
         var delta = try await self.delta(query, strategy, in: cache)
         while true {
             do {
-                return try await walk(query, delta, in: cache)
+                return try await scan(query, delta, in: cache)
             } catch let error as ObjectStoreError where delta != .nothing {
                 switch (error.code, delta) {
                 case (.headerTooLarge, .held): delta = try await self.delta(query, .collectionBased, in: cache)
@@ -28,7 +28,7 @@ extension ObjectStore {
         return try await cache.stamp(query).map { .since($0) } ?? .nothing
     }
 
-    private func walk(_ query: ObjectQuery, _ delta: Delta, in cache: ObjectCache) async throws {
+    private func scan(_ query: ObjectQuery, _ delta: Delta, in cache: ObjectCache) async throws {
         try await pages(of: query, delta) { page, place in
             try await cache.take(page, of: query, delta, place)
         }

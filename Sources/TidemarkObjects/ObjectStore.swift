@@ -23,7 +23,7 @@ public final class ObjectStore: Sendable {
     let transport: any Transport
     let cache: ObjectCache
     private let settings: Locked<Settings>
-    private let turns = Locked<[String: Turn]>([:])
+    private let turns = Locked<[String: AsyncMutex]>([:])
 
     /// Opens a store.
     ///
@@ -137,13 +137,13 @@ public final class ObjectStore: Sendable {
     private func inTurn<Result: Sendable>(
         _ name: String, _ body: @Sendable (ObjectCache) async throws -> Result
     ) async throws -> Result {
-        let turn = turns.withLock { turns in
-            let turn = turns[name] ?? Turn()
-            turns[name] = turn
-            return turn
+        let mutex = turns.withLock { turns in
+            let mutex = turns[name] ?? AsyncMutex()
+            turns[name] = mutex
+            return mutex
         }
-        await turn.take()
-        defer { turn.end() }
+        await mutex.lock()
+        defer { mutex.unlock() }
         try Task.checkCancellation()
         return try await body(cache.forFetch())
     }

@@ -35,14 +35,14 @@ struct StampedFile: Sendable {
                 DROP TABLE IF EXISTS tidemark_stamped;
                 DROP TABLE IF EXISTS tidemark_stamped_item;
                 DROP TABLE IF EXISTS tidemark_stamped_edit;
-                -- `walk`: how often everything was fetched from the beginning.
+                -- `scan`: how often everything was fetched from the beginning.
                 CREATE TABLE tidemark_stamped (
                     scope TEXT NOT NULL, client_stamp INTEGER NOT NULL DEFAULT 0, began INTEGER,
-                    walk INTEGER NOT NULL DEFAULT 1, is_walking INTEGER NOT NULL DEFAULT 1,
+                    scan INTEGER NOT NULL DEFAULT 1, is_scanning INTEGER NOT NULL DEFAULT 1,
                     number INTEGER NOT NULL DEFAULT 0);
-                -- `walk`: the one that has seen the item last.
+                -- `scan`: the one that has seen the item last.
                 CREATE TABLE tidemark_stamped_item (
-                    entity TEXT NOT NULL, id TEXT NOT NULL, data BLOB NOT NULL, walk INTEGER NOT NULL,
+                    entity TEXT NOT NULL, id TEXT NOT NULL, data BLOB NOT NULL, scan INTEGER NOT NULL,
                     PRIMARY KEY (entity, id)) WITHOUT ROWID;
                 -- `data`: NULL for a delete, and what was deleted is in `former`. `code`, `detail`: why the server did
                 -- not take it; it is not sent again.
@@ -159,7 +159,7 @@ struct StampedFile: Sendable {
             try db.execute(
                 sql: "UPDATE tidemark_stamped SET client_stamp = ?, began = ?",
                 arguments: [answer.clientStamp, answer.began])
-            if !answer.hasMore { try Self.endWalk(db) }
+            if !answer.hasMore { try Self.endScan(db) }
             let isUnsent = try Bool.fetchOne(
                 db, sql: "SELECT EXISTS (SELECT 1 FROM tidemark_stamped_edit WHERE code IS NULL)")
             return answer.hasMore || isUnsent == true
@@ -178,7 +178,7 @@ struct StampedFile: Sendable {
                         data = CASE WHEN data IS NOT NULL THEN coalesce((SELECT item.data
                             FROM tidemark_stamped_item AS item WHERE item.entity = tidemark_stamped_edit.entity
                             AND item.id = tidemark_stamped_edit.id), data) END;
-                    UPDATE tidemark_stamped SET client_stamp = 0, began = NULL, walk = walk + 1, is_walking = 1
+                    UPDATE tidemark_stamped SET client_stamp = 0, began = NULL, scan = scan + 1, is_scanning = 1
                     """)
         }
     }
@@ -206,20 +206,20 @@ struct StampedFile: Sendable {
         // What the server took as it was sent does not come back.
         try db.execute(
             sql: """
-                UPDATE tidemark_stamped_item SET walk = (SELECT walk FROM tidemark_stamped)
+                UPDATE tidemark_stamped_item SET scan = (SELECT scan FROM tidemark_stamped)
                 WHERE entity = ? AND id = ?
                 """,
             arguments: [edit.entity, edit.id.text])
     }
 
-    private static func endWalk(_ db: Database) throws {
-        guard try Bool.fetchOne(db, sql: "SELECT is_walking FROM tidemark_stamped") == true else { return }
+    private static func endScan(_ db: Database) throws {
+        guard try Bool.fetchOne(db, sql: "SELECT is_scanning FROM tidemark_stamped") == true else { return }
         try db.execute(
             sql: """
-                DELETE FROM tidemark_stamped_item WHERE walk < (SELECT walk FROM tidemark_stamped)
+                DELETE FROM tidemark_stamped_item WHERE scan < (SELECT scan FROM tidemark_stamped)
                 AND NOT EXISTS (SELECT 1 FROM tidemark_stamped_edit AS edit
                     WHERE edit.entity = tidemark_stamped_item.entity AND edit.id = tidemark_stamped_item.id);
-                UPDATE tidemark_stamped SET is_walking = 0
+                UPDATE tidemark_stamped SET is_scanning = 0
                 """)
     }
 
@@ -239,8 +239,8 @@ struct StampedFile: Sendable {
         }
         try db.execute(
             sql: """
-                INSERT OR REPLACE INTO tidemark_stamped_item (entity, id, data, walk)
-                VALUES (?, ?, ?, (SELECT walk FROM tidemark_stamped))
+                INSERT OR REPLACE INTO tidemark_stamped_item (entity, id, data, scan)
+                VALUES (?, ?, ?, (SELECT scan FROM tidemark_stamped))
                 """,
             arguments: [entity, id.text, Data(data.bytes)])
     }

@@ -20,7 +20,7 @@ public final class StampedStore: Sendable {
     let limits: ObjectLimits
     let transport: any Transport
     private let now: @Sendable () -> Date
-    private let turn = Turn()
+    private let mutex = AsyncMutex()
 
     /// Opens a store.
     ///
@@ -92,8 +92,8 @@ public final class StampedStore: Sendable {
     /// - Throws: ``ObjectStoreError``; `CancellationError` where the task was cancelled. What was taken by then stays.
     @discardableResult
     public func sync() async throws -> StampedReport {
-        await turn.take()
-        defer { turn.end() }
+        await mutex.lock()
+        defer { mutex.unlock() }
         var report = StampedReport()
         var course = StampedCourse(limit: limits.pageObjects)
         for _ in 0..<limits.pages {

@@ -1,4 +1,4 @@
-/// A pull parser over borrowed bytes: it walks a document once, allocates nothing, and checks every index.
+/// A pull parser over borrowed bytes: it scans a document once, allocates nothing, and checks every index.
 ///
 /// The buffer must outlive the reader; callers use it inside one `withUnsafeBytes`.
 package struct JSONReader {

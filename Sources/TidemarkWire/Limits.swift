@@ -32,7 +32,7 @@ public struct Limits: Hashable, Sendable {
     public var scopeRows = 5_000_000
     /// Bytes of the fields of those rows.
     public var scopeBytes = 1 << 30
-    /// Bytes of superseded rows that a scope keeps for readers in mid-walk, each reckoned with 256 more: beyond it
+    /// Bytes of superseded rows that a scope keeps for readers in mid-scan, each reckoned with 256 more: beyond it
     /// those that were superseded first go before their time, until half of it is left.
     public var windowBytes = 64 << 20
     /// Scopes that nobody has written to and that one user may write to within a day, by way of one server; 0: any

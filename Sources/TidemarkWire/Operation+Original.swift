@@ -1,5 +1,5 @@
 extension Operation {
-    /// What an operation was in a history that the server has lost, where a device brings it back: the epoch of its
+    /// What an operation was in a history that the server has lost, where a device replays it: the epoch of its
     /// verdict, and the version that it had got there.
     package struct Original: Hashable, Sendable {
         package static let epochLimit = 256

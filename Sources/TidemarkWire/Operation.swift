@@ -44,7 +44,7 @@ package struct Operation: Hashable, Sendable {
     package var isSeed = false
     /// Where the operation holds temporary ids of other records.
     package var references: [Reference] = []
-    /// Where this is one that the server has lost, and that a device brings back: what it was.
+    /// Where this is one that the server has lost, and that a device replays: what it was.
     package var original: Original?
 
     package init(_ kind: Kind, entity: String = "", id: RecordID? = nil) {

@@ -39,7 +39,7 @@ public enum ProblemCode: String, Hashable, Sendable, CaseIterable {
     /// The device was unheard of for so long that nothing is kept for it any more; it does what an expired checkpoint
     /// asks for.
     case clientUnknown = "client_unknown"
-    /// A walk in key order can no longer be continued; the device begins it anew.
+    /// A scan in key order can no longer be continued; the device begins it anew.
     case snapshotExpired = "snapshot_expired"
     /// The address of a shared page does not hold any more; the device asks for the page with its token.
     case pageExpired = "page_expired"

@@ -77,7 +77,7 @@ public enum RejectionCode {
 /// The server's answer to one operation (PROTOCOL.md 4).
 package struct Verdict: Hashable, Sendable {
     package enum Status: String, Hashable, Sendable, CaseIterable {
-        case applied, merged, conflict, rejected, deferred, settled
+        case applied, merged, conflict, rejected, deferred, outcomeUnknown = "settled"
     }
 
     /// The row that resulted, where it is not just the reader's base with its own fields on top.
@@ -146,11 +146,11 @@ package struct Verdict: Hashable, Sendable {
     package var isReplayed = false
 
     /// Whether something of the operation stands in the log, or stood there before.
-    package var tookEffect: Bool { status == .applied || status == .merged || status == .settled }
+    package var tookEffect: Bool { status == .applied || status == .merged || status == .outcomeUnknown }
 
     /// Taken as one that is `merged`, but there was no room to tell the record. What is `settled` because nothing more
     /// is known of it has no version.
-    package var isShort: Bool { status == .settled && version != nil }
+    package var isShort: Bool { status == .outcomeUnknown && version != nil }
 
     /// Taken as it was sent, and nothing to tell.
     package var isPlain: Bool {

@@ -70,7 +70,7 @@ class Client(threading.Thread):
         elif chance < 0.88:
             seat.catch_up()
         elif chance < 0.91:
-            snapshots.walk(seat, self.priorities, seat.push)
+            snapshots.scan(seat, self.priorities, seat.push)
         elif chance < 0.94:
             digests.compare(seat)
         elif chance < 0.97 and self.foreign:
@@ -125,7 +125,7 @@ class Reader(Client):
         elif chance < 0.85:
             seat.pull()
         elif chance < 0.93:
-            snapshots.walk(seat, self.priorities)
+            snapshots.scan(seat, self.priorities)
         elif chance < 0.97:
             digests.compare(seat)
         else:

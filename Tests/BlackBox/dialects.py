@@ -43,7 +43,7 @@ class Copy:
     session: Session
     rows: dict[Key, Json] = field(default_factory=dict)
     place: str | None = None
-    in_walk: bool = False  # whether the place is within a walk, whose end stands since its first page
+    in_scan: bool = False  # whether the place is within a scan, whose end stands since its first page
     touched: set[Key] = field(default_factory=set)
     shown: str = ""  # the last answer
 
@@ -84,7 +84,7 @@ class DialectReader:
 
     def settle(self) -> None:
         for entity in ENTITIES:
-            # A walk ends where it was to end when it began.
+            # A scan ends where it was to end when it began.
             for _ in range(2):
                 while not self.cursor(entity, 500):
                     pass
@@ -117,12 +117,12 @@ class DialectReader:
         copy, path = self.cursors[entity], f"/{quote(entity, safe='')}/delta"
         answer = self.wire.get(path, self.scope.name, cursor=copy.place, limit=limit)
         page = _value(answer)
-        if copy.in_walk and self.wire.dice.random() < 0.5:
+        if copy.in_scan and self.wire.dice.random() < 0.5:
             again = self.wire.get(path, self.scope.name, cursor=copy.place, limit=limit)
             self.wire.verdict.count("pages by cursor asked for twice")
             if again.status == 200 and again.body != answer.body:
                 shown = [str(answer), str(again)]
-                raise Violation("page_differs", "a cursor within a walk gave two pages (W87)", shown)
+                raise Violation("page_differs", "a cursor within a scan gave two pages (W87)", shown)
         rows = [(row["updatedAt"], row["id"], _data(row, "updatedAt")) for row in page["upserts"]]
         rows += [(row["deletedAt"], row["id"], None) for row in page["tombstones"]]
         for moment, record, data in sorted(rows, key=lambda row: (row[0], row[1])):
@@ -132,7 +132,7 @@ class DialectReader:
                 )
             self.updated[entity] = moment
             copy.put((entity, record), data)
-        copy.in_walk = page["nextCursor"] is not None
+        copy.in_scan = page["nextCursor"] is not None
         copy.place = page["nextCursor"] or answer.headers.get("tidemark-checkpoint")
         if page["nextCursor"] is None and entity == REGISTER:
             copy.whole(str(answer))
@@ -151,7 +151,7 @@ class DialectReader:
                 f"/rest/{quote(entity, safe='')}", self.scope.name, header, limit=limit, cursor=place
             )
             self._take(copy, entity, answer)
-            # The walk may be left here and go on from its stamp.
+            # The scan may be left here and go on from its stamp.
             copy.place = answer.headers["tidemark-stamp"]
             place = _next(answer)
         if entity == REGISTER:

@@ -84,7 +84,7 @@ def _hex(number: int) -> str:
 
 def compare(seat: Seat) -> None:
     """Of the present checkpoint, if the rows are whole as of it."""
-    if seat.replica.in_walk or seat.replica.since is None or seat.replica.is_ahead():
+    if seat.replica.in_scan or seat.replica.since is None or seat.replica.is_ahead():
         return
     rows, since = seat.replica.live(), seat.replica.since
     answer = seat.wire.get("/sync/digest", seat.scope.name, at=since)

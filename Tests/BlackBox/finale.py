@@ -30,8 +30,8 @@ def check(scope: ScopeLedger, clients: list[Client]) -> None:
     kept = last.replica
     last.replica = Replica(scope)
     last.catch_up()
-    _equal(log, last.replica, "a walk from the beginning")
-    snapshots.walk(last, clients[0].priorities)
+    _equal(log, last.replica, "a scan from the beginning")
+    snapshots.scan(last, clients[0].priorities)
     _equal(log, last.replica, "a snapshot")
     digests.compare(last)
     _records(log, last)

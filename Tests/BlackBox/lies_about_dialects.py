@@ -22,7 +22,7 @@ class SkipByCursor(Lie):
 
 
 class ForgetThePlace(Lie):
-    """The walk is said to be at its end, and the cursor that is given goes back, so that pages come again."""
+    """The scan is said to be at its end, and the cursor that is given goes back, so that pages come again."""
 
     kinds = READ | {"stamp_order"}
 
@@ -41,7 +41,7 @@ class ForgetThePlace(Lie):
 
 
 class AnswerACursorAnew(Lie):
-    """A cursor within a walk gives another page when it comes again."""
+    """A cursor within a scan gives another page when it comes again."""
 
     kinds = {"page_differs"}
 

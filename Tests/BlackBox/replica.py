@@ -32,7 +32,7 @@ class Replica:
         self.parts = 0  # rows that came in part
 
     @property
-    def in_walk(self) -> bool:
+    def in_scan(self) -> bool:
         return self.horizon is not None
 
     def live(self) -> dict[Key, tuple[int, Json]]:
@@ -90,9 +90,9 @@ class Replica:
         key, record = (operation["entity"], operation["id"]), result.get("record")
         row = self.rows.get(key)
         if row is None and self.since is not None and result["version"] <= (self.horizon or self.complete):
-            return  # A late verdict: the walk brings the row, or it is gone by now.
+            return  # A late verdict: the scan brings the row, or it is gone by now.
         if row is None and record is None and operation.keys() & {"baseVersion", "baseNumber"}:
-            return  # An edit of what this copy has lost: the rest of the row comes with the walk.
+            return  # An edit of what this copy has lost: the rest of the row comes with the scan.
         if record is not None:
             self.put(key, record["version"], None if record.get("deleted") else record["data"], epoch)
         elif operation["type"] == "delete":
@@ -105,7 +105,7 @@ class Replica:
         if page["scope"] != self.scope.name or page["since"] != asked_since:
             raise Violation("foreign_answer", "scope or since is not the one that was asked for (W17)", [str(answer)])
         if self.horizon is not None and page["head"] != self.horizon:
-            raise Violation("horizon_moved", f"head {page['head']} in a walk to {self.horizon} (W12)", [str(answer)])
+            raise Violation("horizon_moved", f"head {page['head']} in a scan to {self.horizon} (W12)", [str(answer)])
         if page["head"] < self.complete:
             raise Violation(
                 "version_order", f"head went back from {self.complete} to {page['head']} (W11)", [str(answer)]

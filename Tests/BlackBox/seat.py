@@ -37,8 +37,8 @@ class Seat:
             # A chain of `baseNumber` may not reach below `acked`, so none is under way when it is sent.
             tell = self.acked if not self.pending and self.dice.random() < 0.4 else 0
             self.told = max(self.told, tell)
-            # While a walk is under way its next page has to be asked for as it was.
-            exchange = not self.replica.in_walk and self.dice.random() < 0.4
+            # While a scan is under way its next page has to be asked for as it was.
+            exchange = not self.replica.in_scan and self.dice.random() < 0.4
             self.pending.append(self.sealer.batch(self.wire.client_id, tell, exchange))
         chance = self.dice.random()
         if chance < 0.05:
@@ -87,7 +87,7 @@ class Seat:
             self.wire.verdict.count("requests ended early")
         else:
             self.finished.append(batch)
-        takes_page = batch.path == "/sync" and fresh and not self.replica.in_walk and not self.in_snapshot
+        takes_page = batch.path == "/sync" and fresh and not self.replica.in_scan and not self.in_snapshot
         takes_page = takes_page and batch.since == self.replica.since
         for write, result in zip(batch.writes, results):
             self.acked = max(self.acked, write.operation["number"])
@@ -156,27 +156,27 @@ class Seat:
     # Reading
 
     def pull(self) -> None:
-        if not self.replica.in_walk:
+        if not self.replica.in_scan:
             self.floor = self.session.newest_own
         since = self.replica.since
         limit = self.dice.choice((1, 2, 3, 7, 20, 100, 500))
         partial = self.dice.choice((None, "true"))
         answer = self.wire.get("/sync/changes", self.scope.name, since=since, limit=limit, partial=partial)
         answer.expect(200)
-        if self.replica.in_walk and self.dice.random() < 0.1:
+        if self.replica.in_scan and self.dice.random() < 0.1:
             again = self.wire.get("/sync/changes", self.scope.name, since=since, limit=limit, partial=partial)
-            if _of_the_walk(again) != _of_the_walk(answer):
+            if _of_the_scan(again) != _of_the_scan(answer):
                 raise Violation(
-                    "page_differs", "the same question within a walk got other bytes (W12)", [str(answer), str(again)]
+                    "page_differs", "the same question within a scan got other bytes (W12)", [str(answer), str(again)]
                 )
             self.wire.verdict.count("pages asked for twice")
         self._page(answer, since, self.floor)
 
     def catch_up(self) -> None:
-        while self.replica.in_walk:
+        while self.replica.in_scan:
             self.pull()
         self.pull()
-        while self.replica.in_walk or self.replica.is_ahead():
+        while self.replica.in_scan or self.replica.is_ahead():
             self.pull()
 
     def _page(self, answer: Answer, since: str | None, floor: int) -> None:
@@ -206,7 +206,7 @@ class Seat:
         self.replica = self.sealer.replica = fresh
 
 
-def _of_the_walk(answer: Answer) -> bytes:
+def _of_the_scan(answer: Answer) -> bytes:
     """A page without `epoch`, which names the newest history: a server that was opened again meanwhile has another."""
     name = json.dumps(answer.json["epoch"]).encode()
     return answer.body.replace(b'"epoch":' + name, b"", 1)

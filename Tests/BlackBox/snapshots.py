@@ -1,4 +1,4 @@
-"""Snapshot walks, with writes between their pages."""
+"""Snapshot scans, with writes between their pages."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from violation import Violation
 from wire import Answer
 
 
-def walk(seat: Seat, priorities: dict[str, int], between: Callable[[], None] | None = None) -> None:
+def scan(seat: Seat, priorities: dict[str, int], between: Callable[[], None] | None = None) -> None:
     seat.in_snapshot = True
     try:
-        _walk(seat, priorities, between)
+        _scan(seat, priorities, between)
     finally:
         seat.in_snapshot = False
 
 
-def _walk(seat: Seat, priorities: dict[str, int], between: Callable[[], None] | None) -> None:
+def _scan(seat: Seat, priorities: dict[str, int], between: Callable[[], None] | None) -> None:
     floor, limit = seat.session.newest_own, seat.dice.choice((1, 3, 10, 40, 500))
     fresh, order = Replica(seat.scope), ((-1,), "", b"")
     answer = seat.wire.get("/sync/snapshot", seat.scope.name, limit=limit)

@@ -67,7 +67,7 @@ def names(report: dict[str, Any]) -> set[str]:
 
 def set_aside(report: dict[str, Any]) -> int:
     """Rows and edits that are kept outside of all tables."""
-    return int(report.get("setAside", 0))
+    return int(report.get("orphaned", 0))
 
 
 def waits(report: dict[str, Any]) -> int:

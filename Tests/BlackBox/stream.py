@@ -218,17 +218,17 @@ class Reader(Caller):
 
 
 class CursorReader(Reader):
-    """Walks the entity's cursor delta instead (E1): the times grow strictly, and a cursor in the middle of a walk gives
+    """Scans the entity's cursor delta instead (E1): the times grow strictly, and a cursor in the middle of a scan gives
     the same page through every node."""
 
     def __init__(self, setup: Setup, tally: Tally, number: int, seed: object = 0):
         super().__init__(setup, tally, number, seed)
         self.updated = ""
-        self.in_walk = False
+        self.in_scan = False
 
     def act(self) -> bool:
         page = self._page(self.since)
-        if self.pulls % PULLS_PER_NODE == 0 and self.in_walk:
+        if self.pulls % PULLS_PER_NODE == 0 and self.in_scan:
             self.move()
             if (again := self._page(self.since)) != page:
                 self.tally.fault(f"{self.name}: the same cursor gave {len(again['upserts'])} other rows")
@@ -241,7 +241,7 @@ class CursorReader(Reader):
         if page["tombstones"]:
             self.tally.fault(f"{self.name}: nobody has deleted {page['tombstones'][:3]}")
         self.pulls += 1
-        self.since, self.in_walk = page["nextCursor"] or self.place, page["nextCursor"] is not None
+        self.since, self.in_scan = page["nextCursor"] or self.place, page["nextCursor"] is not None
         if page["nextCursor"] is None:
             self.whole_at = time.monotonic()
             self.stopping.wait(IDLE_SECONDS)
@@ -253,7 +253,7 @@ class CursorReader(Reader):
 
 
 class Stream:
-    """Writers and readers of one scope, on some nodes; with `cursors` every second reader walks a cursor delta."""
+    """Writers and readers of one scope, on some nodes; with `cursors` every second reader scans a cursor delta."""
 
     def __init__(
         self,

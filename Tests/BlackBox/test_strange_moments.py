@@ -1,4 +1,4 @@
-"""A table is rebuilt at the worst moment: in the middle of a walk, beside a crash, after a day with much going on."""
+"""A table is rebuilt at the worst moment: in the middle of a scan, beside a crash, after a day with much going on."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MomentTests(Story):
         with Proxy(self.server.url, CutAfter(answers)) as proxy:
             app.url = proxy.url
             told = self.not_crashed(app.sync(*words))
-            self.assertEqual(1, told.code, f"the walk was not cut: {told}")
+            self.assertEqual(1, told.code, f"the scan was not cut: {told}")
         app.url = self.server.url
 
     def agree(self, first: AppFile, second: AppFile) -> None:
@@ -50,7 +50,7 @@ class MomentTests(Story):
             told = app.status()
             self.assertEqual(set(), standing.open_conflicts(told.json, "t"), f"{told}")
 
-    def test_a_rebuild_in_the_middle_of_a_walk(self) -> None:
+    def test_a_rebuild_in_the_middle_of_a_scan(self) -> None:
         """Rows of its first pages have come already, above `complete`: they are no edits."""
         first, second = self.pair(SCHEMA, filled(800))
         second.script("UPDATE t SET a = 'B' WHERE b < 600; DELETE FROM t WHERE b >= 750")

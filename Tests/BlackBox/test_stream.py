@@ -71,7 +71,7 @@ class StreamTests(unittest.TestCase):
 if __name__ == "__main__":
     unittest.main()
 class CursorTests(unittest.TestCase):
-    """The same of a reader that walks a cursor delta."""
+    """The same of a reader that scans a cursor delta."""
 
     def setUp(self) -> None:
         self.stream = Stream(Setup([1], b"secret", batch=1), "scope", writers=2, readers=2, cursors=True)
@@ -109,7 +109,7 @@ class CursorTests(unittest.TestCase):
         self.assertIn("nobody", self.shown(self.page() | {"tombstones": [{"id": "0-1"}]})[0])
 
     def test_same_cursor_other_page(self) -> None:
-        self.reader.since, self.reader.in_walk = "c", True
+        self.reader.since, self.reader.in_scan = "c", True
         pages = [self.page("0-1", then="d"), self.page("0-1", "0-2", then="d")]
         with mock.patch.object(CursorReader, "ask", side_effect=pages):
             self.reader.act()

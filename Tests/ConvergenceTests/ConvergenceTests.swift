@@ -104,7 +104,7 @@ struct ConvergenceTests {
                         db,
                         sql: """
                             SELECT CAST(id AS TEXT) FROM \(table)
-                            UNION SELECT record FROM tidemark_parked WHERE entity = '\(table)'
+                            UNION SELECT record FROM tidemark_quarantine WHERE entity = '\(table)'
                             """)
                 }
                 #expect(here == served, "seed \(seed) \(table) \(device.name)")

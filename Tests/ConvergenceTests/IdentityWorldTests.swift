@@ -46,13 +46,13 @@ struct IdentityWorldTests {
                 ], scopes: ["w:1"], transport: transport, configuration: configuration)
         }
 
-        /// Groups are whole wherever a walk has ended. A filling may bring a pair again under its ids while this device
+        /// Groups are whole wherever a scan has ended. A filling may bring a pair again under its ids while this device
         /// still waits to hear of them: then it is there twice, and whole both times.
         func checkPairs(_ place: String) throws {
             try queue.read { db in
-                // In mid-walk a page may end inside a group.
+                // In mid-scan a page may end inside a group.
                 let isWhole = try Bool.fetchOne(
-                    db, sql: "SELECT NOT walking FROM tidemark_scope WHERE complete IS NOT NULL")
+                    db, sql: "SELECT NOT scanning FROM tidemark_scope WHERE complete IS NOT NULL")
                 guard isWhole == true else { return }
                 let halves = try String.fetchAll(
                     db,

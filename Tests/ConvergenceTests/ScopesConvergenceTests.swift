@@ -78,7 +78,7 @@ struct ScopesConvergenceTests {
                 try device.count("SELECT count(*) FROM tidemark_operation WHERE finished_at IS NULL") == 0,
                 "seed \(seed) \(device.name)")
             #expect(
-                try device.count("SELECT count(*) FROM tidemark_parked WHERE leaving <> 0") == 0,
+                try device.count("SELECT count(*) FROM tidemark_quarantine WHERE move <> 0") == 0,
                 "seed \(seed) \(device.name)")
         }
         for scope in Follower.all {

@@ -55,7 +55,7 @@ final class Follower: Sendable {
                 rows["\(row["id"] as DatabaseValue)".replacing("\"", with: "")] = values
             }
             let aside = try Row.fetchAll(
-                db, sql: "SELECT record, data FROM tidemark_parked WHERE entity = ? AND scope = ?",
+                db, sql: "SELECT record, data FROM tidemark_quarantine WHERE entity = ? AND scope = ?",
                 arguments: [table, scope.name])
             for row in aside {
                 let data = try JSONSerialization.jsonObject(with: row["data"] as Data) as? [String: Any] ?? [:]

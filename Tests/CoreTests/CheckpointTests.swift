@@ -53,8 +53,8 @@ struct CheckpointTests {
         #expect(throws: Problem.self) { try Checkpoint(token: token, scope: scope, key: [1]) }
     }
 
-    @Test("A finished walk begins the next one at the head")
-    func nextWalk() throws {
+    @Test("A finished scan begins the next one at the head")
+    func nextScan() throws {
         let done = Checkpoint(epoch: Epoch(id: 1, start: 0), position: 5, horizon: 5, complete: 5, origin: nil)
         let next = try done.resumed(in: history(head: 9))
         #expect(next == Checkpoint(epoch: Epoch(id: 1, start: 0), position: 5, horizon: 9, complete: 5, origin: nil))
@@ -62,11 +62,11 @@ struct CheckpointTests {
         #expect(next.advanced(to: nil).complete == 9)
     }
 
-    @Test("A walk keeps its horizon while the window holds it, and takes a new one after")
+    @Test("A scan keeps its horizon while the window holds it, and takes a new one after")
     func horizon() throws {
-        let walk = Checkpoint(epoch: Epoch(id: 1, start: 0), position: 3, horizon: 5, complete: 2, origin: nil)
-        #expect(try walk.resumed(in: history(head: 9, sweep: 5)).horizon == 5)
-        let moved = try walk.resumed(in: history(head: 9, sweep: 6))
+        let scan = Checkpoint(epoch: Epoch(id: 1, start: 0), position: 3, horizon: 5, complete: 2, origin: nil)
+        #expect(try scan.resumed(in: history(head: 9, sweep: 5)).horizon == 5)
+        let moved = try scan.resumed(in: history(head: 9, sweep: 6))
         #expect(moved.horizon == 9)
         #expect(moved.complete == 2)
     }
@@ -90,11 +90,11 @@ struct CheckpointTests {
         #expect(reason(done(0, 0), in: history(head: 9)) == nil)
     }
 
-    @Test("A walk from the beginning is held to its first horizon, not to its position")
+    @Test("A scan from the beginning is held to its first horizon, not to its position")
     func origin() {
-        let walk = Checkpoint(epoch: Epoch(id: 1, start: 0), position: 1, horizon: 9, complete: 0, origin: 9)
-        #expect(reason(walk, in: history(head: 12, retention: 9)) == nil)
-        #expect(reason(walk, in: history(head: 12, retention: 10)) == .retention)
+        let scan = Checkpoint(epoch: Epoch(id: 1, start: 0), position: 1, horizon: 9, complete: 0, origin: 9)
+        #expect(reason(scan, in: history(head: 12, retention: 9)) == nil)
+        #expect(reason(scan, in: history(head: 12, retention: 10)) == .retention)
     }
 }
 

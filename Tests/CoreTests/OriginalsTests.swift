@@ -47,7 +47,7 @@ struct OriginalsTests {
 }
 
 @Suite("How a lost operation meets the record")
-struct HealingRuleTests {
+struct ReplayMergeTests {
     private let history = ScopeHistory(
         head: 30, sweepFloor: 0, retentionFloor: 0,
         incarnations: [ScopeHistory.Incarnation(id: 1, start: 0), ScopeHistory.Incarnation(id: 2, start: 10)])
@@ -57,13 +57,13 @@ struct HealingRuleTests {
     private func course(
         _ kind: Operation.Kind = .upsert, _ fields: DataObject = .empty, base: Version?, original: Version?,
         on current: Merge.Current?
-    ) -> Healing.Course {
+    ) -> ReplayMerge.Course {
         var operation = Operation(kind, entity: "task", id: "t")
         operation.fields = fields
         operation.baseVersion = base
         operation.epoch = lost.text
         let original = Operation.Original(epoch: lost.text, version: original)
-        return Healing(original, of: operation, in: history).course(
+        return ReplayMerge(original, of: operation, in: history).course(
             of: operation, on: current, declaration: EntityDeclaration("task"))
     }
 
@@ -73,7 +73,7 @@ struct HealingRuleTests {
         return current
     }
 
-    private func edit(_ course: Healing.Course) -> Operation? {
+    private func edit(_ course: ReplayMerge.Course) -> Operation? {
         if case .goesOn(let operation) = course { operation } else { nil }
     }
 

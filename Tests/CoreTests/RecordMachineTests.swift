@@ -104,7 +104,7 @@ struct RecordMachineTests {
         #expect(!machine.accepts(.departureSealed))
         _ = machine.handle(.arrival(.taken))
         #expect(machine.handle(.departureSealed) == [.seal])
-        #expect(machine.handle(.verdict(.taken, .gone)).contains(.forgetQuarantined))
+        #expect(machine.handle(.verdict(.taken, .gone)).contains(.forgetRefused))
         #expect(machine == RecordMachine())
     }
 
@@ -121,7 +121,7 @@ struct RecordMachineTests {
     func access() throws {
         var machine = try machine(.row, .edited)
         #expect(!machine.accepts(.accessLost))
-        #expect(machine.handle(.orphaned).contains(.setAside))
+        #expect(machine.handle(.orphaned).contains(.orphan))
         #expect(machine.handle(.accessLost).contains(.removeScope))
         #expect((machine.access, machine.orphan, machine.place) == (.lost, .orphaned, .nowhere))
     }

@@ -49,10 +49,10 @@ struct PromiseTests {
     }
 
     @Test(
-        "a server that starts anew while a device walks or is filled has lost nothing, and is not taken to",
+        "a server that starts anew while a device scans or is filled has lost nothing, and is not taken to",
         arguments: [true, false], 1...6)
     func restarted(isFilled: Bool, send: Int) async throws {
-        let stage = Stage(Scenario(name: "walk", script: []))
+        let stage = Stage(Scenario(name: "scan", script: []))
         try await stage.open()
         let a = stage.devices[0]
         if isFilled {

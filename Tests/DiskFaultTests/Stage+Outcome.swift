@@ -65,8 +65,8 @@ extension Stage {
         let shadows = scenario.cast.tables.map { "tidemark_shadow_\($0.name)" }
         for table in shadows + [
             "tidemark_operation WHERE finished_at IS NULL", "tidemark_bootstrap", "tidemark_staged",
-            "tidemark_applying", "tidemark_wanted", "tidemark_settle", "tidemark_backfill", "tidemark_renaming",
-            "tidemark_waiting",
+            "tidemark_applying", "tidemark_refetch", "tidemark_cascade", "tidemark_backfill", "tidemark_renaming",
+            "tidemark_blocked",
         ] where try await device.rows("SELECT count(*) FROM \(table)") != ["0"] { found.append(table) }
         return scenario.staysPending ? [] : found
     }
@@ -87,8 +87,8 @@ extension Stage {
         guard device !== fresh else { return }
         let status = try await engine.status()
         outcome.lists.append(
-            "\(device.name): \(status.rejected) refused, \(status.undecided) undecided, \(status.setAside) aside, "
-                + "\(status.parked) parked")
+            "\(device.name): \(status.rejected) refused, \(status.undecided) undecided, \(status.orphaned) aside, "
+                + "\(status.quarantined) quarantined")
     }
 
     private func checkFile(_ path: String) throws {

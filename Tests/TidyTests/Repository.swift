@@ -53,8 +53,8 @@ enum Repository {
 @Suite("The repository is found")
 struct RepositoryTests {
     /// Without this, a wrong top folder would make every rule pass on nothing at all.
-    @Test("The walk reaches the manifest, this file and the sources, and no build folder")
-    func walkReachesTheFiles() {
+    @Test("The scan reaches the manifest, this file and the sources, and no build folder")
+    func scanReachesTheFiles() {
         let paths = Set(Repository.files.map(\.path))
         #expect(paths.contains("Package.swift"))
         #expect(paths.contains("Tests/TidyTests/Repository.swift"))

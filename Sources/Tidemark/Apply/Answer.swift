@@ -16,7 +16,7 @@ struct Answer: Hashable, Sendable {
         var changes: Range<Int>
         var nextSince: String
         var hasMore: Bool
-        /// The horizon of the walk that the page belongs to.
+        /// The horizon of the scan that the page belongs to.
         var head: Version
     }
 

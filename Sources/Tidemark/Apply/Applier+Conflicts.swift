@@ -5,7 +5,7 @@ import TidemarkWire
 struct Meeting {
     let entry: OutboxEntry
     let operation: Operation
-    let shape: TableShape
+    let shape: TableSchema
     let shadow: Shadow
     let current: [Cell]?
 
@@ -30,7 +30,7 @@ struct Meeting {
     }
 }
 
-extension TableShape {
+extension TableSchema {
     func values(_ cells: [Cell]) -> [String: Value] {
         Dictionary(zip(data.map(\.name), cells.map(\.value)), uniquingKeysWith: { $1 })
     }

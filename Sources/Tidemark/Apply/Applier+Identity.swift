@@ -28,9 +28,9 @@ extension Applier {
     /// server has made another one of it for this user, which no page brings to the device that made it: both are
     /// fetched, and what refers to either of them.
     private func fetchBoth(_ alias: Alias, _ known: RecordID) throws {
-        for id in [alias.id, known] { try Wanted.note(db, scope, alias.entity, id.text) }
+        for id in [alias.id, known] { try RefetchQueue.note(db, scope, alias.entity, id.text) }
         for record in try Outbox.referring(db, to: alias.temporary, of: alias.entity) {
-            try Wanted.note(db, scope, record.entity, record.record)
+            try RefetchQueue.note(db, scope, record.entity, record.record)
         }
     }
 
@@ -58,7 +58,7 @@ extension Applier {
         // Ids are put in the place of others by statements that the guard does not know.
         let guarding = TriggerGuard(db: db, layout: layout)
         try guarding.restore()
-        try Adoption(db: db, layout: layout, identity: identity, scope: scope, now: now).run(aliases)
+        try IDSubstitution(db: db, layout: layout, identity: identity, scope: scope, now: now).run(aliases)
         try guarding.accept()
     }
 }

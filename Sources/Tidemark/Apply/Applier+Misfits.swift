@@ -7,23 +7,23 @@ enum Misfits {
     static let reason = "The table's key cannot hold the record's id."
 
     static func put(
-        _ db: Database, _ shape: TableShape, _ id: RecordID, scope: Scope, version: Version, _ incoming: [Int: Cell]
+        _ db: Database, _ shape: TableSchema, _ id: RecordID, scope: Scope, version: Version, _ incoming: [Int: Cell]
     ) throws {
-        var cells = try Parked.cells(db, shape, id, scope.name) ?? shape.data.map(\.defaultCell)
+        var cells = try QuarantinedRow.cells(db, shape, id, scope.name) ?? shape.data.map(\.defaultCell)
         for (index, cell) in incoming { cells[index] = cell }
-        try Parked.put(
+        try QuarantinedRow.put(
             db, shape, record: id.text, scope: scope.name, version: version, cells: cells, reason: reason,
             contends: false, fresh: false)
     }
 
     /// After a migration: where the key holds such an id now, the table's records are asked for anew.
-    static func release(_ db: Database, _ shape: TableShape) throws {
-        let records = try Query(db, "SELECT record FROM tidemark_parked WHERE entity = ?1 AND reason = ?2")
+    static func release(_ db: Database, _ shape: TableSchema) throws {
+        let records = try Query(db, "SELECT record FROM tidemark_quarantine WHERE entity = ?1 AND reason = ?2")
             .rows(db, [.text(shape.name), .text(reason)]) { $0.text(0) }
         let fitting = records.filter { RecordID($0).flatMap(shape.key(of:)) != nil }
         guard !fitting.isEmpty else { return }
         for record in fitting {
-            try Query(db, "DELETE FROM tidemark_parked WHERE entity = ?1 AND record = ?2 AND reason = ?3")
+            try Query(db, "DELETE FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 AND reason = ?3")
                 .execute([.text(shape.name), .text(record), .text(reason)])
         }
         try Backfills.note(db, entity: shape.name, fields: nil, rule: shape.rule)
@@ -34,7 +34,7 @@ extension Applier {
     /// A page's part of such a record is taken where the rest of it is here.
     func takeMisfitOfPage(_ change: IncomingChange, _ table: ApplyTable, _ reader: JSONReader) throws {
         if change.isPartial, let id = RecordID(reader.string(change.id)),
-            try Parked.cells(db, table.shape, id, scope.name) == nil
+            try QuarantinedRow.cells(db, table.shape, id, scope.name) == nil
         {
             throw DifferenceMismatch()
         }
@@ -51,8 +51,8 @@ extension Applier {
         case .upsert:
             try Misfits.put(
                 db, table.shape, id, scope: scope, version: change.version, try table.cells(change, reader))
-            outcome.parked += 1
-        case .delete, .absent: try Parked.remove(db, table.shape.name, id.text, scope.name)
+            outcome.quarantined += 1
+        case .delete, .absent: try QuarantinedRow.remove(db, table.shape.name, id.text, scope.name)
         case .idmap, .unknown: outcome.skipped += 1
         }
     }

@@ -3,7 +3,7 @@ import TidemarkWire
 
 /// Rows of one table that lie in several scopes. The server's logs know nothing of each other, and a device pulls them
 /// in any order, so what each scope holds is kept apart: one row has the record's place in the table, the others are
-/// parked, and a tombstone takes away its own scope's row, never another's.
+/// quarantined, and a tombstone takes away its own scope's row, never another's.
 extension Applier {
     /// Keeps a row of this scope, or lets go of it, while another scope has the record's place, or while the record is
     /// leaving this scope. `false` where this scope has the place, or may have it.
@@ -12,23 +12,23 @@ extension Applier {
     ) throws -> Bool {
         guard table.shape.isScopedByColumn else { return false }
         let shape = table.shape
-        let held = try Parked.entry(db, shape, id, scope.name)
-        let isLeaving = held.map { $0.leaving != .no } ?? false
+        let held = try QuarantinedRow.entry(db, shape, id, scope.name)
+        let isLeaving = held.map { $0.move != .no } ?? false
         guard try isLeaving || table.records.holder(db, key).map({ $0 != scope.name }) ?? false else { return false }
         guard version > held?.version ?? -1 else { return true }
         guard let incoming else {
-            try Parked.remove(db, shape.name, id.text, scope.name)
+            try QuarantinedRow.remove(db, shape.name, id.text, scope.name)
             return true
         }
         var cells = held?.cells ?? shape.data.map(\.defaultCell)
         for (index, cell) in incoming { cells[index] = cell }
         let contends = !isLeaving && shape.scope(ofKey: key, cells) == scope
-        try Parked.put(
+        try QuarantinedRow.put(
             db, shape, record: id.text, scope: scope.name, version: version, cells: cells,
             reason: isLeaving ? "It leaves for another scope." : "Another scope holds the record here.",
             contends: contends, fresh: contends)
         table.mayContend = true
-        if held == nil { outcome.parked += 1 }
+        if held == nil { outcome.quarantined += 1 }
         return true
     }
 
@@ -48,35 +48,35 @@ extension Applier {
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], _ cells: [Cell], isOnScreen: Bool, version: Version?
     ) throws {
         if isOnScreen { try table.records.attemptDelete(db, key) }
-        outcome.parked += 1
-        try Parked.put(
+        outcome.quarantined += 1
+        try QuarantinedRow.put(
             db, table.shape, record: id.text, scope: scope.name, version: version, cells: cells,
             reason: "Its column names another scope than the one that it came in.", contends: false, fresh: false)
     }
 
-    /// What is brought back lies over nothing while another scope has the record's place. Once that is free it lies
+    /// A replayed edit lies over nothing while another scope has the record's place. Once that is free it lies
     /// over the record, as any edit does.
-    func layOver(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
+    func overlayReplayed(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
         let shape = table.shape
         guard shape.isScopedByColumn, try isBringingBack.get(), try table.records.holder(db, key) == nil,
             let operation = try Outbox.overlay(db, entity: shape.name, record: id.text, scope: scope.name)
         else { return }
-        var truth = Shadow(state: .absent, cells: shape.data.map(\.defaultCell))
-        if let parked = try Parked.entry(db, shape, id, scope.name) {
-            guard parked.leaving == .no else { return }
-            truth = Shadow(state: .known, cells: parked.cells, version: parked.version)
-            try Parked.remove(db, shape.name, id.text, scope.name)
+        var serverRow = Shadow(state: .absent, cells: shape.data.map(\.defaultCell))
+        if let quarantined = try QuarantinedRow.entry(db, shape, id, scope.name) {
+            guard quarantined.move == .no else { return }
+            serverRow = Shadow(state: .known, cells: quarantined.cells, version: quarantined.version)
+            try QuarantinedRow.remove(db, shape.name, id.text, scope.name)
         }
-        try redraw(table, id, key, truth, operation, .none, current: nil, isParked: false)
+        try overlay(table, id, key, serverRow, operation, .none, current: nil, isQuarantined: false)
     }
 
     /// A shadow with what its marks need to be found by the scope that has to send them.
-    func placed(_ shadow: Shadow, _ shape: TableShape, _ key: [Cell], _ row: [Cell]?, isSent: Bool) throws -> Shadow {
+    func placed(_ shadow: Shadow, _ shape: TableSchema, _ key: [Cell], _ row: [Cell]?, isSent: Bool) throws -> Shadow {
         guard shape.isScopedByColumn else { return shadow }
         var placed = shadow
         placed.scope = shadow.state == .absent && !isSent && shadow.seed == nil ? nil : scope.name
-        placed.place = row.map { shape.scope(ofKey: key, $0)?.name ?? "" } ?? placed.scope ?? ""
-        if placed.mark != nil, placed.place != scope.name { try Pending.announce(db) }
+        placed.routingScope = row.map { shape.scope(ofKey: key, $0)?.name ?? "" } ?? placed.scope ?? ""
+        if placed.mark != nil, placed.routingScope != scope.name { try Pending.announce(db) }
         return placed
     }
 }
@@ -91,23 +91,24 @@ extension Applier {
         guard table.shape.isScopedByColumn else { return false }
         let shape = table.shape
         manifest.look(shape.name, id)
-        guard entry.isDelete, let held = try Parked.entry(db, shape, id, scope.name), held.leaving == .sealed else {
+        guard entry.isDelete, let held = try QuarantinedRow.entry(db, shape, id, scope.name), held.move == .sealed
+        else {
             guard let holder = try table.records.holder(db, key), holder != scope.name else { return false }
             try Outbox.finish(db, entry, verdict, now: now)
             return true
         }
         try Outbox.finish(db, entry, verdict, now: now)
-        let ahead = try Ahead.version(db, scope, shape.name, id.text) ?? -1
+        let ahead = try KnownVersions.version(db, scope, shape.name, id.text) ?? -1
         let known = max(held.version ?? -1, ahead, record.complete(of: shape.name) ?? -1)
         table.mayContend = true
         switch verdict.status {
         case .applied, .merged:
             guard let version = verdict.version, version > known else { break }
             if version > rememberVerdictsAbove {
-                try Ahead.note(db, scope, shape.name, id.text, version, deleted: verdict.record?.data == nil)
+                try KnownVersions.note(db, scope, shape.name, id.text, version, deleted: verdict.record?.data == nil)
             }
             guard let data = verdict.record?.data else {
-                try Parked.remove(db, shape.name, id.text, scope.name)
+                try QuarantinedRow.remove(db, shape.name, id.text, scope.name)
                 return true
             }
             // An edit made elsewhere wins over deletes there: the record stays in this scope too.
@@ -120,24 +121,24 @@ extension Applier {
         case .deferred:
             outcome.deferred += 1
             return try again(shape, id)
-        case .settled:
-            try Wanted.note(db, scope, entry.entity, entry.record)
-            outcome.wanted += 1
+        case .outcomeUnknown:
+            try RefetchQueue.note(db, scope, entry.entity, entry.record)
+            outcome.refetch += 1
         }
-        try Parked.set(db, shape.name, id.text, scope.name, .no)
+        try QuarantinedRow.set(db, shape.name, id.text, scope.name, .no)
         return true
     }
 
-    private func keep(_ shape: TableShape, _ id: RecordID, _ data: DataObject, _ version: Version) throws {
+    private func keep(_ shape: TableSchema, _ id: RecordID, _ data: DataObject, _ version: Version) throws {
         var cells = shape.data.map(\.defaultCell)
         for (index, cell) in shape.whole(data.cells(in: shape), in: scope) { cells[index] = cell }
-        try Parked.put(
+        try QuarantinedRow.put(
             db, shape, record: id.text, scope: scope.name, version: version, cells: cells,
             reason: "Another scope holds the record here.", contends: true, fresh: true)
     }
 
-    private func again(_ shape: TableShape, _ id: RecordID) throws -> Bool {
-        try Parked.set(db, shape.name, id.text, scope.name, .moved)
+    private func again(_ shape: TableSchema, _ id: RecordID) throws -> Bool {
+        try QuarantinedRow.set(db, shape.name, id.text, scope.name, .moved)
         return true
     }
 
@@ -147,13 +148,13 @@ extension Applier {
     ) throws {
         let entity = table.shape.name
         switch verdict.status {
-        case .applied, .merged: try Parked.settle(db, entity, id.text, as: .moved)
-        case .settled where verdict.isShort: try Parked.settle(db, entity, id.text, as: .moved)
-        case .rejected, .conflict, .settled, .deferred:
+        case .applied, .merged: try QuarantinedRow.settle(db, entity, id.text, as: .moved)
+        case .outcomeUnknown where verdict.isShort: try QuarantinedRow.settle(db, entity, id.text, as: .moved)
+        case .rejected, .conflict, .outcomeUnknown, .deferred:
             // With edits under way it is sent once more, or on to a third scope: that verdict decides.
             guard try table.records.shadow(db, key) == nil else { return }
             table.mayContend = true
-            try Parked.settle(db, entity, id.text, as: wasThere ? .no : .deleted)
+            try QuarantinedRow.settle(db, entity, id.text, as: wasThere ? .no : .deleted)
         }
     }
 }

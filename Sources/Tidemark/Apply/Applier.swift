@@ -17,13 +17,13 @@ final class Applier {
         /// Operations that got another key.
         var sealedAgain = 0
         /// Records that the server has to be asked for by name.
-        var wanted = 0
+        var refetch = 0
         var rejected = 0
         /// Operations that the app has to decide about.
         var conflicts = 0
         var received = 0
         var applied = 0
-        var parked = 0
+        var quarantined = 0
         var skipped = 0
         var hasMore = false
         /// Whether a difference did not fit what is here, so that the page has to come again with whole rows.
@@ -33,15 +33,15 @@ final class Applier {
         /// Whether the page was a snapshot's last.
         var isFilled = false
         /// Rows that a repair left, since the server does not know them.
-        var unsent: [Wanted.Record] = []
+        var unsent: [RefetchQueue.Record] = []
         /// Records that differ after a repair, and why.
-        var unrepaired: [Wanted.Record: String] = [:]
+        var unrepaired: [RefetchQueue.Record: String] = [:]
     }
 
     let db: Database
     let scope: Scope
     let now: Int64
-    let layout: Layout
+    let layout: SyncSchema
     private let declarations: Declarations
     /// `nil` where the server assigns no ids.
     let identity: Identity?
@@ -56,13 +56,13 @@ final class Applier {
     var rememberRowsAbove: Version = .max
     private(set) var rememberVerdictsAbove: Version = 0
     /// Whether versions above `complete` were remembered before this answer.
-    private(set) var hadAhead = false
+    private(set) var hadKnownVersions = false
     /// Whether rows waited to leave their scopes before this answer.
     private(set) var hadWaiting = false
-    /// Whether lost operations are being brought back: then a record may have several.
+    /// Whether lost operations are being replayed: then a record may have several.
     private(set) lazy var isBringingBack = Result { try Outbox.isBringingBack(db, scope) }
     /// Whether records wait for others.
-    private(set) lazy var hasNotes = Result { try !Waiting.isEmpty(db) || Quarantine.hasHeld(db) }
+    private(set) lazy var hasNotes = Result { try BlockedEdits.isAny(db) }
     /// The lane of lost operations that were put off, once there is one, and what their numbers have become.
     var later: LaneNumbers?
     var movedLater: [OperationKey: Int64] = [:]
@@ -79,7 +79,7 @@ final class Applier {
 
     /// - Parameter entities: the tables to write to; `nil`: all of the scope.
     init(
-        _ db: Database, layout: Layout, record: ScopeRecord, declarations: Declarations, now: Int64,
+        _ db: Database, layout: SyncSchema, record: ScopeRecord, declarations: Declarations, now: Int64,
         entities: Set<String>? = nil
     ) throws {
         self.db = db
@@ -107,15 +107,15 @@ final class Applier {
         } else {
             rememberVerdictsAbove = record.base
         }
-        hadAhead = try !Ahead.isEmpty(db, scope)
-        hadWaiting = try Parked.isAnyWaiting(db)
+        hadKnownVersions = try !KnownVersions.isEmpty(db, scope)
+        hadWaiting = try QuarantinedRow.isAnyWaiting(db)
         hadRefusals = try Outbox.hasRefusals(db)
         try adoptIDs(answer.results)
         for result in answer.results { try apply(result.key, result.verdict) }
         if let page {
             try apply(page, body: answer.body)
         } else {
-            try settleContests()
+            try resolveUniqueValues()
         }
         if let syncedAt = answer.syncedAt { try hear(of: syncedAt) }
         try record.write(db)
@@ -149,16 +149,16 @@ final class Applier {
     /// server hears nothing of, the scope is filled anew, and whether the server has what it once took is asked.
     func goOn(in epoch: String) throws {
         if let known = record.epoch, known != epoch, Epoch(text: known)?.isBeforeAll != true {
-            let healing = Healing(db: db, layout: layout, declarations: declarations, now: now)
+            let lossRecovery = LossRecovery(db: db, layout: layout, declarations: declarations, now: now)
             if record.isFilled {
                 if try !isKept(of: known, in: epoch) {
-                    try healing.forget(&record, after: record.complete ?? 0)
+                    try lossRecovery.forget(&record, after: record.complete ?? 0)
                     try Bootstrap.begin(db, scope, asking: known, hasLost: true)
                     record.bootstrap = try Bootstrap.read(db, scope)
                 }
             } else if record.bootstrap?.token == nil, try !record.isNew || !isKept(of: known, in: epoch) {
                 // Before the first page of a filling nothing but the name tells.
-                try healing.forget(&record, after: 0)
+                try lossRecovery.forget(&record, after: 0)
                 try Bootstrap.begin(db, scope, asking: record.bootstrap?.asking ?? known)
             }
         }
@@ -177,7 +177,7 @@ final class Applier {
 
     /// Whether what is remembered one by one of a history is in another one too.
     private func isKept(of known: String, in epoch: String) throws -> Bool {
-        guard let newest = try Ahead.newest(db, scope) else { return true }
+        guard let newest = try KnownVersions.newest(db, scope) else { return true }
         return Epoch.holds(newest, of: known, in: epoch)
     }
 
@@ -197,22 +197,22 @@ final class Applier {
 
     private func apply(_ page: Answer.Page, body: [UInt8]) throws {
         try body.withUnsafeBytes { try apply(changes: UnsafeRawBufferPointer(rebasing: $0[page.changes])) }
-        try settleContests()
+        try resolveUniqueValues()
         record.checkpoint = page.nextSince
         record.head = max(page.head, record.head ?? 0)
-        record.isWalking = page.hasMore
-        if !page.hasMore { try endWalk(at: page.head) }
+        record.isScanning = page.hasMore
+        if !page.hasMore { try endScan(at: page.head) }
         outcome.hasMore = page.hasMore
         outcome.pageTaken = true
     }
 
     /// Applies an array of changes; one that names a snapshot's rows also notes which those are.
     func apply(changes: UnsafeRawBufferPointer, noting seen: SeenRecords? = nil) throws {
-        let hasAhead = try !Ahead.isEmpty(db, scope)
-        // What is brought back may lie over a row that has no shadow yet (`layOver`).
+        let hasKnownVersions = try !KnownVersions.isEmpty(db, scope)
+        // A replayed edit may lie over a row that has no shadow yet (`overlayReplayed`).
         let isOverlaid = try isBringingBack.get()
         for table in tables.values {
-            try table.begin(db, mayBePlain: !hasAhead && !(isOverlaid && table.shape.isScopedByColumn))
+            try table.begin(db, mayBePlain: !hasKnownVersions && !(isOverlaid && table.shape.isScopedByColumn))
         }
         var reader = JSONReader(changes)
         try reader.enterArray()
@@ -229,11 +229,11 @@ final class Applier {
         for table in tables.values { table.end() }
     }
 
-    private func endWalk(at head: Version) throws {
+    private func endScan(at head: Version) throws {
         record.complete = max(head, record.complete ?? 0)
         record.origin = nil
         record.lastSync = now
-        try Ahead.drop(db, scope, upTo: head)
+        try KnownVersions.drop(db, scope, upTo: head)
     }
 
     private var lastTable: ApplyTable?
@@ -266,7 +266,7 @@ final class Applier {
     private func apply(_ change: IncomingChange, _ table: ApplyTable, _ reader: JSONReader) throws {
         // A delete that came ahead of its page was listed when it came.
         if change.kind == .delete, let base = change.base,
-            try change.version > Ahead.version(db, scope, table.shape.name, reader.string(change.id)) ?? -1
+            try change.version > KnownVersions.version(db, scope, table.shape.name, reader.string(change.id)) ?? -1
         {
             try noteLostEdits(table, reader.string(change.id), unseenSince: base, version: change.version)
         }
@@ -278,7 +278,7 @@ final class Applier {
         guard let id = RecordID(reader.string(change.id)), let key = table.shape.key(of: id) else {
             return try takeMisfitOfPage(change, table, reader)
         }
-        let known = try Ahead.version(db, scope, table.shape.name, id.text) ?? -1
+        let known = try KnownVersions.version(db, scope, table.shape.name, id.text) ?? -1
         // The same version again is the same row, but for one that a verdict made of what a lost history had left here.
         guard change.version >= known else { return try wantWhereFilled(table, id) }
         if change.version > rememberRowsAbove { try remember(change, table, reader) }
@@ -291,8 +291,8 @@ final class Applier {
     /// the row that this device had before, which may come from a lost history: the record is asked for by name.
     private func wantWhereFilled(_ table: ApplyTable, _ id: RecordID) throws {
         guard record.bootstrap != nil else { return }
-        try Wanted.note(db, scope, table.shape.name, id.text)
-        outcome.wanted += 1
+        try RefetchQueue.note(db, scope, table.shape.name, id.text)
+        outcome.refetch += 1
     }
 
     /// Takes in what the server says of one record: its row, or that it was deleted.
@@ -303,7 +303,7 @@ final class Applier {
         incoming: [Int: Cell]?, isMove: Bool
     ) throws {
         manifest.look(table.shape.name, id)
-        try layOver(table, id, key)
+        try overlayReplayed(table, id, key)
         if try keepAside(table, id, key, version: version, incoming: incoming) {
             outcome.applied += 1
             return
@@ -323,7 +323,7 @@ final class Applier {
     }
 
     private func remember(_ change: IncomingChange, _ table: ApplyTable, _ reader: JSONReader) throws {
-        try Ahead.note(
+        try KnownVersions.note(
             db, scope, table.shape.name, reader.string(change.id), change.version, deleted: change.kind == .delete)
     }
 
@@ -331,64 +331,64 @@ final class Applier {
     func take(
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], version: Version, incoming: [Int: Cell]?
     ) throws {
-        let (current, isParked) = try visible(table, id, key, nil)
-        var truth = Shadow(state: current == nil ? .absent : .known, cells: current ?? [])
-        if let incoming { truth.take(incoming, version: version, shape: table.shape, current: current) }
+        let (current, isQuarantined) = try visible(table, id, key, nil)
+        var serverRow = Shadow(state: current == nil ? .absent : .known, cells: current ?? [])
+        if let incoming { serverRow.take(incoming, version: version, shape: table.shape, current: current) }
         try put(
-            table, id, key, from: current, isParked: isParked, to: incoming == nil ? nil : truth.cells,
+            table, id, key, from: current, isQuarantined: isQuarantined, to: incoming == nil ? nil : serverRow.cells,
             version: version)
     }
 
     // MARK: Putting rows on screen
 
-    /// Makes the visible row what it should be. A row that the schema refuses is parked; its old image goes.
+    /// Makes the visible row what it should be. A row that the schema refuses is quarantined; its old image goes.
     func put(
-        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], from current: [Cell]?, isParked: Bool, to new: [Cell]?,
+        _ table: ApplyTable, _ id: RecordID, _ key: [Cell], from current: [Cell]?, isQuarantined: Bool, to new: [Cell]?,
         version: Version?, isPending: Bool = false
     ) throws {
         if let new, !isPending, table.shape.scope(ofKey: key, new) != scope {
-            return try putAside(table, id, key, new, isOnScreen: current != nil && !isParked, version: version)
+            return try putAside(table, id, key, new, isOnScreen: current != nil && !isQuarantined, version: version)
         }
-        guard new != current || isParked && new == nil else {
-            // A trigger of the app's may have made it so: what was noted before that is not wanted any more.
-            return try table.records.noteWanted(db, key, isParked ? nil : new)
+        guard new != current || isQuarantined && new == nil else {
+            // A trigger of the app's may have made it so: what was noted before that is not refetch any more.
+            return try table.records.noteWanted(db, key, isQuarantined ? nil : new)
         }
         guard let new else {
-            if isParked { return try Parked.remove(db, table.shape.name, id.text, scope.name) }
+            if isQuarantined { return try QuarantinedRow.remove(db, table.shape.name, id.text, scope.name) }
             return try table.records.deleteRow(db, key)
         }
-        if isParked {
-            return try Parked.put(
+        if isQuarantined {
+            return try QuarantinedRow.put(
                 db, table.shape, record: id.text, scope: scope.name, version: version, cells: new,
                 reason: "Waiting for its place.", contends: true, fresh: true)
         }
         do { try table.records.write(db, key, new) } catch let error as DatabaseError where error.refusesRow {
             if current != nil { try table.records.attemptDelete(db, key) }
-            try park(table, id, new, version: version, error)
+            try quarantine(table, id, new, version: version, error)
         }
     }
 
-    private func park(
+    private func quarantine(
         _ table: ApplyTable, _ id: RecordID, _ cells: [Cell], version: Version?, _ error: DatabaseError
     ) throws {
         table.mayContend = true
-        outcome.parked += 1
-        try Parked.put(
+        outcome.quarantined += 1
+        try QuarantinedRow.put(
             db, table.shape, record: id.text, scope: scope.name, version: version, cells: cells, reason: error.refusal,
             contends: error.dependsOnOthers, fresh: false)
     }
 
-    func settleContests() throws {
+    func resolveUniqueValues() throws {
         for table in tables.values {
-            guard try table.mayContend || !Parked.isEmpty(db, table.shape.name) else { continue }
+            guard try table.mayContend || !QuarantinedRow.isEmpty(db, table.shape.name) else { continue }
             try beforeWritingRows()
-            let placed = try Contest(db: db, table: table.records).settle()
-            outcome.parked = max(0, outcome.parked - placed)
+            let placed = try UniqueResolver(db: db, table: table.records).settle()
+            outcome.quarantined = max(0, outcome.quarantined - placed)
         }
     }
 
     func noteTombstone(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], version: Version) throws {
         guard !table.shape.children.isEmpty else { return }
-        try Settling(db: db, scope: scope, now: now).note(table.records, id, key, version: version)
+        try CascadeRepair(db: db, scope: scope, now: now).note(table.records, id, key, version: version)
     }
 }

@@ -3,12 +3,12 @@ import TidemarkWire
 
 /// One table while a page is applied: its statements, and whether the short way is open.
 final class ApplyTable {
-    let shape: TableShape
+    let shape: TableSchema
     let records: RecordTable
     let name: [UInt8]
     /// Columns that only the server may write.
     let reserved: Set<Int>
-    /// No record of the table has edits, is parked or is ahead: rows go straight from the page into the table.
+    /// No record of the table has edits, is quarantined or is ahead: rows go straight from the page into the table.
     private(set) var isPlain = false
     var mayContend = false
 
@@ -29,7 +29,7 @@ final class ApplyTable {
     private var present: [Int] = []
     private var scalars: [JSONScalar] = []
 
-    init(_ shape: TableShape, in scope: Scope, declared: EntityDeclaration) {
+    init(_ shape: TableSchema, in scope: Scope, declared: EntityDeclaration) {
         self.shape = shape
         self.scope = scope
         let place = shape.placeText(of: scope)
@@ -45,7 +45,7 @@ final class ApplyTable {
         isPlain =
             try mayBePlain && !shape.isGuarded
             && Query(db, shape.statements.shadowsExist).first(db, [], { _ in true }) == nil
-            && Parked.isEmpty(db, shape.name)
+            && QuarantinedRow.isEmpty(db, shape.name)
     }
 
     func end() {

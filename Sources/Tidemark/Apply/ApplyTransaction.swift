@@ -11,7 +11,7 @@ struct ApplyTransaction: Sendable {
     /// What the request told the server of applied verdicts.
     var acknowledged: [String: Int64]
     var lane: String
-    var layout: Layout
+    var layout: SyncSchema
     var declarations: Declarations
     var now: Int64
 
@@ -46,25 +46,25 @@ struct ApplyTransaction: Sendable {
 
     private func apply(_ db: Database, mayWriteRows: Bool) throws -> Applier.Outcome {
         try layout.check(db, scope)
-        try Flag.raise(db)
+        try CaptureSuppression.raise(db)
         let record = try ScopeRecord.read(db, scope)
         let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
         applier.mayWriteRows = mayWriteRows
         try applier.apply(answer, since: since)
-        try Flag.lower(db)
+        try CaptureSuppression.lower(db)
         var outcome = applier.outcome
         if outcome.pageTaken, !outcome.hasMore {
-            let settling = Settling(db: db, scope: scope, now: now)
-            if try !mayWriteRows && (settling.isDue() || SetAside.isAny(db, scope)) { throw RowsToWrite() }
+            let cascadeRepair = CascadeRepair(db: db, scope: scope, now: now)
+            if try !mayWriteRows && (cascadeRepair.isDue() || OrphanedEdits.isAny(db, scope)) { throw RowsToWrite() }
             let listed: Int
-            (outcome.settled, listed) = try settling.settle(layout)
+            (outcome.settled, listed) = try cascadeRepair.settle(layout)
             outcome.conflicts += listed
-            outcome.settled += try SetAside.giveBack(db, layout, scope, applier.identity)
+            outcome.settled += try OrphanedEdits.giveBack(db, layout, scope, applier.identity)
             try ScopeRecord.granted(db, scope)
         }
-        try Quarantine(db: db, layout: layout).release()
+        try BlockedEdits(db: db, layout: layout).release()
         // Until the checkpoint tells of every verdict, each request does: a server that goes back to before it notices.
-        if try Ahead.isEmpty(db, scope) {
+        if try KnownVersions.isEmpty(db, scope) {
             try Outbox.acknowledged(db, acknowledged, scope: scope, currentLane: lane)
         }
         return outcome

@@ -58,12 +58,12 @@ struct FetchedRecords: Hashable, Sendable {
     }
 
     /// The records that the answer speaks of, their tables spelled as in this file.
-    func names(_ layout: Layout) throws -> Set<Wanted.Record> {
-        var names: Set<Wanted.Record> = []
+    func names(_ layout: SyncSchema) throws -> Set<RefetchQueue.Record> {
+        var names: Set<RefetchQueue.Record> = []
         try visitAll { change, reader in
             guard let id = RecordID(reader.string(change.id)) else { return }
             let entity = reader.string(change.entity)
-            names.insert(Wanted.Record(entity: layout[entity]?.name ?? entity, id: id))
+            names.insert(RefetchQueue.Record(entity: layout[entity]?.name ?? entity, id: id))
         }
         return names
     }
@@ -74,7 +74,7 @@ struct FetchedRecords: Hashable, Sendable {
 struct FetchTransaction: Sendable {
     var fetched: FetchedRecords
     var scope: Scope
-    var layout: Layout
+    var layout: SyncSchema
     var declarations: Declarations
     var now: Int64
     /// Why the records are fetched, where a comparison found that they differ.
@@ -93,7 +93,7 @@ struct FetchTransaction: Sendable {
             // A row that was written unseen would be written over.
             guard try !Inferred.isAny(db, scope) else { return applier.outcome }
             applier.repair = repair
-            try Flag.whileApplying(db, layout) { try applier.apply(fetched) }
+            try CaptureSuppression.whileApplying(db, layout) { try applier.apply(fetched) }
             return applier.outcome
         }
     }
@@ -121,8 +121,8 @@ extension Applier {
             }
             try apply(change, table, id, key, asOf: fetched.head, reader)
         }
-        for name in try fetched.names(layout) { try Wanted.remove(db, scope, name.entity, name.id.text) }
-        try settleContests()
+        for name in try fetched.names(layout) { try RefetchQueue.remove(db, scope, name.entity, name.id.text) }
+        try resolveUniqueValues()
         try finish()
         outcome.pageTaken = true
     }
@@ -131,8 +131,8 @@ extension Applier {
         _ change: IncomingChange, _ table: ApplyTable, _ id: RecordID, _ key: [Cell], asOf head: Version,
         _ reader: JSONReader
     ) throws {
-        let ahead = try Ahead.version(db, scope, table.shape.name, id.text) ?? -1
-        try layOver(table, id, key)
+        let ahead = try KnownVersions.version(db, scope, table.shape.name, id.text) ?? -1
+        try overlayReplayed(table, id, key)
         let shadow = try ownShadow(table, key)
         // A verdict or page that came meanwhile knows the record better than this answer.
         guard max(ahead, shadow?.version ?? -1) <= head else { return }
@@ -143,7 +143,7 @@ extension Applier {
             if change.kind == .delete, let base = change.base {
                 try noteLostEdits(table, id.text, unseenSince: base, version: change.version)
             }
-            try Ahead.note(db, scope, table.shape.name, id.text, change.version, deleted: incoming == nil)
+            try KnownVersions.note(db, scope, table.shape.name, id.text, change.version, deleted: incoming == nil)
         }
         if try keepAside(table, id, key, version: change.version, incoming: incoming) {
             outcome.applied += 1
@@ -176,7 +176,7 @@ extension Applier {
                 db,
                 Inferred.Entry(
                     scope: scope.name, entity: shape.name, record: id.text, kind: .insert, hash: nil, isHeld: false))
-            outcome.unsent.append(Wanted.Record(entity: shape.name, id: id))
+            outcome.unsent.append(RefetchQueue.Record(entity: shape.name, id: id))
             return true
         }
         let fields = try table.cells(change, reader).sorted { $0.key < $1.key }.filter { $1 != row[$0] }.map {
@@ -198,7 +198,7 @@ extension Applier {
         guard let incoming, let row = try table.records.serverRow(db, id, in: scope) else { return }
         guard let index = incoming.keys.sorted().first(where: { row[$0] != incoming[$0] }) else { return }
         let column = table.shape.data[index]
-        outcome.unrepaired[Wanted.Record(entity: table.shape.name, id: id)] =
+        outcome.unrepaired[RefetchQueue.Record(entity: table.shape.name, id: id)] =
             "Column '\(column.name)' does not keep the server's value as it is: its type here has "
             + "\(column.affinity.declaredType) affinity, or a trigger changes it."
     }

@@ -13,7 +13,7 @@ struct OwnRows {
     private let db: Database
     private let scope: Scope
     private let now: Int64
-    private let shape: TableShape
+    private let shape: TableSchema
     private let deletion: Version
     /// Those that can travel.
     private(set) var rows: [Row] = []
@@ -22,7 +22,7 @@ struct OwnRows {
     ///   - deletion: the parent's.
     ///   - condition: SQL that names the rows, with `cells` as its parameters.
     init(
-        _ db: Database, _ shape: TableShape, _ scope: Scope, _ now: Int64, after deletion: Version,
+        _ db: Database, _ shape: TableSchema, _ scope: Scope, _ now: Int64, after deletion: Version,
         where condition: String, _ cells: [Cell]
     ) throws {
         (self.db, self.scope, self.now, self.shape, self.deletion) = (db, scope, now, shape, deletion)

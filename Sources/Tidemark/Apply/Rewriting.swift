@@ -5,14 +5,14 @@ import TidemarkWire
 /// as it stands now.
 struct Rewriting {
     let db: Database
-    let shape: TableShape
+    let shape: TableSchema
     let record: String
     let key: [Cell]
 
     /// `nil` where the record is not one of the table's.
     ///
     /// - Parameter record: its id, or the text of a key that cannot be one.
-    init?(_ db: Database, _ shape: TableShape?, record: String) {
+    init?(_ db: Database, _ shape: TableSchema?, record: String) {
         guard let shape, let key = KeyText.key(of: record, in: shape) else { return nil }
         self.db = db
         self.shape = shape
@@ -63,7 +63,7 @@ struct Rewriting {
 
 extension Conflict {
     /// Carries out a decision, as a new edit where one is needed, and notes it in the list.
-    func settle(_ resolution: Resolution, _ db: Database, _ layout: Layout) throws {
+    func settle(_ resolution: Resolution, _ db: Database, _ layout: SyncSchema) throws {
         guard var conflict = try Conflicts.one(db, id) else { return }
         let rewriting = Rewriting(db, layout[conflict.entity], record: conflict.record)
         // While it is open the row is theirs: what differs was edited here after the edit that met theirs.

@@ -11,7 +11,7 @@ import TidemarkWire
 /// more, with all triggers of the connection off.
 struct TriggerGuard {
     let db: Database
-    let layout: Layout
+    let layout: SyncSchema
 
     /// Runs with the flag up, before the transaction ends.
     func restore() throws {
@@ -42,8 +42,8 @@ struct TriggerGuard {
                 // Rows of which a trigger has made room for each other: all of them give way first.
                 for (key, _) in inTheWay { try table.deleteRow(db, key) }
                 let contending = try inTheWay.filter { try !put($0.row, at: $0.key, table) }
-                for (key, row) in contending { try park(row, at: key, table) }
-                if !contending.isEmpty { _ = try Contest(db: db, table: table).settle() }
+                for (key, row) in contending { try quarantine(row, at: key, table) }
+                if !contending.isEmpty { _ = try UniqueResolver(db: db, table: table).settle() }
             }
         }
         try Query(db, "DELETE FROM \(shape.touchedSQL)").execute()
@@ -58,10 +58,10 @@ struct TriggerGuard {
     }
 
     /// The row contends for a unique value with one that a trigger had made room for.
-    private func park(_ row: [Cell]?, at key: [Cell], _ table: RecordTable) throws {
+    private func quarantine(_ row: [Cell]?, at key: [Cell], _ table: RecordTable) throws {
         guard let row, let id = table.shape.recordID(key) else { return }
-        try table.parkEdits(db, key)
-        try Parked.put(
+        try table.quarantineEdits(db, key)
+        try QuarantinedRow.put(
             db, table.shape, record: id.text, scope: try table.scopeName(db, key), version: nil, cells: row,
             reason: "Another record holds the same unique value.", contends: true, fresh: true)
     }

@@ -4,12 +4,12 @@ import TidemarkWire
 
 /// What a device does when the server cannot go on from where it stands. The scope is filled anew in any case; the
 /// outbox stays in any case; where the server has lost history, what is remembered of that ends with it, and what was
-/// done here in it is brought back.
+/// done here in it is replayed.
 struct Recovery: Sendable {
     var scope: Scope
-    var layout: Layout
+    var layout: SyncSchema
     var declarations: Declarations
-    /// A new one, for what is brought back.
+    /// A new one, for replayed edits.
     var lane: String
     var now: Int64
 
@@ -27,12 +27,12 @@ struct Recovery: Sendable {
         }
     }
 
-    /// Takes in the answer to an ``Inquiry``.
-    func answered(_ db: Database, _ outcome: Inquiry.Outcome) throws {
+    /// Takes in the answer to an ``LossProbe``.
+    func answered(_ db: Database, _ outcome: LossProbe.Outcome) throws {
         try inTransaction(db) {
             guard var bootstrap = try Bootstrap.read(db, scope), let asked = bootstrap.asking else { return }
             var record = try ScopeRecord.read(db, scope)
-            let healing = healing(db)
+            let lossRecovery = lossRecovery(db)
             // That no lane's end is missing says nothing of versions: what a restored server had not yet taken may have
             // come to it a second time.
             switch outcome {
@@ -41,13 +41,13 @@ struct Recovery: Sendable {
                 let complete = record.complete ?? 0
                 let isHeld = epoch.map { Epoch.holds(complete, of: asked, in: $0) } ?? true
                 record.epoch = epoch
-                try healing.forget(&record, after: isHeld ? complete : 0)
+                try lossRecovery.forget(&record, after: isHeld ? complete : 0)
                 try record.write(db)
             case .lost(let problem):
                 record.epoch = problem.epoch
-                try healing.forget(&record, after: problem.survived ?? 0)
+                try lossRecovery.forget(&record, after: problem.survived ?? 0)
                 try record.write(db)
-                try healing.bringBack(
+                try lossRecovery.replay(
                     scope, above: problem.lanes ?? [:], lostEpoch: asked.nonEmpty,
                     lane: lane)
                 bootstrap.hasLost = true
@@ -60,26 +60,26 @@ struct Recovery: Sendable {
     private func lose(_ db: Database, after survived: Version, epoch: String?, lanes: [String: Int64]?) throws {
         var record = try ScopeRecord.read(db, scope)
         let lost = record.bootstrap?.asking ?? record.epoch ?? ""
-        let healing = healing(db)
-        try healing.forget(&record, after: survived)
+        let lossRecovery = lossRecovery(db)
+        try lossRecovery.forget(&record, after: survived)
         record.epoch = epoch
         try record.write(db)
         if let lanes {
-            try healing.bringBack(scope, above: lanes, lostEpoch: lost.nonEmpty, lane: lane)
+            try lossRecovery.replay(scope, above: lanes, lostEpoch: lost.nonEmpty, lane: lane)
         }
-        let hasToAsk = try lanes == nil && Inquiry.hasSomethingToLose(db, scope)
+        let hasToAsk = try lanes == nil && LossProbe.hasSomethingToLose(db, scope)
         try Bootstrap.begin(db, scope, asking: hasToAsk ? lost : nil, hasLost: true)
     }
 
-    private func healing(_ db: Database) -> Healing {
-        Healing(db: db, layout: layout, declarations: declarations, now: now)
+    private func lossRecovery(_ db: Database) -> LossRecovery {
+        LossRecovery(db: db, layout: layout, declarations: declarations, now: now)
     }
 
     private func inTransaction(_ db: Database, _ body: () throws -> Void) throws {
         _ = try ApplyTransaction.withoutForeignKeys(db) {
             try layout.check(db, scope)
             try Inferred.checkCompared(db, scope)
-            try Flag.whileApplying(db, layout, body)
+            try CaptureSuppression.whileApplying(db, layout, body)
             return Applier.Outcome()
         }
     }

@@ -6,9 +6,9 @@ extension ScopeDriver {
     /// An answer that waits to be applied.
     enum Answered: Sendable {
         case exchange(Exchange, Answer)
-        /// A page of a walk in key order: takes it in, at a time in milliseconds since 1970.
+        /// A page of a scan in key order: takes it in, at a time in milliseconds since 1970.
         case page(@Sendable (Database, Int64) throws -> Applier.Outcome)
-        case inquiry(Inquiry.Outcome)
+        case lossProbe(LossProbe.Outcome)
     }
 
     /// One request of a scope that is being filled: what is pending goes first, so that a large snapshot never holds
@@ -19,7 +19,7 @@ extension ScopeDriver {
         try await settleInferred(layout, declarations)
         let scope = scope
         let (record, isPending, backfill) = try await database {
-            try await self.preparation.file.read { db in
+            try await self.schemaCache.file.read { db in
                 (
                     try ScopeRecord.read(db, scope), try Pending.exists(db, layout, scope),
                     try Backfills.next(db, layout, scope)
@@ -76,9 +76,9 @@ extension ScopeDriver {
         return answer
     }
 
-    /// Asks for a page of a walk in key order.
+    /// Asks for a page of a scan in key order.
     func page(_ request: TransportRequest) async throws -> TransportResponse {
-        pageSent = Surroundings.current.uptime
+        pageSent = Dependencies.current.uptime
         do { return try await send(request) } catch {
             snapshotSizing.failed()
             throw error
@@ -98,18 +98,18 @@ extension ScopeDriver {
         await received(.page(take), response)
         snapshotSizing.received(
             rows: answer.hasMore ? snapshotSizing.limit : 0, bytes: response.body.count,
-            milliseconds: Surroundings.current.uptime - pageSent)
+            milliseconds: Dependencies.current.uptime - pageSent)
         return .answered
     }
 
     /// Whether the server has lost what it once answered has to be known before anything is sent or shown.
-    private func ask(_ layout: Layout) async throws -> SyncMachine.Event? {
+    private func ask(_ layout: SyncSchema) async throws -> SyncMachine.Event? {
         let scope = scope
-        let inquiry = try await database {
-            try await self.preparation.file.read { db in try Inquiry(db, scope, layout) }
+        let lossProbe = try await database {
+            try await self.schemaCache.file.read { db in try LossProbe(db, scope, layout) }
         }
-        let response = try await send(inquiry.request)
-        await received(.inquiry(try inquiry.answer(response)), response)
+        let response = try await send(lossProbe.request)
+        await received(.lossProbe(try lossProbe.answer(response)), response)
         return .answered
     }
 

@@ -49,7 +49,7 @@ final class SeenRecords {
 
     /// Up to `limit` keys behind `last` that stand in a table of the shape's columns and were not seen.
     static func others(
-        _ db: Database, _ shape: TableShape, in table: String, scope: Scope, after last: [Cell]?, limit: Int
+        _ db: Database, _ shape: TableSchema, in table: String, scope: Scope, after last: [Cell]?, limit: Int
     ) throws -> [[Cell]] {
         let keys = shape.key.map { "here.\($0.sql)" }.joined(separator: ", ")
         let marks = shape.key.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
@@ -72,7 +72,7 @@ final class SeenRecords {
     }
 }
 
-extension TableShape {
+extension TableSchema {
     /// SQL for a row's record id, where SQL can say it: not for keys that travel as JSON arrays.
     fileprivate func idSQL(_ row: String) -> String? {
         guard key.count == 1 else { return nil }

@@ -6,14 +6,14 @@ struct SnapshotRequest: Sendable {
     var scope: Scope
     var token: String?
     var cursor: String?
-    var layout: Layout
+    var layout: SyncSchema
     var declarations: Declarations
     var request: TransportRequest
 
     /// - Parameter known: the newest version that is known here, where the page may come from an address that caches
     ///   answer: a snapshot that others began with must not be older.
     init(
-        _ bootstrap: Bootstrap?, scope: Scope, known: Version?, layout: Layout, declarations: Declarations,
+        _ bootstrap: Bootstrap?, scope: Scope, known: Version?, layout: SyncSchema, declarations: Declarations,
         pageLimit: Int
     ) {
         self.scope = scope
@@ -51,7 +51,7 @@ struct SnapshotRequest: Sendable {
 }
 
 extension SnapshotAnswer {
-    /// Reads an answer to its end, and refuses one that belongs to another question. A walk through the whole scope
+    /// Reads an answer to its end, and refuses one that belongs to another question. A scan through the whole scope
     /// ends with a checkpoint.
     init(_ response: TransportResponse, scope: Scope, token: String?, isWhole: Bool) throws {
         try Exchange.checkType(of: response, scope: scope)

@@ -9,7 +9,7 @@ struct SnapshotTransaction: Sendable {
     /// What the request named.
     var token: String?
     var cursor: String?
-    var layout: Layout
+    var layout: SyncSchema
     var declarations: Declarations
     var now: Int64
 
@@ -17,9 +17,9 @@ struct SnapshotTransaction: Sendable {
     func run(_ db: Database) throws -> Applier.Outcome {
         try ApplyTransaction.withoutForeignKeys(db) {
             try layout.check(db, scope)
-            try Flag.raise(db)
+            try CaptureSuppression.raise(db)
             let outcome = try apply(db)
-            try Flag.lower(db)
+            try CaptureSuppression.lower(db)
             return outcome
         }
     }
@@ -33,7 +33,7 @@ struct SnapshotTransaction: Sendable {
             record.bootstrap?.asking == nil
         else { return outcome }
         if token == nil, let known = record.epoch, let epoch = answer.epoch, epoch != known,
-            try Inquiry.hasSomethingToLose(db, scope) || !Ahead.isEmpty(db, scope)
+            try LossProbe.hasSomethingToLose(db, scope) || !KnownVersions.isEmpty(db, scope)
         {
             // What the server took was taken in the history of that name; whether it is in this one is not known. Nor
             // can the snapshot's versions be held against those that are remembered.
@@ -68,11 +68,11 @@ struct SnapshotTransaction: Sendable {
 
     /// Whether there is nothing that a snapshot could contradict.
     private func isEmpty(_ db: Database) throws -> Bool {
-        guard try Ahead.isEmpty(db, scope) else { return false }
+        guard try KnownVersions.isEmpty(db, scope) else { return false }
         return try layout.shapes(in: scope).allSatisfy { shape in
             try [shape.sql, shape.shadowSQL].allSatisfy { table in
                 try Query(db, "SELECT 1 FROM \(table) LIMIT 1").first(db) { _ in true } == nil
-            } && Parked.isEmpty(db, shape.name)
+            } && QuarantinedRow.isEmpty(db, shape.name)
         }
     }
 
@@ -80,10 +80,10 @@ struct SnapshotTransaction: Sendable {
         _ db: Database, _ record: inout ScopeRecord, _ changes: UnsafeRawBufferPointer
     ) throws -> Applier.Outcome {
         let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
-        // A walk that has outlived its window brings rows as they are now.
+        // A scan that has outlived its window brings rows as they are now.
         applier.rememberRowsAbove = answer.version
         try applier.apply(changes: changes)
-        try applier.settleContests()
+        try applier.resolveUniqueValues()
         try applier.finish()
         record.bootstrap?.rows += Int64(applier.outcome.received)
         return applier.outcome
@@ -95,8 +95,8 @@ struct SnapshotTransaction: Sendable {
             record.checkpoint = next
             record.complete = answer.version
             record.origin = nil
-            record.isWalking = false
-            try Ahead.drop(db, scope, upTo: answer.version)
+            record.isScanning = false
+            try KnownVersions.drop(db, scope, upTo: answer.version)
             try Bootstrap.end(db, scope)
         } else {
             try record.bootstrap?.write(db)

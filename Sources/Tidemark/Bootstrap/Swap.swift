@@ -2,10 +2,10 @@ import GRDB
 import TidemarkWire
 
 /// Pages of a snapshot are staged as they come, and an entity's rows are swapped in when they are all there: a
-/// snapshot replaces, it never merges (T7). What it does not hold goes; edits are drawn again over what it holds.
+/// snapshot replaces, it never merges (T7). What it does not hold goes; edits are rebased over what it holds.
 struct Swap {
     let db: Database
-    let layout: Layout
+    let layout: SyncSchema
     let declarations: Declarations
     let now: Int64
 
@@ -81,7 +81,7 @@ struct Swap {
             try takeOut(of: table, applier, at: bootstrap.version)
         }
         try seen.clear(db)
-        try applier.settleContests()
+        try applier.resolveUniqueValues()
         try applier.finish()
         return applier.outcome
     }
@@ -106,10 +106,10 @@ struct Swap {
                 guard keys.count == Self.batch else { break }
             }
         }
-        for record in try Parked.records(db, table.shape.name, applier.scope) {
+        for record in try QuarantinedRow.records(db, table.shape.name, applier.scope) {
             guard let id = RecordID(record), try !SeenRecords.contains(db, table.shape.name, id) else { continue }
             guard let key = table.shape.key(of: id) else {
-                try Parked.remove(db, table.shape.name, record, applier.scope.name)
+                try QuarantinedRow.remove(db, table.shape.name, record, applier.scope.name)
                 continue
             }
             try applier.takeOut(table, id, key, at: version)
@@ -121,7 +121,7 @@ extension Applier {
     /// Takes out a record that a snapshot as of `version` does not hold, unless more is known of it than the snapshot
     /// could say. Edits of it that are not sent yet stay, as edits of a deleted record.
     fileprivate func takeOut(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], at version: Version) throws {
-        let ahead = try Ahead.version(db, scope, table.shape.name, id.text) ?? -1
+        let ahead = try KnownVersions.version(db, scope, table.shape.name, id.text) ?? -1
         guard ahead <= version else { return }
         manifest.look(table.shape.name, id)
         try keepDeleted(table, id, key)

@@ -9,7 +9,7 @@
 /// Marks are written with ON CONFLICT clauses, because the OR clause of the app's own statement overrides an OR
 /// clause inside a trigger, but not these.
 struct CaptureTriggers {
-    let shape: TableShape
+    let shape: TableSchema
 
     static let prefix = "tidemark_capture_"
 
@@ -72,7 +72,7 @@ struct CaptureTriggers {
     /// Whatever else was done to the row by now. Most inserts were noted before, and nothing has changed that: where a
     /// trigger has taken the row away again, it is noted as gone.
     private func insert() -> (String, String) {
-        let isPlaced = shape.isScopedByColumn ? " AND tidemark_place IS \(shape.scopeSQL("NEW"))" : ""
+        let isPlaced = shape.isScopedByColumn ? " AND tidemark_routing_scope IS \(shape.scopeSQL("NEW"))" : ""
         let isNoted = """
             EXISTS (SELECT 1 FROM \(shape.shadowSQL) WHERE \(isRow("NEW")) AND tidemark_state = 0 \
             AND tidemark_mark IS NOT NULL AND tidemark_gone IS NULL\(isPlaced))
@@ -100,7 +100,7 @@ struct CaptureTriggers {
         let isSame = shape.key.map { "NEW.\($0.sql) IS OLD.\($0.sql)" }.joined(separator: " AND ")
         return make(
             "move", "AFTER UPDATE", when: "(\(differs([column]))) AND \(isSame)",
-            ["UPDATE \(shape.shadowSQL) SET tidemark_place = \(shape.scopeSQL("NEW")) WHERE \(isRow("NEW"))"])
+            ["UPDATE \(shape.shadowSQL) SET tidemark_routing_scope = \(shape.scopeSQL("NEW")) WHERE \(isRow("NEW"))"])
     }
 
     private func delete() -> (String, String) {
@@ -178,7 +178,7 @@ struct CaptureTriggers {
 
     private var markColumns: String {
         "tidemark_state, tidemark_mark, tidemark_since, tidemark_edited"
-            + (shape.isScopedByColumn ? ", tidemark_scope, tidemark_place" : "")
+            + (shape.isScopedByColumn ? ", tidemark_scope, tidemark_routing_scope" : "")
     }
 
     /// The first mark keeps its place in the order; the shadow keeps the row from before the first edit.
@@ -187,12 +187,12 @@ struct CaptureTriggers {
     ///   - gone: SQL for `tidemark_gone`: 1 where the row is gone, NULL where it is here and always was; any other
     ///     number says that it may have been gone meanwhile.
     ///   - more: further columns that are set.
-    private func keepFirst(place: String, gone: String, _ more: String = "") -> String {
+    private func keepFirst(_ place: String, gone: String, _ more: String = "") -> String {
         """
         ON CONFLICT(\(keyList)) DO UPDATE SET tidemark_mark = coalesce(tidemark_mark, excluded.tidemark_mark), \
         tidemark_since = coalesce(tidemark_since, excluded.tidemark_since), \
         tidemark_edited = excluded.tidemark_edited, tidemark_gone = \(gone)\(more)
-        """ + (shape.isScopedByColumn ? ", tidemark_place = \(place)" : "")
+        """ + (shape.isScopedByColumn ? ", tidemark_routing_scope = \(place)" : "")
     }
 
     /// The plus takes the column's affinity away, for the shadow's index has none.
@@ -206,7 +206,7 @@ struct CaptureTriggers {
     private var noteAbsent: String {
         let isNew = """
             tidemark_state = 1 AND tidemark_gone IS NULL AND tidemark_mark IS NOT NULL AND tidemark_version IS NULL \
-            AND NOT EXISTS (SELECT 1 FROM tidemark_parked WHERE entity = \(literal(shape.name)))
+            AND NOT EXISTS (SELECT 1 FROM tidemark_quarantine WHERE entity = \(literal(shape.name)))
             """
         let state = ", tidemark_state = CASE WHEN \(isNew) THEN 0 ELSE tidemark_state END"
         let scope = ", tidemark_scope = CASE WHEN \(isNew) THEN '' ELSE tidemark_scope END"
@@ -216,7 +216,7 @@ struct CaptureTriggers {
             INSERT INTO \(shape.shadowSQL)(\(keyList), tidemark_gone, \(markColumns)) \
             SELECT \(key), \(gone), 0, \(marks)\(scopes("''", place: shape.scopeSQL("NEW"))) \
             WHERE \(shape.isNamedSQL("NEW")) \
-            \(keepFirst(place: "excluded.tidemark_place", gone: gone, state + (shape.isScopedByColumn ? scope : "")))
+            \(keepFirst("excluded.tidemark_routing_scope", gone: gone, state + (shape.isScopedByColumn ? scope : "")))
             """
     }
 
@@ -236,13 +236,13 @@ struct CaptureTriggers {
             INSERT INTO \(shape.shadowSQL)(\(columnList), tidemark_gone, \(markColumns)) \
             SELECT \(old), CASE WHEN \(mayGo) THEN 2 END, 1, \(marks)\(scopes(place, place: place)) \
             WHERE \(shape.isNamedSQL("OLD")) \
-            \(keepFirst(place: "excluded.tidemark_place", gone: "coalesce(excluded.tidemark_gone, \(isHere))"))
+            \(keepFirst("excluded.tidemark_routing_scope", gone: "coalesce(excluded.tidemark_gone, \(isHere))"))
             """
     }
 
     /// The row that is gone, unless a trigger has put it back.
     private var noteGone: String {
-        let place = shape.isScopedByColumn ? ", tidemark_place = \(placeOfGone)" : ""
+        let place = shape.isScopedByColumn ? ", tidemark_routing_scope = \(placeOfGone)" : ""
         return """
             UPDATE \(shape.shadowSQL) SET tidemark_gone = 1\(place) WHERE \(isRow("OLD")) AND NOT \(exists("OLD"))
             """
@@ -278,7 +278,7 @@ struct CaptureTriggers {
             INSERT INTO \(shape.shadowSQL)(\(columnList), tidemark_gone, \(markColumns)) \
             SELECT \(existing), 2, 1, \(marks)\(scopes(scope, place: scope)) FROM \(shape.sql) AS evicted \
             WHERE \(condition) AND \(shape.isNamedSQL("evicted")) \
-            \(keepFirst(place: "''", gone: "1"))
+            \(keepFirst("''", gone: "1"))
             """
     }
 
@@ -288,7 +288,7 @@ struct CaptureTriggers {
 
     /// SQL: whether the row called `evicted` holds what a REPLACE of the new one evicts by. The condition of a partial
     /// index is what lets SQLite use it here.
-    private func evicted(by unique: TableShape.UniqueIndex) -> String {
+    private func evicted(by unique: TableSchema.UniqueIndex) -> String {
         let parts = unique.parts.map { part in
             switch part.term {
             case .column(let name):
@@ -327,7 +327,7 @@ struct CaptureTriggers {
     }
 
     /// Byte by byte: a column's own collation would hide a change of case, and `1 IS 1.0`.
-    private func differs(_ columns: [TableShape.Column]) -> String {
+    private func differs(_ columns: [TableSchema.Column]) -> String {
         anySQL(
             columns.map {
                 "OLD.\($0.sql) IS NOT NEW.\($0.sql) COLLATE BINARY OR typeof(OLD.\($0.sql)) <> typeof(NEW.\($0.sql))"

@@ -7,12 +7,12 @@ enum Installation {
     /// Runs inside a write transaction.
     static func install(
         _ db: Database, tables: [(name: String, rule: SyncedTable.ScopeRule)], scopes: [Scope]
-    ) throws -> Layout {
+    ) throws -> SyncSchema {
         try LibrarySchema.install(db)
-        let guarded = try TableShape.tablesWrittenByTriggers(db)
-        var shapes: [TableShape] = []
+        let guarded = try TableSchema.tablesWrittenByTriggers(db)
+        var shapes: [TableSchema] = []
         for table in tables {
-            var shape = try TableShape(db, table: table.name, rule: table.rule)
+            var shape = try TableSchema(db, table: table.name, rule: table.rule)
             shape.isGuarded = guarded.contains(SQLName(table.name))
             try shape.warnAboutTriggers(db, synced: Set(tables.map(\.name)))
             let isNew = try !FileTable.exists(shape.shadowName, db)
@@ -41,9 +41,9 @@ enum Installation {
         for scope in scopes { try ScopeRecord.follow(db, scope) }
         try Meta.set(db, schemaVersionKey, String(schemaVersion(db)))
         // A migration may have made room for rows that did not fit before.
-        try Query(db, "UPDATE tidemark_parked SET fresh = 1 WHERE fresh = 0 AND reason <> ?1")
+        try Query(db, "UPDATE tidemark_quarantine SET fresh = 1 WHERE fresh = 0 AND reason <> ?1")
             .execute([.text(Misfits.reason)])
-        return Layout(shapes: shapes, clientID: clientID, schemaVersion: try schemaVersion(db))
+        return SyncSchema(shapes: shapes, clientID: clientID, schemaVersion: try schemaVersion(db))
     }
 
     /// SQLite's own counter of schema changes, by which a migration at run time is noticed.
@@ -51,7 +51,7 @@ enum Installation {
         try Query(db, "PRAGMA schema_version").first(db) { $0.integer(0) } ?? 0
     }
 
-    private static func installShadow(_ db: Database, _ shape: TableShape) throws {
+    private static func installShadow(_ db: Database, _ shape: TableSchema) throws {
         guard try FileTable.exists(shape.shadowName, db) else {
             // No table's shadow is called as an index is: 'book' and 'book.mark' may both be synced.
             // Columns without a type have no affinity: what SQL copies in stays as it was, bit for bit.
@@ -62,12 +62,12 @@ enum Installation {
                     CREATE TABLE \(shape.shadowSQL)(
                       tidemark_row INTEGER PRIMARY KEY, \(columns)tidemark_state INTEGER NOT NULL,
                       tidemark_version INTEGER, tidemark_bases TEXT, tidemark_mark INTEGER,
-                      tidemark_since INTEGER, tidemark_edited INTEGER, tidemark_scope TEXT, tidemark_place TEXT,
+                      tidemark_since INTEGER, tidemark_edited INTEGER, tidemark_scope TEXT, tidemark_routing_scope TEXT,
                       tidemark_group TEXT, tidemark_gone INTEGER, UNIQUE (\(key)));
                     CREATE INDEX \(quoted("tidemark_group_\(shape.name)")) ON \(shape.shadowSQL)(tidemark_group)
                       WHERE tidemark_group IS NOT NULL;
                     CREATE INDEX \(quoted("tidemark_mark_\(shape.name)"))
-                      ON \(shape.shadowSQL)(tidemark_place, tidemark_mark) WHERE tidemark_mark IS NOT NULL;
+                      ON \(shape.shadowSQL)(tidemark_routing_scope, tidemark_mark) WHERE tidemark_mark IS NOT NULL;
                     """)
             return try Backfills.note(db, entity: shape.name, fields: nil, rule: shape.rule)
         }
@@ -76,11 +76,11 @@ enum Installation {
     }
 
     /// Whether the shadow names its records by the columns that are the table's key now.
-    static func hasKey(_ db: Database, _ shape: TableShape) throws -> Bool {
+    static func hasKey(_ db: Database, _ shape: TableSchema) throws -> Bool {
         try shadowKey(db, shape) == shape.key.map(\.name)
     }
 
-    private static func shadowKey(_ db: Database, _ shape: TableShape) throws -> [String] {
+    private static func shadowKey(_ db: Database, _ shape: TableSchema) throws -> [String] {
         let index =
             try Query(db, "PRAGMA index_list(\(shape.shadowSQL))").rows(db) { ($0.text(1), $0.text(3)) }
             .first { $0.1 == "u" }?.0 ?? ""
@@ -88,7 +88,7 @@ enum Installation {
     }
 
     /// A key's column may get another name; the columns that it is made of never change.
-    private static func followKey(_ db: Database, _ shape: TableShape) throws {
+    private static func followKey(_ db: Database, _ shape: TableSchema) throws {
         if let types = try CaptureRecord.read(db, shape.name).keyTypes, types != shape.keyTypes {
             throw SyncError(
                 .tableUnsupported,
@@ -109,7 +109,7 @@ enum Installation {
     }
 
     /// Gives a shadow the columns that its table has got since, and notes that their values are to be fetched.
-    static func widenShadow(_ db: Database, _ shape: TableShape) throws {
+    static func widenShadow(_ db: Database, _ shape: TableSchema) throws {
         var known = try Query(db, "PRAGMA table_info(\(shape.shadowSQL))").rows(db) { $0.text(1) }
         let reused = try ColumnNames(db, shape).reused
         // A column of the same name that comes later is another one.
@@ -144,13 +144,13 @@ enum Installation {
     }
 
     /// What was written with capture off may have put edited rows into other scopes.
-    static func refreshPlaces(_ db: Database, _ shape: TableShape) throws {
+    static func refreshPlaces(_ db: Database, _ shape: TableSchema) throws {
         guard shape.isScopedByColumn else { return }
         let isRow = shape.key.map { "t.\($0.sql) = shadow.\($0.sql)" }.joined(separator: " AND ")
         try db.execute(
             sql: """
-                UPDATE \(shape.shadowSQL) AS shadow SET tidemark_place = coalesce(
-                  (SELECT \(shape.scopeSQL("t")) FROM \(shape.sql) AS t WHERE \(isRow)), tidemark_place)
+                UPDATE \(shape.shadowSQL) AS shadow SET tidemark_routing_scope = coalesce(
+                  (SELECT \(shape.scopeSQL("t")) FROM \(shape.sql) AS t WHERE \(isRow)), tidemark_routing_scope)
                 WHERE tidemark_mark IS NOT NULL
                 """)
     }
@@ -165,7 +165,7 @@ enum Installation {
         if try LibrarySchema.isInstalled(db) { try Meta.set(db, removalKey, "1") }
     }
 
-    private static func installTouched(_ db: Database, _ shape: TableShape) throws {
+    private static func installTouched(_ db: Database, _ shape: TableSchema) throws {
         // It is empty between transactions, so that it is made anew wherever the columns may be others.
         let known = try Query(db, "PRAGMA table_info(\(shape.touchedSQL))").rows(db) { $0.text(1) }
         let wanted = shape.isGuarded ? shape.columns.map(\.name) + ["tidemark_was"] : []
@@ -182,7 +182,7 @@ enum Installation {
     }
 
     /// Rows without a whole key are no records, and are counted by an index that holds nothing else.
-    private static func installUnnamedIndex(_ db: Database, _ shape: TableShape) throws {
+    private static func installUnnamedIndex(_ db: Database, _ shape: TableSchema) throws {
         guard let index = shape.unnamedIndex, try !db.indexExists(index, on: shape.name) else { return }
         try db.execute(
             sql: """
@@ -195,7 +195,7 @@ enum Installation {
     /// another entity: nothing of them waits. Its rows on the server stay, and the status names it.
     private static func forgetVanished(_ db: Database) throws {
         for table in try TableRules.all(db).keys.sorted() where try !FileTable.exists(table, db) {
-            let shadow = TableShape.shadowPrefix + table
+            let shadow = TableSchema.shadowPrefix + table
             if try FileTable.exists(shadow, db) {
                 try db.execute(
                     sql: """
@@ -203,9 +203,7 @@ enum Installation {
                         WHERE tidemark_mark IS NOT NULL
                         """)
             }
-            for place in ["held", "waiting", "inferred"] {
-                try Query(db, "DELETE FROM tidemark_\(place) WHERE entity = ?1").execute([.text(table)])
-            }
+            for place in LibraryTable.following(.tableLoss) { try place.clear(db, entity: table) }
         }
     }
 
@@ -219,7 +217,7 @@ enum Installation {
 
     /// Whether the table has had its triggers all the time since it was last looked at. The table of a rebuild is
     /// another one, whatever it is called, and triggers go with the table that they stand on.
-    static func isCaptured(_ db: Database, _ shape: TableShape) throws -> Bool {
+    static func isCaptured(_ db: Database, _ shape: TableSchema) throws -> Bool {
         let known = try CaptureRecord.read(db, shape.name)
         if let identity = known.identity, try identity != CaptureRecord.identity(db, shape.name) { return false }
         if try mayBeHidden(db, shape) || ColumnNames(db, shape).areExchanged { return false }
@@ -234,11 +232,11 @@ enum Installation {
 
     /// Whether a table whose schema has changed holds as many rows as are known of (I13). A unique index that was made
     /// and dropped again has left nothing in the schema to compare, but may have let a REPLACE evict rows unseen.
-    private static func addsUp(_ db: Database, _ shape: TableShape) throws -> Bool {
+    private static func addsUp(_ db: Database, _ shape: TableSchema) throws -> Bool {
         guard try Meta.get(db, schemaVersionKey) != String(schemaVersion(db)), try hasKey(db, shape),
             try CaptureRecord.read(db, shape.name).columns != nil,
             // What the library has taken away itself, to fetch it anew, is no delete.
-            try !Wanted.isAny(db, shape.name)
+            try !RefetchQueue.isAny(db, shape.name)
         else { return true }
         let counting = RowCounting(db: db, shape: shape)
         return try counting.noted().total == counting.counted()
@@ -246,7 +244,7 @@ enum Installation {
 
     /// Whether a trigger of the app's that came after the library's may end a row's other triggers before those run:
     /// SQLite begins with the newest.
-    private static func mayBeHidden(_ db: Database, _ shape: TableShape) throws -> Bool {
+    private static func mayBeHidden(_ db: Database, _ shape: TableSchema) throws -> Bool {
         try Query(
             db,
             """
@@ -260,7 +258,7 @@ enum Installation {
 
     /// Finds what was written while nothing was captured, and brings the manifest in step with the table's columns.
     private static func settleCapture(
-        _ db: Database, _ shape: TableShape, _ names: ColumnNames, isNew: Bool, wasCaptured: Bool
+        _ db: Database, _ shape: TableSchema, _ names: ColumnNames, isNew: Bool, wasCaptured: Bool
     ) throws {
         var record = try CaptureRecord.read(db, shape.name)
         record.forget(columns: names.reused)
@@ -280,7 +278,7 @@ enum Installation {
         try record.write(db, shape.name)
     }
 
-    private static func installTriggers(_ db: Database, _ shape: TableShape) throws {
+    private static func installTriggers(_ db: Database, _ shape: TableSchema) throws {
         let installed = try Query(
             db,
             """
@@ -302,19 +300,19 @@ enum Installation {
 }
 
 /// The synced tables as they stand in the file, read once and again after each change of the schema.
-struct Layout: Hashable, Sendable {
-    var shapes: [TableShape]
+struct SyncSchema: Hashable, Sendable {
+    var shapes: [TableSchema]
     var clientID: String
     var schemaVersion: Int64
     /// Places in JSON documents that hold ids, as the app declared them.
     var documents: [DocumentReference] = []
 
-    subscript(_ table: String) -> TableShape? {
+    subscript(_ table: String) -> TableSchema? {
         // Nearly always the very same text.
         shapes.first { $0.name == table } ?? shapes.first { $0.name.isSameName(as: table) }
     }
     /// The tables that may hold rows of a scope; those whose scope is constant hold nothing else.
-    func shapes(in scope: Scope) -> [TableShape] { shapes.filter { $0.rule.mayHold(scope) } }
+    func shapes(in scope: Scope) -> [TableSchema] { shapes.filter { $0.rule.mayHold(scope) } }
 
     /// What the app's developer should know of the schema.
     ///

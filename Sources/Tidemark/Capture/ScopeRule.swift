@@ -86,7 +86,7 @@ extension SyncedTable {
 
 // MARK: - Rows
 
-extension TableShape {
+extension TableSchema {
     /// Whether the rows of this table are spread over scopes by a column.
     var isScopedByColumn: Bool {
         switch rule.kind {
@@ -173,6 +173,7 @@ extension TableShape {
     /// scope may look at.
     func placesSQL(_ scope: Scope) -> [String] {
         isScopedByColumn
-            ? ["tidemark_place = \(literal(scope.name))", "tidemark_place = ''"] : ["tidemark_place IS NULL"]
+            ? ["tidemark_routing_scope = \(literal(scope.name))", "tidemark_routing_scope = ''"]
+            : ["tidemark_routing_scope IS NULL"]
     }
 }

@@ -5,7 +5,7 @@ import TidemarkWire
 /// Records what the library's own transactions change in the synced tables.
 struct ChangesetTap: Sendable {
     /// Those in which rows of the server's come, or go.
-    static let points: Set<WritePoint> = [.apply, .page, .records, .inferred, .recover, .inquiry, .loss]
+    static let points: Set<WritePoint> = [.apply, .page, .records, .inferred, .recover, .lossProbe, .loss]
 
     let tables: [String]
     let handler: ChangesetHandler

@@ -7,7 +7,7 @@ extension Applier {
     func take(_ page: SnapshotAnswer, of backfill: Backfill, declared: EntityDeclaration) throws {
         guard let table = tables[backfill.entity] else { return }
         try table.begin(db, mayBePlain: false)
-        let wanted = backfill.fields.map { fields in fields.compactMap(table.shape.dataIndex) }
+        let refetch = backfill.fields.map { fields in fields.compactMap(table.shape.dataIndex) }
         // Where an edit of this device could not travel, what the migration put there is none.
         let isServers = declared.kind == .events || declared.direction == .pull
         let reserved = isServers ? Set(table.shape.data.indices) : table.reserved
@@ -28,27 +28,27 @@ extension Applier {
                 }
                 let incoming = try table.cells(change, reader)
                 try Backfills.see(db, backfill, id)
-                if let wanted {
-                    try fill(table, id, key, columns: wanted, with: incoming, reserved)
+                if let refetch {
+                    try fill(table, id, key, columns: refetch, with: incoming, reserved)
                 } else {
                     try take(table, id, key, row: incoming, version: change.version)
                 }
             }
             table.end()
         }
-        if !page.hasMore { try visitUnseen(table, wanted, backfill, declared, reserved) }
-        try settleContests()
+        if !page.hasMore { try visitUnseen(table, refetch, backfill, declared, reserved) }
+        try resolveUniqueValues()
         try finish()
     }
 
-    /// What the walk did not name. Events leave the server with age and stay here, and a table that is only pushed is
+    /// What the scan did not name. Events leave the server with age and stay here, and a table that is only pushed is
     /// never told of, so that neither says anything about a row.
     private func visitUnseen(
-        _ table: ApplyTable, _ wanted: [Int]?, _ backfill: Backfill, _ declared: EntityDeclaration,
+        _ table: ApplyTable, _ refetch: [Int]?, _ backfill: Backfill, _ declared: EntityDeclaration,
         _ reserved: Set<Int>
     ) throws {
         guard declared.kind == .state else { return }
-        if let wanted { return try fillUnseen(table, wanted, backfill, reserved) }
+        if let refetch { return try fillUnseen(table, refetch, backfill, reserved) }
         if declared.direction != .push { try removeUnseen(table, backfill) }
     }
 
@@ -60,7 +60,7 @@ extension Applier {
     ) throws {
         manifest.look(table.shape.name, id)
         let shadow = try ownShadow(table, key)
-        let (current, isParked) = try visible(table, id, key, shadow)
+        let (current, isQuarantined) = try visible(table, id, key, shadow)
         // A row that is here again since its delete was sealed is the app's own: nothing of the server's was in it.
         if let shadow, try current == nil || isBeingDeleted(table, id) {
             return try fillDeleted(table, key, shadow, columns: columns, with: incoming)
@@ -68,7 +68,7 @@ extension Applier {
         guard let current, try shadow != nil || table.records.shadow(db, key) == nil, shadow?.state ?? .known == .known
         else { return }
         var new = current
-        var truth = shadow ?? Shadow(state: .known, cells: current)
+        var serverRow = shadow ?? Shadow(state: .known, cells: current)
         var isEdited = false
         var givenWay: [Int] = []
         let sent = try shadow == nil ? [:] : onItsWay(table, id)
@@ -82,27 +82,27 @@ extension Applier {
                 new[index] = sent[index] ?? served ?? table.shape.data[index].defaultCell
             }
             if mayTravel, isWritten, served != nil, new[index] != current[index] { givenWay.append(index) }
-            truth.cells[index] = served ?? table.shape.data[index].unwrittenCell
-            guard new[index] != truth.cells[index] else { continue }
+            serverRow.cells[index] = served ?? table.shape.data[index].unwrittenCell
+            guard new[index] != serverRow.cells[index] else { continue }
             isEdited = true
             // It was made without a look at the server's value.
-            if served != nil { truth.bases[table.shape.data[index].name] = 0 }
+            if served != nil { serverRow.bases[table.shape.data[index].name] = 0 }
         }
         if new != current { outcome.applied += 1 }
         try list(givenWay, of: current, under: new, table.shape, id)
         try put(
-            table, id, key, from: current, isParked: isParked, to: new, version: shadow?.version,
+            table, id, key, from: current, isQuarantined: isQuarantined, to: new, version: shadow?.version,
             isPending: shadow != nil)
         guard isEdited || shadow != nil else { return }
-        if isEdited, truth.mark == nil { truth.mark = try Pending.nextMark(db) }
-        truth.since = truth.since ?? (isEdited ? now : nil)
-        try table.records.write(db, key, placed(truth, table.shape, key, new, isSent: true))
+        if isEdited, serverRow.mark == nil { serverRow.mark = try Pending.nextMark(db) }
+        serverRow.since = serverRow.since ?? (isEdited ? now : nil)
+        try table.records.write(db, key, placed(serverRow, table.shape, key, new, isSent: true))
     }
 
     /// What was written into a new column before its capture, and gives way: it may be the app's edit, or what the
     /// migration worked out.
     private func list(
-        _ columns: [Int], of mine: [Cell], under theirs: [Cell], _ shape: TableShape, _ id: RecordID
+        _ columns: [Int], of mine: [Cell], under theirs: [Cell], _ shape: TableSchema, _ id: RecordID
     ) throws {
         guard !columns.isEmpty else { return }
         var standing = mine
@@ -126,9 +126,9 @@ extension Applier {
         _ table: ApplyTable, _ key: [Cell], _ shadow: Shadow, columns: [Int], with incoming: [Int: Cell]
     ) throws {
         guard shadow.state == .known else { return }
-        var truth = shadow
-        for index in columns { truth.cells[index] = incoming[index] ?? table.shape.data[index].unwrittenCell }
-        if truth != shadow { try table.records.write(db, key, truth) }
+        var serverRow = shadow
+        for index in columns { serverRow.cells[index] = incoming[index] ?? table.shape.data[index].unwrittenCell }
+        if serverRow != shadow { try table.records.write(db, key, serverRow) }
     }
 
     /// Records that the server has without these columns: what the migration put there is an edit of this device.
@@ -136,7 +136,7 @@ extension Applier {
         _ table: ApplyTable, _ columns: [Int], _ backfill: Backfill, _ reserved: Set<Int>
     ) throws {
         let shape = table.shape
-        // The columns may have gone from the table again before their walk ended.
+        // The columns may have gone from the table again before their scan ended.
         guard !columns.isEmpty else { return }
         let isFilled = columns.map { "t.\(shape.data[$0].sql) IS NOT ?\(shape.key.count + 1 + $0)" }
         try visit(table, where: anySQL(isFilled), shape.data.map(\.unwrittenCell)) { id, key in
@@ -144,7 +144,7 @@ extension Applier {
             try fill(table, id, key, columns: columns, with: [:], reserved)
         }
         let deleted = try table.records.deletedKeys(db).compactMap(shape.recordID)
-        for id in try parked(table) + deleted where try !Backfills.hasSeen(db, backfill, id) {
+        for id in try quarantined(table) + deleted where try !Backfills.hasSeen(db, backfill, id) {
             guard let key = shape.key(of: id) else { continue }
             try fill(table, id, key, columns: columns, with: [:], reserved)
         }
@@ -152,9 +152,11 @@ extension Applier {
 
     /// A row of a table that was not named until now, or not for a while.
     private func take(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], row: [Int: Cell], version: Version) throws {
-        let known = try Ahead.version(db, scope, table.shape.name, id.text) ?? -1
+        let known = try KnownVersions.version(db, scope, table.shape.name, id.text) ?? -1
         guard version > known else { return }
-        if version > record.base { try Ahead.note(db, scope, table.shape.name, id.text, version, deleted: false) }
+        if version > record.base {
+            try KnownVersions.note(db, scope, table.shape.name, id.text, version, deleted: false)
+        }
         try receive(table, id, key, version: version, ahead: known, incoming: row, isMove: false)
     }
 
@@ -163,22 +165,22 @@ extension Applier {
         try visit(table, where: table.records.hasNoShadowSQL("t"), []) { id, key in
             if try isGone(table, id, backfill) { try remove(table, id, key) }
         }
-        for id in try parked(table) where try isGone(table, id, backfill) {
+        for id in try quarantined(table) where try isGone(table, id, backfill) {
             guard let key = table.shape.key(of: id), try table.records.shadow(db, key) == nil else { continue }
             try remove(table, id, key)
         }
     }
 
     private func isGone(_ table: ApplyTable, _ id: RecordID, _ backfill: Backfill) throws -> Bool {
-        try !Backfills.hasSeen(db, backfill, id) && Ahead.version(db, scope, table.shape.name, id.text) == nil
+        try !Backfills.hasSeen(db, backfill, id) && KnownVersions.version(db, scope, table.shape.name, id.text) == nil
     }
 
     private func remove(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
         try receive(table, id, key, version: record.base, ahead: -1, incoming: nil, isMove: false)
     }
 
-    private func parked(_ table: ApplyTable) throws -> [RecordID] {
-        try Parked.records(db, table.shape.name, scope).compactMap { RecordID($0) }
+    private func quarantined(_ table: ApplyTable) throws -> [RecordID] {
+        try QuarantinedRow.records(db, table.shape.name, scope).compactMap { RecordID($0) }
     }
 
     /// Rows that are read at once; each may be written while they are visited.

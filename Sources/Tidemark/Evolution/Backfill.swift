@@ -8,10 +8,10 @@ struct Backfill: Hashable, Sendable {
     var entity: String
     /// The columns; `nil`: whole rows.
     var fields: [String]?
-    /// The walk in progress.
+    /// The scan in progress.
     var token: String?
     var cursor: String?
-    /// Where the scope stood when the walk began. Once another process has moved it on, the walk's rows may be older
+    /// Where the scope stood when the scan began. Once another process has moved it on, the scan's rows may be older
     /// than those in the table, and it begins anew.
     var since: String?
 }
@@ -26,9 +26,9 @@ enum Backfills {
 
     static func note(_ db: Database, entity: String, fields: [String]?, _ scope: Scope) throws {
         let known = try read(db, scope).first { $0.entity == entity }
-        var wanted = fields
-        if let known { wanted = known.fields.flatMap { old in fields.map { old + $0 } } }
-        try write(db, Backfill(scope: scope, entity: entity, fields: wanted))
+        var refetch = fields
+        if let known { refetch = known.fields.flatMap { old in fields.map { old + $0 } } }
+        try write(db, Backfill(scope: scope, entity: entity, fields: refetch))
     }
 
     /// The scopes that have taken in anything, be it a verdict; any other gets everything anyway.
@@ -45,7 +45,7 @@ enum Backfills {
 
     /// Tables that have a shadow, and so were synced once, but are not named now: what comes for them is passed over.
     static func noteDormant(_ db: Database, named: Set<String>, scopes: [Scope]) throws {
-        let prefix = TableShape.shadowPrefix
+        let prefix = TableSchema.shadowPrefix
         let tables = try Query(
             db,
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'tidemark\\_shadow\\_%' ESCAPE '\\'"
@@ -57,12 +57,12 @@ enum Backfills {
     }
 
     /// The next one of a scope, among the tables that are named.
-    static func next(_ db: Database, _ layout: Layout, _ scope: Scope) throws -> Backfill? {
+    static func next(_ db: Database, _ layout: SyncSchema, _ scope: Scope) throws -> Backfill? {
         try read(db, scope).first { backfill in layout[backfill.entity]?.rule.mayHold(scope) ?? false }
     }
 
     /// The columns of a table whose values are to be fetched into rows that are here.
-    static func columns(_ db: Database, _ scope: Scope, _ shape: TableShape) throws -> [Int] {
+    static func columns(_ db: Database, _ scope: Scope, _ shape: TableSchema) throws -> [Int] {
         try read(db, scope).first { $0.entity == shape.name }?.fields?.compactMap(shape.dataIndex) ?? []
     }
 

@@ -7,11 +7,11 @@ struct BackfillRequest: Sendable {
     var backfill: Backfill
     /// Where the scope stood when the page was asked for.
     var since: String?
-    var layout: Layout
+    var layout: SyncSchema
     var declarations: Declarations
     var request: TransportRequest
 
-    init(_ backfill: Backfill, since: String?, layout: Layout, declarations: Declarations, pageLimit: Int) {
+    init(_ backfill: Backfill, since: String?, layout: SyncSchema, declarations: Declarations, pageLimit: Int) {
         self.backfill = backfill
         self.since = backfill.token == nil ? since : backfill.since
         self.layout = layout
@@ -49,7 +49,7 @@ struct BackfillTransaction: Sendable {
     var answer: SnapshotAnswer
     var backfill: Backfill
     var since: String?
-    var layout: Layout
+    var layout: SyncSchema
     var declarations: Declarations
     var now: Int64
 
@@ -57,9 +57,9 @@ struct BackfillTransaction: Sendable {
     func run(_ db: Database) throws -> Applier.Outcome {
         try ApplyTransaction.withoutForeignKeys(db) {
             try layout.check(db, backfill.scope)
-            try Flag.raise(db)
+            try CaptureSuppression.raise(db)
             let outcome = try apply(db)
-            try Flag.lower(db)
+            try CaptureSuppression.lower(db)
             return outcome
         }
     }

@@ -5,7 +5,7 @@ import TidemarkWire
 /// bring whole rows, over what is here. It becomes an edit at once; in a filled scope a ``Backfill`` decides.
 struct NewColumns {
     let db: Database
-    let shape: TableShape
+    let shape: TableSchema
     /// The columns that the table had before.
     let known: [String]
 
@@ -42,7 +42,7 @@ struct NewColumns {
             // It was made without a look at the server's value.
             shadow.bases[shape.data[index].name] = 0
         }
-        if shape.isScopedByColumn { (shadow.scope, shadow.place) = (scope.name, scope.name) }
+        if shape.isScopedByColumn { (shadow.scope, shadow.routingScope) = (scope.name, scope.name) }
         try RecordTable(shape).write(db, key, shadow)
         try RecordTable(shape).mark(db, key)
     }

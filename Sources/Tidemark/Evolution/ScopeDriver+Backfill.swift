@@ -5,7 +5,7 @@ import TidemarkWire
 extension ScopeDriver {
     /// One page of what this device had no place for until now.
     func fill(
-        _ backfill: Backfill, since: String?, _ layout: Layout, _ declarations: Declarations
+        _ backfill: Backfill, since: String?, _ layout: SyncSchema, _ declarations: Declarations
     ) async throws -> SyncMachine.Event? {
         let request = BackfillRequest(
             backfill, since: since, layout: layout, declarations: declarations, pageLimit: snapshotSizing.limit)
@@ -16,17 +16,17 @@ extension ScopeDriver {
         return await received(answer, response) { db, now in try request.transaction(answer, now: now).run(db) }
     }
 
-    /// A walk that the server cannot go on with says nothing about the scope, which stands where it stood.
+    /// A scan that the server cannot go on with says nothing about the scope, which stands where it stood.
     private func beginAnew(_ backfill: Backfill, after failure: Failure) async throws {
         let isOver = [.snapshotExpired, .invalidCheckpoint, .checkpointExpired].contains(failure.problem?.code)
         guard isOver, backfill.token != nil else { return }
         try await database {
-            try await self.preparation.file.write(at: .restart) { db in
+            try await self.schemaCache.file.write(at: .restart) { db in
                 try Backfills.write(
                     db, Backfill(scope: backfill.scope, entity: backfill.entity, fields: backfill.fields))
             }
         }
         throw SyncError(
-            .answerUnusable, "The walk could not be continued.", hint: "It begins anew by itself.", scope: scope)
+            .answerUnusable, "The scan could not be continued.", hint: "It begins anew by itself.", scope: scope)
     }
 }

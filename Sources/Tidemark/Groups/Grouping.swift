@@ -23,7 +23,7 @@ extension SyncEngine {
         _ updates: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
         try await install()
-        guard let layout = await preparation.layout else { return try await file.write(at: .group, updates) }
+        guard let layout = await schemaCache.layout else { return try await file.write(at: .group, updates) }
         let watch = shadowWatch
         return try await file.write(at: .group) { db in
             try Grouping(db: db, layout: layout, watch: watch).run(updates)
@@ -34,7 +34,7 @@ extension SyncEngine {
 /// Notes which records a block of edits touched, and makes one group of them.
 struct Grouping {
     let db: Database
-    let layout: Layout
+    let layout: SyncSchema
     let watch: ShadowWatch
 
     /// Records in one group at most: what every server takes in one request.
@@ -115,7 +115,7 @@ final class ShadowWatch: TransactionObserver, @unchecked Sendable {
     }
 
     func observes(eventsOfKind kind: DatabaseEventKind) -> Bool {
-        isListening && kind.tableName.hasPrefix(TableShape.shadowPrefix)
+        isListening && kind.tableName.hasPrefix(TableSchema.shadowPrefix)
     }
 
     func databaseDidChange(with event: DatabaseEvent) { rows[event.tableName, default: []].insert(event.rowID) }

@@ -46,7 +46,7 @@ enum HeldScopes {
     }
 
     /// Takes a scope off the device, but for one that has anything the server does not have; `false` for that.
-    static func evict(_ db: Database, _ scope: Scope, _ layout: Layout, now: Int64) throws -> Bool {
+    static func evict(_ db: Database, _ scope: Scope, _ layout: SyncSchema, now: Int64) throws -> Bool {
         guard try !list(db, ownKey).contains(scope) else { return true }
         guard try !hasUnsynced(db, scope, layout) else { return false }
         try ScopeRemoval(scope: scope, layout: layout, declarations: Declarations(), isLoss: false, now: now).run(db)
@@ -58,20 +58,20 @@ enum HeldScopes {
     }
 
     /// Whether the scope has edits that the server has not taken: not sent, on the way out of it or under way, refused,
-    /// set aside or waiting for a decision.
-    private static func hasUnsynced(_ db: Database, _ scope: Scope, _ layout: Layout) throws -> Bool {
+    /// orphaned or waiting for a decision.
+    private static func hasUnsynced(_ db: Database, _ scope: Scope, _ layout: SyncSchema) throws -> Bool {
         for shape in try TableRules.shapes(db, holding: scope, beside: layout) {
             let name = literal(scope.name)
             // A row that has another scope's name in its column by now, or none, is still this one's on the server.
-            let place = shape.isScopedByColumn ? "tidemark_place = \(name) OR tidemark_scope = \(name)" : "1"
+            let place = shape.isScopedByColumn ? "tidemark_routing_scope = \(name) OR tidemark_scope = \(name)" : "1"
             let sql = "SELECT 1 FROM \(shape.shadowSQL) WHERE tidemark_mark IS NOT NULL AND (\(place)) LIMIT 1"
             if try Query(db, sql).first(db, [], { _ in true }) != nil { return true }
             if try hasLocalRefusals(db, scope, shape) { return true }
         }
         if try Outbox.hasUnsettled(db, scope) { return true }
         let unsettled = [
-            "tidemark_conflict WHERE is_open AND", "tidemark_parked WHERE leaving <> 0 AND",
-            "tidemark_inferred WHERE", "tidemark_aside WHERE",
+            "tidemark_conflict WHERE is_open AND", "tidemark_quarantine WHERE move <> 0 AND",
+            "tidemark_inferred WHERE", "tidemark_orphan WHERE",
         ]
         return try unsettled.contains { place in
             try Query(db, "SELECT 1 FROM \(place) scope = ?1 LIMIT 1").first(db, [.text(scope.name)], { _ in true })
@@ -81,7 +81,7 @@ enum HeldScopes {
 
     /// Edits that could not be put on the wire stand under whichever scope looked at them first; a row that belongs to
     /// none keeps none here.
-    private static func hasLocalRefusals(_ db: Database, _ scope: Scope, _ shape: TableShape) throws -> Bool {
+    private static func hasLocalRefusals(_ db: Database, _ scope: Scope, _ shape: TableSchema) throws -> Bool {
         let table = RecordTable(shape)
         return try Outbox.localRefusals(db, entity: shape.name, in: scope).contains { record in
             guard let key = RecordID(record).flatMap({ shape.key(of: $0) }), let row = try table.row(db, key) else {

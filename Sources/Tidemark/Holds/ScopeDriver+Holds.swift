@@ -5,9 +5,9 @@ extension ScopeDriver {
     private static let followedFields = Limits().followedFields
 
     /// Brings a record by name, ahead of the checkpoint. A scope that is being filled takes none before it is.
-    func bring(_ record: Wanted.Record, follow: [String]) async throws {
-        await turn.take()
-        defer { turn.end() }
+    func bring(_ record: RefetchQueue.Record, follow: [String]) async throws {
+        await mutex.lock()
+        defer { mutex.unlock() }
         do {
             let (layout, declarations) = try await prepared()
             try await settleInferred(layout, declarations)
@@ -16,7 +16,7 @@ extension ScopeDriver {
                 try await self.file.read { db in try ScopeRecord.read(db, scope).bootstrap != nil }
             }
             if isFilling, let error = await syncAlone().1 { throw error }
-            var fetch = RecordFetch(preparation: preparation, scope: scope, layout: layout, declarations: declarations)
+            var fetch = RecordFetch(schemaCache: schemaCache, scope: scope, layout: layout, declarations: declarations)
             var rest = follow[...]
             repeat {
                 fetch.follow = Array(rest.prefix(Self.followedFields))
@@ -29,7 +29,7 @@ extension ScopeDriver {
 
     /// Takes the scope off the device and ends; `false` where something in it is not settled. The caller has the turn.
     func evict() async -> Bool {
-        guard let layout = await preparation.layout else { return false }
+        guard let layout = await schemaCache.layout else { return false }
         let (scope, now) = (scope, wallClockMilliseconds())
         let isGone = try? await file.writeWithoutTransaction(at: .leave) { db in
             try HeldScopes.evict(db, scope, layout, now: now)

@@ -33,7 +33,7 @@ extension SyncEngine {
         _ table: String, id: String, in scope: Scope, following columns: [String]? = nil
     ) async throws -> RecordHold {
         try await install()
-        let layout = await preparation.layout
+        let layout = await schemaCache.layout
         guard let layout, let shape = layout[table] else {
             throw SyncError(
                 .tableUnsupported, "This engine does not sync a table '\(table)'.",
@@ -52,7 +52,7 @@ extension SyncEngine {
         let driver = try await take(scope, layout)
         do {
             try await driver.bring(
-                Wanted.Record(entity: shape.name, id: id),
+                RefetchQueue.Record(entity: shape.name, id: id),
                 follow: layout.references(of: shape, in: columns, within: scope))
         } catch {
             await release(scope)
@@ -62,9 +62,9 @@ extension SyncEngine {
     }
 
     /// Counts one hold more, and follows the scope where nothing did.
-    private func take(_ scope: Scope, _ layout: Layout) async throws -> ScopeDriver {
-        await holdTurn.take()
-        defer { holdTurn.end() }
+    private func take(_ scope: Scope, _ layout: SyncSchema) async throws -> ScopeDriver {
+        await holdMutex.lock()
+        defer { holdMutex.unlock() }
         if let driver = drivers.first(where: { $0.scope == scope }) {
             if let count = holds[scope] { holds[scope] = count + 1 }
             return driver
@@ -90,8 +90,8 @@ extension SyncEngine {
     }
 
     private func takeForgotten() async throws -> [Scope] {
-        await holdTurn.take()
-        defer { holdTurn.end() }
+        await holdMutex.lock()
+        defer { holdMutex.unlock() }
         let scopes = scopes
         let held = try await file.write(at: .install) { db in
             try HeldScopes.adopt(db, scopes)
@@ -117,10 +117,10 @@ extension SyncEngine {
         defer { evicting.remove(scope) }
         guard let driver = drivers.first(where: { $0.scope == scope }) else { return }
         // Its turn comes first: a request of this scope must not hold up holds of others.
-        await driver.turn.take()
-        defer { driver.turn.end() }
-        await holdTurn.take()
-        defer { holdTurn.end() }
+        await driver.mutex.lock()
+        defer { driver.mutex.unlock() }
+        await holdMutex.lock()
+        defer { holdMutex.unlock() }
         guard holds[scope] == 0, await driver.evict() else { return }
         holds[scope] = nil
         removeDriver(scope)
@@ -128,9 +128,9 @@ extension SyncEngine {
     }
 }
 
-extension Layout {
+extension SyncSchema {
     /// The foreign keys of a table, of one column, to records of tables in this layout, as a request names them (W62).
-    fileprivate func references(of shape: TableShape, in columns: [String]?, within scope: Scope) -> [String] {
+    fileprivate func references(of shape: TableSchema, in columns: [String]?, within scope: Scope) -> [String] {
         shapes.filter { $0.rule.mayHold(scope) }.flatMap { parent in
             parent.children.compactMap { child -> String? in
                 guard child.table.isSameName(as: shape.name), child.columns.count == 1, parent.key.count == 1,

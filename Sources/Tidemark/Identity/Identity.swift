@@ -19,7 +19,7 @@ struct Identity: Hashable {
     let documents: [DocumentReference]
 
     /// `nil` where nothing of the kind is declared: the usual case costs nothing.
-    init?(_ db: Database, _ layout: Layout, _ declarations: Declarations) throws {
+    init?(_ db: Database, _ layout: SyncSchema, _ declarations: Declarations) throws {
         let shapes = layout.shapes.filter { declarations.entity($0.name).ids == .server && $0.mayTakeAssignedIDs }
         guard !shapes.isEmpty else { return nil }
         entities = Set(shapes.map(\.name))
@@ -27,7 +27,7 @@ struct Identity: Hashable {
         for shape in shapes {
             var waiting = [(table: shape.name, column: shape.key[0].name)]
             while let target = waiting.popLast() {
-                let children = try layout[target.table]?.children ?? TableShape.references(db, to: target.table)
+                let children = try layout[target.table]?.children ?? TableSchema.references(db, to: target.table)
                 for child in children {
                     for (column, parent) in zip(child.columns, child.parentColumns)
                     where parent.isSameName(as: target.column) {
@@ -47,7 +47,7 @@ struct Identity: Hashable {
     }
 
     /// Every place of a table that may hold an id of one of the entities.
-    func references(in shape: TableShape) -> [Reference] {
+    func references(in shape: TableSchema) -> [Reference] {
         let held = columns.filter { $0.table == shape.name }.compactMap { column -> Reference? in
             let name = column.column
             if let part = shape.key.firstIndex(where: { $0.name.isSameName(as: name) }) {
@@ -70,7 +70,7 @@ struct DocumentReference: Hashable, Sendable {
     var entity: String
 }
 
-extension TableShape {
+extension TableSchema {
     /// One column, and one that both temporary and assigned ids fit into.
     var mayTakeAssignedIDs: Bool {
         key.count == 1 && (key[0].affinity == .text || key[0].affinity == .integer)

@@ -12,7 +12,7 @@ extension UUID {
     /// `UUID.v7().uuidString.lowercased()`, it is a text key, longer but readable. Keep to one of them in a table, and
     /// to one case.
     public static func v7() -> UUID {
-        Surroundings.current.nextUUID().withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+        Dependencies.current.nextUUID().withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
     }
 }
 
@@ -23,10 +23,10 @@ extension UUID {
 public enum TemporaryID {
     /// For a text key: `local-` and 32 random digits.
     public static func text() -> String {
-        let surroundings = Surroundings.current
-        return TemporaryShape.text(random: (surroundings.random(), surroundings.random()))
+        let dependencies = Dependencies.current
+        return TemporaryShape.text(random: (dependencies.random(), dependencies.random()))
     }
 
     /// For an integer key: a random negative number of 62 bits.
-    public static func integer() -> Int64 { TemporaryShape.integer(random: Surroundings.current.random()) }
+    public static func integer() -> Int64 { TemporaryShape.integer(random: Dependencies.current.random()) }
 }

@@ -9,7 +9,7 @@ struct Renaming {
     let scope: Scope
     let table: RecordTable
 
-    private var shape: TableShape { table.shape }
+    private var shape: TableSchema { table.shape }
 
     func move(_ old: RecordID, _ oldKey: [Cell], to new: RecordID, _ newKey: [Cell]) throws {
         guard old != new else { return }
@@ -17,10 +17,8 @@ struct Renaming {
         try moveRow(oldKey, to: new, newKey)
         for place in LibraryTable.following(.rename) { try place.rename(db, entity: shape.name, old, to: new) }
         try Outbox.rename(db, entity: shape.name, old, to: new)
-        try Query(
-            db, "UPDATE tidemark_held SET culprit_record = ?3 WHERE culprit_entity = ?1 AND culprit_record = ?2"
-        ).execute([.text(shape.name), .text(old.text), .text(new.text)])
-        if let edits { try redraw(new, newKey, edits) }
+        try BlockedEdits.rename(db, entity: shape.name, old, to: new)
+        if let edits { try overlay(new, newKey, edits) }
     }
 
     private func moveRow(_ oldKey: [Cell], to new: RecordID, _ newKey: [Cell]) throws {
@@ -39,9 +37,9 @@ struct Renaming {
             try Query(db, "UPDATE \(shape.orAbort)\(shape.sql) SET \(sets) WHERE \(isOld.joined(separator: " AND "))")
                 .execute(newKey + oldKey)
         } catch let error as DatabaseError where error.refusesRow {
-            // The app's schema does not take the new key: the row is kept aside like any other that does not fit.
+            // The app's schema does not take the new key: the row is quarantined like any other that does not fit.
             try table.attemptDelete(db, oldKey)
-            try Parked.put(
+            try QuarantinedRow.put(
                 db, shape, record: new.text, scope: (shape.scope(ofKey: newKey, row) ?? scope).name,
                 version: nil, cells: row, reason: error.refusal, contends: error.dependsOnOthers, fresh: false)
         }
@@ -49,17 +47,17 @@ struct Renaming {
 
     // MARK: What stands there has edits too
 
-    private func edits(of id: RecordID, _ key: [Cell]) throws -> Edits? {
+    private func edits(of id: RecordID, _ key: [Cell]) throws -> LocalDelta? {
         guard let shadow = try table.shadow(db, key) else { return nil }
-        return Edits(
+        return LocalDelta(
             shape: shape, shadow: shadow, operation: try overlay(id), current: try table.row(db, key), reserved: [])
     }
 
     /// The operations of both lie over the row now; what it does not show of them would be taken for an edit.
-    private func redraw(_ id: RecordID, _ key: [Cell], _ edits: Edits) throws {
+    private func overlay(_ id: RecordID, _ key: [Cell], _ edits: LocalDelta) throws {
         guard let shadow = try table.shadow(db, key) else { return }
         let row = try table.row(db, key)
-        let drawn = shadow.drawn(with: try overlay(id), edits, shape: shape, current: row)
+        let drawn = shadow.rebased(with: try overlay(id), edits, shape: shape, current: row)
         guard drawn != row else { return }
         try put(drawn, id, key)
     }
@@ -97,7 +95,7 @@ struct Renaming {
         if let row {
             // While a move is not sent the record is found in the scope that it leaves.
             let held = try table.shadow(db, key)?.scope ?? shape.scope(ofKey: key, row)?.name ?? scope.name
-            return try table.writeOrPark(db, key, id, row, scope: held)
+            return try table.writeOrQuarantine(db, key, id, row, scope: held)
         }
         try table.attemptDelete(db, key)
     }

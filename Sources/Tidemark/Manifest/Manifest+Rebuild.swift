@@ -4,7 +4,7 @@ import TidemarkWire
 extension Manifest {
     /// Makes a table's manifest anew from what stands in the file: after its columns changed under capture, and in
     /// files that are older than the manifest.
-    static func rebuild(_ db: Database, _ shape: TableShape) throws {
+    static func rebuild(_ db: Database, _ shape: TableSchema) throws {
         let hasher = RowHash(shape)
         for scope in try Backfills.begun(db) where shape.rule.mayHold(scope) {
             let manifest = Manifest(db: db, scope: scope, entity: shape.name)

@@ -4,8 +4,8 @@ import TidemarkWire
 /// The records that the server has in one table and scope, as far as this device knows, each with a hash of its row:
 /// the evidence by which rows that were written while no trigger stood are found, and rows are counted without a scan.
 ///
-/// It holds what a comparison with the server reads (`TruthScan`): rows without edits, the shadows of edited ones, and
-/// what is kept outside the table. A record takes some 26 bytes; ranges of up to 128 records are one row of the file,
+/// It holds what a comparison with the server reads (`ServerRowScan`): rows without edits, the shadows of edited ones,
+/// and quarantined rows. A record takes some 26 bytes; ranges of up to 128 records are one row of the file,
 /// so that a page in key order writes few of them.
 struct Manifest {
     let db: Database

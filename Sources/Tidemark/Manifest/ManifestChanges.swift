@@ -35,7 +35,7 @@ struct ManifestChanges {
         tables[place].touches.append(touch)
     }
 
-    mutating func write(_ db: Database, _ layout: Layout, _ scope: Scope) throws {
+    mutating func write(_ db: Database, _ layout: SyncSchema, _ scope: Scope) throws {
         for table in tables {
             guard let shape = layout[table.entity] else { continue }
             try Manifest(db: db, scope: scope, entity: table.entity)
@@ -46,7 +46,7 @@ struct ManifestChanges {
 
     /// Each record once. One that was touched twice is read, whatever the page said.
     private static func changes(
-        _ touches: [Touch], _ db: Database, _ shape: TableShape, _ scope: Scope
+        _ touches: [Touch], _ db: Database, _ shape: TableSchema, _ scope: Scope
     ) throws -> [Manifest.Change] {
         let (hasher, records) = (RowHash(shape), RecordTable(shape))
         let sorted = touches.sorted { $0.key.lexicographicallyPrecedes($1.key) }
@@ -74,20 +74,20 @@ extension RecordTable {
     func serverRow(_ db: Database, _ id: RecordID, in scope: Scope) throws -> [Cell]? {
         guard let key = shape.key(of: id) else { return nil }
         if let shadow = try shadow(db, key) {
-            guard try holdsServers(db, key, shadow, parkedIn: scope.name) else {
+            guard try holdsServers(db, key, shadow, quarantinedIn: scope.name) else {
                 return shadow.state == .known ? shadow.cells : nil
             }
         } else if let row = try row(db, key), shape.scope(ofKey: key, row) == scope {
             return row
         }
-        return try Parked.entry(db, shape, id, scope.name)?.cells
+        return try QuarantinedRow.entry(db, shape, id, scope.name)?.cells
     }
 
     /// Whether a row that a scope keeps outside the table is the server's, although the record was edited here: the
     /// edits are those of another scope's row, or the app has made the record anew. Else the shadow tells more of it;
     /// beneath an insert there is nothing of the server's.
-    func holdsServers(_ db: Database, _ key: [Cell], _ shadow: Shadow, parkedIn scope: String) throws -> Bool {
-        if shape.isScopedByColumn, shadow.scope ?? shadow.place != scope { return true }
+    func holdsServers(_ db: Database, _ key: [Cell], _ shadow: Shadow, quarantinedIn scope: String) throws -> Bool {
+        if shape.isScopedByColumn, shadow.scope ?? shadow.routingScope != scope { return true }
         return try shadow.state == .absent && (shadow.isGone || row(db, key) != nil)
     }
 }

@@ -9,7 +9,7 @@ struct RowHash {
     private let entity: SipHash
     private let columns: [SipHash]
 
-    init(_ shape: TableShape) {
+    init(_ shape: TableSchema) {
         entity = CellHash.prefix(entity: shape.name)
         columns = shape.data.map { CellHash.prefix(field: $0.canonicalName) }
     }

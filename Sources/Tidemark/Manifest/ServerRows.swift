@@ -6,7 +6,7 @@ import TidemarkWire
 struct ServerRows {
     static let stepRows = 2000
 
-    let shape: TableShape
+    let shape: TableSchema
     let scope: Scope
 
     /// Reads the rows behind a key, up to and with `through`, and returns the key behind which to go on; `nil` at the
@@ -45,19 +45,19 @@ struct ServerRows {
         ) { key, cells in
             if let id = shape.recordID(key) { try visit(id, cells) }
         }
-        if isAtEnd { try visitParked(db, visit) }
+        if isAtEnd { try visitQuarantined(db, visit) }
         return isAtEnd ? nil : last
     }
 
     /// What the scope holds and the table does not. The shadow of an edit made on such a row says it better.
-    private func visitParked(_ db: Database, _ visit: (RecordID, [Cell]) throws -> Void) throws {
+    private func visitQuarantined(_ db: Database, _ visit: (RecordID, [Cell]) throws -> Void) throws {
         let table = RecordTable(shape)
-        for record in try Parked.records(db, shape.name, scope) {
+        for record in try QuarantinedRow.records(db, shape.name, scope) {
             guard let id = RecordID(record), let key = shape.key(of: id),
-                let cells = try Parked.entry(db, shape, id, scope.name)?.cells
+                let cells = try QuarantinedRow.entry(db, shape, id, scope.name)?.cells
             else { continue }
             if let shadow = try table.shadow(db, key) {
-                guard try table.holdsServers(db, key, shadow, parkedIn: scope.name) else { continue }
+                guard try table.holdsServers(db, key, shadow, quarantinedIn: scope.name) else { continue }
             } else if let row = try table.row(db, key), shape.scope(ofKey: key, row) == scope {
                 continue
             }

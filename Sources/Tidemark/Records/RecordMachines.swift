@@ -16,7 +16,7 @@ package struct RecordMachines {
 
     /// The schema that the tables were read from (`PRAGMA schema_version`); after a migration they are read anew.
     package let schemaVersion: Int64
-    let shapes: [TableShape]
+    let shapes: [TableSchema]
     let declarations: Declarations
     let identity: Identity?
     /// Whether the file knew none of the operator's declarations then.
@@ -27,12 +27,12 @@ package struct RecordMachines {
         schemaVersion = try Installation.schemaVersion(db)
         let named = try SyncedTable.spelled(tables, db)
         shapes = try SyncedTable.resolve(named, scopes: scopes).map { table in
-            try TableShape(db, table: table.name, rule: table.rule)
+            try TableSchema(db, table: table.name, rule: table.rule)
         }
         let kept = try KeptDeclarations.read(db)
         isUndeclared = kept == nil
         declarations = kept?.declarations ?? Declarations()
-        let layout = Layout(shapes: shapes, clientID: "", schemaVersion: schemaVersion)
+        let layout = SyncSchema(shapes: shapes, clientID: "", schemaVersion: schemaVersion)
         identity = try Identity(db, layout, declarations)
     }
 
@@ -66,20 +66,20 @@ package struct RecordMachines {
     }
 
     /// Whether the shadow has the table's columns.
-    private func isReadable(_ db: Database, _ shape: TableShape) throws -> Bool {
+    private func isReadable(_ db: Database, _ shape: TableSchema) throws -> Bool {
         guard try LibrarySchema.isInstalled(db), try FileTable.exists(shape.shadowName, db) else { return false }
         let columns = try Query(db, "PRAGMA table_info(\(shape.shadowSQL))").rows(db) { $0.text(1) }
         return (shape.key + shape.data).allSatisfy { column in columns.contains { $0.isSameName(as: column.name) } }
     }
 
-    private func names(_ db: Database, _ shape: TableShape) throws -> Set<Name> {
+    private func names(_ db: Database, _ shape: TableSchema) throws -> Set<Name> {
         var names: Set<Name> = []
         let noted = """
-            SELECT record, scope FROM tidemark_parked WHERE entity = ?1
+            SELECT record, scope FROM tidemark_quarantine WHERE entity = ?1
             UNION \(Outbox.unsettledRecords)
-            UNION SELECT record, scope FROM tidemark_aside WHERE entity = ?1
-            UNION SELECT record, scope FROM tidemark_ahead WHERE entity = ?1
-            UNION SELECT record, scope FROM tidemark_wanted WHERE entity = ?1
+            UNION SELECT record, scope FROM tidemark_orphan WHERE entity = ?1
+            UNION SELECT record, scope FROM tidemark_known_version WHERE entity = ?1
+            UNION SELECT record, scope FROM tidemark_refetch WHERE entity = ?1
             UNION SELECT record, scope FROM tidemark_inferred WHERE entity = ?1 AND compared = 0
             UNION SELECT record, scope FROM tidemark_conflict WHERE entity = ?1 AND is_open
             """
@@ -101,7 +101,7 @@ package struct RecordMachines {
 /// One record's rows in the bookkeeping tables, put together.
 private struct RecordReading {
     let db: Database
-    let shape: TableShape
+    let shape: TableSchema
     let name: RecordMachines.Name
     let machines: RecordMachines
     let isCaptured: Bool
@@ -114,7 +114,7 @@ private struct RecordReading {
     private var recordAndScope: [Cell] { record + [.text(name.scope)] }
 
     init?(
-        _ db: Database, _ shape: TableShape, _ name: RecordMachines.Name, _ machines: RecordMachines, isCaptured: Bool
+        _ db: Database, _ shape: TableSchema, _ name: RecordMachines.Name, _ machines: RecordMachines, isCaptured: Bool
     ) throws {
         guard let id = RecordID(name.record), let key = shape.key(of: id) else { return nil }
         (self.db, self.shape, self.name, self.machines, self.isCaptured) = (db, shape, name, machines, isCaptured)
@@ -126,26 +126,26 @@ private struct RecordReading {
         let table = RecordTable(shape)
         let shadow = isHolder ? try table.shadow(db, key) : nil
         let row = isHolder ? try table.rowAsItIs(db, key) : nil
-        let parked = try Parked.entry(db, shape, id, name.scope)
+        let quarantined = try QuarantinedRow.entry(db, shape, id, name.scope)
         let unseen = try Scope(name.scope).flatMap { try Inferred.entry(db, $0, name.table, name.record) }
         var machine = RecordMachine()
         machine.inFlight = try inFlight()
-        machine.place = place(row, parked)
-        machine.base = try base(shadow, row, parked, unseen)
-        machine.local = try local(shadow, row, parked, unseen)
+        machine.place = place(row, quarantined)
+        machine.base = try base(shadow, row, quarantined, unseen)
+        machine.local = try local(shadow, row, quarantined, unseen)
         machine.queue = shadow?.mark.map { $0 > 0 ? .queued : .deferred } ?? .idle
         machine.block = isHolder ? try block() : .none
         machine.decision = try decision()
         if machines.identity?.isTemporary(name.table, name.record) == true { machine.identity = .temporary }
         machine.knowledge = try knowledge()
         machine.access = try access()
-        if try holds("aside") { machine.orphan = .orphaned }
+        if try holds("orphan") { machine.orphan = .orphaned }
         machine.capture = !isCaptured ? .lost : unseen == nil ? .watched : .unseen
         return machine
     }
 
     private func base(
-        _ shadow: Shadow?, _ row: [Cell]?, _ parked: Parked.Entry?, _ unseen: Inferred.Entry?
+        _ shadow: Shadow?, _ row: [Cell]?, _ quarantined: QuarantinedRow.Entry?, _ unseen: Inferred.Entry?
     ) throws -> RecordMachine.Base {
         // Before the comparison a shadow holds the row as the unseen write had left it.
         if let unseen { return unseen.kind.isNew ? .absent : .present }
@@ -156,7 +156,7 @@ private struct RecordReading {
             case .deleted: return .deleted
             }
         }
-        if parked != nil { return .present }
+        if quarantined != nil { return .present }
         if !isCaptured, let scope = Scope(name.scope) {
             return try Manifest(db: db, scope: scope, entity: shape.name).hash(of: id) == nil ? .absent : .present
         }
@@ -164,7 +164,7 @@ private struct RecordReading {
     }
 
     private func local(
-        _ shadow: Shadow?, _ row: [Cell]?, _ parked: Parked.Entry?, _ unseen: Inferred.Entry?
+        _ shadow: Shadow?, _ row: [Cell]?, _ quarantined: QuarantinedRow.Entry?, _ unseen: Inferred.Entry?
     ) throws -> RecordMachine.Local {
         if let unseen {
             if row != nil { return .edited }
@@ -172,12 +172,12 @@ private struct RecordReading {
         }
         guard let shadow else { return .clean }
         let operation = try Outbox.overlay(db, entity: name.table, record: name.record, scope: name.scope)
-        let kept = parked.flatMap { $0.leaving == .no && !shadow.isGone ? $0.cells : nil }
+        let kept = quarantined.flatMap { $0.move == .no && !shadow.isGone ? $0.cells : nil }
         guard let current = row ?? kept else {
-            return shadow.drawn(with: operation, .none, shape: shape, current: nil) == nil ? .clean : .deleted
+            return shadow.rebased(with: operation, .none, shape: shape, current: nil) == nil ? .clean : .deleted
         }
         let reserved = Set(machines.declarations.entity(shape.name).serverFields.compactMap(shape.dataIndex))
-        let edits = Edits(shape: shape, shadow: shadow, operation: operation, current: current, reserved: reserved)
+        let edits = LocalDelta(shape: shape, shadow: shadow, operation: operation, current: current, reserved: reserved)
         // Of a record that was deleted elsewhere no row is left by itself.
         let isRevived = operation == nil && shadow.state == .deleted
         return edits.isEmpty && !isRevived ? .clean : .edited
@@ -190,8 +190,8 @@ private struct RecordReading {
         return last.isDelete ? isReplay ? .replayedDelete : .delete : isReplay ? .replayedWrite : .write
     }
 
-    private func place(_ row: [Cell]?, _ parked: Parked.Entry?) -> RecordMachine.Place {
-        switch (parked?.leaving, row != nil) {
+    private func place(_ row: [Cell]?, _ quarantined: QuarantinedRow.Entry?) -> RecordMachine.Place {
+        switch (quarantined?.move, row != nil) {
         case (nil, true): .table
         case (nil, false): .nowhere
         case (.no, true): .doubled
@@ -205,8 +205,11 @@ private struct RecordReading {
 
     private func block() throws -> RecordMachine.Block {
         let place = RecordName(entity: name.table, record: name.record)
-        if try Quarantine.culprit(db, of: place) != nil { return .rejectedParent }
-        if try Waiting.holds(db, place) { return .awaitingID }
+        switch try BlockedEdits.blocker(db, of: place)?.reason {
+        case .refused: return .rejectedParent
+        case .unnamed: return .awaitingID
+        case nil: break
+        }
         let refusal = "status = 'rejected' AND lane IS NULL AND code = '\(RejectionCode.unsendableValue)'"
         return try exists("operation WHERE entity = ?1 AND record = ?2 AND \(refusal)", record) ? .unsendable : .none
     }
@@ -220,7 +223,7 @@ private struct RecordReading {
     }
 
     private func knowledge() throws -> RecordMachine.Knowledge {
-        try holds("wanted") ? .refetch : holds("ahead") ? .ahead : .settled
+        try holds("refetch") ? .refetch : holds("known_version") ? .ahead : .settled
     }
 
     private func access() throws -> RecordMachine.Access {

@@ -51,7 +51,7 @@ extension SyncedTable {
             SELECT name FROM tidemark_scope AS s
             WHERE name <> ?1 AND checkpoint IS NULL AND complete IS NULL AND lost_at IS NULL
               AND NOT EXISTS (SELECT 1 FROM tidemark_bootstrap WHERE scope = s.name AND token IS NOT NULL)
-              AND NOT EXISTS (SELECT 1 FROM tidemark_aside WHERE scope = s.name)
+              AND NOT EXISTS (SELECT 1 FROM tidemark_orphan WHERE scope = s.name)
             """
         ).rows(db, [.text(scope.name)]) { $0.text(0) }.compactMap { Scope($0) }.filter { $0.parent != scope }
         let rules = try TableRules.all(db)

@@ -1,11 +1,11 @@
 import GRDB
 import TidemarkWire
 
-/// Takes a scope off the device: what was not sent is set aside, then exactly the scope's rows go, and with them all
+/// Takes a scope off the device: what was not sent is orphaned, then exactly the scope's rows go, and with them all
 /// that was known of its history. Other scopes are left alone (T25).
 struct ScopeRemoval: Sendable {
     var scope: Scope
-    var layout: Layout
+    var layout: SyncSchema
     var declarations: Declarations
     /// Whether the server took the access away, which the status tells.
     var isLoss: Bool
@@ -17,7 +17,7 @@ struct ScopeRemoval: Sendable {
         _ = try ApplyTransaction.withoutForeignKeys(db) {
             try layout.check(db, scope)
             guard try isHeld(db) else { return Applier.Outcome() }
-            try Flag.whileApplying(db, layout) { try remove(db) }
+            try CaptureSuppression.whileApplying(db, layout) { try remove(db) }
             try Pending.announce(db)
             return Applier.Outcome()
         }
@@ -27,7 +27,7 @@ struct ScopeRemoval: Sendable {
         let record = try ScopeRecord.read(db, scope)
         if record.checkpoint != nil || record.complete != nil || record.bootstrap?.token != nil { return true }
         // Records that came by name, or by a verdict, before anything else did.
-        return try !Ahead.isEmpty(db, scope)
+        return try !KnownVersions.isEmpty(db, scope)
     }
 
     private func remove(_ db: Database) throws {
@@ -38,7 +38,7 @@ struct ScopeRemoval: Sendable {
                 db: db, scope: scope, table: RecordTable(shape),
                 reserved: declarations.reserved(in: shape), now: now
             ).run()
-            // An edit in another table is set aside as it was made, not as triggers make it when these rows go.
+            // An edit in another table is orphaned as it was made, not as triggers make it when these rows go.
             try TriggerGuard(db: db, layout: layout).restore()
         }
         for place in LibraryTable.following(.scopeRemoval) { try place.clear(db, scope: scope) }
@@ -49,7 +49,7 @@ struct ScopeRemoval: Sendable {
         try Query(db, "INSERT INTO tidemark_scope(name, lost_at) VALUES (?1, ?2)")
             .execute([.text(scope.name), .optional(isLoss ? now : nil)])
         for shape in shapes {
-            _ = try Contest(db: db, table: RecordTable(shape)).settle()
+            _ = try UniqueResolver(db: db, table: RecordTable(shape)).settle()
         }
     }
 
@@ -60,7 +60,7 @@ struct ScopeRemoval: Sendable {
 
 extension Declarations {
     /// The columns that only the server may write.
-    fileprivate func reserved(in shape: TableShape) -> Set<Int> {
+    fileprivate func reserved(in shape: TableSchema) -> Set<Int> {
         Set(entity(shape.name).serverFields.compactMap(shape.dataIndex))
     }
 }

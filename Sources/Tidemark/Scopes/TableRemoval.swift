@@ -1,7 +1,7 @@
 import GRDB
 import TidemarkWire
 
-/// Takes one table's rows of a scope off the device, and sets aside what was not sent.
+/// Takes one table's rows of a scope off the device, and orphans what was not sent.
 struct TableRemoval {
     let db: Database
     let scope: Scope
@@ -9,36 +9,36 @@ struct TableRemoval {
     let reserved: Set<Int>
     let now: Int64
     /// Rows that are in the scope by this one too stay.
-    var staying: TableShape?
-    /// Where edits that are set aside are given back; `nil`: in the scope itself.
+    var staying: TableSchema?
+    /// Where edits that are orphaned are given back; `nil`: in the scope itself.
     var destination: Scope?
 
-    private var shape: TableShape { table.shape }
+    private var shape: TableSchema { table.shape }
 
     func run() throws {
-        try setAsideDepartures()
-        for entry in try Inferred.all(db, scope, shape.name) { try setAside(entry) }
-        for key in try edited() { try setAside(key) }
+        try orphanDepartures()
+        for entry in try Inferred.all(db, scope, shape.name) { try orphan(entry) }
+        for key in try edited() { try orphan(key) }
         try deleteRows()
     }
 
     /// What was written unseen, and is no edit yet. Which of its fields were edited nobody knows, so it is kept whole.
     /// One that was edited in sight since is kept with that.
-    private func setAside(_ entry: Inferred.Entry) throws {
+    private func orphan(_ entry: Inferred.Entry) throws {
         guard !entry.isCompared, let id = RecordID(entry.record), let key = shape.key(of: id),
             try table.shadow(db, key) == nil
         else { return }
         guard let current = try table.row(db, key) else {
             guard entry.kind == .delete else { return }
-            return try SetAside.note(db, destination ?? scope, shape, id, .delete, now: now)
+            return try OrphanedEdits.note(db, destination ?? scope, shape, id, .delete, now: now)
         }
-        let kind: SetAside.Stored =
+        let kind: OrphanedEdits.Stored =
             switch entry.kind {
             case .seed: .seed
             case .insert: .insert
             case .update, .delete: .update
             }
-        try SetAside.note(db, destination ?? scope, shape, id, kind, fields: unreserved(current), now: now)
+        try OrphanedEdits.note(db, destination ?? scope, shape, id, kind, fields: unreserved(current), now: now)
     }
 
     /// What this device may write of a row.
@@ -46,12 +46,12 @@ struct TableRemoval {
         Dictionary(uniqueKeysWithValues: row.enumerated().map { ($0, $1) }.filter { !reserved.contains($0.0) })
     }
 
-    /// Takes what is left of a group whose other edits are set aside: none of it travels alone. Returns the records.
+    /// Takes what is left of a group whose other edits are orphaned: none of it travels alone. Returns the records.
     func run(group: String) throws -> [RecordID] {
         let keys = shape.key.map(\.sql).joined(separator: ", ")
         let members = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL) WHERE tidemark_group = ?1")
             .rows(db, [.text(group)]) { $0.cells(0..<shape.key.count) }
-        for key in members { try setAside(key) }
+        for key in members { try orphan(key) }
         return members.compactMap(shape.recordID)
     }
 
@@ -60,26 +60,27 @@ struct TableRemoval {
         let keys = shape.key.map(\.sql).joined(separator: ", ")
         let name = literal(scope.name)
         // A mark without a place may be of a row that stands in the scope.
-        let isConcerned = shape.isScopedByColumn ? "tidemark_scope = \(name) OR tidemark_place IN (\(name), '')" : "1"
+        let isConcerned =
+            shape.isScopedByColumn ? "tidemark_scope = \(name) OR tidemark_routing_scope IN (\(name), '')" : "1"
         return try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL) WHERE \(isConcerned)")
             .rows(db) { $0.cells(0..<shape.key.count) }
     }
 
     /// Rows that were leaving: the delete is an edit like any other, but a move's only while the row is elsewhere.
-    private func setAsideDepartures() throws {
+    private func orphanDepartures() throws {
         guard shape.isScopedByColumn else { return }
         let rows = try Query(
-            db, "SELECT record, leaving FROM tidemark_parked WHERE entity = ?1 AND scope = ?2 AND leaving <> 0"
-        ).rows(db, [.text(shape.name), .text(scope.name)]) { (record: $0.text(0), leaving: $0.integer(1)) }
+            db, "SELECT record, move FROM tidemark_quarantine WHERE entity = ?1 AND scope = ?2 AND move <> 0"
+        ).rows(db, [.text(shape.name), .text(scope.name)]) { (record: $0.text(0), move: $0.integer(1)) }
         for row in rows {
             guard let id = RecordID(row.record) else { continue }
             let isMove =
-                switch Parked.Leaving(rawValue: row.leaving) {
+                switch QuarantinedRow.Move(rawValue: row.move) {
                 case .deleted: false
                 case .sealed: try sent(id).last?.operation().isMove ?? true
                 case .no, .waiting, .moved, nil: true
                 }
-            try SetAside.note(db, destination ?? scope, shape, id, isMove ? .departure : .delete, now: now)
+            try OrphanedEdits.note(db, destination ?? scope, shape, id, isMove ? .departure : .delete, now: now)
         }
     }
 
@@ -88,27 +89,27 @@ struct TableRemoval {
         try Outbox.open(db, entity: shape.name, record: id.text, scope: scope.name)
     }
 
-    private func setAside(_ key: [Cell]) throws {
+    private func orphan(_ key: [Cell]) throws {
         guard let shadow = try table.shadow(db, key), let id = shape.recordID(key) else { return }
         let owner = shape.isScopedByColumn ? shadow.scope : scope.name
-        let parked = owner ?? shadow.place ?? scope.name
-        let current = try table.row(db, key) ?? (shadow.isGone ? nil : Parked.cells(db, shape, id, parked))
+        let quarantined = owner ?? shadow.routingScope ?? scope.name
+        let current = try table.row(db, key) ?? (shadow.isGone ? nil : QuarantinedRow.cells(db, shape, id, quarantined))
         if let staying, (current ?? shadow.cells).count == staying.data.count,
             staying.scope(ofKey: key, current ?? shadow.cells) == scope
         {
             return
         }
         let place = current.flatMap { shape.scope(ofKey: key, $0) }
-        if shape.isScopedByColumn, shadow.place == "", owner != scope.name, place != scope { return }
+        if shape.isScopedByColumn, shadow.routingScope == "", owner != scope.name, place != scope { return }
         if owner == scope.name, let place, place != scope { return try detach(key, id, shadow, place) }
         if let owner, owner != scope.name { return try turnBack(key, id, shadow, owner, current) }
         // What is on this device only and cannot travel stays, as the rows do that have no key (I13).
         if let current, try shadow.state == .absent && !mayTravel(current) && sent(id).isEmpty { return }
         try note(key, id, shadow, current)
         try drop(key, id)
-        try Parked.remove(db, shape.name, id.text, parked)
+        try QuarantinedRow.remove(db, shape.name, id.text, quarantined)
         // A scope that the record was leaving for this one has it back.
-        try Parked.settle(db, shape.name, id.text, as: current == nil ? .deleted : .no)
+        try QuarantinedRow.settle(db, shape.name, id.text, as: current == nil ? .deleted : .no)
     }
 
     /// Whether a row could be sent as the insert that it is.
@@ -123,50 +124,50 @@ struct TableRemoval {
     /// What is not known to have reached the server: edits that were not sealed, and sealed ones without a verdict.
     private func note(_ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?) throws {
         let sent = try sent(id)
-        let edits = Edits(shape: shape, shadow: shadow, operation: nil, current: current, reserved: reserved)
+        let edits = LocalDelta(shape: shape, shadow: shadow, operation: nil, current: current, reserved: reserved)
         let group = try table.group(db, key) ?? sent.last?.group
         guard let current else {
-            // An insert may have arrived there; a row that was brought back is gone here.
+            // An insert may have arrived there; a row that was replayed is gone here.
             guard edits == .deleted || !sent.isEmpty else { return }
-            return try SetAside.note(db, destination ?? scope, shape, id, .delete, group: group, now: now)
+            return try OrphanedEdits.note(db, destination ?? scope, shape, id, .delete, group: group, now: now)
         }
         var fields = edits.fields
         let unseen = try Inferred.entry(db, scope, shape.name, id.text)?.kind
         let seed = shadow.seed ?? (unseen == .seed && shadow.state == .known ? shadow.cells : nil)
         if let seed {
-            try SetAside.note(db, destination ?? scope, shape, id, .seed, fields: unreserved(seed), now: now)
+            try OrphanedEdits.note(db, destination ?? scope, shape, id, .seed, fields: unreserved(seed), now: now)
         }
         var isNew = seed == nil && (shadow.state == .absent || unseen?.isNew == true)
         for operation in try sent.map({ try $0.operation() }) where !operation.isSeed {
             isNew = isNew || operation.isInsert || !operation.setsFields
-            // The shadow of what is brought back holds it already (Healing).
+            // The shadow of replayed edits holds it already (LossRecovery).
             for index in operation.fields.cells(in: shape).keys { fields[index] = current[index] }
         }
         // An edit on top of one that nobody saw tells only its own part.
         if isNew || unseen != nil && seed == nil { fields = unreserved(current) }
         for index in reserved { fields[index] = nil }
         guard isNew || !fields.isEmpty else { return }
-        var kind = SetAside.Stored.update
+        var kind = OrphanedEdits.Stored.update
         if isNew { kind = try isMoving(id) ? .arrival : .insert }
-        try SetAside.note(db, destination ?? scope, shape, id, kind, fields: fields, group: group, now: now)
+        try OrphanedEdits.note(db, destination ?? scope, shape, id, kind, fields: fields, group: group, now: now)
     }
 
     /// Whether the record came from another scope, which has not let go of it.
     private func isMoving(_ id: RecordID) throws -> Bool {
-        try Parked.isLeaving(db, shape.name, id.text)
-            || SetAside.holds(db, .departure, shape.name, id.text)
+        try QuarantinedRow.isLeaving(db, shape.name, id.text)
+            || OrphanedEdits.holds(db, .departure, shape.name, id.text)
     }
 
     /// The record was moved on from here, and that was not sent: it is new where it goes, and a delete here.
     private func detach(_ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ place: Scope) throws {
         if try shadow.state != .absent || !sent(id).isEmpty {
-            try SetAside.note(db, destination ?? scope, shape, id, .departure, now: now)
+            try OrphanedEdits.note(db, destination ?? scope, shape, id, .departure, now: now)
         }
         var detached = shadow
         detached.state = .absent
         detached.cells = shape.data.map(\.defaultCell)
         (detached.version, detached.bases, detached.originals) = (nil, [:], [:])
-        (detached.scope, detached.place) = (nil, place.name)
+        (detached.scope, detached.routingScope) = (nil, place.name)
         try table.write(db, key, detached)
         try Query(db, "UPDATE \(shape.shadowSQL) SET tidemark_mark = (SELECT n FROM tidemark_counter) WHERE \(isKey)")
             .execute(key)
@@ -176,15 +177,15 @@ struct TableRemoval {
     private func turnBack(_ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ owner: String, _ current: [Cell]?) throws {
         guard let current else { return }
         let fields = Dictionary(uniqueKeysWithValues: current.enumerated().map { ($0, $1) })
-        try SetAside.note(
+        try OrphanedEdits.note(
             db, destination ?? scope, shape, id, .arrival, fields: fields, group: table.group(db, key), now: now)
         try forgetHindrances(id)
         let operation = try Outbox.overlay(db, entity: shape.name, record: id.text, scope: owner)
         let before = shadow.overlaid(with: operation, shape: shape)
         try table.attemptDelete(db, key)
-        try Parked.remove(db, shape.name, id.text, owner)
+        try QuarantinedRow.remove(db, shape.name, id.text, owner)
         if let before {
-            try Parked.put(
+            try QuarantinedRow.put(
                 db, shape, record: id.text, scope: owner, version: shadow.version, cells: before,
                 reason: "Waiting for its place.", contends: true, fresh: true)
         }
@@ -192,7 +193,7 @@ struct TableRemoval {
         guard operation != nil || shadow.seed != nil else { return try table.dropShadow(db, key) }
         var sent = shadow
         if operation != nil { (sent.mark, sent.since) = (nil, nil) }
-        sent.place = owner
+        sent.routingScope = owner
         try table.write(db, key, sent)
     }
 
@@ -206,11 +207,10 @@ struct TableRemoval {
         try forgetHindrances(id)
     }
 
-    /// What stood in the way of edits that are set aside is nobody's concern any more.
+    /// What stood in the way of edits that are orphaned is nobody's concern any more.
     private func forgetHindrances(_ id: RecordID) throws {
         let name = RecordName(entity: shape.name, record: id.text)
-        try Waiting.forget(db, name)
-        try Quarantine.forget(db, name)
+        try BlockedEdits.forget(db, name)
     }
 
     /// What is left are clean rows, and rows that cannot travel: these are on this device only, and stay.

@@ -33,13 +33,13 @@ enum TableRules {
     }
 
     /// The tables that may hold rows of a scope, with those that an earlier version of the app synced.
-    static func shapes(_ db: Database, holding scope: Scope, beside layout: Layout) throws -> [TableShape] {
+    static func shapes(_ db: Database, holding scope: Scope, beside layout: SyncSchema) throws -> [TableSchema] {
         var shapes = layout.shapes(in: scope)
         for (name, rule) in try all(db).sorted(by: { $0.key < $1.key })
         where layout[name] == nil && rule.mayHold(scope) {
             // One that has lost its rule's column, or its key, says nothing any more.
-            guard try FileTable.exists(name, db), try FileTable.exists(TableShape.shadowPrefix + name, db),
-                let shape = try? TableShape(db, table: name, rule: rule)
+            guard try FileTable.exists(name, db), try FileTable.exists(TableSchema.shadowPrefix + name, db),
+                let shape = try? TableSchema(db, table: name, rule: rule)
             else { continue }
             // A migration may have been at it while nobody named it.
             try Installation.widenShadow(db, shape)
@@ -50,7 +50,7 @@ enum TableRules {
 }
 
 /// A table whose rows are spread over scopes by another rule than before. Rows that are in the same scope by both stay.
-/// The others go from this device as if their scope were left: what was not sent is set aside, what was sealed is still
+/// The others go from this device as if their scope were left: what was not sent is orphaned, what was sealed is still
 /// sent. The table gets what its scopes hold now; nothing changes on the server.
 struct RuleChange: Sendable {
     var table: String
@@ -75,21 +75,21 @@ struct RuleChange: Sendable {
             // Another engine on this file may have been quicker.
             guard try TableRules.all(db)[table] == old else { return Applier.Outcome() }
             // The installation that follows empties what the guards of triggers note meanwhile.
-            try Flag.raise(db)
+            try CaptureSuppression.raise(db)
             try change(db)
-            try Flag.lower(db)
+            try CaptureSuppression.lower(db)
             return Applier.Outcome()
         }
     }
 
     private func change(_ db: Database) throws {
-        let shape = try TableShape(db, table: table, rule: new)
+        let shape = try TableSchema(db, table: table, rule: new)
         // The column of the new rule may be as new as the rule.
         try Installation.widenShadow(db, shape)
         let scopes = try Query(db, "SELECT name FROM tidemark_scope ORDER BY name").rows(db) { Scope($0.text(0)) }
             .compactMap { $0 }
         // Without its column the old rule says nothing any more: what is here is looked at by the new one.
-        if let before = try? TableShape(db, table: table, rule: old) {
+        if let before = try? TableSchema(db, table: table, rule: old) {
             for scope in scopes where old.mayHold(scope) { try take(scope, before, shape, db) }
             for scope in scopes where old.mayHold(scope) { try takeGroups(scope, db) }
         }
@@ -99,14 +99,14 @@ struct RuleChange: Sendable {
         try Pending.announce(db)
     }
 
-    private func take(_ scope: Scope, _ before: TableShape, _ shape: TableShape, _ db: Database) throws {
+    private func take(_ scope: Scope, _ before: TableSchema, _ shape: TableSchema, _ db: Database) throws {
         try TableRemoval(
             db: db, scope: scope, table: RecordTable(before), reserved: [], now: now, staying: shape,
             destination: destination(of: scope)
         ).run()
-        try takeParked(scope, before, db)
+        try takeQuarantined(scope, before, db)
         for place in LibraryTable.following(.ruleChange) { try place.clear(db, scope: scope, entity: table) }
-        if !new.mayHold(scope) { try KeptRecords.clear(db, scope, entity: table) }
+        if !new.mayHold(scope) { try DeletedRowCache.clear(db, scope, entity: table) }
         guard !followed.contains(scope) else { return }
         try Outbox.clearOpen(db, scope, entity: table)
     }
@@ -116,52 +116,52 @@ struct RuleChange: Sendable {
         old.ofScope == new.ofScope ? scope.appending(subscope: new.subscope) : nil
     }
 
-    /// A group of which one edit is set aside goes whole, with the rows that would have stayed and those of other
+    /// A group of which one edit is orphaned goes whole, with the rows that would have stayed and those of other
     /// tables. What the server has of them comes again.
     private func takeGroups(_ scope: Scope, _ db: Database) throws {
         let groups = try Query(
-            db, "SELECT DISTINCT in_group FROM tidemark_aside WHERE scope = ?1 AND in_group IS NOT NULL"
+            db, "SELECT DISTINCT in_group FROM tidemark_orphan WHERE scope = ?1 AND in_group IS NOT NULL"
         ).rows(db, [.text(scope.name)]) { $0.text(0) }
         guard !groups.isEmpty else { return }
         for (name, rule) in try TableRules.all(db) where rule.mayHold(scope) {
-            guard let shape = try? TableShape(db, table: name, rule: rule) else { continue }
+            guard let shape = try? TableSchema(db, table: name, rule: rule) else { continue }
             try Installation.widenShadow(db, shape)
             let removal = TableRemoval(db: db, scope: scope, table: RecordTable(shape), reserved: [], now: now)
             for group in groups {
                 for id in try removal.run(group: group) where name != table {
-                    try Wanted.note(db, scope, name, id.text)
+                    try RefetchQueue.note(db, scope, name, id.text)
                 }
             }
         }
     }
 
     /// Rows off the table go, but for one with edits that stays: it is all that there is of them.
-    private func takeParked(_ scope: Scope, _ before: TableShape, _ db: Database) throws {
+    private func takeQuarantined(_ scope: Scope, _ before: TableSchema, _ db: Database) throws {
         let records = RecordTable(before)
-        for record in try Parked.records(db, table, scope) {
+        for record in try QuarantinedRow.records(db, table, scope) {
             if let id = RecordID(record), let key = before.key(of: id), let shadow = try records.shadow(db, key),
-                scope.name == (before.isScopedByColumn ? shadow.scope ?? shadow.place : scope.name),
-                try Parked.cells(db, before, id, scope.name) != nil
+                scope.name == (before.isScopedByColumn ? shadow.scope ?? shadow.routingScope : scope.name),
+                try QuarantinedRow.cells(db, before, id, scope.name) != nil
             {
                 continue
             }
-            try Parked.remove(db, table, record, scope.name)
+            try QuarantinedRow.remove(db, table, record, scope.name)
         }
     }
 
     /// Marks that stay are found by the new rule.
-    private func place(_ db: Database, _ shape: TableShape) throws {
+    private func place(_ db: Database, _ shape: TableSchema) throws {
         let records = RecordTable(shape)
         let keys = try Query(db, "SELECT \(shape.key.map(\.sql).joined(separator: ", ")) FROM \(shape.shadowSQL)")
             .rows(db) { $0.cells(0..<shape.key.count) }
         for key in keys {
             guard var shadow = try records.shadow(db, key) else { continue }
-            let row = try records.row(db, key) ?? parked(db, shape, key, shadow)
-            (shadow.scope, shadow.place) = (nil, nil)
+            let row = try records.row(db, key) ?? quarantined(db, shape, key, shadow)
+            (shadow.scope, shadow.routingScope) = (nil, nil)
             if shape.isScopedByColumn {
-                shadow.place = row.map { shape.scope(ofKey: key, $0)?.name ?? "" } ?? ""
+                shadow.routingScope = row.map { shape.scope(ofKey: key, $0)?.name ?? "" } ?? ""
                 shadow.scope = shadow.state == .absent ? nil : shape.scope(ofKey: key, shadow.cells)?.name
-                if shadow.state == .absent, let id = shape.recordID(key), let place = shadow.place,
+                if shadow.state == .absent, let id = shape.recordID(key), let place = shadow.routingScope,
                     try Outbox.hasOpen(db, entity: table, record: id.text, scope: place)
                 {
                     shadow.scope = place
@@ -172,14 +172,14 @@ struct RuleChange: Sendable {
     }
 
     /// A row that stays where the schema does not take it, with the edits made here.
-    private func parked(_ db: Database, _ shape: TableShape, _ key: [Cell], _ shadow: Shadow) throws -> [Cell]? {
+    private func quarantined(_ db: Database, _ shape: TableSchema, _ key: [Cell], _ shadow: Shadow) throws -> [Cell]? {
         let scope: String? =
             switch old.kind {
             case .constant(let scope): scope.name
-            case .column: shadow.scope ?? shadow.place
+            case .column: shadow.scope ?? shadow.routingScope
             }
         guard let scope, !shadow.isGone, let id = shape.recordID(key) else { return nil }
-        return try Parked.cells(db, shape, id, scope)
+        return try QuarantinedRow.cells(db, shape, id, scope)
     }
 }
 

@@ -57,7 +57,7 @@ struct Deferral: Hashable, Sendable {
         if until <= now {
             attempts += 1
             until =
-                now + backoff.delay(failures: attempts, class: .transient, jitter: Surroundings.current.random())
+                now + backoff.delay(failures: attempts, class: .transient, jitter: Dependencies.current.random())
         }
         try Query(
             db,
@@ -88,7 +88,7 @@ struct Deferral: Hashable, Sendable {
     }
 
     /// Lets those go again whose time has come, or that were edited since; all of them where the app asks.
-    static func resume(_ db: Database, _ layout: Layout, _ scope: Scope, now: Int64, asked: Bool) throws {
+    static func resume(_ db: Database, _ layout: SyncSchema, _ scope: Scope, now: Int64, asked: Bool) throws {
         let known = try read(db, scope)
         // A clock that was put back holds nothing for longer than the longest wait. Where nothing is to be waited for,
         // a record may have come from another scope, or its table was not named meanwhile.
@@ -111,7 +111,7 @@ struct Deferral: Hashable, Sendable {
     }
 
     /// Forgets how often edits were put off, once none is.
-    static func end(_ db: Database, _ layout: Layout, _ scope: Scope) throws {
+    static func end(_ db: Database, _ layout: SyncSchema, _ scope: Scope) throws {
         for shape in layout.shapes(in: scope) {
             for place in shape.placesSQL(scope) {
                 let waits = "SELECT 1 FROM \(shape.shadowSQL) WHERE tidemark_mark < 0 AND \(place) LIMIT 1"

@@ -12,16 +12,15 @@ struct RecordName: Hashable, Sendable {
 struct Dependence {
     /// A foreign key to a synced table's own key: the columns here, in the order of the columns there.
     private struct Reference {
-        var parent: TableShape
+        var parent: TableSchema
         var columns: [String]
     }
 
     private let db: Database
-    private let layout: Layout
+    private let layout: SyncSchema
     private let references: [String: [Reference]]
     private let parents: Set<String>
-    private var hasCulprits: Bool
-    let hasHeld: Bool
+    private var hasBlockers: Bool
     /// Inserts of the lane that have no verdict yet.
     private var fresh: [RecordName: Int64] = [:]
     /// Records that edits refer to and that were found to be in nobody's way.
@@ -29,7 +28,7 @@ struct Dependence {
     /// Whether a table has records with edits at all.
     private var hasEdits: [String: Bool] = [:]
 
-    init(_ db: Database, _ layout: Layout, lane: String, hasOpen: Bool) throws {
+    init(_ db: Database, _ layout: SyncSchema, lane: String, hasOpen: Bool) throws {
         self.db = db
         self.layout = layout
         var references: [String: [Reference]] = [:]
@@ -45,11 +44,10 @@ struct Dependence {
         self.references = references
         parents = Set(references.values.flatMap { $0.map(\.parent.name) })
         guard !references.isEmpty else {
-            (hasCulprits, hasHeld) = (false, false)
+            hasBlockers = false
             return
         }
-        hasCulprits = try Outbox.hasRefusedInserts(db)
-        hasHeld = try Quarantine.hasHeld(db)
+        hasBlockers = try Outbox.hasRefusedInserts(db)
         guard hasOpen else { return }
         for (name, number) in try Outbox.openInserts(db, lane: lane) where parents.contains(name.entity) {
             fresh[name] = number
@@ -57,12 +55,12 @@ struct Dependence {
     }
 
     /// The record whose refused insert stands in the way of an edit.
-    func culprit(
-        behind operation: Operation, _ shape: TableShape, _ id: RecordID, _ key: [Cell], _ row: [Cell]
+    func blocker(
+        behind operation: Operation, _ shape: TableSchema, _ id: RecordID, _ key: [Cell], _ row: [Cell]
     ) throws -> RecordName? {
-        guard hasCulprits else { return nil }
+        guard hasBlockers else { return nil }
         for (_, name) in names(in: operation, shape, id, key, row) {
-            if let culprit = try Quarantine(db: db, layout: layout).culprit(behind: name) { return culprit }
+            if let blocker = try BlockedEdits(db: db, layout: layout).blocker(behind: name) { return blocker }
         }
         return nil
     }
@@ -70,7 +68,7 @@ struct Dependence {
     /// New records that the operation refers to and that are not sealed in this lane: each costs one look at most, and
     /// one that turned out to be known costs none in the same batch.
     mutating func inserts(
-        behind operation: Operation, _ shape: TableShape, _ id: RecordID, _ key: [Cell], _ row: [Cell]
+        behind operation: Operation, _ shape: TableSchema, _ id: RecordID, _ key: [Cell], _ row: [Cell]
     ) throws -> [Insert] {
         var found: [Insert] = []
         for (parent, name) in names(in: operation, shape, id, key, row) {
@@ -85,7 +83,7 @@ struct Dependence {
 
     /// The numbers of the lane after which an edit goes.
     func needs(
-        of operation: Operation, _ shape: TableShape, _ id: RecordID, _ key: [Cell], _ row: [Cell]
+        of operation: Operation, _ shape: TableSchema, _ id: RecordID, _ key: [Cell], _ row: [Cell]
     ) -> [Int64] {
         guard !fresh.isEmpty else { return [] }
         var needs: [Int64] = []
@@ -98,8 +96,8 @@ struct Dependence {
 
     /// The other records that the operation refers to.
     private func names(
-        in operation: Operation, _ shape: TableShape, _ id: RecordID, _ key: [Cell], _ row: [Cell]
-    ) -> [(TableShape, RecordName)] {
+        in operation: Operation, _ shape: TableSchema, _ id: RecordID, _ key: [Cell], _ row: [Cell]
+    ) -> [(TableSchema, RecordName)] {
         guard operation.setsFields, let references = references[shape.name] else { return [] }
         let own = RecordName(entity: shape.name, record: id.text)
         return references.compactMap { reference in
@@ -109,7 +107,7 @@ struct Dependence {
 
     /// The record that a foreign key refers to, where the operation sets it.
     private func name(
-        _ reference: Reference, _ shape: TableShape, _ key: [Cell], _ row: [Cell], _ operation: Operation
+        _ reference: Reference, _ shape: TableSchema, _ key: [Cell], _ row: [Cell], _ operation: Operation
     ) -> RecordName? {
         var cells: [Cell] = []
         var isSet = operation.baseVersion == nil
@@ -133,13 +131,13 @@ struct Dependence {
         /// The scope that has to look at its mark; `nil` where its table has only one, empty where any may.
         let place: String?
 
-        fileprivate init?(_ db: Database, _ shape: TableShape, _ name: RecordName) throws {
+        fileprivate init?(_ db: Database, _ shape: TableSchema, _ name: RecordName) throws {
             guard let id = RecordID(name.record), let key = shape.key(of: id) else { return nil }
             let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ")
             let found = try Query(
                 db,
                 """
-                SELECT tidemark_mark IS NOT NULL, tidemark_group, tidemark_place FROM \(shape.shadowSQL)
+                SELECT tidemark_mark IS NOT NULL, tidemark_group, tidemark_routing_scope FROM \(shape.shadowSQL)
                 WHERE \(isKey) AND tidemark_state = \(Shadow.State.absent.rawValue)
                 """
             ).first(db, key) { ($0.integer(0) == 1, $0.optionalText(1), $0.optionalText(2)) }
@@ -150,11 +148,11 @@ struct Dependence {
     }
 
     /// An insert was sealed.
-    mutating func note(_ operation: Operation, _ shape: TableShape, _ id: RecordID, number: Int64) {
+    mutating func note(_ operation: Operation, _ shape: TableSchema, _ id: RecordID, number: Int64) {
         guard operation.setsFields, operation.baseVersion == nil, parents.contains(shape.name) else { return }
         fresh[RecordName(entity: shape.name, record: id.text)] = number
     }
 
-    /// An edit was set aside on this device.
-    mutating func noteRefusal() { hasCulprits = !references.isEmpty }
+    /// An edit was refused on this device.
+    mutating func noteRefusal() { hasBlockers = !references.isEmpty }
 }

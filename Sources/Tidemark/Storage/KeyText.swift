@@ -25,7 +25,7 @@ struct KeyText: Hashable, Sendable {
 
     /// The key that a record's text stands for, whether that is a record id or not; `nil` where no row of the table can
     /// have it.
-    static func key(of record: String, in shape: TableShape) -> [Cell]? {
+    static func key(of record: String, in shape: TableSchema) -> [Cell]? {
         if let id = RecordID(record) { return shape.key(of: id) }
         let cells = try? Array(record.utf8).reading { (reader: inout JSONReader) throws(JSONError) -> [Cell] in
             var cells: [Cell] = []

@@ -3,7 +3,7 @@ import GRDB
 /// The library's own tables in the app's file. One file, one transaction: data and checkpoint cannot part.
 enum LibrarySchema {
     /// Raised when the tables below change; an older file is migrated in `install`.
-    static let version: Int64 = 5
+    static let version: Int64 = 6
 
     static func isInstalled(_ db: Database) throws -> Bool { try FileTable.exists("tidemark_meta", db) }
 
@@ -15,63 +15,37 @@ enum LibrarySchema {
                     .schemaUnsupported, "The file was written by a newer version of this library (schema \(found)).",
                     hint: "Update the app before it opens this file.")
             }
-            if found < 2 {
-                try db.execute(sql: "ALTER TABLE tidemark_table ADD COLUMN identity TEXT")
-                try db.execute(sql: "ALTER TABLE tidemark_table ADD COLUMN columns TEXT")
-                try db.execute(sql: evidence)
-            }
-            if found < 3 { try db.execute(sql: third) }
-            if found < 4 { try db.execute(sql: fourth) }
-            if found < 5 { try db.execute(sql: fifth) }
-            if found < version { try Meta.set(db, "schema", String(version)) }
-            return
+            try LibraryMigration.run(db, from: found)
+        } else {
+            try db.execute(sql: tables + evidence)
         }
-        try db.execute(sql: tables + evidence + third + fourth + fifth)
         try Meta.set(db, "schema", String(version))
     }
-
-    /// What a scope's server has no room for (Deferral), and of what a table's record ids are made (CaptureRecord).
-    private static let third = """
-        ALTER TABLE tidemark_scope ADD COLUMN deferred_until INTEGER;
-        ALTER TABLE tidemark_scope ADD COLUMN deferred_attempts INTEGER;
-        ALTER TABLE tidemark_scope ADD COLUMN deferred_clock INTEGER;
-        ALTER TABLE tidemark_scope ADD COLUMN deferred_detail TEXT;
-        ALTER TABLE tidemark_scope ADD COLUMN deferred_hint TEXT;
-        ALTER TABLE tidemark_table ADD COLUMN key_types TEXT;
-
-        """
-
-    /// What the columns held that the manifest's hashes are made of (CaptureRecord).
-    private static let fourth = "ALTER TABLE tidemark_table ADD COLUMN types TEXT;\n"
-
-    /// Failures in a row, and when the next attempt is made, in milliseconds since 1970 (Attempts); and the version of
-    /// a parent's deletion (Settling).
-    private static let fifth = """
-        ALTER TABLE tidemark_scope ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE tidemark_scope ADD COLUMN next_attempt INTEGER;
-        ALTER TABLE tidemark_settle ADD COLUMN version INTEGER;
-
-        """
 
     private static let tables = """
         CREATE TABLE tidemark_meta(key TEXT NOT NULL PRIMARY KEY, value) WITHOUT ROWID;
 
         -- One row per scope. complete: the last version at which the rows here were whole. origin: the first horizon
-        -- of a walk from the beginning. head: the server's, as last heard. synced_at: the server's time then.
-        -- lost_at: when the server took the access away.
+        -- of a scan from the beginning. head: the server's, as last heard. synced_at: the server's time then.
+        -- lost_at: when the server took the access away. deferred_*: edits that its server has no room for (Deferral).
+        -- attempts: failures in a row; next_attempt: when the next one is made, in milliseconds since 1970 (Attempts).
         CREATE TABLE tidemark_scope(
             name TEXT NOT NULL PRIMARY KEY, checkpoint TEXT, complete INTEGER, origin INTEGER,
-            walking INTEGER NOT NULL DEFAULT 0, epoch TEXT, head INTEGER, last_sync INTEGER,
-            synced_at INTEGER, lost_at INTEGER) WITHOUT ROWID;
+            scanning INTEGER NOT NULL DEFAULT 0, epoch TEXT, head INTEGER, last_sync INTEGER,
+            synced_at INTEGER, lost_at INTEGER, deferred_until INTEGER, deferred_attempts INTEGER,
+            deferred_clock INTEGER, deferred_detail TEXT, deferred_hint TEXT, attempts INTEGER NOT NULL DEFAULT 0,
+            next_attempt INTEGER) WITHOUT ROWID;
 
         -- Which scopes each table's rows were last spread over, by SyncedTable.ScopeRule, and what tells whether its
-        -- capture was gone since (CaptureRecord).
+        -- capture was gone since (CaptureRecord). key_types: of what its record ids are made. types: what the columns
+        -- held that the manifest's hashes are made of.
         CREATE TABLE tidemark_table(
-            name TEXT NOT NULL PRIMARY KEY, rule TEXT NOT NULL, identity TEXT, columns TEXT) WITHOUT ROWID;
+            name TEXT NOT NULL PRIMARY KEY, rule TEXT NOT NULL, identity TEXT, columns TEXT, key_types TEXT,
+            types TEXT) WITHOUT ROWID;
 
         -- Edits of scopes that this device has no more: given back as edits when the scope is filled again. kind: what
-        -- was done (SetAside.Stored). in_group: those that go together.
-        CREATE TABLE tidemark_aside(
+        -- was done (OrphanedEdits.Stored). in_group: those that go together.
+        CREATE TABLE tidemark_orphan(
             id INTEGER PRIMARY KEY, scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
             kind TEXT NOT NULL, fields BLOB NOT NULL, reason TEXT, noted_at INTEGER NOT NULL, in_group TEXT);
 
@@ -103,43 +77,43 @@ enum LibrarySchema {
 
         \(Outbox.schema)
 
-        -- Edits that refer to a record whose insert was refused: they are not sent until it is taken or given up.
-        CREATE TABLE tidemark_held(
-            id INTEGER PRIMARY KEY, entity TEXT NOT NULL, record TEXT NOT NULL, culprit_entity TEXT NOT NULL,
-            culprit_record TEXT NOT NULL, UNIQUE (entity, record) ON CONFLICT REPLACE);
-        CREATE INDEX tidemark_held_culprit ON tidemark_held(culprit_entity, culprit_record);
+        -- Edits that another record blocks, and why (Blocker): they are not sent until it is out of their way.
+        CREATE TABLE tidemark_blocked(
+            id INTEGER PRIMARY KEY, entity TEXT NOT NULL, record TEXT NOT NULL, blocker_entity TEXT NOT NULL,
+            blocker_record TEXT NOT NULL, reason TEXT NOT NULL, UNIQUE (entity, record) ON CONFLICT REPLACE);
+        CREATE INDEX tidemark_blocked_blocker ON tidemark_blocked(blocker_entity, blocker_record);
 
-        -- Versions above complete that are known one by one: own verdicts, and rows of an unfinished walk.
-        CREATE TABLE tidemark_ahead(
+        -- Versions above complete that are known one by one: own verdicts, and rows of an unfinished scan.
+        CREATE TABLE tidemark_known_version(
             scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL, version INTEGER NOT NULL,
             deleted INTEGER NOT NULL, PRIMARY KEY (scope, entity, record)) WITHOUT ROWID;
 
-        -- Records that the server is asked for by name, apart from the walk.
-        CREATE TABLE tidemark_wanted(
+        -- Records that the server is asked for by name, apart from the scan.
+        CREATE TABLE tidemark_refetch(
             scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
             PRIMARY KEY (scope, entity, record)) WITHOUT ROWID;
 
         -- Rows that a scope holds and the table does not, since the app's schema does not take them as things stand,
         -- another scope's row has their place, or they leave for another scope. fresh: not tried since it last
-        -- changed. leaving: how far its leaving has come (Parked.Leaving). base: the version that the row left at.
-        CREATE TABLE tidemark_parked(
+        -- changed. move: how far its scope move has come (QuarantinedRow.Move). base: the version that it left at.
+        CREATE TABLE tidemark_quarantine(
             entity TEXT NOT NULL, record TEXT NOT NULL, scope TEXT NOT NULL, version INTEGER, reason TEXT NOT NULL,
             contends INTEGER NOT NULL, fresh INTEGER NOT NULL, data BLOB NOT NULL,
-            leaving INTEGER NOT NULL DEFAULT 0, base INTEGER, PRIMARY KEY (entity, record, scope)) WITHOUT ROWID;
-        CREATE INDEX tidemark_parked_leaving ON tidemark_parked(scope, leaving) WHERE leaving <> 0;
+            move INTEGER NOT NULL DEFAULT 0, base INTEGER, PRIMARY KEY (entity, record, scope)) WITHOUT ROWID;
+        CREATE INDEX tidemark_quarantine_move ON tidemark_quarantine(scope, move) WHERE move <> 0;
 
         -- Rows that were deleted elsewhere, as they last came from the server, for as long as their table asks for.
-        CREATE TABLE tidemark_kept(
+        CREATE TABLE tidemark_deleted_row(
             id INTEGER PRIMARY KEY AUTOINCREMENT, scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL,
             data BLOB NOT NULL, deleted_at INTEGER NOT NULL);
-        CREATE INDEX tidemark_kept_record ON tidemark_kept(entity, record);
+        CREATE INDEX tidemark_deleted_row_record ON tidemark_deleted_row(entity, record);
 
-        -- Parents deleted in the walk under way, whose children are looked at when it ends.
-        CREATE TABLE tidemark_settle(
+        -- Parents deleted in the scan under way, whose children are looked at when it ends. version: of the deletion.
+        CREATE TABLE tidemark_cascade(
             scope TEXT NOT NULL, entity TEXT NOT NULL, record TEXT NOT NULL, columns BLOB NOT NULL,
-            PRIMARY KEY (scope, entity, record)) WITHOUT ROWID;
+            version INTEGER, PRIMARY KEY (scope, entity, record)) WITHOUT ROWID;
 
-        -- What this device had no place for when it came: columns, or whole rows where fields is NULL, with the walk
+        -- What this device had no place for when it came: columns, or whole rows where fields is NULL, with the scan
         -- that fetches them and the place where the scope stood when it began.
         CREATE TABLE tidemark_backfill(
             scope TEXT NOT NULL, entity TEXT NOT NULL, fields TEXT, token TEXT, cursor TEXT, since TEXT,
@@ -160,12 +134,6 @@ enum LibrarySchema {
             entity TEXT NOT NULL, temporary TEXT NOT NULL, operation INTEGER NOT NULL,
             PRIMARY KEY (entity, temporary, operation)) WITHOUT ROWID;
 
-        -- Records that cannot be sealed before another one, which they name by its temporary id, has its own.
-        CREATE TABLE tidemark_waiting(
-            entity TEXT NOT NULL, record TEXT NOT NULL, parent_entity TEXT NOT NULL, parent TEXT NOT NULL,
-            PRIMARY KEY (entity, record)) WITHOUT ROWID;
-        CREATE INDEX tidemark_waiting_parent ON tidemark_waiting(parent_entity, parent);
-
         -- Holds rows only inside a transaction that puts ids in the place of others.
         CREATE TABLE tidemark_renaming(old PRIMARY KEY, new) WITHOUT ROWID;
 
@@ -180,7 +148,7 @@ enum LibrarySchema {
 
         """
 
-    private static let evidence = """
+    static let evidence = """
         -- The records that the server has, as far as this device knows, in ranges of their keys: each with a hash of
         -- its row (ManifestRange). And how many there are.
         CREATE TABLE tidemark_manifest(

@@ -20,7 +20,7 @@ enum Pending {
     }
 
     /// Whether anything can be sent; what the server has no room for waits (``Deferral``).
-    static func exists(_ db: Database, _ layout: Layout, _ scope: Scope) throws -> Bool {
+    static func exists(_ db: Database, _ layout: SyncSchema, _ scope: Scope) throws -> Bool {
         // What waits is sent at once when it was edited.
         let edited = try Deferral.read(db, scope).map { "tidemark_mark < 0 AND tidemark_edited > \($0.clock)" }
         for shape in layout.shapes(in: scope) {
@@ -31,11 +31,11 @@ enum Pending {
                 }
             }
         }
-        if try !Parked.departures(db, scope, limit: 1).isEmpty { return true }
+        if try !QuarantinedRow.departures(db, scope, limit: 1).isEmpty { return true }
         return try Outbox.hasOpen(db, scope)
     }
 
-    static func marks(_ db: Database, _ layout: Layout, _ scope: Scope) throws -> Int {
+    static func marks(_ db: Database, _ layout: SyncSchema, _ scope: Scope) throws -> Int {
         try layout.shapes(in: scope).reduce(0) { sum, shape in
             let places = shape.placesSQL(scope).joined(separator: " OR ")
             return sum
@@ -53,7 +53,7 @@ enum Pending {
                     db,
                     """
                     SELECT count(*) FROM \(quoted(shadow))
-                    WHERE tidemark_mark IS NOT NULL AND tidemark_place NOT IN ('', \(names))
+                    WHERE tidemark_mark IS NOT NULL AND tidemark_routing_scope NOT IN ('', \(names))
                     """))
         }
     }

@@ -8,19 +8,19 @@ struct RecordStatements: Hashable, Sendable {
     private(set) var shadowSelect = ""
     private(set) var shadowUpsert = ""
     private(set) var shadowDelete = ""
-    private(set) var shadowParked = ""
+    private(set) var shadowQuarantined = ""
     private(set) var shadowGone = ""
     private(set) var shadowHead = ""
     private(set) var shadowUnmark = ""
     private(set) var shadowMark = ""
     private(set) var shadowSettled = ""
-    private(set) var shadowPlace = ""
+    private(set) var shadowRoutingScope = ""
     private(set) var holderSelect = ""
     private(set) var shadowsExist = ""
 }
 
 extension RecordStatements {
-    init(of shape: TableShape) {
+    init(of shape: TableSchema) {
         let keys = shape.key.map(\.sql)
         let isKey = keys.enumerated().map { "\($1) = ?\($0 + 1)" }.joined(separator: " AND ")
         let keyList = keys.joined(separator: ", ")
@@ -32,7 +32,7 @@ extension RecordStatements {
         rowUpsert = Self.upsert(shape, Array(shape.data.indices))
         let extra = """
             tidemark_state, tidemark_version, tidemark_bases, tidemark_mark, tidemark_since, tidemark_edited, \
-            tidemark_scope, tidemark_place, tidemark_gone
+            tidemark_scope, tidemark_routing_scope, tidemark_gone
             """
         shadowSelect = "SELECT \(extra)\(dataList) FROM \(shape.shadowSQL) WHERE \(isKey)"
         shadowHead = "SELECT \(extra) FROM \(shape.shadowSQL) WHERE \(isKey)"
@@ -48,14 +48,14 @@ extension RecordStatements {
             AND tidemark_mark IS NULL AND tidemark_version IS NULL
             AND tidemark_state <> \(Shadow.State.deleted.rawValue) AND tidemark_scope IS ?\(keys.count + 1)
             """
-        shadowPlace = "UPDATE \(shape.shadowSQL) SET tidemark_place = ?\(keys.count + 1) WHERE \(isKey)"
+        shadowRoutingScope = "UPDATE \(shape.shadowSQL) SET tidemark_routing_scope = ?\(keys.count + 1) WHERE \(isKey)"
         holderSelect = """
             SELECT coalesce(nullif((SELECT tidemark_scope FROM \(shape.shadowSQL) WHERE \(isKey)), ''),
               (SELECT \(shape.scopeSQL("t")) FROM \(shape.sql) AS t WHERE \(isKey)),
-              (SELECT tidemark_place FROM \(shape.shadowSQL) WHERE \(isKey)))
+              (SELECT tidemark_routing_scope FROM \(shape.shadowSQL) WHERE \(isKey)))
             """
         shadowsExist = "SELECT 1 FROM \(shape.shadowSQL) LIMIT 1"
-        shadowParked = "UPDATE \(shape.shadowSQL) SET tidemark_gone = NULL WHERE \(isKey)"
+        shadowQuarantined = "UPDATE \(shape.shadowSQL) SET tidemark_gone = NULL WHERE \(isKey)"
         shadowGone = "UPDATE \(shape.shadowSQL) SET tidemark_gone = ?\(keys.count + 1) WHERE \(isKey)"
         shadowDelete = "DELETE FROM \(shape.shadowSQL) WHERE \(isKey)"
         let marks = (1...(keys.count + 9 + shape.data.count)).map { "?\($0)" }.joined(separator: ", ")
@@ -70,7 +70,7 @@ extension RecordStatements {
     /// Writes the given data columns of a row that exists, and leaves the others as they are. They are at least one.
     ///
     /// - Parameter only: a condition that the row has to meet.
-    static func update(_ shape: TableShape, _ indexes: [Int], only: String? = nil) -> String {
+    static func update(_ shape: TableSchema, _ indexes: [Int], only: String? = nil) -> String {
         let isKey = shape.key.indices.map { "\(shape.key[$0].sql) = ?\($0 + 1)" }.joined(separator: " AND ")
         let sets = indexes.enumerated().map { "\(shape.data[$1].sql) = ?\(shape.key.count + $0 + 1)" }
         return "UPDATE \(shape.orAbort)\(shape.sql) SET \(sets.joined(separator: ", ")) WHERE \(isKey)"
@@ -83,7 +83,7 @@ extension RecordStatements {
     ///   defaults, which is what `excluded` holds for a column that is not named.
     /// - Parameter only: a condition that a row which exists has to meet.
     static func upsert(
-        _ shape: TableShape, _ indexes: [Int], isWhole: Bool = false, only: String? = nil
+        _ shape: TableSchema, _ indexes: [Int], isWhole: Bool = false, only: String? = nil
     ) -> String {
         let keys = shape.key.map(\.sql)
         let columns = indexes.map { shape.data[$0].sql }

@@ -7,10 +7,10 @@ struct ScopeRecord: Hashable, Sendable {
     var checkpoint: String?
     /// The last version at which the rows here were whole.
     var complete: Version?
-    /// The first horizon of a walk from the beginning: the base of the rows that came in it.
+    /// The first horizon of a scan from the beginning: the base of the rows that came in it.
     var origin: Version?
-    /// Whether a walk has begun and not ended.
-    var isWalking = false
+    /// Whether a scan has begun and not ended.
+    var isScanning = false
     var epoch: String?
     var head: Version?
     var lastSync: Int64?
@@ -47,13 +47,13 @@ struct ScopeRecord: Hashable, Sendable {
         try Query(
             db,
             """
-            SELECT checkpoint, complete, origin, walking, epoch, head, last_sync, synced_at
+            SELECT checkpoint, complete, origin, scanning, epoch, head, last_sync, synced_at
             FROM tidemark_scope WHERE name = ?1
             """
         ).first(db, [.text(scope.name)]) { row in
             ScopeRecord(
                 scope: scope, checkpoint: row.optionalText(0), complete: row.optionalInteger(1),
-                origin: row.optionalInteger(2), isWalking: row.integer(3) != 0, epoch: row.optionalText(4),
+                origin: row.optionalInteger(2), isScanning: row.integer(3) != 0, epoch: row.optionalText(4),
                 head: row.optionalInteger(5), lastSync: row.optionalInteger(6),
                 syncedAt: row.optionalInteger(7))
         }
@@ -92,24 +92,24 @@ struct ScopeRecord: Hashable, Sendable {
         try Query(
             db,
             """
-            INSERT INTO tidemark_scope(name, checkpoint, complete, origin, walking, epoch, head, last_sync, synced_at)
+            INSERT INTO tidemark_scope(name, checkpoint, complete, origin, scanning, epoch, head, last_sync, synced_at)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
             ON CONFLICT(name) DO UPDATE SET checkpoint = excluded.checkpoint, complete = excluded.complete,
-              origin = excluded.origin, walking = excluded.walking, epoch = excluded.epoch, head = excluded.head,
+              origin = excluded.origin, scanning = excluded.scanning, epoch = excluded.epoch, head = excluded.head,
               last_sync = excluded.last_sync, synced_at = excluded.synced_at
             """
         ).execute([
             .text(scope.name), .optional(checkpoint), .optional(complete), .optional(origin),
-            .integer(isWalking ? 1 : 0), .optional(epoch), .optional(head), .optional(lastSync),
+            .integer(isScanning ? 1 : 0), .optional(epoch), .optional(head), .optional(lastSync),
             .optional(syncedAt),
         ])
     }
 }
 
 /// Versions above `complete` that are known one by one.
-enum Ahead {
+enum KnownVersions {
     static func version(_ db: Database, _ scope: Scope, _ entity: String, _ record: String) throws -> Version? {
-        try Query(db, "SELECT version FROM tidemark_ahead WHERE scope = ?1 AND entity = ?2 AND record = ?3")
+        try Query(db, "SELECT version FROM tidemark_known_version WHERE scope = ?1 AND entity = ?2 AND record = ?3")
             .first(db, [.text(scope.name), .text(entity), .text(record)]) { $0.integer(0) }
     }
 
@@ -119,7 +119,7 @@ enum Ahead {
         try Query(
             db,
             """
-            INSERT INTO tidemark_ahead(scope, entity, record, version, deleted) VALUES (?1, ?2, ?3, ?4, ?5)
+            INSERT INTO tidemark_known_version(scope, entity, record, version, deleted) VALUES (?1, ?2, ?3, ?4, ?5)
             ON CONFLICT(scope, entity, record) DO UPDATE SET version = excluded.version, deleted = excluded.deleted
             WHERE excluded.version > version
             """
@@ -129,18 +129,18 @@ enum Ahead {
     }
 
     static func newest(_ db: Database, _ scope: Scope) throws -> Version? {
-        try Query(db, "SELECT max(version) FROM tidemark_ahead WHERE scope = ?1")
+        try Query(db, "SELECT max(version) FROM tidemark_known_version WHERE scope = ?1")
             .first(db, [.text(scope.name)]) { $0.optionalInteger(0) } ?? nil
     }
 
     static func isEmpty(_ db: Database, _ scope: Scope) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_ahead WHERE scope = ?1 LIMIT 1")
+        try Query(db, "SELECT 1 FROM tidemark_known_version WHERE scope = ?1 LIMIT 1")
             .first(db, [.text(scope.name)]) { _ in true } == nil
     }
 
-    /// A finished walk covers everything up to `complete`.
+    /// A finished scan covers everything up to `complete`.
     static func drop(_ db: Database, _ scope: Scope, upTo complete: Version) throws {
-        try Query(db, "DELETE FROM tidemark_ahead WHERE scope = ?1 AND version <= ?2")
+        try Query(db, "DELETE FROM tidemark_known_version WHERE scope = ?1 AND version <= ?2")
             .execute([.text(scope.name), .integer(complete)])
     }
 }

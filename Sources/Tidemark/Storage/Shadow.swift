@@ -30,9 +30,9 @@ struct Shadow: Hashable {
     /// it was never sent.
     var scope: String?
     /// There too: the scope that has to look at the mark, by name; empty where any of them may.
-    var place: String?
-    /// Whether the app itself took the row away last. A row that is parked is then not what the app made, even where
-    /// the record has edits.
+    var routingScope: String?
+    /// Whether the app itself took the row away last. A quarantined row is then not what the app made, even where the
+    /// record has edits.
     var isGone = false
 
     static let deletionBase = ""
@@ -53,10 +53,10 @@ struct Shadow: Hashable {
 
 /// One synced table and its shadow.
 struct RecordTable {
-    let shape: TableShape
+    let shape: TableSchema
     private var sql: RecordStatements { shape.statements }
 
-    init(_ shape: TableShape) { self.shape = shape }
+    init(_ shape: TableSchema) { self.shape = shape }
 
     // MARK: Scopes
 
@@ -73,8 +73,8 @@ struct RecordTable {
     }
 
     /// Where the mark of a record belongs after all.
-    func setPlace(_ db: Database, _ key: [Cell], _ place: String) throws {
-        try Query(db, sql.shadowPlace).execute(key + [.text(place)])
+    func setRoutingScope(_ db: Database, _ key: [Cell], _ scope: String) throws {
+        try Query(db, sql.shadowRoutingScope).execute(key + [.text(scope)])
     }
 
     // MARK: The app's table
@@ -147,30 +147,30 @@ struct RecordTable {
             state: Shadow.State(rawValue: row.integer(0)) ?? .absent, cells: [], version: row.optionalInteger(1),
             bases: bases, originals: originals, mark: row.optionalInteger(3), since: row.optionalInteger(4),
             edited: row.optionalInteger(5), scope: row.optionalText(6).flatMap { $0.isEmpty ? nil : $0 },
-            place: row.optionalText(7), isGone: row.optionalInteger(8) == 1)
+            routingScope: row.optionalText(7), isGone: row.optionalInteger(8) == 1)
     }
 
     func write(_ db: Database, _ key: [Cell], _ shadow: Shadow) throws {
         let extra: [Cell] = [
             .integer(shadow.state.rawValue), .optional(shadow.version),
             Self.basesCell(shadow), .optional(shadow.mark), .optional(shadow.since), .optional(shadow.edited),
-            .optional(shadow.scope), .optional(shadow.place), shadow.isGone ? .integer(1) : .null,
+            .optional(shadow.scope), .optional(shadow.routingScope), shadow.isGone ? .integer(1) : .null,
         ]
         try Query(db, sql.shadowUpsert).execute(key + extra + shadow.cells)
     }
 
-    /// The record's row is parked with all that was done to it.
-    func parkEdits(_ db: Database, _ key: [Cell]) throws { try Query(db, sql.shadowParked).execute(key) }
+    /// The record's row is quarantined with all that was done to it.
+    func quarantineEdits(_ db: Database, _ key: [Cell]) throws { try Query(db, sql.shadowQuarantined).execute(key) }
 
     /// Whether the app itself took the row away, as far as can be seen afterwards.
     func note(_ db: Database, _ key: [Cell], isGone: Bool) throws {
         try Query(db, sql.shadowGone).execute(key + [isGone ? .integer(1) : .null])
     }
 
-    /// What was marked is sealed, or set aside.
+    /// The marked edit is sealed, blocked or refused.
     func unmark(_ db: Database, _ key: [Cell]) throws { try Query(db, sql.shadowUnmark).execute(key) }
 
-    /// What was set aside is looked at again when the next batch is sealed.
+    /// A blocked edit is looked at again when the next batch is sealed.
     func mark(_ db: Database, _ key: [Cell]) throws {
         try Query(db, "UPDATE tidemark_counter SET n = n + 1").execute()
         try Query(db, sql.shadowMark).execute(key)
@@ -188,8 +188,7 @@ struct RecordTable {
     func forget(_ db: Database, _ key: [Cell], _ id: RecordID) throws {
         try dropShadow(db, key)
         let name = RecordName(entity: shape.name, record: id.text)
-        try Waiting.forget(db, name)
-        try Quarantine.forget(db, name)
+        try BlockedEdits.forget(db, name)
     }
 
     private func spelling(of column: String) -> String {

@@ -28,6 +28,8 @@ struct LibraryTable: Hashable, Sendable {
         static let ruleChange = Events(rawValue: 4)
         /// A table is not synced any more: its rows go.
         static let tableRemoval = Events(rawValue: 8)
+        /// A synced table is in the file no more: its rows go.
+        static let tableLoss = Events(rawValue: 16)
     }
 
     /// Without the prefix `tidemark_`.
@@ -44,16 +46,16 @@ struct LibraryTable: Hashable, Sendable {
     /// Every table that names scopes, entities or records in columns of these names.
     static let all: [LibraryTable] = [
         // These say what is known of the server's rows.
-        .init("ahead", [.scope, .entity, .record], [.rename, .scopeRemoval, .ruleChange]),
-        .init("wanted", [.scope, .entity, .record], [.rename, .scopeRemoval, .ruleChange]),
-        .init("settle", [.scope, .entity, .record], [.rename, .scopeRemoval, .ruleChange]),
-        // The rule's change looks at each parked row itself.
-        .init("parked", [.scope, .entity, .record], [.rename, .scopeRemoval]),
+        .init("known_version", [.scope, .entity, .record], [.rename, .scopeRemoval, .ruleChange]),
+        .init("refetch", [.scope, .entity, .record], [.rename, .scopeRemoval, .ruleChange]),
+        .init("cascade", [.scope, .entity, .record], [.rename, .scopeRemoval, .ruleChange]),
+        // The rule's change looks at each quarantined row itself.
+        .init("quarantine", [.scope, .entity, .record], [.rename, .scopeRemoval]),
         // Deleted rows stay where the scope still may hold them (RuleChange); their ids are the server's already.
-        .init("kept", [.scope, .entity, .record], [.scopeRemoval]),
+        .init("deleted_row", [.scope, .entity, .record], [.scopeRemoval]),
         .init("manifest", [.scope, .entity], [.scopeRemoval, .ruleChange, .tableRemoval]),
         .init("manifested", [.scope, .entity], [.scopeRemoval, .ruleChange, .tableRemoval]),
-        .init("inferred", [.scope, .entity, .record], [.scopeRemoval, .ruleChange, .tableRemoval]),
+        .init("inferred", [.scope, .entity, .record], [.scopeRemoval, .ruleChange, .tableRemoval, .tableLoss]),
         .init("confirmed", [.entity, .record]),
         .init("bootstrap", [.scope, .entity], [.scopeRemoval]),
         .init("staged", [.scope], [.scopeRemoval]),
@@ -62,13 +64,12 @@ struct LibraryTable: Hashable, Sendable {
         // These are on their way up. Of operations, the app decides about those that were refused (ScopeRemoval).
         .init("lane", [.scope], [.scopeRemoval]),
         .init("operation", [.scope, .entity, .record]),
-        .init("held", [.entity, .record], [.rename, .tableRemoval]),
-        .init("waiting", [.entity, .record], [.rename, .tableRemoval]),
+        .init("blocked", [.entity, .record], [.rename, .tableRemoval, .tableLoss]),
         .init("ref", [.entity]),
         .init("alias", [.entity, .record]),
         // The app decides about these.
         .init("conflict", [.scope, .entity, .record], [.rename]),
-        .init("aside", [.scope, .entity, .record], [.rename]),
+        .init("orphan", [.scope, .entity, .record], [.rename]),
     ]
 
     static func following(_ event: Events) -> [LibraryTable] { all.filter { $0.events.contains(event) } }

@@ -5,9 +5,9 @@ import TidemarkWire
 extension Outbox {
     /// Why an operation has a second key.
     enum Again: Int64 {
-        /// The server has lost it, and it is brought back.
+        /// The server has lost it, and it is replayed.
         case lost = 1
-        /// The same, while its record is not drawn again yet.
+        /// The same, while its record is not rebased yet.
         case losing = 2
         /// Another copy of this file had used its first key for something else.
         case mismatch = 3

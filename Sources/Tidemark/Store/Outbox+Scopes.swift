@@ -66,7 +66,7 @@ extension Outbox {
         ).rows(db, [.text(scope.name)]) { ($0.integer(0), OperationKey(lane: $0.text(1), number: $0.integer(2))) }
     }
 
-    /// A record whose lost operations have a second key, and that is not drawn again yet.
+    /// A record whose lost operations have a second key, and that is not rebased yet.
     static func nextLosing(_ db: Database, _ scope: Scope) throws -> (entity: String, record: String)? {
         try Query(db, "SELECT entity, record FROM tidemark_operation WHERE scope = ?1 AND again = 2 LIMIT 1")
             .first(db, [.text(scope.name)]) { ($0.text(0), $0.text(1)) }

@@ -191,12 +191,12 @@ enum Outbox {
 
     static func finish(_ db: Database, _ entry: OutboxEntry, _ verdict: Verdict, now: Int64) throws {
         var (status, version) = (verdict.isShort ? Verdict.Status.merged : verdict.status, verdict.version)
-        if status == .settled, let original = try entry.sealedOperation().original?.version {
+        if status == .outcomeUnknown, let original = try entry.sealedOperation().original?.version {
             // It was not lost after all, and another loss may come yet: it is what it was at first.
             (status, version) = (.applied, original)
         }
         if status == .merged, let newest = version, try entry.sealedOperation().isSeed {
-            // The version is somebody else's, whose write goes before this one where both are brought back.
+            // The version is somebody else's, whose write goes before this one where both are replayed.
             guard newest > 1 else {
                 return try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1").execute([.integer(entry.id)])
             }

@@ -25,7 +25,7 @@ extension Applier {
     }
 
     /// Makes all rows of the scope that have no shadow inserts of rows that are older than their capture.
-    private func noteSeeds(_ shape: TableShape) throws {
+    private func noteSeeds(_ shape: TableSchema) throws {
         let row = shape.columns.map { "t.\($0.sql)" }.joined(separator: ", ")
         let isRow = shape.key.map { "s.\($0.sql) = +t.\($0.sql)" }.joined(separator: " AND ")
         try db.execute(sql: CaptureTriggers.count)
@@ -33,7 +33,7 @@ extension Applier {
             sql: """
                 INSERT INTO \(shape.shadowSQL)(
                   \(shape.columns.map(\.sql).joined(separator: ", ")), tidemark_state, tidemark_bases, tidemark_mark,
-                  tidemark_since, tidemark_edited, tidemark_scope, tidemark_place)
+                  tidemark_since, tidemark_edited, tidemark_scope, tidemark_routing_scope)
                 SELECT \(row), \(Shadow.State.absent.rawValue), \(literal(Shadow.seedBases)),
                   (SELECT n FROM tidemark_counter),
                   \(now), \(Shadow.seedStamp), \(shape.scopeSQL("t")), \(shape.scopeSQL("t"))
@@ -50,8 +50,8 @@ extension Applier {
         guard var shadow = found ?? unseen.current.map({ Shadow(state: .known, cells: $0, edited: Shadow.seedStamp) })
         else { return try takeServers(unseen, version: version, cells) }
         if shadow.state == .known { (shadow.state, shadow.bases[Shadow.seedBase]) = (.absent, 0) }
-        let ahead = try Ahead.version(db, scope, unseen.shape.name, unseen.id.text) ?? -1
-        let version = try noteAhead(unseen, version, isDeleted: false)
+        let ahead = try KnownVersions.version(db, scope, unseen.shape.name, unseen.id.text) ?? -1
+        let version = try noteKnownVersion(unseen, version, isDeleted: false)
         try rebase(unseen.table, unseen.id, unseen.key, shadow, version: version, ahead: ahead, incoming: cells)
         outcome.settled += 1
     }
@@ -97,18 +97,18 @@ extension Applier {
     }
 
     /// The deletion stands. What was edited in sight since is an edit of the deleted record; a row that was moved is
-    /// set aside, since no page of this scope would find it where it stands.
+    /// orphaned, since no page of this scope would find it where it stands.
     func giveWay(_ unseen: Unseen, toDeletion version: Version) throws {
         guard var shadow = try unseen.table.records.shadow(db, unseen.key), shadow.state == .known else {
             try noteGone(unseen, version: version)
             return try takeServers(unseen, version: version, nil)
         }
         if let current = unseen.current, unseen.shape.scope(ofKey: unseen.key, current) != scope {
-            try setAside(unseen, "It was deleted elsewhere.")
+            try orphan(unseen, "It was deleted elsewhere.")
             return try takeServers(unseen, version: version, nil)
         }
         shadow.version = 0
-        let version = try noteAhead(unseen, version, isDeleted: true)
+        let version = try noteKnownVersion(unseen, version, isDeleted: true)
         try rebase(unseen.table, unseen.id, unseen.key, shadow, version: version, ahead: -1, incoming: nil)
         outcome.settled += 1
     }
@@ -126,7 +126,7 @@ extension Applier {
 extension Conflict {
     /// What a row said that is older than its table's capture, where the server's row stands, or its deletion.
     init(
-        seed: [Cell], of shape: TableShape, _ id: RecordID, in scope: Scope, under theirs: [Cell]?, at now: Int64
+        seed: [Cell], of shape: TableSchema, _ id: RecordID, in scope: Scope, under theirs: [Cell]?, at now: Int64
     ) {
         let fields = shape.data.indices.filter { seed[$0] != theirs?[$0] }.map { index in
             Field(

@@ -8,7 +8,7 @@ struct ColumnNames {
     /// Whether columns that were captured have exchanged their names: each row holds something else under them.
     private(set) var areExchanged = false
 
-    init(_ db: Database, _ shape: TableShape) throws {
+    init(_ db: Database, _ shape: TableSchema) throws {
         guard let captured = try CaptureRecord.read(db, shape.name).columns,
             let trigger = try Query(db, "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name = ?1")
                 .first(db, [.text(CaptureTriggers.name("delete", of: shape.name))], { $0.text(0) }),

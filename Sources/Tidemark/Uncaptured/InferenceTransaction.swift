@@ -12,11 +12,11 @@ struct InferenceTransaction: Sendable {
     /// The checkpoint is too old for the server to tell which records were deleted.
     var isBelowFloor = false
     var scope: Scope
-    var layout: Layout
+    var layout: SyncSchema
     var declarations: Declarations
     var now: Int64
 
-    init(entries: [Inferred.Entry], scope: Scope, layout: Layout, declarations: Declarations, now: Int64) {
+    init(entries: [Inferred.Entry], scope: Scope, layout: SyncSchema, declarations: Declarations, now: Int64) {
         (self.entries, self.scope, self.layout) = (entries, scope, layout)
         (self.declarations, self.now) = (declarations, now)
     }
@@ -26,7 +26,7 @@ struct InferenceTransaction: Sendable {
         var settled = 0
         _ = try ApplyTransaction.withoutForeignKeys(db) {
             try layout.check(db, scope)
-            try Flag.whileApplying(db, layout) { settled = try settle(db) }
+            try CaptureSuppression.whileApplying(db, layout) { settled = try settle(db) }
             try Pending.announce(db)
             return Applier.Outcome()
         }
@@ -110,7 +110,7 @@ extension Applier {
         /// Columns that a migration has added, and whose values a ``Backfill`` brings: what stands there is no edit.
         var unfetched: [Int]
         var isEvent: Bool
-        var shape: TableShape { table.shape }
+        var shape: TableSchema { table.shape }
 
         func hash(of cells: [Cell]) -> UInt64 { RowHash(shape).hash(ManifestKey.encode(id), cells) }
     }
@@ -121,7 +121,7 @@ extension Applier {
         if unseen.isEvent, unseen.current == nil { return false }
         switch server {
         case .row(let version, let cells, let data):
-            let ahead = try Ahead.version(db, scope, unseen.shape.name, unseen.id.text) ?? -1
+            let ahead = try KnownVersions.version(db, scope, unseen.shape.name, unseen.id.text) ?? -1
             var whole = unseen.shape.data.map(\.defaultCell)
             for (index, cell) in unseen.shape.whole(cells, in: scope) { whole[index] = cell }
             if let current = unseen.current {
@@ -141,14 +141,14 @@ extension Applier {
             try keepDeleted(unseen.table, unseen.id, unseen.key)
             try noteTombstone(unseen.table, unseen.id, unseen.key, version: version)
             guard unseen.entry.kind == .seed else {
-                try setAside(unseen, "It was deleted elsewhere.")
+                try orphan(unseen, "It was deleted elsewhere.")
                 try takeServers(unseen, version: version, nil)
                 return false
             }
             try giveWay(unseen, toDeletion: version)
             return false
         case .absent where isBelowFloor && unseen.entry.kind != .seed:
-            try setAside(unseen, "The server does not know any more whether it was deleted.")
+            try orphan(unseen, "The server does not know any more whether it was deleted.")
             try takeServers(unseen, version: 0, nil)
             return false
         case .absent, .untold: return try insert(unseen, isKnown: unseen.current == nil)
@@ -239,10 +239,10 @@ extension Applier {
         outcome.conflicts += 1
     }
 
-    func setAside(_ unseen: Unseen, _ reason: String) throws {
+    func orphan(_ unseen: Unseen, _ reason: String) throws {
         guard let current = unseen.current else { return }
         let fields = Dictionary(uniqueKeysWithValues: current.enumerated().map { ($0, $1) })
-        try SetAside.note(db, scope, unseen.shape, unseen.id, .revival, fields: fields, reason: reason, now: now)
+        try OrphanedEdits.note(db, scope, unseen.shape, unseen.id, .revival, fields: fields, reason: reason, now: now)
     }
 
     /// Forgets what was written, and puts what the server has in its place; what is on its way lies over that.
@@ -257,28 +257,30 @@ extension Applier {
             }
             try table.records.forget(db, key, id)
         }
-        let version = try noteAhead(unseen, version, isDeleted: cells == nil)
+        let version = try noteKnownVersion(unseen, version, isDeleted: cells == nil)
         guard let operation = try Outbox.overlay(db, entity: table.shape.name, record: id.text, scope: scope.name)
         else {
             return try take(table, id, key, version: version, incoming: cells)
         }
-        let (current, isParked) = try visible(table, id, key, nil)
-        var truth = found ?? Shadow(state: .absent, cells: table.shape.data.map(\.defaultCell))
-        (truth.mark, truth.since) = (nil, nil)
+        let (current, isQuarantined) = try visible(table, id, key, nil)
+        var serverRow = found ?? Shadow(state: .absent, cells: table.shape.data.map(\.defaultCell))
+        (serverRow.mark, serverRow.since) = (nil, nil)
         if let cells {
-            truth.take(cells, version: version, shape: table.shape, current: current)
-        } else if truth.state == .known {
-            (truth.state, truth.version) = (.deleted, max(0, min(truth.version ?? record.complete ?? 0, version - 1)))
+            serverRow.take(cells, version: version, shape: table.shape, current: current)
+        } else if serverRow.state == .known {
+            (serverRow.state, serverRow.version) = (
+                .deleted, max(0, min(serverRow.version ?? record.complete ?? 0, version - 1))
+            )
         }
-        try redraw(table, id, key, truth, operation, .none, current: current, isParked: isParked)
+        try overlay(table, id, key, serverRow, operation, .none, current: current, isQuarantined: isQuarantined)
     }
 
     /// Remembers the version of a row that came ahead of its page. One of a history that this device does not know says
     /// nothing of its own: any version is newer.
-    func noteAhead(_ unseen: Unseen, _ version: Version, isDeleted: Bool) throws -> Version {
+    func noteKnownVersion(_ unseen: Unseen, _ version: Version, isDeleted: Bool) throws -> Version {
         guard version < .max else { return 0 }
         if version > record.base {
-            try Ahead.note(db, scope, unseen.shape.name, unseen.id.text, version, deleted: isDeleted)
+            try KnownVersions.note(db, scope, unseen.shape.name, unseen.id.text, version, deleted: isDeleted)
         }
         return version
     }

@@ -58,7 +58,7 @@ enum Inferred {
     }
 
     /// Those of one scope that the server was not asked about yet, all of the first table among those that are named.
-    static func uncompared(_ db: Database, _ scope: Scope, _ layout: Layout, limit: Int) throws -> [Entry] {
+    static func uncompared(_ db: Database, _ scope: Scope, _ layout: SyncSchema, limit: Int) throws -> [Entry] {
         for shape in layout.shapes(in: scope) {
             let entries = try Query(
                 db,
@@ -111,7 +111,7 @@ enum Inferred {
     }
 
     /// Rows of the first capture that were edited since.
-    static func touchedSeeds(_ db: Database, _ scope: Scope, _ shape: TableShape) throws -> [Entry] {
+    static func touchedSeeds(_ db: Database, _ scope: Scope, _ shape: TableSchema) throws -> [Entry] {
         let keys = shape.key.map(\.sql).joined(separator: ", ")
         let edited = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL)").rows(db) { $0.cells(0..<shape.key.count) }
         return try edited.compactMap(shape.recordID).compactMap { id in

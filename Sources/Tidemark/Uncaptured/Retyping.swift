@@ -9,7 +9,7 @@ struct Retyping {
     let columns: [(index: Int, old: Affinity, new: Affinity)]
 
     /// - Parameter types: the declared types of the columns when the manifest's hashes were made.
-    init(_ db: Database, _ shape: TableShape, columns: [String]?, types: [String]?) throws {
+    init(_ db: Database, _ shape: TableSchema, columns: [String]?, types: [String]?) throws {
         self.db = db
         guard let columns, let types, columns.count == types.count else {
             self.columns = []

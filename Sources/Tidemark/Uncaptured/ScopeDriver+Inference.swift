@@ -4,11 +4,11 @@ import TidemarkWire
 extension ScopeDriver {
     /// Holds what was written while no trigger stood against the server's rows, before anything is sent or applied: a
     /// page would pass over it, or over what it was made on.
-    func settleInferred(_ layout: Layout, _ declarations: Declarations) async throws {
+    func settleInferred(_ layout: SyncSchema, _ declarations: Declarations) async throws {
         while true {
             let scope = scope
             let entries = try await database {
-                try await self.preparation.file.read { db in
+                try await self.schemaCache.file.read { db in
                     try Inferred.uncompared(db, scope, layout, limit: RecordFetch.requestLimit)
                 }
             }
@@ -26,7 +26,7 @@ extension ScopeDriver {
             }
             guard settled == 0 else { continue }
             let left = try await database {
-                try await self.preparation.file.read { db in
+                try await self.schemaCache.file.read { db in
                     try Inferred.uncompared(db, scope, layout, limit: RecordFetch.requestLimit)
                 }
             }
@@ -40,15 +40,15 @@ extension ScopeDriver {
     }
 
     private func ask(
-        _ question: inout InferenceTransaction, _ entity: String, _ layout: Layout, _ declarations: Declarations
+        _ question: inout InferenceTransaction, _ entity: String, _ layout: SyncSchema, _ declarations: Declarations
     ) async throws {
         let scope = scope
         let since = try await database {
-            try await self.preparation.file.read { db in try ScopeRecord.read(db, scope).checkpoint }
+            try await self.schemaCache.file.read { db in try ScopeRecord.read(db, scope).checkpoint }
         }
-        let fetch = RecordFetch(preparation: preparation, scope: scope, layout: layout, declarations: declarations)
+        let fetch = RecordFetch(schemaCache: schemaCache, scope: scope, layout: layout, declarations: declarations)
         let records = question.entries.compactMap { entry in
-            RecordID(entry.record).map { Wanted.Record(entity: entity, id: $0) }
+            RecordID(entry.record).map { RefetchQueue.Record(entity: entity, id: $0) }
         }
         let part = RecordFetch.part(of: records)
         var response = try await send(fetch.request(entity, part, since: since))

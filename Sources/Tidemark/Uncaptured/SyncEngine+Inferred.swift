@@ -59,7 +59,7 @@ extension SyncEngine {
             let shadow = entry.isCompared ? try records.shadow(db, key) : nil
             guard let shadow, shadow.mark == nil, shadow.state == .known else {
                 // The server's row is not known here: it is fetched with the next exchange.
-                if let scope = Scope(entry.scope) { try Wanted.note(db, scope, entry.entity, entry.record) }
+                if let scope = Scope(entry.scope) { try RefetchQueue.note(db, scope, entry.entity, entry.record) }
                 // Where the server did not have it, the row here is no edit any more. It goes with the fetch, and what
                 // depends on it as after any deletion; an edit on its way keeps it until its verdict.
                 guard let shadow, shadow.mark == nil,
@@ -67,8 +67,8 @@ extension SyncEngine {
                 else { return }
                 return try records.forget(db, key, id)
             }
-            try Flag.whileApplying(db, layout) {
-                try records.writeOrPark(db, key, id, shadow.cells, scope: shadow.scope ?? entry.scope)
+            try CaptureSuppression.whileApplying(db, layout) {
+                try records.writeOrQuarantine(db, key, id, shadow.cells, scope: shadow.scope ?? entry.scope)
             }
             try records.forget(db, key, id)
         }
@@ -84,10 +84,10 @@ extension SyncEngine {
 
     private func decideInferred(
         in table: String?,
-        _ decide: @escaping @Sendable (Database, Layout, TableShape, Inferred.Entry) throws -> Void
+        _ decide: @escaping @Sendable (Database, SyncSchema, TableSchema, Inferred.Entry) throws -> Void
     ) async throws {
         try await install()
-        guard let layout = await preparation.layout else { return }
+        guard let layout = await schemaCache.layout else { return }
         try await file.asked(to: .write) { db in
             for entry in try Inferred.held(db, entity: table) {
                 guard let shape = layout[entry.entity] else { continue }

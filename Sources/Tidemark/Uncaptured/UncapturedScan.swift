@@ -10,7 +10,7 @@ struct UncapturedScan {
     static let updateBound = 1000
 
     let db: Database
-    let shape: TableShape
+    let shape: TableSchema
     /// The columns that the manifest's hashes are made of; `nil` where there is no manifest.
     let columns: [String]?
     /// Whether the app said that it would write unseen (``SyncEngine/removeCapture(_:)``).
@@ -20,7 +20,7 @@ struct UncapturedScan {
     private let retyping: Retyping
 
     /// - Parameter isFirst: the table was never captured before.
-    init(_ db: Database, _ shape: TableShape, _ record: CaptureRecord, isAnnounced: Bool, isFirst: Bool) throws {
+    init(_ db: Database, _ shape: TableSchema, _ record: CaptureRecord, isAnnounced: Bool, isFirst: Bool) throws {
         (self.db, self.shape, self.columns, self.isAnnounced) = (db, shape, record.columns, isAnnounced)
         retyping = try Retyping(db, shape, columns: record.columns, types: record.types)
         // Rows of the first capture that were not held against the server's yet are still that.
@@ -38,7 +38,7 @@ struct UncapturedScan {
             })
         try markShadows(manifests, besides: waiting)
         try visitRows(manifests)
-        try visitParked(manifests)
+        try visitQuarantined(manifests)
         for (scope, manifest) in manifests.sorted(by: { $0.key < $1.key }) { try noteMissing(scope, manifest) }
         try Inferred.hold(db, shape.name, records: waiting)
         try brake(manifests)
@@ -65,7 +65,9 @@ struct UncapturedScan {
                 try table.mark(db, key)
                 continue
             }
-            if try row != nil || !Parked.exists(db, shape.name, id.text) { try table.note(db, key, isGone: row == nil) }
+            if try row != nil || !QuarantinedRow.exists(db, shape.name, id.text) {
+                try table.note(db, key, isGone: row == nil)
+            }
             if !waiting.contains(id.text) { try table.mark(db, key) }
             var known: [Scope: UInt64] = [:]
             for (scope, manifest) in manifests { known[scope] = try manifest.see(id) }
@@ -101,7 +103,7 @@ struct UncapturedScan {
         shadow.cells = cells
         try table.write(db, key, shadow)
         if let scope = (shadow.scope ?? scopeOfAll).flatMap(Scope.init) {
-            try Wanted.note(db, scope, shape.name, id.text)
+            try RefetchQueue.note(db, scope, shape.name, id.text)
         }
     }
 
@@ -159,7 +161,7 @@ struct UncapturedScan {
             } else if !isWhole || isCopied {
                 rebased[scope, default: [:]][code] = .some(hasher.hash(code, cells))
                 // The old type may have held less than the server's value: `'007'` was 7.
-                if isCopied { try Wanted.note(db, scope, shape.name, id.text) }
+                if isCopied { try RefetchQueue.note(db, scope, shape.name, id.text) }
             }
         }
         for (scope, changes) in rebased { try Manifest(db: db, scope: scope, entity: shape.name).take(changes) }
@@ -171,13 +173,13 @@ struct UncapturedScan {
         guard !key.contains(.null) else { return }
         var shadow = Shadow(state: .absent, cells: shape.data.map { _ in .null })
         shadow.mark = try Pending.nextMark(db)
-        if shape.isScopedByColumn { shadow.place = shape.scope(ofKey: key, cells)?.name ?? "" }
+        if shape.isScopedByColumn { shadow.routingScope = shape.scope(ofKey: key, cells)?.name ?? "" }
         try table.write(db, key, shadow)
     }
 
-    private func visitParked(_ manifests: [Scope: SeenManifest]) throws {
+    private func visitQuarantined(_ manifests: [Scope: SeenManifest]) throws {
         for (scope, manifest) in manifests {
-            for record in try Parked.records(db, shape.name, scope) {
+            for record in try QuarantinedRow.records(db, shape.name, scope) {
                 if let id = RecordID(record) { try manifest.see(id) }
             }
         }

@@ -2,14 +2,14 @@ import TidemarkWire
 
 /// Asks the server for digests as of one checkpoint, and counts what that costs.
 struct DigestQuestions {
-    let preparation: Preparation
+    let schemaCache: SchemaCache
     let scope: Scope
     let clientID: String
     let stand: ScopeStand
     var counts = SyncReport.Counts()
 
-    init(preparation: Preparation, scope: Scope, clientID: String, stand: ScopeStand) {
-        (self.preparation, self.scope, self.clientID, self.stand) = (preparation, scope, clientID, stand)
+    init(schemaCache: SchemaCache, scope: Scope, clientID: String, stand: ScopeStand) {
+        (self.schemaCache, self.scope, self.clientID, self.stand) = (schemaCache, scope, clientID, stand)
     }
 
     /// The digest of the whole scope, or of the range that `query` names.
@@ -20,7 +20,7 @@ struct DigestQuestions {
         let request = TransportRequest(
             path: "/sync/digest", query: fixed + query, headers: Exchange.headers(clientID: clientID))
         let response: TransportResponse
-        do { response = try await preparation.transport.send(request) } catch { throw Failure(error, scope: scope) }
+        do { response = try await schemaCache.transport.send(request) } catch { throw Failure(error, scope: scope) }
         counts.roundTrips += 1
         counts.bytesSent += response.bytesSent
         counts.bytesReceived += response.bytesReceived

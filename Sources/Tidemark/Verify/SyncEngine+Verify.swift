@@ -2,7 +2,7 @@ import TidemarkWire
 
 extension SyncEngine {
     /// Proves that this device holds what the server holds: syncs, sums up the rows of every table as the server knows
-    /// them (beneath edits made here, and rows that are kept aside), and compares the sums with the server's. Where
+    /// them (beneath edits made here, and quarantined rows), and compares the sums with the server's. Where
     /// they differ, the differing records are found; with `repairing`, those are fetched again and put right, and
     /// nothing else. Edits that wait for their verdict are never touched.
     ///
@@ -23,7 +23,7 @@ extension SyncEngine {
     public func verify(repairing: Bool = false, discardingLocal: Bool = false) async throws -> VerifyReport {
         let repair: RecordFetch.Repair? =
             repairing ? (discardingLocal ? .discardingLocal : .keepingLocal) : nil
-        let start = Surroundings.current.uptime
+        let start = Dependencies.current.uptime
         try await install()
         if repair == .discardingLocal { try await discardUnseen() }
         var report = VerifyReport()
@@ -42,7 +42,7 @@ extension SyncEngine {
         }
         try Task.checkCancellation()
         if let error = followed.lazy.compactMap({ errors[$0] }).first { throw error }
-        report.duration = .milliseconds(Surroundings.current.uptime - start)
+        report.duration = .milliseconds(Dependencies.current.uptime - start)
         return report
     }
 }

@@ -4,7 +4,7 @@ import TidemarkWire
 
 /// One table against the server's digest of it: which columns can be compared, and whether anything differs.
 struct TableComparison: Sendable {
-    let shape: TableShape
+    let shape: TableSchema
     private let scope: Scope
     /// The data columns that can be compared, in their order.
     private(set) var columns: [Int] = []
@@ -16,7 +16,7 @@ struct TableComparison: Sendable {
     let differs: Bool
 
     /// - Parameter own: the sums of all data columns of the table.
-    init(_ shape: TableShape, in scope: Scope, server: EntityDigest, own: EntityDigest) {
+    init(_ shape: TableSchema, in scope: Scope, server: EntityDigest, own: EntityDigest) {
         (self.shape, self.scope) = (shape, scope)
         count = Int(truncatingIfNeeded: server.count)
         ownCount = Int(truncatingIfNeeded: own.count)
@@ -44,7 +44,7 @@ struct TableComparison: Sendable {
         columns.map { (Array(shape.data[$0].canonicalName), Self.content(lacking: $0, of: shape, in: scope)) }
     }
 
-    private static func content(lacking index: Int, of shape: TableShape, in scope: Scope) -> UInt64 {
+    private static func content(lacking index: Int, of shape: TableSchema, in scope: Scope) -> UInt64 {
         var writer = JSONWriter(capacity: 32)
         writer.cell(shape.cell(lacking: index, in: scope))
         return writer.bytes.withUnsafeBytes {

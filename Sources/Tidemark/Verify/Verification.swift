@@ -7,7 +7,7 @@ struct Verification: Sendable {
     /// Times that a comparison begins anew: because another engine moved the scope, or after a repair.
     private static let roundLimit = 5
 
-    let preparation: Preparation
+    let schemaCache: SchemaCache
     let scope: Scope
     /// `nil`: what differs is only named.
     let repair: RecordFetch.Repair?
@@ -53,10 +53,10 @@ struct Verification: Sendable {
     private typealias Found = [String: (records: [RecordID], isCutShort: Bool)]
 
     private func compare(_ result: inout Result) async throws -> Found {
-        let (layout, scope) = (try await preparation.install(), scope)
-        guard let stand = try await preparation.file.read({ try ScopeStand($0, scope) }) else { throw StandMoved() }
+        let (layout, scope) = (try await schemaCache.install(), scope)
+        guard let stand = try await schemaCache.file.read({ try ScopeStand($0, scope) }) else { throw StandMoved() }
         var questions = DigestQuestions(
-            preparation: preparation, scope: scope, clientID: layout.clientID, stand: stand)
+            schemaCache: schemaCache, scope: scope, clientID: layout.clientID, stand: stand)
         defer { result.counts += questions.counts }
         let answer = try await questions.ask()
         result.part.version = answer.version
@@ -68,13 +68,13 @@ struct Verification: Sendable {
                 table.gaps = [VerifyReport.Gap(column: nil, reason: reason == "push" ? .pushOnly : .events)]
                 continue
             }
-            let sums = try await TruthScan(shape, scope, stand).run(
-                preparation.file, into: OwnSums(shape, columns: Array(shape.data.indices)))
+            let sums = try await ServerRowScan(shape, scope, stand).run(
+                schemaCache.file, into: LocalDigest(shape, columns: Array(shape.data.indices)))
             let comparison = TableComparison(
                 shape, in: scope, server: answer.digest(of: shape.name), own: sums.parts[0])
             (table.records, table.gaps) = (comparison.ownCount, comparison.gaps)
             guard comparison.differs else { continue }
-            var narrowing = Narrowing(comparison, scope: scope, stand: stand, file: preparation.file)
+            var narrowing = DigestBisection(comparison, scope: scope, stand: stand, file: schemaCache.file)
             try await narrowing.run(&questions)
             found[shape.name] = (narrowing.differing, narrowing.isCutShort)
         }
@@ -84,8 +84,8 @@ struct Verification: Sendable {
     /// Enters what was found into the report, and returns what no repair was tried on yet.
     private func note(
         _ found: Found, _ tried: inout [String: Set<RecordID>], _ result: inout Result
-    ) -> [Wanted.Record] {
-        var untried: [Wanted.Record] = []
+    ) -> [RefetchQueue.Record] {
+        var untried: [RefetchQueue.Record] = []
         for entity in result.part.tables.keys.sorted() {
             let records = found[entity]?.records ?? []
             let former = tried[entity] ?? []
@@ -95,17 +95,17 @@ struct Verification: Sendable {
             result.part.tables[entity]?.differing = all.count
             result.part.tables[entity]?.repaired = all.count - Set(records).count
             result.part.tables[entity]?.differingIDs = all.sorted().prefix(VerifyReport.idLimit).map(\.text)
-            untried += fresh.map { Wanted.Record(entity: entity, id: $0) }
+            untried += fresh.map { RefetchQueue.Record(entity: entity, id: $0) }
             tried[entity] = all
         }
         return untried
     }
 
-    private func repair(_ records: [Wanted.Record], _ result: inout Result) async throws {
-        let layout = try await preparation.install()
-        let declarations = try await preparation.declarations(clientID: layout.clientID, scope: scope)
+    private func repair(_ records: [RefetchQueue.Record], _ result: inout Result) async throws {
+        let layout = try await schemaCache.install()
+        let declarations = try await schemaCache.declarations(clientID: layout.clientID, scope: scope)
         let fetched = try await RecordFetch(
-            preparation: preparation, scope: scope, layout: layout, declarations: declarations, repair: repair
+            schemaCache: schemaCache, scope: scope, layout: layout, declarations: declarations, repair: repair
         ).run(records)
         result.counts += fetched.counts
         for record in fetched.unsent { result.part.tables[record.entity]?.note(unsent: record.id.text) }

@@ -68,7 +68,7 @@ extension RecordMachine {
                 guard state.base != .present else { return [] }
                 state.place = .nowhere
                 if state.base != .seeded { state.base = .absent }
-                return [.forgetQuarantined]
+                return [.forgetRefused]
             case .departureInFlight:
                 // Without an operation the delete is still to be sealed.
                 if state.place == .leavingSealed { state.place = .left } else { state.inFlight = .none }
@@ -128,7 +128,7 @@ extension RecordMachine {
             return [.deleteRow]
         case .quarantined:
             place = .nowhere
-            return [.forgetQuarantined]
+            return [.forgetRefused]
         case .leaving, .left, .abandoned, .leavingSealed: return []
         }
     }

@@ -76,7 +76,7 @@ extension RecordMachine {
         case scopeLeft
         /// The scope is followed from here on.
         case followed
-        /// Edits were set aside since their scope goes, or their table's rule changed.
+        /// Edits were orphaned since their scope goes, or their table's rule changed.
         case orphaned
         /// Orphaned edits were made anew, or the app let go of them.
         case orphanTaken
@@ -192,7 +192,7 @@ extension RecordMachine {
         case finish
         /// Give the operation a second key.
         case replay
-        /// Draw the row, with what lies over it, into the app's table.
+        /// Write the row, with what lies over it, into the app's table.
         case writeRow
         /// Take the row out of the app's table.
         case deleteRow
@@ -201,7 +201,7 @@ extension RecordMachine {
         /// Keep the row as one that leaves the scope.
         case leave
         /// Let go of the row that is kept outside the app's table.
-        case forgetQuarantined
+        case forgetRefused
         /// Note what the edit waits for.
         case block
         /// Forget it.
@@ -225,7 +225,7 @@ extension RecordMachine {
         /// Fill the scope.
         case fillScope
         /// Set the edit aside.
-        case setAside
+        case orphan
         /// Make the edit anew.
         case replayOrphan
         /// Hold the row against the server's before a page is applied.

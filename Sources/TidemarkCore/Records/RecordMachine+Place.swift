@@ -51,7 +51,7 @@ extension RecordMachine {
             case .deletedUnseen: return (self == .table ? .nowhere : self, [])
             case .refused: return self == .table ? (.quarantined, [.quarantine, .deleteRow]) : (self, [])
             case .accepted: return isInTable || self == .quarantined ? (.table, [.writeRow]) : (self, [])
-            case .movedIn: return (.table, isInTable ? [] : [.forgetQuarantined])
+            case .movedIn: return (.table, isInTable ? [] : [.forgetRefused])
             case .movedOut: return (.leaving, [.leave])
             case .arrival(let arrival): return self == .leaving ? next(arrival) : (self, [])
             case .departureSealed:
@@ -60,15 +60,15 @@ extension RecordMachine {
                 case .nowhere, .table, .quarantined, .doubled, .leaving, .leavingSealed: return (self, [])
                 }
             case .verdict(let verdict, let row): return next(verdict, row)
-            case .row: return self == .doubled ? (.table, [.forgetQuarantined]) : (self, [])
+            case .row: return self == .doubled ? (.table, [.forgetRefused]) : (self, [])
             case .tombstone, .missing:
                 switch self {
-                case .doubled: return (.table, [.forgetQuarantined])
-                case .leaving, .left, .abandoned, .leavingSealed: return (.nowhere, [.forgetQuarantined])
+                case .doubled: return (.table, [.forgetRefused])
+                case .leaving, .left, .abandoned, .leavingSealed: return (.nowhere, [.forgetRefused])
                 case .nowhere, .table, .quarantined: return (self, [])
                 }
             case .orphaned:
-                return isLeaving ? (.nowhere, [.forgetQuarantined]) : (self == .doubled ? .table : self, [])
+                return isLeaving ? (.nowhere, [.forgetRefused]) : (self == .doubled ? .table : self, [])
             case .reverted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released, .forbidden, .putOff,
                 .resumed, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .named,
                 .accessLost,
@@ -89,8 +89,8 @@ extension RecordMachine {
         /// Only the delete of a departure says anything about a row that leaves.
         private func next(_ verdict: Verdict, _ row: ServerRow) -> (Self, [Effect]) {
             switch (self, verdict, row) {
-            case (.doubled, _, _): return (.table, [.forgetQuarantined])
-            case (.leavingSealed, .taken, .gone): return (.nowhere, [.forgetQuarantined])
+            case (.doubled, _, _): return (.table, [.forgetRefused])
+            case (.leavingSealed, .taken, .gone): return (.nowhere, [.forgetRefused])
             case (.leavingSealed, .deferredWrite, _), (.leavingSealed, .deferredDelete, _): return (.left, [])
             case (.leavingSealed, .taken, .same), (.leavingSealed, .taken, .present), (.leavingSealed, .rejected, _),
                 (.leavingSealed, .conflict, _), (.leavingSealed, .outcomeUnknown, _):

@@ -92,12 +92,12 @@ extension RecordMachine {
     package enum Orphan: RecordRegion {
         /// None.
         case none
-        /// They are set aside.
+        /// They are orphaned.
         case orphaned
 
         package func next(_ event: Event) -> (Self, [Effect]) {
             switch event {
-            case .orphaned: return (.orphaned, [.setAside])
+            case .orphaned: return (.orphaned, [.orphan])
             case .orphanTaken: return (.none, self == .orphaned ? [.replayOrphan] : [])
             case .edited, .reverted, .deleted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released,
                 .forbidden, .putOff, .resumed, .movedIn, .movedOut, .arrival, .departureSealed, .verdict, .row,

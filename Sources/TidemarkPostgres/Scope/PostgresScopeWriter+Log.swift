@@ -18,7 +18,7 @@ extension PostgresScopeWriter {
         """)
 
     func append(_ row: NewRow, at moment: Int64) throws -> Version {
-        if !isTakingCaptured, let table = tables[row.entity] { try write(row, to: table) }
+        if !isDrainingCapture, let table = tables[row.entity] { try write(row, to: table) }
         try create(at: moment)
         if !memory.hasAppended { try begin() }
         let version = kept.state.head + 1

@@ -30,7 +30,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     /// The operator's own tables, which hold rows of some entities too.
     let tables: AttachedTables
     /// Whether what is appended comes from such a table.
-    var isTakingCaptured = false
+    var isDrainingCapture = false
     /// The rules of the tables that this transaction has written to, read once from the catalogue.
     var rules: [Int64: TableRules] = [:]
     /// What the caller may read of other scopes, as far as that is known; `nil` for the server's own programs.

@@ -1,6 +1,6 @@
 import TidemarkServer
 
-/// Removes rows that no walk in the window can still need.
+/// Removes rows that no scan in the window can still need.
 enum Sweep {
     /// Rows that one transaction removes: it holds up the writers of their scopes for so long.
     private static let step = 1000

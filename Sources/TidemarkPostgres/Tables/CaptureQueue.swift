@@ -18,7 +18,7 @@ enum CaptureQueue {
     static func scopes(_ line: Line, after scope: Scope?, limit: Int) throws -> [Scope] {
         let (isMarked, scopes) = try look(line, after: scope, limit: limit)
         guard scope == nil, isMarked else { return scopes }
-        do { try Spreading.run(line) } catch {
+        do { try NoteExpansion.run(line) } catch {
             line.check()
             // It is tried again with the next look, and holds up nobody else's notes.
             if scopes.isEmpty { throw error }

@@ -55,8 +55,8 @@ extension PostgresScopeWriter: TableScopeWriter {
 
     func takeCaptured(limit: Int, recordBytes: Int, _ take: (CapturedRecord) throws -> Void) throws -> Int {
         guard !tables.isEmpty else { return 0 }
-        isTakingCaptured = true
-        defer { isTakingCaptured = false }
+        isDrainingCapture = true
+        defer { isDrainingCapture = false }
         var count = 0
         // A table that cannot be read is the operator's to mend: its notes stay, and stand in nobody's way.
         var unread: [Int64] = []

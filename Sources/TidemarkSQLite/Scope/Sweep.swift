@@ -1,7 +1,7 @@
 import GRDB
 import TidemarkServer
 
-/// Removes rows that no walk in the window can still need.
+/// Removes rows that no scan in the window can still need.
 enum Sweep {
     static func run(_ db: Database, supersededBefore moment: Int64, limit: Int) throws -> Int {
         let rows = try Row.fetchAll(

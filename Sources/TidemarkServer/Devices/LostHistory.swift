@@ -16,7 +16,7 @@ struct LostHistory {
         history = reader.state.history
     }
 
-    /// Takes up the walk of a checkpoint, or says why not.
+    /// Takes up the scan of a checkpoint, or says why not.
     func resume(_ checkpoint: Checkpoint) throws -> Checkpoint {
         do throws(Problem) { return try checkpoint.resumed(in: history) } catch { throw try told(error) }
     }
@@ -31,7 +31,7 @@ struct LostHistory {
         }
         var ends: [String: Version] = [:]
         for sealed in request.operations {
-            // What a device brings back names a lost history, and what it repeats was taken already.
+            // A replayed edit names a lost history, and what it repeats was taken already.
             guard sealed.operation.original == nil, let name = sealed.operation.epoch else { continue }
             let end = ends[name] ?? history.end(of: name)
             ends[name] = end

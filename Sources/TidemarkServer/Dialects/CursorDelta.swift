@@ -28,7 +28,7 @@ package struct CursorPage: Hashable, Sendable {
 }
 
 extension SyncServer {
-    /// `GET /{entity}/delta`: the walk of ``changes(in:since:limit:takes:access:client:)``, of one entity.
+    /// `GET /{entity}/delta`: the scan of ``changes(in:since:limit:takes:access:client:)``, of one entity.
     ///
     /// Versions and times grow together, strictly, so the place in the log is the (updated at, id) of the last record:
     /// no two have the same time.
@@ -42,7 +42,7 @@ extension SyncServer {
             var query = query
             query.entity = self.spelling(of: query.entity, in: reader.state)
             let history = reader.state.history
-            let walk =
+            let scan =
                 try query.cursor.map { text in
                     try LostHistory(reader, of: device).resume(try Self.checkpoint(text, query, key: key))
                     // Who begins anew may have stored the `null` of its last page, and is told every deletion too.
@@ -50,10 +50,10 @@ extension SyncServer {
             var delta = CursorDelta(
                 query: query, rows: RowSplicer(limit: limit, byteBudget: byteBudget),
                 tombstones: JSONWriter(capacity: 256))
-            let position = try delta.fill(from: walk, reader)
-            let next = Self.cursor(walk.advanced(to: position), query, key: key)
+            let position = try delta.fill(from: scan, reader)
+            let next = Self.cursor(scan.advanced(to: position), query, key: key)
             let page = CursorPage(body: delta.body(next: position == nil ? nil : next), checkpoint: next)
-            return (page, try self.news(of: device, at: query.cursor == nil ? nil : walk.retained, reader))
+            return (page, try self.news(of: device, at: query.cursor == nil ? nil : scan.retained, reader))
         }
         await note(news, of: device, in: query.scope)
         return page
@@ -86,7 +86,7 @@ private struct CursorDelta {
     var tombstones: JSONWriter
 
     /// Answers the version up to which the page goes, where it does not go to the end.
-    mutating func fill(from walk: Checkpoint, _ reader: any ScopeReader) throws -> Version? {
+    mutating func fill(from scan: Checkpoint, _ reader: any ScopeReader) throws -> Version? {
         // Taken out while the store's closure fills it: a second reference would copy the page so far.
         var rows = RowSplicer(limit: 0, byteBudget: 0)
         swap(&rows, &self.rows)
@@ -97,7 +97,7 @@ private struct CursorDelta {
         var position: Version?
         rows.writer.raw("{\"upserts\":[")
         try reader.changes(
-            after: walk.position, through: walk.horizon, tombstonesAfter: walk.tombstonesAfter
+            after: scan.position, through: scan.horizon, tombstonesAfter: scan.tombstonesAfter
         ) { change in
             if change.kind == .idmap || !Identifier.isSameName(change.entity, entity) {
                 guard rows.passOver(change) else { return false }

@@ -108,9 +108,9 @@ extension PlainRecord {
 
 /// Where a list goes on, bound to what is listed.
 private enum ListPlace: Hashable {
-    /// Behind this record; the walk began at this time.
+    /// Behind this record; the scan began at this time.
     case record(RecordID, begun: Int64)
-    /// Behind this time. `began`: the caller had nothing when the walk began, at that time.
+    /// Behind this time. `began`: the caller had nothing when the scan began, at that time.
     case time(Int64, began: Int64?)
 
     private static let marks: (record: Int64, time: Int64) = (1, 2)
@@ -147,7 +147,7 @@ private enum ListPlace: Hashable {
         }
     }
 
-    /// The entity and the kind of walk, not what is looked for: a caller who changes that gets what he asked for.
+    /// The entity and the kind of scan, not what is looked for: a caller who changes that gets what he asked for.
     private static func fingerprint(_ query: RecordQuery) -> [UInt8] {
         let kind = if case .since = query.delta { "since" } else { "list" }
         return Array(SHA256.digest(Array("\(kind)\0".utf8) + EntityKey(query.entity).bytes).prefix(8))

@@ -256,7 +256,7 @@ private struct WriteAttempt {
 
     private func refuse(_ verdict: Verdict) throws {
         switch verdict.status {
-        case .applied, .merged, .settled: return
+        case .applied, .merged, .outcomeUnknown: return
         case .conflict:
             throw try told(Self.undecided)
         case .deferred:

@@ -157,7 +157,7 @@ private struct StampedPush {
         }
         let (verdict, isVerbatim) = try push.applyWithinQuota(operation, lane: push.name(Self.client))
         switch verdict.status {
-        case .applied, .merged, .settled:
+        case .applied, .merged, .outcomeUnknown:
             if isVerbatim, try hasAll(of: current, item), let version = verdict.version {
                 outcome.verbatim.insert(version)
             }
@@ -238,7 +238,7 @@ private struct StampedPage {
             outcome.refused.append(
                 .init(item: place, code: RejectionCode.pageFull, detail: "The answer is full. Send the item again."))
         }
-        try walk(request, outcome, from: start)
+        try scan(request, outcome, from: start)
         rows.writer.raw("],\"refused\":[")
         for (index, refusal) in outcome.refused.enumerated() {
             if index > 0 { rows.writer.raw(",") }
@@ -275,7 +275,7 @@ private struct StampedPage {
         return isTold
     }
 
-    private mutating func walk(_ request: StampedRequest, _ outcome: StampedOutcome, from start: TimeBoundary) throws {
+    private mutating func scan(_ request: StampedRequest, _ outcome: StampedOutcome, from start: TimeBoundary) throws {
         guard !rows.isFull else {
             stamp = min(stamp, start.time)
             return

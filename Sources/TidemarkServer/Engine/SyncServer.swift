@@ -41,7 +41,7 @@ public final class SyncServer: Sendable {
     /// What each caller has asked for lately.
     let rates: Rates
     /// The snapshots whose pages shared caches may keep; `nil` where none may.
-    let sharedPins: Guarded<SharedPins>?
+    let sharedHandles: Guarded<SharedHandles>?
 
     /// Streams that are opened at one time, one of each caller.
     private static let openingsAtOnce = 4
@@ -50,7 +50,7 @@ public final class SyncServer: Sendable {
 
     /// What a host may set.
     public struct Configuration: Sendable {
-        /// How long a superseded row is kept for readers in mid-walk, at most (`windowBytes`).
+        /// How long a superseded row is kept for readers in mid-scan, at most (`windowBytes`).
         public var window: Duration = .seconds(15 * 60)
         /// How often superseded rows are swept.
         public var sweepInterval: Duration = .seconds(60)
@@ -115,8 +115,8 @@ public final class SyncServer: Sendable {
         let large = limits.workBytes - small
         largeWork = FairGate(capacity: large, share: large / 2, waitingLimit: Self.waitingRequests)
         rates = Rates(limits)
-        sharedPins = configuration.sharedPageDelay.map { delay in
-            Guarded(SharedPins(delay: delay.milliseconds, window: configuration.window.milliseconds))
+        sharedHandles = configuration.sharedPageDelay.map { delay in
+            Guarded(SharedHandles(delay: delay.milliseconds, window: configuration.window.milliseconds))
         }
         subscopes = Set(entities.compactMap(\.subscope))
         precondition(subscopes.allSatisfy(Identifier.isSubscope), "a sub-scope's name is \(Identifier.subscopeHint)")

@@ -44,7 +44,7 @@ extension SyncServer {
         let key = store.tokenKey
         let (bytes, news) = try await readScope(scope, for: access.principal) { reader in
             let history = reader.state.history
-            let walk =
+            let scan =
                 try since.map { token in
                     try LostHistory(reader, of: device).resume(try Checkpoint(token: token, scope: scope, key: key))
                 }
@@ -57,13 +57,13 @@ extension SyncServer {
             rows.writer.memberName("since")
             if let since { rows.writer.string(since) } else { rows.writer.raw("null") }
             // As of the head, although the rows go to the horizon only: verdicts of this request, or of an earlier one
-            // of the walk, may be above it, and of a later opening of the store.
+            // of the scan, may be above it, and of a later opening of the store.
             rows.writer.member("epoch", history.epoch(of: history.head).text)
             rows.writer.raw(",\"changes\":[")
-            let differ = RowDiffer(reader, declarations, takes, complete: walk.complete)
+            let differ = RowDiffer(reader, declarations, takes, complete: scan.complete)
             var position: Version?
             try reader.changes(
-                after: walk.position, through: walk.horizon, tombstonesAfter: walk.tombstonesAfter
+                after: scan.position, through: scan.horizon, tombstonesAfter: scan.tombstonesAfter
             ) { change in
                 if withheld.holdRow(change) {
                     guard rows.passOver(change) else { return false }
@@ -74,13 +74,13 @@ extension SyncServer {
                 position = change.version
                 return true
             }
-            let next = walk.advanced(to: rows.isFull ? position : nil)
+            let next = scan.advanced(to: rows.isFull ? position : nil)
             rows.writer.raw("]")
             rows.writer.member("nextSince", next.token(scope: scope, key: key))
             rows.writer.memberName("hasMore")
             rows.writer.bool(rows.isFull)
-            rows.writer.member("head", walk.horizon)
-            return (rows.writer.bytes, try self.news(of: remembered, at: since == nil ? nil : walk.retained, reader))
+            rows.writer.member("head", scan.horizon)
+            return (rows.writer.bytes, try self.news(of: remembered, at: since == nil ? nil : scan.retained, reader))
         }
         await note(news, of: remembered, in: scope)
         return bytes

@@ -29,7 +29,7 @@ extension Push {
         tallies[EntityKey(declaration.name)] = tally
     }
 
-    /// A record that moves lives on, one that somebody was asked about is meant, and what a device brings back to a
+    /// A record that moves lives on, one that somebody was asked about is meant, and what a device replays to a
     /// store that has lost it was taken once.
     private func isCounted(_ operation: Operation) -> Bool {
         operation.kind == .delete && !operation.isMove && !operation.isConfirmed && operation.original == nil

@@ -55,10 +55,10 @@ extension Push {
             if let version = failed.verdict.record?.version, version > head { failed.verdict.record = nil }
             failed.verdict.id = try knownID(of: members[failed.index].operation)
             failed.verdict = told(failed.verdict).verdict
-            let culprit = members[failed.index].key.number
+            let blocker = members[failed.index].key.number
             for (index, sealed) in fresh.enumerated() {
                 try checkNext(sealed.key, above: try self.height(of: sealed.key.lane))
-                try answer(sealed, index == failed.index ? failed.verdict : failed.verdict.ofOthers(culprit))
+                try answer(sealed, index == failed.index ? failed.verdict : failed.verdict.ofOthers(blocker))
             }
         }
     }
@@ -77,7 +77,7 @@ extension Verdict {
     fileprivate var isFailure: Bool {
         switch status {
         case .conflict, .rejected, .deferred: true
-        case .applied, .merged, .settled: false
+        case .applied, .merged, .outcomeUnknown: false
         }
     }
 
@@ -92,12 +92,12 @@ extension Verdict {
     }
 
     /// What the others of a group are told where this became of one: they are put off with it, or refused with it.
-    fileprivate func ofOthers(_ culprit: Int64) -> Verdict {
+    fileprivate func ofOthers(_ blocker: Int64) -> Verdict {
         guard status == .deferred else {
-            return .groupFailed("Operation \(culprit) of the same group was not taken.", after: culprit)
+            return .groupFailed("Operation \(blocker) of the same group was not taken.", after: blocker)
         }
         var verdict = Verdict(.deferred)
-        verdict.after = after ?? culprit
+        verdict.after = after ?? blocker
         return verdict
     }
 }

@@ -95,7 +95,7 @@ extension Push {
             return (Verdict(.deferred), false)
         }
         var operation = operation
-        // It was brought back here after a loss, without its temporary id, and somebody deleted it since: a copy of
+        // It was replayed here after a loss, without its temporary id, and somebody deleted it since: a copy of
         // the file does not make it anew (I6).
         if operation.original == nil, let row = try writer.newest(entity: operation.entity, record: record),
             row.payload == nil

@@ -203,7 +203,7 @@ struct Push {
         guard let stored = try writer.verdict(name(key.lane), key.number) else {
             // Its version is forgotten: it may have been any.
             result.note(1)
-            var verdict = Verdict(.settled)
+            var verdict = Verdict(.outcomeUnknown)
             verdict.id = try knownID(of: sealed.operation)
             append(key, verdict.members(), isReplayed: true)
             return
@@ -261,7 +261,7 @@ extension Push {
         let operation = server.spelled(sent, in: writer.state)
         // Not lost after all: its lane is not known any more, its effect is.
         if let original = operation.original, writer.state.history.holds(original) {
-            var verdict = Verdict(.settled)
+            var verdict = Verdict(.outcomeUnknown)
             verdict.id = try knownID(of: operation)
             return (verdict, false)
         }
@@ -369,7 +369,7 @@ extension Verdict {
     /// What is told of an operation where there is no room for more: that it is settled, and at which version, or that
     /// it waits.
     fileprivate init(short tookEffect: Bool, version: Version?, id: RecordID?) {
-        self.init(tookEffect ? .settled : .deferred, version: tookEffect ? version : nil)
+        self.init(tookEffect ? .outcomeUnknown : .deferred, version: tookEffect ? version : nil)
         self.id = id
     }
 }

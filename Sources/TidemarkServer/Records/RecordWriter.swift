@@ -119,7 +119,7 @@ struct RecordWriter {
         }
         let known = (current?.data ?? current?.last?.data)?.lookup
         for name in names { versions.set(name, to: version, stamp: stamp, isNew: known?[name] == nil) }
-        // The versions decide about later edits, so a row that is brought back keeps them. They do not tell a reader
+        // The versions decide about later edits, so a row that is replayed keeps them. They do not tell a reader
         // how it differs from the row before.
         if restored != nil || current?.data == nil { versions.noteWhole(at: version) }
         return versions

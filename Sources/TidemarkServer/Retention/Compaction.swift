@@ -123,7 +123,7 @@ private struct Due: Sendable {
     var lanes: Int64
 
     init(_ configuration: SyncServer.Configuration, at present: Int64) {
-        // A walk in progress may still need what the window holds.
+        // A scan in progress may still need what the window holds.
         history = configuration.retention.map { Self.moment(max($0, configuration.window), before: present) }
         devices = Self.moment(configuration.deviceRetention, before: present)
         lanes = Self.moment(max(configuration.laneRetention, configuration.deviceRetention), before: present)

@@ -15,7 +15,7 @@ extension SyncServer {
         }
     }
 
-    /// Removes what no reader in mid-walk can still need. Returns how many rows went.
+    /// Removes what no reader in mid-scan can still need. Returns how many rows went.
     @discardableResult
     public func sweep() async throws -> Int {
         let window = configuration.window.components.seconds * 1000

@@ -13,7 +13,7 @@ extension SyncServer {
     private static let sharedReader = "\0shared pages"
 
     /// Whether snapshot pages have addresses that need no token.
-    package var sharesPages: Bool { sharedPins != nil }
+    package var sharesPages: Bool { sharedHandles != nil }
 
     /// The answer that names the address of a page of a snapshot. `nil` where the page is to be given itself: where
     /// pages are not shared, are not worth it, or would not be what this very caller is to see.
@@ -21,7 +21,7 @@ extension SyncServer {
     /// - Throws: what ``snapshot(_:access:)`` throws.
     package func sharedAddress(_ query: SnapshotQuery, access: Access) async throws -> [UInt8]? {
         try access.require(.read, in: query.scope)
-        guard let sharedPins, hasCommonView(access), !query.isPartial, query.since == nil, !query.isDelta,
+        guard let sharedHandles, hasCommonView(access), !query.isPartial, query.since == nil, !query.isDelta,
             query.cursor == nil || query.token != nil
         else { return nil }
         _ = try pageLimit(query.limit)
@@ -33,16 +33,16 @@ extension SyncServer {
             reader -> (SharedPage?, DeviceStanding?) in
             let history = reader.state.history
             guard reader.state.size.weight >= Self.leastSharedBytes else { return (nil, nil) }
-            var pin = try Self.pin(
-                query, LostHistory(reader, of: device), key: key, history, walk: query.walk(declarations))
+            var handle = try Self.handle(
+                query, LostHistory(reader, of: device), key: key, history, scan: query.scan(declarations))
             if query.token == nil {
-                pin = sharedPins.withLock { $0.pin(pin, of: query.scope, in: history, at: now) }
+                handle = sharedHandles.withLock { $0.handle(handle, of: query.scope, in: history, at: now) }
             }
-            let place = try query.place(in: pin, key: key)
-            guard pin.isExact(in: history), pin.base == 0, query.token != nil || query.known <= pin.horizon
+            let place = try query.place(in: handle, key: key)
+            guard handle.isExact(in: history), handle.base == 0, query.token != nil || query.known <= handle.horizon
             else { return (nil, nil) }
-            let expires = sharedPins.withLock { $0.expiry(at: now) }
-            let page = SharedPage(scope: query.scope, pin: pin, cursor: place, limit: limit, expires: expires)
+            let expires = sharedHandles.withLock { $0.expiry(at: now) }
+            let page = SharedPage(scope: query.scope, handle: handle, cursor: place, limit: limit, expires: expires)
             return (page, try self.news(of: remembered, at: nil, reader))
         }
         guard let page else { return nil }
@@ -50,7 +50,7 @@ extension SyncServer {
         var writer = JSONWriter(capacity: 1024)
         writer.raw("{\"scope\":")
         writer.string(page.scope.name)
-        writer.member("snapshotToken", page.pin.token(scope: page.scope, key: key))
+        writer.member("snapshotToken", page.handle.token(scope: page.scope, key: key))
         writer.member("address", PageAddress.prefix + page.token(key: key))
         writer.raw("}")
         return writer.bytes
@@ -61,12 +61,12 @@ extension SyncServer {
     /// - Throws: 404 for an address that this server did not give out, or gives out no more; 410 `page_expired` for one
     ///   that does not hold any more or whose rows are not kept any more; 429 where too many ask for one scope's pages.
     package func sharedPage(at token: String) async throws -> SnapshotPage {
-        guard let sharedPins, let page = SharedPage(token: token, key: store.tokenKey) else {
+        guard let sharedHandles, let page = SharedPage(token: token, key: store.tokenKey) else {
             throw Problem(.notFound, "There is no page at this address.")
         }
         func rest() throws(Problem) -> Int64 {
             let now = configuration.now()
-            guard let rest = sharedPins.withLock({ $0.rest(until: page.expires, at: now) }) else {
+            guard let rest = sharedHandles.withLock({ $0.rest(until: page.expires, at: now) }) else {
                 throw Problem(.pageExpired, "The page's address has expired.")
             }
             return rest
@@ -77,10 +77,10 @@ extension SyncServer {
         let (key, declarations, withheld) = (store.tokenKey, declarations, withheld(from: .none))
         let rows = RowSplicer(limit: page.limit, byteBudget: limits.pageBytes)
         let body = try await readScope(page.scope, for: Self.sharedReader) { reader -> [UInt8]? in
-            do throws(Problem) { try page.pin.check(in: reader.state.history) } catch { return nil }
-            var walk = KeyWalk(reader: reader, pin: page.pin, withheld: withheld, rows: rows)
-            guard walk.isExact, page.pin.walk == query.walk(declarations) else { return nil }
-            return try walk.page(for: query, from: page.cursor, order: declarations, key: key)
+            do throws(Problem) { try page.handle.check(in: reader.state.history) } catch { return nil }
+            var scan = KeyScan(reader: reader, handle: page.handle, withheld: withheld, rows: rows)
+            guard scan.isExact, page.handle.scan == query.scan(declarations) else { return nil }
+            return try scan.page(for: query, from: page.cursor, order: declarations, key: key)
         }
         guard let body else { throw Problem(.pageExpired, "The page's rows are not kept any more.") }
         return SnapshotPage(body: body, lifetime: .shared(try rest() / 1000))

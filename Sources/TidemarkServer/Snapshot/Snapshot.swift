@@ -1,10 +1,10 @@
 import TidemarkCore
 package import TidemarkWire
 
-/// Which page of a walk in key order is wanted.
+/// Which page of a scan in key order is wanted.
 package struct SnapshotQuery: Hashable, Sendable {
     package var scope: Scope
-    /// The walk to go on with, and the place in it; both `nil` where one begins.
+    /// The scan to go on with, and the place in it; both `nil` where one begins.
     package var token: String?
     package var cursor: String?
     /// The checkpoint from which a delta goes; `nil` for a snapshot.
@@ -23,21 +23,21 @@ package struct SnapshotQuery: Hashable, Sendable {
 
     package init(of scope: Scope) { self.scope = scope }
 
-    /// A walk through a part of the scope, which leaves its reader where it was.
+    /// A scan through a part of the scope, which leaves its reader where it was.
     var isPartial: Bool { entity != nil || fields != nil }
 }
 
-/// A page of a walk in key order.
+/// A page of a scan in key order.
 package struct SnapshotPage: Sendable {
     /// How long an address gives the same bytes.
     package enum Lifetime: Hashable, Sendable {
-        /// As long as the window holds the walk, in seconds.
+        /// As long as the window holds the scan, in seconds.
         case window(Int64)
-        /// Until somebody writes: the first page, whose address names no walk.
+        /// Until somebody writes: the first page, whose address names no scan.
         case untilWritten
         /// For whoever knows the address, as long as it holds, in seconds.
         case shared(Int64)
-        /// Not at all: the walk has outlived the window.
+        /// Not at all: the scan has outlived the window.
         case none
     }
 
@@ -51,7 +51,7 @@ package struct SnapshotPage: Sendable {
 }
 
 extension SyncServer {
-    /// `GET /sync/snapshot`, and the same walk as a delta with `order=priority` (A5, A15, A18): the scope as of one
+    /// `GET /sync/snapshot`, and the same scan as a delta with `order=priority` (A5, A15, A18): the scope as of one
     /// version, in pages, critical entities first, each in key order. What is written meanwhile never shows in it.
     package func snapshot(_ query: SnapshotQuery, access: Access) async throws -> SnapshotPage {
         try access.require(.read, in: query.scope)
@@ -69,60 +69,62 @@ extension SyncServer {
         let withheld = withheld(from: access)
         let window = configuration.window.components.seconds
         let (page, news) = try await readScope(query.scope, for: access.principal) { reader in
-            let pin = try Self.pin(
+            let handle = try Self.handle(
                 query, LostHistory(reader, of: device), key: key, reader.state.history,
-                walk: query.walk(declarations))
-            let place = try query.place(in: pin, key: key)
-            var walk = KeyWalk(
-                reader: reader, pin: pin, withheld: withheld, rows: RowSplicer(limit: limit, byteBudget: byteBudget))
-            walk.rows.fields = fields
-            let body = try walk.page(for: query, from: place, order: declarations, key: key)
+                scan: query.scan(declarations))
+            let place = try query.place(in: handle, key: key)
+            var scan = KeyScan(
+                reader: reader, handle: handle, withheld: withheld,
+                rows: RowSplicer(limit: limit, byteBudget: byteBudget))
+            scan.rows.fields = fields
+            let body = try scan.page(for: query, from: place, order: declarations, key: key)
             let lifetime: SnapshotPage.Lifetime = query.token == nil ? .untilWritten : .window(window)
-            let page = SnapshotPage(body: body, lifetime: walk.isExact ? lifetime : .none)
+            let page = SnapshotPage(body: body, lifetime: scan.isExact ? lifetime : .none)
             return (page, try self.news(of: remembered, at: nil, reader))
         }
         await note(news, of: remembered, in: query.scope)
         return page
     }
 
-    static func pin(
-        _ query: SnapshotQuery, _ lost: LostHistory, key: [UInt8], _ history: ScopeHistory, walk: Int64
-    ) throws -> Pin {
+    static func handle(
+        _ query: SnapshotQuery, _ lost: LostHistory, key: [UInt8], _ history: ScopeHistory, scan: Int64
+    ) throws -> SnapshotHandle {
         guard let token = query.token else {
             let base = try query.since.map {
                 try lost.resume(try Checkpoint(token: $0, scope: query.scope, key: key)).complete
             }
-            return Pin(epoch: history.epoch(of: history.head), horizon: history.head, base: base ?? 0, walk: walk)
+            return SnapshotHandle(
+                epoch: history.epoch(of: history.head), horizon: history.head, base: base ?? 0, scan: scan)
         }
-        guard let pin = Pin(token: token, scope: query.scope, key: key) else {
+        guard let handle = SnapshotHandle(token: token, scope: query.scope, key: key) else {
             throw Problem(.invalidCheckpoint, "`snapshotToken` is not one of scope \(query.scope).")
         }
-        do throws(Problem) { try pin.check(in: history) } catch { throw try lost.told(error) }
-        guard pin.walk == walk, pin.base == 0 || query.isDelta || query.since != nil else {
+        do throws(Problem) { try handle.check(in: history) } catch { throw try lost.told(error) }
+        guard handle.scan == scan, handle.base == 0 || query.isDelta || query.since != nil else {
             throw Problem(
                 .snapshotExpired,
-                "The walk began with other entities, fields or changes, or entities were declared in another order.")
+                "The scan began with other entities, fields or changes, or entities were declared in another order.")
         }
-        return pin
+        return handle
     }
 }
 
-/// Walks a scope's records in key order, entity by entity.
-struct KeyWalk {
+/// Scans a scope's records in key order, entity by entity.
+struct KeyScan {
     private let reader: any ScopeReader
-    private let pin: Pin
+    private let handle: SnapshotHandle
     /// Whether rows come as they were then, and not as they are now.
     let isExact: Bool
     private let withheld: WithheldEntities
     var rows: RowSplicer
     private var last: Cursor?
 
-    init(reader: any ScopeReader, pin: Pin, withheld: WithheldEntities, rows: RowSplicer) {
+    init(reader: any ScopeReader, handle: SnapshotHandle, withheld: WithheldEntities, rows: RowSplicer) {
         self.reader = reader
-        self.pin = pin
+        self.handle = handle
         self.withheld = withheld
         self.rows = rows
-        isExact = pin.isExact(in: reader.state.history)
+        isExact = handle.isExact(in: reader.state.history)
     }
 
     mutating func page(
@@ -132,7 +134,7 @@ struct KeyWalk {
         rows.writer.raw("{\"scope\":")
         rows.writer.string(scope.name)
         if let since = query.since { rows.writer.member("since", since) }
-        rows.writer.member("epoch", pin.epoch.text)
+        rows.writer.member("epoch", handle.epoch.text)
         rows.writer.raw(",\"changes\":[")
         for entity in order.sorted(reader.state.entities.all) where !rows.isFull {
             if withheld.contains(entity) || query.entity.map({ !Identifier.isSameName($0, entity) }) ?? false {
@@ -143,10 +145,10 @@ struct KeyWalk {
             try visit(entity, after: isCut ? place?.record : nil)
         }
         rows.writer.raw("]")
-        rows.writer.member("snapshotToken", pin.token(scope: scope, key: key))
+        rows.writer.member("snapshotToken", handle.token(scope: scope, key: key))
         rows.writer.memberName("pageCursor")
         if rows.isFull, let last {
-            rows.writer.string(last.token(in: pin, scope: scope, key: key))
+            rows.writer.string(last.token(in: handle, scope: scope, key: key))
         } else {
             rows.writer.raw("null")
         }
@@ -155,9 +157,9 @@ struct KeyWalk {
         rows.writer.memberName("consistent")
         rows.writer.bool(isExact)
         if !rows.isFull, !query.isPartial {
-            rows.writer.member("nextSince", pin.checkpoint.token(scope: scope, key: key))
+            rows.writer.member("nextSince", handle.checkpoint.token(scope: scope, key: key))
         }
-        rows.writer.member("head", pin.horizon)
+        rows.writer.member("head", handle.horizon)
         rows.writer.raw("}")
         return rows.writer.bytes
     }
@@ -170,7 +172,7 @@ struct KeyWalk {
         var last = self.last
         defer { self.last = last }
         try reader.records(
-            of: entity, above: pin.base, at: isExact ? pin.horizon : nil, after: record
+            of: entity, above: handle.base, at: isExact ? handle.horizon : nil, after: record
         ) { change in
             guard rows.hasRoom(for: change) else { return false }
             rows.append(change)
@@ -182,17 +184,17 @@ struct KeyWalk {
 }
 
 extension SnapshotQuery {
-    /// Behind which record of a walk the page begins.
-    func place(in pin: Pin, key: [UInt8]) throws(Problem) -> Cursor? {
+    /// Behind which record of a scan the page begins.
+    func place(in handle: SnapshotHandle, key: [UInt8]) throws(Problem) -> Cursor? {
         guard let text = cursor else { return nil }
-        guard let place = Cursor(token: text, in: pin, scope: scope, key: key) else {
-            throw Problem(.invalidCheckpoint, "`pageCursor` is not one of this walk.")
+        guard let place = Cursor(token: text, in: handle, scope: scope, key: key) else {
+            throw Problem(.invalidCheckpoint, "`pageCursor` is not one of this scan.")
         }
         return place
     }
 
     /// A number that changes with the order of entities, and with what is wanted of them.
-    func walk(_ declarations: Declarations) -> Int64 {
+    func scan(_ declarations: Declarations) -> Int64 {
         let order = declarations.entities.map { "\($0.priority) \($0.name)" }
         let text = ([entity?.lowercased() ?? "", fields ?? ""] + order).joined(separator: "\n")
         return SHA256.digest(Array(text.utf8)).prefix(7).reduce(0) { $0 << 8 | Int64($1) }

@@ -16,7 +16,7 @@ public struct ScopeState: Hashable, Sendable {
     public var entities = EntityNames()
     /// The size of all that the scope keeps, in step with its rows.
     public var size = ScopeSize()
-    /// The rows that others have taken the place of and that are still kept, for readers in mid-walk.
+    /// The rows that others have taken the place of and that are still kept, for readers in mid-scan.
     public var superseded = ScopeSize()
 
     /// When the scope was erased, in milliseconds since 1970; `nil`: it was not.

@@ -10,7 +10,7 @@ public struct StoredRecord: Hashable, Sendable {
     public var fieldVersions: [UInt8]?
     /// When it was committed, in milliseconds since 1970.
     public var time: Int64
-    /// The engine's note on what was brought back of it after a loss, kept as it was given.
+    /// The engine's note on what was replayed of it after a loss, kept as it was given.
     public var originals: [UInt8]?
 
     /// Makes a record from its parts.
@@ -60,7 +60,7 @@ public struct NewRow: Hashable, Sendable {
     public var payload: [UInt8]?
     /// The engine's note on the versions of single fields.
     public var fieldVersions: [UInt8]?
-    /// The engine's note on what was brought back of the record after a loss.
+    /// The engine's note on what was replayed of the record after a loss.
     public var originals: [UInt8]?
 
     /// Makes a row from its parts.
@@ -94,7 +94,7 @@ public struct BorrowedChange {
     /// What ``NewRow/fieldVersions`` a live row was appended with; empty where it had none or more than
     /// ``largestNote`` bytes, and where nobody asked for it.
     public var fieldVersions: UnsafeRawBufferPointer
-    /// Bytes of ``fieldVersions`` that a walk reads, at most: without them a row travels whole.
+    /// Bytes of ``fieldVersions`` that a scan reads, at most: without them a row travels whole.
     public static let largestNote = 16_384
 
     /// Makes a view from its parts.

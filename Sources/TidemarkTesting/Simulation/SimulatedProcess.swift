@@ -47,7 +47,7 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
 
     /// Runs something of the app's or the engine's in this process, to where it waits for something outside.
     func start(_ work: @escaping @Sendable () async -> Void) {
-        Surroundings.$current.withValue(self) {
+        Dependencies.$current.withValue(self) {
             tasks.append(Task(executorPreference: world.executor) { await work() })
         }
     }

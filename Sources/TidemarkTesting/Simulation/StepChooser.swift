@@ -59,7 +59,7 @@ struct StepChooser {
         case .backUp, .serverBackUp, .restore, .serverRestore, .compact: 35
         case .serverClone, .serverExchange: 35
         case .longWait: 40
-        // It says something only between two pages of one walk.
+        // It says something only between two pages of one scan.
         case .sweep: 100
         case .clone, .setClock, .serverRestart, .serverFail, .serverClock, .serverChange: 25
         }

@@ -129,13 +129,13 @@ extension World {
                     found.append("device \(device.number): columns of \(table) are new")
                 }
                 var counts = [
-                    ("operations", "tidemark_operation WHERE finished_at IS NULL"), ("wanted", "tidemark_wanted"),
+                    ("operations", "tidemark_operation WHERE finished_at IS NULL"), ("wanted", "tidemark_refetch"),
                     ("scopes never in sync", "tidemark_scope WHERE last_sync IS NULL"),
-                    ("bootstraps", "tidemark_bootstrap"), ("walks", "tidemark_scope WHERE walking"),
-                    ("waiting", "tidemark_waiting"), ("backfills", "tidemark_backfill"),
+                    ("bootstraps", "tidemark_bootstrap"), ("scans", "tidemark_scope WHERE scanning"),
+                    ("blocked", "tidemark_blocked WHERE reason = 'unnamed'"), ("backfills", "tidemark_backfill"),
                     // Until the checkpoint tells of a verdict, only the next request would hear that it was lost.
-                    ("verdicts ahead", "tidemark_ahead"),
-                    ("inferred", "tidemark_inferred"), ("departures", "tidemark_parked WHERE leaving <> 0"),
+                    ("verdicts ahead", "tidemark_known_version"),
+                    ("inferred", "tidemark_inferred"), ("departures", "tidemark_quarantine WHERE move <> 0"),
                 ]
                 for table in app.tables {
                     counts.append(("marks", "\"tidemark_shadow_\(table.name)\" WHERE tidemark_mark IS NOT NULL"))

@@ -132,7 +132,7 @@ extension World {
             return settle()
         }
         do {
-            try Surroundings.$current.withValue(process) {
+            try Dependencies.$current.withValue(process) {
                 try device.file.queue.write { db in try act.perform(db, &choices) }
             }
         } catch {

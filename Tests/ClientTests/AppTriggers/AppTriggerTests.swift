@@ -148,7 +148,7 @@ struct AppTriggerTests {
             for: second.writer, tables: second.tables, scopes: ["w:other"], transport: second.wire)
         try await away.leave(Device.scope)
         #expect(try await second.count("film") == 0)
-        let edits = try await away.setAsideEdits().filter { $0.entity == "actor" }
+        let edits = try await away.orphanedEdits().filter { $0.entity == "actor" }
         #expect(edits.map { $0.fields["films"] } == [.integer(1), .integer(2)])
         try await second.sync()
         #expect(try await second.rows(Self.actors) == before.0)

@@ -17,12 +17,12 @@ let answers = [
         }
         guard let page = answer.page else { return }
         try hold(page.head >= 0, "a page of a version before all")
-        try walk(page.changes, in: answer.body)
+        try scan(page.changes, in: answer.body)
     },
     FuzzTarget("snapshot") { input in
         guard let page = try? SnapshotAnswer(body: Array(input)) else { return }
         try hold(page.version >= 0, "a page of a version before all")
-        try walk(page.changes, in: page.body)
+        try scan(page.changes, in: page.body)
     },
     FuzzTarget("digests") { input in
         guard let answer = try? DigestAnswer(body: Array(input)) else { return }
@@ -34,7 +34,7 @@ let answers = [
 ]
 
 /// Every change of a page stands where the page says it does, and its fields are values or refused one by one.
-private func walk(_ changes: Range<Int>, in body: [UInt8]) throws {
+private func scan(_ changes: Range<Int>, in body: [UInt8]) throws {
     try body.withUnsafeBytes { bytes in
         try hold(changes.lowerBound >= 0 && changes.upperBound <= bytes.count, "changes outside of the page")
         var reader = JSONReader(bytes, at: changes.lowerBound)

@@ -157,7 +157,7 @@ struct ApplyTests {
         #expect(try await device.rows("SELECT title FROM note") == ["\"b\""])
     }
 
-    @Test("a version that a verdict brought is not undone by an older row of a walk under way")
+    @Test("a version that a verdict brought is not undone by an older row of a scan under way")
     func ahead() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         try await device.apply(Device.page([note("n0", 1, "x")], head: 5, hasMore: true))
@@ -169,9 +169,9 @@ struct ApplyTests {
                 results: [#"{"lane":"lane-0001","number":1,"status":"applied","version":9}"#]), since: "T1")
         #expect(try await device.rows("SELECT title FROM note WHERE id = 'n1'") == ["\"mine\""])
         try await device.apply(Device.page([], since: "T2", next: "T3", head: 5), since: "T2")
-        #expect(try await device.rows("SELECT record, version FROM tidemark_ahead") == ["\"n1\"|9"])
+        #expect(try await device.rows("SELECT record, version FROM tidemark_known_version") == ["\"n1\"|9"])
         try await device.apply(Device.page([], since: "T3", next: "T4", head: 9), since: "T3")
-        #expect(try await device.count("tidemark_ahead") == 0)
+        #expect(try await device.count("tidemark_known_version") == 0)
     }
 
     @Test("an entity or a field of a newer schema is passed over")

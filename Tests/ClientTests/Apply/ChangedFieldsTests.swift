@@ -95,12 +95,12 @@ struct ChangedFieldsTests {
         try await here.sql("UPDATE note SET rank = 5 WHERE id = 'n1'")
         try await here.sync()
         try await engine.syncNow()
-        #expect(await last(there) == (true, false), "once the walk has ended, parts come again")
+        #expect(await last(there) == (true, false), "once the scan has ended, parts come again")
         try await check(here, there)
     }
 
     @Test("A row in quarantine takes the part, and comes whole to its place")
-    func parked() async throws {
+    func quarantined() async throws {
         let (here, there) = try await pair()
         try await there.sql(
             """
@@ -111,16 +111,16 @@ struct ChangedFieldsTests {
         try await here.sql("UPDATE note SET rank = 13")
         try await here.sync()
         try await there.sync()
-        #expect(try await there.engine().status().parked == 1)
+        #expect(try await there.engine().status().quarantined == 1)
         try await here.sql("UPDATE note SET title = 'ebb'")
         try await here.sync()
         try await there.sync()
         #expect(await last(there) == (true, false))
-        #expect(try await there.engine().status().parked == 1)
+        #expect(try await there.engine().status().quarantined == 1)
         try await here.sql("UPDATE note SET rank = 14")
         try await here.sync()
         try await there.sync()
-        #expect(try await there.engine().status().parked == 0)
+        #expect(try await there.engine().status().quarantined == 0)
         try await check(here, there)
     }
 

@@ -18,7 +18,7 @@ struct QuarantinedRowTests {
         try await device.apply(
             Device.page(isReversed ? changes.reversed() : changes, since: "T1", next: "T2"), since: "T1")
         #expect(try await device.rows("SELECT id, slug FROM note ORDER BY id") == ["\"n1\"|\"y\"", "\"n2\"|\"x\""])
-        #expect(try await device.count("tidemark_parked") == 0)
+        #expect(try await device.count("tidemark_quarantine") == 0)
         #expect(try await device.count("tidemark_shadow_note") == 0)
     }
 
@@ -28,18 +28,18 @@ struct QuarantinedRowTests {
         let changes = [slug("n1", 1, "x"), slug("n2", 2, "x")]
         try await device.apply(Device.page(isReversed ? changes.reversed() : changes))
         #expect(try await device.rows("SELECT id FROM note") == ["\"n1\""])
-        guard case .parked = try await device.engine().state(of: "note", id: "n2") else {
-            Issue.record("the loser is not shown as parked")
+        guard case .quarantined = try await device.engine().state(of: "note", id: "n2") else {
+            Issue.record("the loser is not shown as quarantined")
             return
         }
-        #expect(try await device.engine().status().parked == 1)
+        #expect(try await device.engine().status().quarantined == 1)
         // The winner gives the value up: the loser takes its place.
         try await device.apply(Device.page([slug("n1", 3, "z")], since: "T1", next: "T2"), since: "T1")
         #expect(try await device.rows("SELECT id FROM note ORDER BY id") == ["\"n1\"", "\"n2\""])
-        #expect(try await device.count("tidemark_parked") == 0)
+        #expect(try await device.count("tidemark_quarantine") == 0)
     }
 
-    @Test("a row that a CHECK, a NOT NULL, a STRICT type or a trigger refuses is parked with the reason")
+    @Test("a row that a CHECK, a NOT NULL, a STRICT type or a trigger refuses is quarantined with the reason")
     func refusals() async throws {
         let device = try await Device(
             """
@@ -50,17 +50,17 @@ struct QuarantinedRowTests {
         let rows = ["null", "-1", "\"text\"", "13", "7"]
         let changes = rows.enumerated().map { Device.upsert("strict", "s\($0)", $0 + 1, #"{"n":\#($1)}"#) }
         let outcome = try await device.apply(Device.page(changes))
-        #expect(outcome.parked == 4)
+        #expect(outcome.quarantined == 4)
         #expect(try await device.rows("SELECT n FROM strict") == ["7"])
-        let reasons = try await device.rows("SELECT reason FROM tidemark_parked ORDER BY record")
+        let reasons = try await device.rows("SELECT reason FROM tidemark_quarantine ORDER BY record")
         #expect(reasons.last?.contains("thirteen") == true)
-        // A later version that fits finds its place; a tombstone takes the parked row away.
+        // A later version that fits finds its place; a tombstone takes the quarantined row away.
         try await device.apply(
             Device.page(
                 [Device.upsert("strict", "s0", 9, #"{"n":1}"#), Device.delete("strict", "s1", 10)], since: "T1",
                 next: "T2"), since: "T1")
         #expect(try await device.rows("SELECT id FROM strict ORDER BY id") == ["\"s0\"", "\"s4\""])
-        #expect(try await device.count("tidemark_parked") == 2)
+        #expect(try await device.count("tidemark_quarantine") == 2)
     }
 
     @Test("a local edit that loses its unique value keeps its edit and is sent")
@@ -84,7 +84,7 @@ struct QuarantinedRowTests {
         #expect(try await device.count("child JOIN parent ON parent.id = child.parent") == 1)
     }
 
-    @Test("children of a deleted parent go by the schema's own rule, as edits, once the walk has ended")
+    @Test("children of a deleted parent go by the schema's own rule, as edits, once the scan has ended")
     func settling() async throws {
         let device = try await Device(family, tables: ["parent", "child"])
         try await device.apply(
@@ -128,7 +128,7 @@ struct QuarantinedRowTests {
             let device = try await Device("CREATE TABLE t (id TEXT PRIMARY KEY, \(columns);", tables: ["t"])
             try await device.apply(Device.page(order))
             #expect(try await device.rows("SELECT id FROM t ORDER BY id") == ["\"a\"", "\"b\""])
-            #expect(try await device.rows("SELECT record FROM tidemark_parked") == ["\"c\""])
+            #expect(try await device.rows("SELECT record FROM tidemark_quarantine") == ["\"c\""])
             #expect(try await device.count("tidemark_shadow_t") == 0)
         }
     }
@@ -142,7 +142,7 @@ struct QuarantinedRowTests {
             BEGIN SELECT RAISE(ABORT, 'no parent'); END;
             """, tables: ["p", "k"])
         try await device.apply(Device.page([Device.upsert("k", "k1", 1, #"{"p":"p1"}"#)], head: 1))
-        #expect(try await device.rows("SELECT contends FROM tidemark_parked") == ["1"])
+        #expect(try await device.rows("SELECT contends FROM tidemark_quarantine") == ["1"])
         try await device.apply(
             Device.page([Device.upsert("p", "p1", 2, #"{"t":"x"}"#)], since: "T1", next: "T2", head: 2), since: "T1")
         try await device.apply(Device.page([], since: "T2", next: "T3", head: 2), since: "T2")

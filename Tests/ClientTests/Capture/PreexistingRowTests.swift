@@ -298,7 +298,7 @@ struct PreexistingRowTests {
             // Nobody has it but this device's user, who is asked.
             #expect(items.map { $0.prefix(3) } == ["j b"])
             #expect(try await other.items() == items)
-            let aside = try await device.engine().setAsideEdits()
+            let aside = try await device.engine().orphanedEdits()
             #expect(aside.map(\.record) == ["i"])
             #expect(aside.first?.fields["w"] == .text("b"))
             return

@@ -36,7 +36,7 @@ struct UnsendableTextTests {
             #expect(try await first.items().map { $0.prefix(1) } == ["5", "6"])
             let status = try await first.engine().status()
             #expect(status.rows.total == 2)
-            let edit = try #require(try await first.engine().setAsideEdits().first)
+            let edit = try #require(try await first.engine().orphanedEdits().first)
             #expect(edit.record == "1")
             #expect(edit.fields == ["title": .blob([0xff])])
 
@@ -56,7 +56,7 @@ struct UnsendableTextTests {
     }
 
     @Test("a row that waits outside the table for its place comes back as the text that it was")
-    func parked() async throws {
+    func quarantined() async throws {
         let world = try MultiScopeWorld()
         let first = try await world.device("first", scopes: ["w:a"])
         let second = try await world.device("second", scopes: ["w:a"])

@@ -115,32 +115,35 @@ struct DeletedElsewhereTests {
     func pruned() async throws {
         let (here, engine, _) = try await pair()
         try await engine.syncNow()
-        try await here.sql("UPDATE tidemark_kept SET deleted_at = deleted_at - \(29 * 24 * 3600 * 1000)")
+        try await here.sql("UPDATE tidemark_deleted_row SET deleted_at = deleted_at - \(29 * 24 * 3600 * 1000)")
         try await engine.syncNow()
         #expect(try await engine.deletedRecords().count == 1)
-        try await here.sql("UPDATE tidemark_kept SET deleted_at = deleted_at - \(2 * 24 * 3600 * 1000)")
+        try await here.sql("UPDATE tidemark_deleted_row SET deleted_at = deleted_at - \(2 * 24 * 3600 * 1000)")
         try await engine.syncNow()
         #expect(try await engine.deletedRecords().isEmpty)
-        #expect(try await here.count("tidemark_kept") == 0)
+        #expect(try await here.count("tidemark_deleted_row") == 0)
         try await here.sql(
-            "INSERT INTO tidemark_kept(scope, entity, record, data, deleted_at) VALUES ('w:1', 'note', 'x', '{}', 9e15)"
+            """
+            INSERT INTO tidemark_deleted_row(scope, entity, record, data, deleted_at)
+            VALUES ('w:1', 'note', 'x', '{}', 9e15)
+            """
         )
         try await self.engine(here, keeps: nil).syncNow()
-        #expect(try await here.count("tidemark_kept") == 0)
+        #expect(try await here.count("tidemark_deleted_row") == 0)
     }
 
     @Test("no more than a bounded number is kept, the last deleted ones")
     func bounded() async throws {
         let device = try await device("a")
-        let shape = try await device.writer.read { db in try TableShape(db, table: "note", rule: .constant("w:1")) }
+        let shape = try await device.writer.read { db in try TableSchema(db, table: "note", rule: .constant("w:1")) }
         try await device.writer.write { db in
-            for index in 0..<(KeptRecords.limit + 5) {
-                try KeptRecords.keep(
+            for index in 0..<(DeletedRowCache.limit + 5) {
+                try DeletedRowCache.keep(
                     db, shape, record: RecordID(stringLiteral: "r\(index)"), scope: "w:1",
                     cells: shape.data.map { _ in .null }, now: 1)
             }
         }
-        #expect(try await device.count("tidemark_kept") == KeptRecords.limit)
-        #expect(try await device.count("tidemark_kept WHERE record = 'r0'") == 0)
+        #expect(try await device.count("tidemark_deleted_row") == DeletedRowCache.limit)
+        #expect(try await device.count("tidemark_deleted_row WHERE record = 'r0'") == 0)
     }
 }

@@ -73,7 +73,7 @@ struct TableDirectionTests {
         #expect(try await device.count("tidemark_shadow_city") == 0)
     }
 
-    @Test("a row that cannot go back to its place is parked, and comes back when the place is free")
+    @Test("a row that cannot go back to its place is quarantined, and comes back when the place is free")
     func collision() async throws {
         try await commitCountries()
         let device = try await device("a")
@@ -82,7 +82,7 @@ struct TableDirectionTests {
             "UPDATE country SET code = NULL WHERE id = 'de'; UPDATE country SET code = 'D' WHERE id = 'fr'")
         try await device.sync()
         #expect(try await device.rows("SELECT id, code FROM country ORDER BY id") == [#""de"|"D""#, #""fr"|"F""#])
-        #expect(try await device.count("tidemark_parked") == 0)
+        #expect(try await device.count("tidemark_quarantine") == 0)
     }
 
     @Test("rows that came with the app are not undone: the server's take their place")

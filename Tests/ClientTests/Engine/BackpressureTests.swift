@@ -93,7 +93,7 @@ struct BackpressureTests {
         let device = try await Device(noteSchema, tables: ["note"])
         let engine = try device.engine()
         try await engine.syncNow()
-        try await device.sql("INSERT INTO tidemark_wanted VALUES ('w:1', 'note', 'x')")
+        try await device.sql("INSERT INTO tidemark_refetch VALUES ('w:1', 'note', 'x')")
         let asked = await device.wire.bodies.count
         await device.wire.nextRecords { _, _ in
             TransportResponse(

@@ -38,7 +38,7 @@ struct BatchSizeTests {
 
     /// Works by a clock that stands still: however busy the machine is, each page comes in no time.
     private func quickly(_ work: () async throws -> Void) async throws {
-        try await Surroundings.$current.withValue(CountingClock(standingStill: true)) { try await work() }
+        try await Dependencies.$current.withValue(CountingClock(standingStill: true)) { try await work() }
     }
 
     private func limits(_ device: Device) async -> [Int] {

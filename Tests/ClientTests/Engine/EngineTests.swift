@@ -117,7 +117,7 @@ struct EngineTests {
         configuration.backoff.baseMilliseconds = 600_000
         let clock = CountingClock(longerThan: .seconds(1))
         let engine = try device.engine(configuration)
-        let running = Surroundings.$current.withValue(clock) { Task { try await engine.run() } }
+        let running = Dependencies.$current.withValue(clock) { Task { try await engine.run() } }
         for await status in engine.statusUpdates {
             if case .stopped(let error) = status.activity, error.code == .unauthenticated { break }
         }
@@ -290,7 +290,7 @@ struct EngineTests {
             return try await inner.send(request)
         }
         let clock = CountingClock(longerThan: .seconds(1))
-        let running = Surroundings.$current.withValue(clock) { Task { try await engine.run() } }
+        let running = Dependencies.$current.withValue(clock) { Task { try await engine.run() } }
         try await clock.wait(for: 1)
         // The next request is that of an edit, and behind it the scope is at rest again.
         try await device.sql("INSERT INTO note (id) VALUES ('n1')")
@@ -340,7 +340,7 @@ struct EngineTests {
         let clock = CountingClock(longerThan: .zero)
         let (running, hasWaited) = try await other.writeWithoutTransaction { db in
             try db.execute(sql: "BEGIN EXCLUSIVE")
-            let running = Surroundings.$current.withValue(clock) { Task { try await engine.run() } }
+            let running = Dependencies.$current.withValue(clock) { Task { try await engine.run() } }
             let hasWaited = clock.block(for: 1)
             try db.execute(sql: "COMMIT")
             return (running, hasWaited)

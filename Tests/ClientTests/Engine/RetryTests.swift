@@ -120,7 +120,7 @@ struct RetryTests {
         let engine = try SyncEngine(
             for: device.writer, tables: device.tables, scopes: [Device.scope], transport: transport,
             configuration: Self.configuration(configuration))
-        let running = Surroundings.$current.withValue(clock) { Task { try await engine.run() } }
+        let running = Dependencies.$current.withValue(clock) { Task { try await engine.run() } }
         await transport.wait(for: count)
         running.cancel()
         try await running.value
@@ -164,7 +164,7 @@ struct RetryTests {
         let (_, bodies, device) = try await waits(trouble, "foreground", seed: nil, count: 40)
         let isPush = bodies.map { $0.contains(#""operations":[{"#) }
         let pushes = isPush.prefix { $0 }.count
-        // Halved, until one operation is sent alone: it may be the culprit.
+        // Halved, until one operation is sent alone: it may be the blocker.
         #expect((1...3).contains(pushes))
         #expect(isPush.dropFirst(pushes).allSatisfy { !$0 })
         #expect(try await device.engine().status().rejected == 0)
@@ -184,7 +184,7 @@ struct RetryTests {
         let engine = try SyncEngine(
             for: device.writer, tables: device.tables, scopes: [Device.scope], transport: transport,
             configuration: Self.configuration("background"))
-        let running = Surroundings.$current.withValue(clock) { Task { try await engine.run() } }
+        let running = Dependencies.$current.withValue(clock) { Task { try await engine.run() } }
         await transport.wait(for: 2)
         running.cancel()
         try await running.value

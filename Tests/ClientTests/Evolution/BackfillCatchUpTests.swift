@@ -130,7 +130,7 @@ struct BackfillCatchUpTests {
         .state("report", direction: .push), .events("audit"), .state("country", direction: .pull),
     ]
 
-    /// A page of a walk from which all rows have gone.
+    /// A page of a scan from which all rows have gone.
     private static let empty: Wire.Step = { request, inner in
         var answer = try await inner.send(request)
         let text = String(decoding: answer.body, as: UTF8.self)

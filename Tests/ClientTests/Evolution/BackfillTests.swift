@@ -113,7 +113,7 @@ struct BackfillTests {
         #expect(try await again.engine().syncNow().pushed == 0)
     }
 
-    @Test("a walk that is cut anywhere goes on from its last page; nothing is fetched twice")
+    @Test("a scan that is cut anywhere goes on from its last page; nothing is fetched twice")
     func resumed() async throws {
         let directory = try TestDirectory()
         let (new, _, server) = try await fleet(directory)

@@ -42,7 +42,7 @@ struct AnswerLimitTests {
             let rows = try await device.rows("SELECT id, title, rank, length(body) FROM note ORDER BY id")
             #expect(rows == (1...6).map { #""n\#($0)"|"a"|1|10000"# })
             #expect(try await device.count("tidemark_shadow_note") == 0)
-            #expect(try await device.count("tidemark_wanted") == 0)
+            #expect(try await device.count("tidemark_refetch") == 0)
             #expect(try await device.sealed().isEmpty)
         }
     }

@@ -11,12 +11,12 @@ struct RecordFetchTests {
     private static let schema = "CREATE TABLE note (id TEXT PRIMARY KEY, title TEXT, body TEXT);"
 
     private func fetch(_ device: Device, _ ids: [String], entity: String = "note") async throws -> SyncReport.Counts {
-        let preparation = try Preparation(
+        let schemaCache = try SchemaCache(
             file: AppFile(writer: device.writer), transport: device.wire, tables: device.tables, scopes: [Device.scope])
         let fetch = RecordFetch(
-            preparation: preparation, scope: Device.scope, layout: try await preparation.install(),
+            schemaCache: schemaCache, scope: Device.scope, layout: try await schemaCache.install(),
             declarations: Declarations())
-        return try await fetch.run(ids.map { Wanted.Record(entity: entity, id: RecordID($0)!) }).counts
+        return try await fetch.run(ids.map { RefetchQueue.Record(entity: entity, id: RecordID($0)!) }).counts
     }
 
     private func server(_ directory: TestDirectory) async throws -> SyncServer {
@@ -30,7 +30,7 @@ struct RecordFetchTests {
     }
 
     private func ahead(_ device: Device) async throws -> [String] {
-        try await device.rows("SELECT record, version, deleted FROM tidemark_ahead ORDER BY record")
+        try await device.rows("SELECT record, version, deleted FROM tidemark_known_version ORDER BY record")
     }
 
     @Test("a newer row comes, a deleted and an unknown one go, and the checkpoint stays")
@@ -125,23 +125,23 @@ struct RecordFetchTests {
         #expect(try await device.count("tidemark_shadow_note") == 0)
     }
 
-    @Test("an answer from before the last walk changes nothing and is asked for again")
+    @Test("an answer from before the last scan changes nothing and is asked for again")
     func stale() async throws {
         let directory = try TestDirectory()
         let server = try await server(directory)
         let device = try await Device(Self.schema, tables: ["note"], server: server, in: directory)
         try await device.sync()
         let late = LateWire(device.wire)
-        let preparation = try Preparation(
+        let schemaCache = try SchemaCache(
             file: AppFile(writer: device.writer), transport: late, tables: device.tables, scopes: [Device.scope])
-        let layout = try await preparation.install()
+        let layout = try await schemaCache.install()
         await late.hold {
             try await server.commit(to: "w:1") { $0.upsert("note", id: "n1", ["title": "newer"]) }
             try await device.sync()
         }
         let counts = try await RecordFetch(
-            preparation: preparation, scope: Device.scope, layout: layout, declarations: Declarations()
-        ).run([Wanted.Record(entity: "note", id: "n1")]).counts
+            schemaCache: schemaCache, scope: Device.scope, layout: layout, declarations: Declarations()
+        ).run([RefetchQueue.Record(entity: "note", id: "n1")]).counts
         #expect(counts.roundTrips == 2)
         #expect(try await device.rows("SELECT title FROM note WHERE id = 'n1'") == [#""newer""#])
     }
@@ -182,14 +182,14 @@ struct RecordFetchTests {
         try await server.commit(to: "w:1") { $0.upsert("note", id: "n1", ["title": "theirs"]) }
         let verdict = #"{"lane":"\#(entry.key.lane)","number":\#(entry.key.number),"status":"settled","replayed":true}"#
         let outcome = try await device.apply(#"{"results":[\#(verdict)]}"#)
-        #expect(outcome.wanted == 1)
+        #expect(outcome.refetch == 1)
         #expect(try await device.rows("SELECT title FROM note WHERE id = 'n1'") == [#""old""#])
-        #expect(try await device.count("tidemark_wanted") == 1)
+        #expect(try await device.count("tidemark_refetch") == 1)
         // The process ended here; another one takes up what was noted.
         try await device.sync()
         #expect(await device.wire.requests.map(\.path).contains("/sync/records/note"))
         #expect(try await device.rows("SELECT title FROM note WHERE id = 'n1'") == [#""theirs""#])
-        #expect(try await device.count("tidemark_wanted") == 0)
+        #expect(try await device.count("tidemark_refetch") == 0)
     }
 
     @Test("a question that fails holds up no exchange")
@@ -197,16 +197,16 @@ struct RecordFetchTests {
         let directory = try TestDirectory()
         let server = try await server(directory)
         let device = try await Device(Self.schema, tables: ["note"], server: server, in: directory)
-        try await device.sql("INSERT INTO tidemark_wanted VALUES ('w:1', 'note', 'n1')")
+        try await device.sql("INSERT INTO tidemark_refetch VALUES ('w:1', 'note', 'n1')")
         let late = LateWire(device.wire)
         await late.refuse()
         let engine = try SyncEngine(
             for: device.writer, tables: device.tables, scopes: [Device.scope], transport: late)
         await #expect(throws: SyncError.self) { try await engine.syncNow() }
         #expect(try await device.count("note") == 3)
-        #expect(try await device.count("tidemark_wanted") == 1)
+        #expect(try await device.count("tidemark_refetch") == 1)
         try await device.sync()
-        #expect(try await device.count("tidemark_wanted") == 0)
+        #expect(try await device.count("tidemark_refetch") == 0)
     }
 
     @Test("what the server will not tell it is not asked again")
@@ -216,10 +216,10 @@ struct RecordFetchTests {
         let device = try await Device(Self.schema, tables: ["note"], server: server, in: directory)
         try await device.sql("INSERT INTO note VALUES ('n1', 'mine', NULL)")
         try await device.sync()
-        try await device.sql("INSERT INTO tidemark_wanted VALUES ('w:1', 'note', 'n1')")
+        try await device.sql("INSERT INTO tidemark_refetch VALUES ('w:1', 'note', 'n1')")
         _ = try? await device.sync()
         #expect(try await device.count("note") == 1)
-        #expect(try await device.count("tidemark_wanted") == 0)
+        #expect(try await device.count("tidemark_refetch") == 0)
     }
 }
 

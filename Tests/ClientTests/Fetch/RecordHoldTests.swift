@@ -101,7 +101,7 @@ struct RecordHoldTests {
         try await eventually(engine) { try await isGone(device) }
         #expect(try await world.held("w:b")["i0"]?["note"] == "mine")
         #expect(try await world.held("w:b")["i1"] == nil)
-        #expect(try await engine.setAsideEdits().isEmpty)
+        #expect(try await engine.orphanedEdits().isEmpty)
     }
 
     @Test("a refused edit keeps the scope until the app lets go of it", .timeLimit(.minutes(4)))
@@ -196,7 +196,7 @@ struct RecordHoldTests {
         try await device.sql("UPDATE item SET w = 'a' WHERE id = 'i0'; UPDATE item SET w = NULL WHERE id = 'i1'")
         await hold.release()
         #expect(try await device.count("item") == 11)
-        #expect(try await engine.setAsideEdits().isEmpty)
+        #expect(try await engine.orphanedEdits().isEmpty)
         try await device.sql("UPDATE item SET w = 'b' WHERE id = 'i1'")
         try await engine.syncNow()
         try await eventually(engine) { try await device.count("tidemark_scope WHERE name = 'w:b'") == 0 }

@@ -22,14 +22,14 @@ struct IDCollisionTests {
             """)
         try await device.sql("UPDATE item SET w = 'b', title = 'mine' WHERE id = 'old'")
         try await device.queue.write { db in
-            let shape = try TableShape(db, table: "item", rule: MultiScopeDevice.rule)
-            try Flag.raise(db)
+            let shape = try TableSchema(db, table: "item", rule: MultiScopeDevice.rule)
+            try CaptureSuppression.raise(db)
             try Renaming(db: db, scope: "w:a", table: RecordTable(shape)).move(
                 "old", [.text([UInt8]("old".utf8))], to: "new", [.text([UInt8]("new".utf8))])
-            try Flag.lower(db)
+            try CaptureSuppression.lower(db)
         }
-        let parked = "tidemark_parked WHERE record = 'new' AND scope = 'w:a' AND reason = 'not now'"
-        #expect(try await device.count(parked) == 1)
+        let quarantined = "tidemark_quarantine WHERE record = 'new' AND scope = 'w:a' AND reason = 'not now'"
+        #expect(try await device.count(quarantined) == 1)
         for _ in 0..<3 { try await device.sync() }
         #expect(try await world.held("w:b")["new"]?["title"] == "mine")
         #expect(try await world.held("w:a")["new"] == nil)

@@ -62,8 +62,8 @@ struct BlockedEditTests {
         #expect(try await engine.rejectedOperations().count == 1)
         #expect(refused.isInsert && refused.record == "bad" && refused.code == "name_missing")
         #expect(refused.dependants.map(\.record) == ["1", "r1"])
-        #expect(try await engine.status().held == 2)
-        guard case .held(let reason) = try await engine.state(of: "task", id: "1") else {
+        #expect(try await engine.status().blocked == 2)
+        guard case .blocked(let reason) = try await engine.state(of: "task", id: "1") else {
             return #expect(Bool(false), "the task does not say that it waits")
         }
         #expect(reason.contains("project bad"))
@@ -90,7 +90,7 @@ struct BlockedEditTests {
         for _ in 0..<2 { try await engine.syncNow() }
         #expect(try await served(server) == ["1", "2", "bad", "good", "r1", "r2"])
         #expect(try await engine.rejectedOperations().isEmpty)
-        #expect(try await engine.status().held == 0)
+        #expect(try await engine.status().blocked == 0)
         #expect(try await engine.state(of: "task", id: "1") == .confirmed)
     }
 
@@ -123,7 +123,7 @@ struct BlockedEditTests {
             for _ in 0..<2 { try await engine.syncNow() }
             #expect(try await device.rows("SELECT id, project FROM task") == rows, "\(action)")
             #expect(try await served(server) == sent, "\(action)")
-            #expect(try await engine.status().held == 0)
+            #expect(try await engine.status().blocked == 0)
             #expect(try await device.count("tidemark_shadow_task") == 0)
         }
     }
@@ -153,7 +153,7 @@ struct BlockedEditTests {
         try await engine.syncNow()
         #expect(try await device.rows("SELECT name FROM project") == ["\"n\""])
         #expect(try await engine.rejectedOperations().map(\.fields) == [["name": ""]])
-        #expect(try await engine.status().held == 0)
+        #expect(try await engine.status().blocked == 0)
         try await device.sql("UPDATE project SET name = 'better'")
         try await engine.syncNow()
         #expect(try await engine.rejectedOperations().isEmpty)

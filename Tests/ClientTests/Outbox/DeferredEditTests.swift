@@ -172,7 +172,7 @@ struct DeferredEditTests {
         #expect(try await b.count("note") == 4)
     }
 
-    private func layout(_ device: Device) async throws -> Layout {
+    private func layout(_ device: Device) async throws -> SyncSchema {
         let tables = try SyncedTable.resolve(device.tables, scopes: [Device.scope])
         return try await device.writer.write { db in
             try Installation.install(db, tables: tables, scopes: [Device.scope])

@@ -29,7 +29,7 @@ struct RefusedPushTests {
     }
 
     @Test("one edit that no request goes through with is found and set aside, and the others go", arguments: 1...9)
-    func culprit(place: Int) async throws {
+    func blocker(place: Int) async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         for number in 1...9 { try await device.sql("INSERT INTO note (id) VALUES ('n\(number)')") }
         let engine = try engine(device, .refused) { $0.contains(#""id":"n\#(place)""#) }

@@ -16,7 +16,7 @@ struct BrokenFileTests {
             { _ = try await engine.state(of: "note", id: "n1") },
             { _ = try await engine.conflicts() },
             { _ = try await engine.rejectedOperations() },
-            { _ = try await engine.setAsideEdits() },
+            { _ = try await engine.orphanedEdits() },
             { _ = try await engine.deletedRecords() },
             { _ = try await engine.canonicalID(of: "n1", in: "note") },
             { try await engine.syncNow() },

@@ -259,7 +259,7 @@ struct RestoredServerTests {
         #expect(try await b.rows("SELECT complete FROM tidemark_scope") == ["3"])
     }
 
-    @Test("rows of the lost part that came in an unfinished walk hide nothing of what is there now")
+    @Test("rows of the lost part that came in an unfinished scan hide nothing of what is there now")
     func ahead() async throws {
         let server = try RestorableServer()
         let a = try await server.device("a")
@@ -276,7 +276,7 @@ struct RestoredServerTests {
         await a.wire.next { request, inner in try await inner.send(request) }
         await a.wire.loseRequest()
         await #expect(throws: SyncError.self) { try await a.engine(configuration).syncNow() }
-        #expect(try await a.count("tidemark_ahead") == 4)
+        #expect(try await a.count("tidemark_known_version") == 4)
         try await server.restore()
         try await server.server.commit(to: "w:1") { $0.upsert("note", id: "n0", ["rank": 2]) }
         try await a.sync()

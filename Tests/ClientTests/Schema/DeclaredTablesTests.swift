@@ -54,7 +54,7 @@ struct DeclaredTablesTests {
         #expect(try await declared(queue).isEmpty)
         try await install(queue, [.table("item"), .table("part")], ["w:1"])
         let counts = try await queue.read { db in
-            try ["item", "tidemark_inferred", "tidemark_scope", "tidemark_aside"].map { table in
+            try ["item", "tidemark_inferred", "tidemark_scope", "tidemark_orphan"].map { table in
                 try Int.fetchOne(db, sql: "SELECT count(*) FROM \(table)")
             }
         }
@@ -62,7 +62,7 @@ struct DeclaredTablesTests {
         try await queue.write { db in
             try db.execute(
                 sql: """
-                    INSERT INTO tidemark_aside(scope, entity, record, kind, fields, noted_at)
+                    INSERT INTO tidemark_orphan(scope, entity, record, kind, fields, noted_at)
                     VALUES ('w:1', 'item', 'i', 'delete', '{}', 1)
                     """)
             try SyncedTable.release(db, beside: "w:2")

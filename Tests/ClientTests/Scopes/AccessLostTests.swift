@@ -44,15 +44,15 @@ struct AccessLostTests {
         #expect(try await device.items() == ["o b x", "p b new"])
         #expect(try await world.held("w:b").keys.sorted() == ["o", "p"])
         #expect(try await device.isSettled())
-        for table in ["ahead", "settle", "wanted"] { #expect(try await device.count("tidemark_\(table)") == 0) }
+        for table in ["known_version", "cascade", "refetch"] { #expect(try await device.count("tidemark_\(table)") == 0) }
         #expect(try await device.count("tidemark_lane WHERE scope = 'w:a'") == 0)
 
         let engine = try device.engine()
-        let edits = try await engine.setAsideEdits()
+        let edits = try await engine.orphanedEdits()
         #expect(edits.map { "\($0.kind) \($0.record)" }.sorted() == ["delete j", "insert n", "update i"])
         #expect(edits.first { $0.record == "i" }?.fields == ["title": "sealed", "note": "mine"])
         let status = try await engine.status()
-        #expect(status.setAside == 3)
+        #expect(status.orphaned == 3)
         #expect(status.scopes["w:a"]?.accessLost != nil)
         #expect(status.scopes["w:b"]?.accessLost == nil)
         // Asking again takes nothing more, and others go on meanwhile.
@@ -66,7 +66,7 @@ struct AccessLostTests {
         let held = try await world.held("w:a")
         #expect(held.keys.sorted() == ["i", "k", "n"])
         #expect(held["i"]?["note"] == "mine")
-        #expect(try await device.engine().setAsideEdits().isEmpty)
+        #expect(try await device.engine().orphanedEdits().isEmpty)
         #expect(try await device.engine().status().scopes["w:a"]?.accessLost == nil)
         #expect(try await device.isSettled())
     }
@@ -82,11 +82,11 @@ struct AccessLostTests {
         await world.withdrawn.remove("w:a")
         try await device.sync()
         #expect(try await device.items() == ["j a x", "k a x", "o b x"])
-        let left = try await device.engine().setAsideEdits()
+        let left = try await device.engine().orphanedEdits()
         #expect(left.map(\.record) == ["i", "j"])
         #expect(left.allSatisfy { $0.reason?.isEmpty == false })
         for edit in left { try await device.engine().discard(edit) }
-        #expect(try await device.engine().setAsideEdits().isEmpty)
+        #expect(try await device.engine().orphanedEdits().isEmpty)
         #expect(try await device.isSettled())
     }
 
@@ -100,7 +100,7 @@ struct AccessLostTests {
         #expect(try await device.items() == ["i b away", "o b x"])
         _ = try? await device.sync()
         #expect(try await world.held("w:b").keys.sorted() == ["i", "o"])
-        let aside = try await device.engine().setAsideEdits().map { "\($0.kind) \($0.record)" }
+        let aside = try await device.engine().orphanedEdits().map { "\($0.kind) \($0.record)" }
         #expect(aside.sorted() == ["delete i", "insert o"])
         await world.withdrawn.remove("w:a")
         for _ in 0..<2 { try await device.sync() }
@@ -116,7 +116,7 @@ struct AccessLostTests {
         try await device.sql("UPDATE item SET w = 'b' WHERE id = 'i'")
         await device.wire.loseRequest()
         _ = try? await device.sync(["w:b"])
-        #expect(try await device.count("tidemark_parked WHERE leaving = 1") == 1)
+        #expect(try await device.count("tidemark_quarantine WHERE move = 1") == 1)
         await world.withdrawn.insert("w:b")
         try await syncWithout("w:b", device)
         #expect(try await device.items() == ["i a x", "j a x", "k a x"])
@@ -137,7 +137,7 @@ struct AccessLostTests {
         await world.withdrawn.insert("w:a")
         try await syncWithout("w:a", device)
         #expect(try await device.items() == ["i b x", "o b x"])
-        #expect(try await device.engine().setAsideEdits().map { "\($0.kind) \($0.record)" } == ["delete i"])
+        #expect(try await device.engine().orphanedEdits().map { "\($0.kind) \($0.record)" } == ["delete i"])
     }
 
     private static func forbidden(_ headers: [String: String]) -> Wire.Step {
@@ -174,7 +174,7 @@ struct AccessLostTests {
         await device.wire.next(step)
         _ = try? await device.sync()
         #expect(try await device.rows("SELECT title FROM note") == ["\"mine\""])
-        #expect(try await device.count("tidemark_aside") == 0)
+        #expect(try await device.count("tidemark_orphan") == 0)
         try await device.sync()
         #expect(try await device.sealed().isEmpty)
     }
@@ -203,7 +203,7 @@ struct AccessLostTests {
         (configuration.tick, configuration.pollInterval) = (.milliseconds(50), .milliseconds(20))
         let clock = CountingClock(longerThan: .milliseconds(20))
         let engine = try device.engine(configuration)
-        let running = Surroundings.$current.withValue(clock) { Task { try await engine.run() } }
+        let running = Dependencies.$current.withValue(clock) { Task { try await engine.run() } }
         // So many rests of the scope: the start, and its own looks at what is pending, are over.
         try await clock.wait(for: 5)
         #expect(await device.wire.bodies.contains { $0.contains("\"number\":") })
@@ -239,7 +239,7 @@ struct AccessLostTests {
             Self.forbidden([ProtocolVersion.header: "1", "Content-Type": Problem.contentType]))
         _ = try? await device.sync()
         #expect(try await device.count("note") == 0)
-        #expect(try await device.count("tidemark_aside") == 1)
+        #expect(try await device.count("tidemark_orphan") == 1)
         try await device.sync()
         #expect(try await device.rows("SELECT id, title FROM note ORDER BY id") == ["\"m\"|\"y\"", "\"n\"|\"mine\""])
         #expect(try await device.count("tidemark_shadow_note") == 0)

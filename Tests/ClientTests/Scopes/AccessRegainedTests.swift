@@ -29,7 +29,7 @@ struct AccessRegainedTests {
     }
 
     private func aside(_ device: MultiScopeDevice) async throws -> [String] {
-        try await device.engine().setAsideEdits().map { "\($0.kind) \($0.record)" }.sorted()
+        try await device.engine().orphanedEdits().map { "\($0.kind) \($0.record)" }.sorted()
     }
 
     @Test("a move that its new scope refuses while the old one is lost leaves the row in the old one", arguments: 0..<2)
@@ -40,7 +40,7 @@ struct AccessRegainedTests {
             // The insert is on its way, so the row is leaving.
             await device.wire.loseRequest()
             _ = try? await device.sync(["w:b"])
-            #expect(try await device.count("tidemark_parked WHERE leaving = 1") == 1)
+            #expect(try await device.count("tidemark_quarantine WHERE move = 1") == 1)
         }
         try await lose("w:a", world, device)
         #expect(try await aside(device) == ["delete i"])
@@ -143,7 +143,7 @@ struct AccessRegainedTests {
         await a.wire.next(Self.answer(.scopeForbidden))
         await #expect(throws: SyncError.self) { try await a.sync() }
         #expect(try await a.count("note") == 0)
-        let edits = try await a.engine().setAsideEdits()
+        let edits = try await a.engine().orphanedEdits()
         #expect(edits.map { "\($0.kind) \($0.record)" }.sorted() == ["delete n2", "insert m1", "update n1"])
         #expect(edits.first { $0.record == "n1" }?.fields == ["title": "answered"])
         try await a.sync()
@@ -211,9 +211,9 @@ struct AccessRegainedTests {
         let device = try await world.device("d", scopes: ["w:a"])
         try await device.sql("INSERT INTO item (id, w) VALUES ('i', 'a'); INSERT INTO part VALUES ('p', 'a', 'i')")
         for _ in 0..<2 { try await device.sync() }
-        #expect(try await device.count("tidemark_held") == 1)
+        #expect(try await device.count("tidemark_blocked") == 1)
         try await device.engine(["w:b"]).leave("w:a")
-        #expect(try await device.count("tidemark_held") == 0)
+        #expect(try await device.count("tidemark_blocked") == 0)
         #expect(try await aside(device) == ["insert p"])
         #expect(try await device.engine(["w:b"]).rejectedOperations().map(\.record) == ["i"])
     }
@@ -226,7 +226,7 @@ struct AccessRegainedTests {
             try db.execute(sql: "INSERT INTO item (id, w, title) VALUES ('n', 'a', 'mine')")
         }
         try await lose("w:a", world, device)
-        let edits = try await device.engine().setAsideEdits()
+        let edits = try await device.engine().orphanedEdits()
         #expect(edits.map(\.record).sorted() == ["i", "n"])
         #expect(Set(edits.map(\.group)).count == 1)
         #expect(edits.allSatisfy { $0.group != nil })
@@ -235,7 +235,7 @@ struct AccessRegainedTests {
         try await device.sync()
         #expect(try await device.items() == [])
         #expect(try await world.held("w:a").isEmpty)
-        #expect(try await device.engine().setAsideEdits().allSatisfy { $0.reason?.isEmpty == false })
+        #expect(try await device.engine().orphanedEdits().allSatisfy { $0.reason?.isEmpty == false })
         // The record is there again, so both can be done.
         try await world.server.commit(to: "w:a") { $0.upsert("item", id: "i", ["w": "a", "title": "anew"]) }
         try await device.sync()
@@ -252,7 +252,7 @@ struct AccessRegainedTests {
         let (world, device) = try await start()
         try await device.sql("INSERT INTO item (id, w, title) VALUES ('n', 'a', 'new'), ('o', 'b', 'new')")
         try await device.sql("INSERT OR IGNORE INTO item (id, w) VALUES ('n', 'a'), ('o', 'b')")
-        #expect(try await device.count("tidemark_shadow_item WHERE tidemark_place = ''") == 2)
+        #expect(try await device.count("tidemark_shadow_item WHERE tidemark_routing_scope = ''") == 2)
         // Nothing is sealed for a scope that no engine follows.
         try await device.engine(["w:b"]).leave("w:a")
         #expect(try await aside(device) == ["insert n"])

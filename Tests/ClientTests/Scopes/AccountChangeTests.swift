@@ -102,7 +102,7 @@ struct AccountChangeTests {
         await #expect(throws: SyncError.self) { try await world.device.sync() }
         #expect(try await world.notes().isEmpty, "she sees nothing of it")
         #expect(try await world.device.sealed().isEmpty)
-        let aside = try await world.device.engine().setAsideEdits().map { "\($0.kind) \($0.record)" }
+        let aside = try await world.device.engine().orphanedEdits().map { "\($0.kind) \($0.record)" }
         #expect(Set(aside) == ["update n1", "update n2", "delete n3", "insert n4"])
         // She is asked for it again and again, and nothing of it is sent.
         _ = try? await world.device.sync()
@@ -112,7 +112,7 @@ struct AccountChangeTests {
         #expect(try await world.notes() == Self.result)
         #expect(Set(world.writers.taken()) == ["ada n2", "ada n3", "ada n4"])
         #expect(try await world.head() == head + 3, "what had arrived is not done again")
-        #expect(try await world.device.engine().setAsideEdits().isEmpty)
+        #expect(try await world.device.engine().orphanedEdits().isEmpty)
         #expect(try await world.device.count("tidemark_shadow_note") == 0)
     }
 

@@ -112,7 +112,7 @@ struct ColumnScopeTests {
         }
         try await device.sync()
         #expect(try await device.items() == ["k a fine"])
-        #expect(try await device.engine().status().parked == 2)
+        #expect(try await device.engine().status().quarantined == 2)
         try await world.server.commit(to: "w:a") {
             $0.upsert("item", id: "i", ["w": "a"])
             $0.upsert("item", id: "k", ["w": "b"])
@@ -120,7 +120,7 @@ struct ColumnScopeTests {
         }
         try await device.sync()
         #expect(try await device.items() == ["i a astray"])
-        #expect(try await device.engine().status().parked == 1)
+        #expect(try await device.engine().status().quarantined == 1)
     }
 
     @Test("a row that says no scope at all is in the one that it came in")

@@ -25,13 +25,13 @@ struct ErasedScopeTests {
             #expect(error?.hint == ProblemCode.scopeErased.hint)
             #expect(try await device.items() == ["o b mine"])
             #expect(
-                try await engine.setAsideEdits().map { "\($0.kind) \($0.record)" }.sorted() == ["insert n", "update i"])
+                try await engine.orphanedEdits().map { "\($0.kind) \($0.record)" }.sorted() == ["insert n", "update i"])
         }
         let status = try await engine.status()
         #expect(status.scopes["w:a"]?.accessLost != nil && status.scopes["w:b"]?.accessLost == nil)
         #expect(status.lastError?.code == .scopeErased)
         #expect(try await world.held("w:b")["o"]?["title"] == "mine")
-        for edit in try await engine.setAsideEdits() { try await engine.discard(edit) }
+        for edit in try await engine.orphanedEdits() { try await engine.discard(edit) }
         #expect(try await device.isSettled())
     }
 
@@ -96,6 +96,6 @@ struct ErasedScopeTests {
         }
         #expect(try await world.leftovers() == 0)
         let status = try await device.engine().status()
-        #expect(status.isSettled && status.rejected == 0 && status.setAside == 0)
+        #expect(status.isSettled && status.rejected == 0 && status.orphaned == 0)
     }
 }

@@ -218,7 +218,7 @@ struct ScopeMoveTests {
         #expect(try await world.held("w:a").isEmpty)
         for device in [one, two, late] {
             #expect(try await device.items() == ["i b in b"])
-            #expect(try await device.engine().status().parked == 1)
+            #expect(try await device.engine().status().quarantined == 1)
             #expect(try await device.engine().state(of: "item", id: "i") == .confirmed)
         }
         #expect(try await onlyC.items() == ["i c in c"])

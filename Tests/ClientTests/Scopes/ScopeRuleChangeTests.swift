@@ -29,15 +29,15 @@ struct ScopeRuleChangeTests {
         #expect(try await world.held("w:a")["i"]?["title"] == "mine")
         // A row that the new rule puts elsewhere was meant for those who see w:a: it goes to nobody else by itself.
         #expect(try await world.held("w:b").isEmpty)
-        let edits = try await device.engine().setAsideEdits()
+        let edits = try await device.engine().orphanedEdits()
         #expect(edits.map(\.record) == ["n"])
         #expect(edits.allSatisfy { $0.reason?.isEmpty == false })
         #expect(try await device.items() == ["i a mine", "j a x"])
         #expect(try await device.isSettled())
     }
 
-    @Test("an edited row that is parked when the rule changes stays, edit and all, and is no delete")
-    func parked() async throws {
+    @Test("an edited row that is quarantined when the rule changes stays, edit and all, and is no delete")
+    func quarantined() async throws {
         let world = try MultiScopeWorld()
         let device = try await world.device("d", scopes: ["w:a"])
         let before = SyncedTable.ScopeRule.constant("w:a")
@@ -55,7 +55,7 @@ struct ScopeRuleChangeTests {
             transport: InProcessTransport(to: world.server) { _ in .read(as: "ada") })
         _ = try? await reader.syncNow()
         #expect(try await device.items() == ["i a -"])
-        #expect(try await device.count("tidemark_parked") == 1)
+        #expect(try await device.count("tidemark_quarantine") == 1)
         for _ in 0..<2 { try await device.sync(["w:a"]) }
         let held = try await world.held("w:a")
         #expect(held.keys.sorted() == ["i", "j"])
@@ -128,7 +128,7 @@ struct ScopeRuleChangeTests {
         #expect(try await world.held("w:a").mapValues { $0["title"] } == ["i": "x", "j": "x", "k": "alone"])
         #expect(try await device.items() == ["i a x", "k a alone"])
         #expect(try await device.count("part WHERE item = 'i'") == 1)
-        let edits = try await after.setAsideEdits()
+        let edits = try await after.orphanedEdits()
         #expect(edits.map(\.record).sorted() == ["i", "j", "p"])
         #expect(Set(edits.map(\.group)).count == 1)
         #expect(edits.allSatisfy { $0.reason != nil })
@@ -170,7 +170,7 @@ struct ScopeRuleChangeTests {
         #expect(try await world.held("w:a")["i"]?["title"] == "sealed")
         #expect(try await world.held("w:b").keys.sorted() == ["theirs"])
         #expect(try await device.isSettled())
-        let edits = try await engine(device, after, ["w:a", "w:b"]).setAsideEdits()
+        let edits = try await engine(device, after, ["w:a", "w:b"]).orphanedEdits()
         #expect(Set(edits.map(\.record)) == ["i", "j"])
         // Back to the old rule: the rows come again, and the edits are made again.
         for _ in 0..<2 { try await engine(device, before, ["w:a", "w:b"]).syncNow() }
@@ -189,7 +189,7 @@ struct ScopeRuleChangeTests {
         #expect(try await device.count("tidemark_operation WHERE finished_at IS NULL") == 1)
         try await engine(device, .constant("w:b"), ["w:b"]).syncNow()
         #expect(try await device.isSettled())
-        #expect(try await engine(device, .constant("w:b"), ["w:b"]).setAsideEdits().map(\.record) == ["i"])
+        #expect(try await engine(device, .constant("w:b"), ["w:b"]).orphanedEdits().map(\.record) == ["i"])
         try await device.sql("INSERT INTO item (id, title) VALUES ('i', 'again')")
         try await engine(device, .constant("w:b"), ["w:b"]).syncNow()
         #expect(try await world.held("w:b")["i"]?["title"] == "again")

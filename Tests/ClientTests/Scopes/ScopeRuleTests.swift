@@ -8,11 +8,11 @@ import TidemarkWire
 struct ScopeRuleTests {
     private func shape(
         _ columns: String, _ rule: SyncedTable.ScopeRule = .column("w", prefix: "w:")
-    ) throws -> (DatabaseQueue, TableShape) {
+    ) throws -> (DatabaseQueue, TableSchema) {
         let queue = try DatabaseQueue()
         let shape = try queue.write { db in
             try db.execute(sql: "CREATE TABLE t (id TEXT PRIMARY KEY, \(columns))")
-            return try TableShape(db, table: "t", rule: rule)
+            return try TableSchema(db, table: "t", rule: rule)
         }
         return (queue, shape)
     }

@@ -113,11 +113,11 @@ struct SubscopeTests {
         await #expect(throws: SyncError.self) { try await engine.syncNow() }
         #expect(try await device.items() == [])
         #expect(try await device.count("part") == 1)
-        #expect(try await engine.setAsideEdits().map(\.record).sorted() == ["i", "p"])
+        #expect(try await engine.orphanedEdits().map(\.record).sorted() == ["i", "p"])
         #expect(try await engine.status().scopes["w:a~parts"]?.accessLost != nil)
         await world.withdrawn.remove("w:a")
         for _ in 0..<2 { try await engine.syncNow() }
-        #expect(try await engine.setAsideEdits().isEmpty)
+        #expect(try await engine.orphanedEdits().isEmpty)
         #expect(try await world.held("w:a")["i"]?["note"] == "late")
         #expect(try await device.count("part WHERE item IS NULL") == 2)
     }
@@ -261,7 +261,7 @@ struct SubscopeTests {
         let next = try engine(device)
         for _ in 0..<3 { try await next.syncNow() }
         #expect(try await device.count("part") == 2)
-        #expect(try await next.setAsideEdits().isEmpty)
+        #expect(try await next.orphanedEdits().isEmpty)
         #expect(try await device.count("part WHERE item IS NULL") == 2)
         #expect(try await device.count("tidemark_shadow_part") == 0)
         let late = try await declared.changes(in: "w:a~parts", since: nil, limit: 9, access: .read(as: "ada"))
@@ -282,7 +282,7 @@ struct SubscopeTests {
         let error = await #expect(throws: SyncError.self) { try await engine(device).syncNow() }
         #expect(error?.code == .declarationMismatch)
         #expect(try await device.count("part") == 2)
-        #expect(try await device.count("tidemark_aside") == 0)
+        #expect(try await device.count("tidemark_orphan") == 0)
         #expect(try await device.count("tidemark_shadow_part WHERE tidemark_mark IS NOT NULL") == 1)
     }
 

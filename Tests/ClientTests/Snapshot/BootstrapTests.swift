@@ -53,7 +53,7 @@ struct BootstrapTests {
 
     static let whole = 15
 
-    @Test("the first sync walks a snapshot; after it only deltas travel (B4)")
+    @Test("the first sync scans a snapshot; after it only deltas travel (B4)")
     func first() async throws {
         let directory = try TestDirectory()
         let server = try await Self.server(in: directory)
@@ -64,7 +64,7 @@ struct BootstrapTests {
         #expect(try await Self.content(device).count == Self.whole)
         #expect(try await device.rows("SELECT complete FROM tidemark_scope") == ["\(Self.whole)"])
         #expect(try await device.count("tidemark_bootstrap") == 0)
-        #expect(try await device.count("tidemark_ahead") == 0)
+        #expect(try await device.count("tidemark_known_version") == 0)
         let pages = await device.wire.requests.filter { $0.path == "/sync/snapshot" }.count
         #expect(pages == 8)
         try await server.commit(to: "w:1") { $0.upsert("note", id: "n1", ["title": "new"]) }
@@ -122,7 +122,7 @@ struct BootstrapTests {
         #expect(try await device.count("tidemark_shadow_note") == 0)
     }
 
-    @Test("what is written while the snapshot is walked comes behind it", arguments: [true, false])
+    @Test("what is written while the snapshot is scanned comes behind it", arguments: [true, false])
     func underWrites(isEmpty: Bool) async throws {
         let directory = try TestDirectory()
         let server = try await Self.server(in: directory)
@@ -145,10 +145,10 @@ struct BootstrapTests {
         let other = try await Self.device(server, in: directory, name: "other")
         try await other.sync()
         #expect(try await Self.content(device) == Self.content(other))
-        #expect(try await device.count("tidemark_ahead") == 0)
+        #expect(try await device.count("tidemark_known_version") == 0)
     }
 
-    @Test("rows that come by the way may be edited before the walk ends")
+    @Test("rows that come by the way may be edited before the scan ends")
     func editedOnTheWay() async throws {
         let directory = try TestDirectory()
         let server = try await Self.server(in: directory)

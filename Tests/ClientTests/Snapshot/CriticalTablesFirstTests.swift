@@ -68,14 +68,14 @@ struct CriticalTablesFirstTests {
         #expect(asked.prefix(3) == ["/sync", "/sync/changes profile", "/sync"])
         #expect(try await device.count("note") == 300)
         #expect(try await device.rows("SELECT name FROM profile") == ["\"Ada Lovelace\""])
-        #expect(try await device.count("tidemark_ahead") == 0)
+        #expect(try await device.count("tidemark_known_version") == 0)
         #expect(try await engine.verify().isClean)
         // Once in sync again, changes come as ever.
         try await engine.syncNow()
         #expect(await paths(device).filter { $0.hasPrefix("/sync/changes") }.count == 1)
     }
 
-    @Test("Edits that wait stay over what comes ahead, and what comes again with the walk changes nothing")
+    @Test("Edits that wait stay over what comes ahead, and what comes again with the scan changes nothing")
     func edited() async throws {
         let (device, server) = try await scene()
         try await away(device, server)
@@ -100,7 +100,7 @@ struct CriticalTablesFirstTests {
         #expect(try await engine.verify().isClean)
     }
 
-    @Test("Page by page, and where it is cut the walk brings the rest")
+    @Test("Page by page, and where it is cut the scan brings the rest")
     func pages() async throws {
         let (device, server) = try await scene()
         try await away(device, server, profiles: 2500)

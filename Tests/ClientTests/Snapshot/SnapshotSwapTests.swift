@@ -122,7 +122,7 @@ struct SnapshotSwapTests {
         try await expectSame(device, server, directory)
     }
 
-    @Test("a row that went in with a push during the walk is ahead of the snapshot and stays")
+    @Test("a row that went in with a push during the scan is ahead of the snapshot and stays")
     func ahead() async throws {
         let (device, server, directory) = try await outdated()
         await device.wire.nextPage { request, inner in
@@ -132,7 +132,7 @@ struct SnapshotSwapTests {
             return answer
         }
         for _ in 0..<6 { await device.wire.nextPage { request, inner in try await inner.send(request) } }
-        // The pushes are answered long before the last page, and the walk does not show them.
+        // The pushes are answered long before the last page, and the scan does not show them.
         await device.wire.nextPage { _, _ in throw Wire.Lost() }
         let engine = try device.engine(Base.small())
         await #expect(throws: SyncError.self) { try await engine.syncNow() }
@@ -172,7 +172,7 @@ struct SnapshotSwapTests {
         try await expectSame(device, server, directory)
     }
 
-    @Test("a walk that can no longer be continued begins anew, and keeps what is shown", arguments: [true, false])
+    @Test("a scan that can no longer be continued begins anew, and keeps what is shown", arguments: [true, false])
     func snapshotExpired(isEmpty: Bool) async throws {
         let directory = try TestDirectory()
         let server = try await Base.server(in: directory)
@@ -211,7 +211,7 @@ struct SnapshotSwapTests {
             return answer
         }
         await device.wire.nextPage { request, inner in
-            // A cache that answers with the first page of an older walk.
+            // A cache that answers with the first page of an older scan.
             var fresh = request
             fresh.query = request.query.filter { $0.name == "scope" || $0.name == "limit" }
             return try await inner.send(fresh)
@@ -219,7 +219,7 @@ struct SnapshotSwapTests {
         let engine = try device.engine(Base.small())
         let error = await #expect(throws: SyncError.self) { try await engine.syncNow() }
         #expect(error?.code == .answerUnusable)
-        // Applied by hand once more: the walk has gone on since, so it is not taken.
+        // Applied by hand once more: the scan has gone on since, so it is not taken.
         let page = try SnapshotAnswer(body: try #require(await first.response).body)
         let layout = try await layout(of: device)
         let outcome = try await device.writer.writeWithoutTransaction { db in
@@ -233,7 +233,7 @@ struct SnapshotSwapTests {
         try await expectSame(device, server, directory)
     }
 
-    private func layout(of device: Device) async throws -> Layout {
+    private func layout(of device: Device) async throws -> SyncSchema {
         let tables = Base.tables.map { ($0, SyncedTable.ScopeRule.constant(Device.scope)) }
         return try await device.writer.write { db in
             try Installation.install(db, tables: tables, scopes: [Device.scope])

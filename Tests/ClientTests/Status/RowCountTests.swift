@@ -16,9 +16,9 @@ struct RowCountTests {
         try await first.sql("INSERT INTO project VALUES ('p1', 'same')")
         try await second.sql("INSERT INTO project VALUES ('p2', 'same')")
         for device in [first, second, first] { try await device.sync() }
-        let parked = try await first.rows("SELECT record FROM tidemark_parked")
-        #expect(parked.count == 1)
-        let id = try #require(parked.first).replacing("\"", with: "")
+        let quarantined = try await first.rows("SELECT record FROM tidemark_quarantine")
+        #expect(quarantined.count == 1)
+        let id = try #require(quarantined.first).replacing("\"", with: "")
         #expect(try await first.engine().status().rows.quarantined == 1)
         try await first.sql("INSERT INTO project VALUES ('\(id)', 'other')")
         let rows = try await first.engine().status().rows

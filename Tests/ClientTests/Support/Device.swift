@@ -168,7 +168,7 @@ final class Device: Sendable {
         let (tables, scope) = (try SyncedTable.resolve(tables, scopes: [Self.scope]), Self.scope)
         return try await writer.write { db in
             let layout = try Installation.install(db, tables: tables, scopes: [scope])
-            return try Sealing(
+            return try OutboxBatcher(
                 db: db, layout: layout, scope: try ScopeRecord.read(db, scope), declarations: declarations,
                 lane: lane, now: 1
             ).batch()

@@ -108,7 +108,7 @@ final class MultiScopeDevice: Sendable {
     /// Nothing waits, is sealed or is kept aside.
     func isSettled() async throws -> Bool {
         for table in [
-            "tidemark_shadow_item", "tidemark_operation WHERE finished_at IS NULL", "tidemark_parked",
+            "tidemark_shadow_item", "tidemark_operation WHERE finished_at IS NULL", "tidemark_quarantine",
         ] where try await count(table) > 0 { return false }
         return true
     }

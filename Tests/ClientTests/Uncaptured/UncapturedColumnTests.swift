@@ -105,7 +105,7 @@ struct UncapturedColumnTests {
     }
 
     @Test("an edit that was set aside keeps what its table has no column for any more")
-    func setAsideWithoutColumn() async throws {
+    func orphanedWithoutColumn() async throws {
         let (first, _) = try await world.pair()
         try await first.sql("UPDATE note SET title = 'mine', body = 'mine too' WHERE id = 'n1'")
         let away = try SyncEngine(
@@ -114,7 +114,7 @@ struct UncapturedColumnTests {
         try await first.sql("ALTER TABLE note RENAME COLUMN title TO headline")
         for _ in 0..<2 {
             try await first.sync()
-            let edits = try await first.engine().setAsideEdits()
+            let edits = try await first.engine().orphanedEdits()
             #expect(edits.map(\.fields) == [["title": .text("mine")]])
             #expect(edits.first?.reason == "The table has no column 'title' any more.")
         }
@@ -123,7 +123,7 @@ struct UncapturedColumnTests {
     }
 
     @Test("a row that was deleted unseen, made again and set aside comes back with its scope")
-    func setAsideUnseen() async throws {
+    func orphanedUnseen() async throws {
         let (first, second) = try await world.pair()
         try await first.sql(
             UncapturedTests.rebuild(

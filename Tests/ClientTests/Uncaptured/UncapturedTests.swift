@@ -194,7 +194,7 @@ struct UncapturedTests {
             try await first.rows("SELECT id FROM note ORDER BY id") == second.rows("SELECT id FROM note ORDER BY id"))
         #expect(try await second.count("note WHERE id = 'n1'") == 0)
         #expect(try await second.count("note WHERE id = 'n8'") == 1)
-        let aside = try #require(try await first.engine().setAsideEdits().first)
+        let aside = try #require(try await first.engine().orphanedEdits().first)
         #expect((aside.record, aside.kind, aside.fields["title"]) == ("n1", .insert, .text("a")))
         try await first.sync()
         #expect(try await first.count("note WHERE id = 'n1'") == 0, "it does not come back by itself")

@@ -30,8 +30,8 @@ struct VerifyTests {
 
     @Test("a part may be said to hold any number of records")
     func counts() {
-        #expect([-1, 0, 64, 65, 80, 81].map { Narrowing.step($0) } == [1, 1, 1, 5, 5, 6])
-        #expect(Narrowing.step(.max) == .max / 16 + 1)
+        #expect([-1, 0, 64, 65, 80, 81].map { DigestBisection.step($0) } == [1, 1, 1, 5, 5, 6])
+        #expect(DigestBisection.step(.max) == .max / 16 + 1)
     }
 
     @Test(
@@ -192,7 +192,7 @@ struct VerifyTests {
     }
 
     @Test("rows that are kept aside count")
-    func parked() async throws {
+    func quarantined() async throws {
         let directory = try TestDirectory()
         let server = try Device.server(in: directory)
         try await server.commit(to: "w:1") { changes in
@@ -203,14 +203,15 @@ struct VerifyTests {
         let device = try await Device(noteSchema, tables: ["note"], server: server, in: directory)
         let report = try await device.engine().verify()
         #expect(report.isClean && report.records == 3)
-        #expect(try await device.count("tidemark_parked") == 2)
+        #expect(try await device.count("tidemark_quarantine") == 2)
         try await device.sql(
-            "UPDATE tidemark_parked SET data = CAST('{\"slug\":\"same\",\"body\":\"x\"}' AS BLOB) WHERE record = 'b'")
+            "UPDATE tidemark_quarantine SET data = CAST('{\"slug\":\"same\",\"body\":\"x\"}' AS BLOB) WHERE record = 'b'"
+        )
         let found = try await device.engine().verify(repairing: true)
         #expect(try compared(found).differingIDs == ["b"])
         #expect(found.isClean)
         #expect(
-            try await device.rows("SELECT CAST(data AS TEXT) FROM tidemark_parked WHERE record = 'b'")[0].contains(
+            try await device.rows("SELECT CAST(data AS TEXT) FROM tidemark_quarantine WHERE record = 'b'")[0].contains(
                 #"\"body\":\"b\""#))
     }
 }

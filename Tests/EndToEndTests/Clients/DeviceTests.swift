@@ -56,7 +56,7 @@
             let down = try await sync("b", server, token, tables + ["--json"])
             let summary = try JSONDecoder().decode(SyncSummary.self, from: Data(down.output.utf8))
             #expect(summary.received == 2 && summary.applied == 2 && summary.pushed == 0 && summary.isSettled)
-            // One page of the walk that fills the file, and the exchange behind it. On the wire are at least the rows,
+            // One page of the scan that fills the file, and the exchange behind it. On the wire are at least the rows,
             // and two short answers are not longer than this.
             #expect(summary.roundTrips == 2)
             let rows = #"{"name":"Home"}{"project_id":"p","title":"Milk","done":0}"#

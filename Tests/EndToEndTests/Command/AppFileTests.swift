@@ -94,8 +94,8 @@
             #expect(
                 try rows() == ["bad - nowhere", "i1 1 x", "i2 2 mine", "i3 3 waits", "s dark"])
             #expect(try bench.sql("a", "SELECT name || ': ' || rule FROM tidemark_table ORDER BY 1") == rules)
-            #expect(try bench.sql("a", "SELECT CAST(count(*) AS TEXT) FROM tidemark_aside") == ["0"])
-            #expect(try bench.sql("a", "SELECT record FROM tidemark_kept") == ["d"])
+            #expect(try bench.sql("a", "SELECT CAST(count(*) AS TEXT) FROM tidemark_orphan") == ["0"])
+            #expect(try bench.sql("a", "SELECT record FROM tidemark_deleted_row") == ["d"])
             #expect(try await bench.held("w:2", server, token).rows == ["i2": "x"])
             #expect(try await bench.held("w:3", server, token).rows.isEmpty)
 
@@ -175,7 +175,7 @@
             #expect(lost.status == 1 && lost.errors.contains("scope_forbidden"), "\(lost.errors)")
             #expect(try rows() == ["i2 2 mine"])
             #expect(
-                try bench.sql("a", "SELECT record || ' ' || kind FROM tidemark_aside ORDER BY 1") == [
+                try bench.sql("a", "SELECT record || ' ' || kind FROM tidemark_orphan ORDER BY 1") == [
                     "d delete", "i1 update", "n insert",
                 ])
             // The other scope goes on; what is set aside is told by the exit code.
@@ -183,7 +183,7 @@
             #expect(try await bench.held("w:2", server, less).rows == ["i2": "mine"])
             #expect(try await command("sync", server, whole, ["--scope", "w:1"]).status == 0)
             #expect(try rows() == ["i1 1 mine", "i2 2 mine", "n 1 new", "s dark"])
-            #expect(try bench.sql("a", "SELECT record FROM tidemark_aside").isEmpty)
+            #expect(try bench.sql("a", "SELECT record FROM tidemark_orphan").isEmpty)
             let held = try await bench.held("w:1", server, whole)
             #expect(held.rows == ["i1": "mine", "n": "new", "s": "dark"])
             #expect(held.head == head + 3)

@@ -122,11 +122,11 @@
             try await expectRefused("w:1", server.url, token)
             try await syncErased("b", server, token)
             // What was not sent is kept, and told.
-            #expect(try bench.sql("b", "SELECT record FROM tidemark_aside ORDER BY record") == ["n", "t1"])
+            #expect(try bench.sql("b", "SELECT record FROM tidemark_orphan ORDER BY record") == ["n", "t1"])
             server = try await server.restarted(bench.path("s"))
             for name in ["b", "a", "b"] { try await syncErased(name, server, token) }
-            #expect(try bench.sql("a", "SELECT record FROM tidemark_aside") == [])
-            #expect(try bench.sql("b", "SELECT record FROM tidemark_aside ORDER BY record") == ["n", "t1"])
+            #expect(try bench.sql("a", "SELECT record FROM tidemark_orphan") == [])
+            #expect(try bench.sql("b", "SELECT record FROM tidemark_orphan ORDER BY record") == ["n", "t1"])
             #expect(try await bench.held("w:2", server, token).rows == ["o1": "stays"])
             #expect(try !isInFile(marker) && isInFile("stays"))
             let again = try await erase(store, ["--scope", "w:1", "--confirm"])

@@ -42,8 +42,8 @@
             ["--server", server.url, "--scope", "w:1", "--table", "task"]
         }
 
-        /// How far the filling has come; `nil` once it has ended. Rows and the place of the walk are never apart, and
-        /// the walk never begins anew.
+        /// How far the filling has come; `nil` once it has ended. Rows and the place of the scan are never apart, and
+        /// the scan never begins anew.
         private func progress(beyond reached: Int) throws -> Int? {
             let (rows, held) = try read("b") { db -> (Int?, Int) in
                 guard try db.tableExists("tidemark_bootstrap") else { return (0, 0) }

@@ -188,7 +188,7 @@
             }
         }
 
-        /// More ids than one header takes, in mid-walk of a caller who had nothing, too.
+        /// More ids than one header takes, in mid-scan of a caller who had nothing, too.
         @Test(arguments: LiveStore.allCases) func manyDeletionsComeInPages(kind: LiveStore) async throws {
             try await DialectServer.run(kind) { server in
                 let ada = try await server.caller()

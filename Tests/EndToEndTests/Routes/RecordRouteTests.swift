@@ -129,7 +129,7 @@
                         sql: """
                             INSERT INTO tidemark_applying VALUES (1); UPDATE note SET body = 'wrong';
                             DELETE FROM tidemark_applying;
-                            INSERT INTO tidemark_wanted SELECT 'w:1', 'note', id FROM note
+                            INSERT INTO tidemark_refetch SELECT 'w:1', 'note', id FROM note
                             """)
                 }
                 try await engine.syncNow()

@@ -76,7 +76,7 @@
                     let again = try await caller.get("/sync/snapshot", query, headers: [("If-None-Match", other)])
                     #expect((again.status, again.bytes) == (200, page.bytes), "\(other)")
                 }
-                // The first page's address names no walk, so it is another page once somebody has written.
+                // The first page's address names no scan, so it is another page once somebody has written.
                 let known = [("If-None-Match", first.headers.first(name: "ETag") ?? "")]
                 #expect(try await caller.get("/sync/snapshot", "scope=w&limit=3", headers: known).status == 200)
             }

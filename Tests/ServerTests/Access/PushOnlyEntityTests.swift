@@ -65,7 +65,7 @@ struct PushOnlyEntityTests {
         #expect(row?.data == ["x": 2, "y": 2])
     }
 
-    @Test("A request reads past a bounded number of rows that it does not hand out, and the walk still ends whole")
+    @Test("A request reads past a bounded number of rows that it does not hand out, and the scan still ends whole")
     func bounded() async throws {
         let bench = try await filled()
         try await bench.server.commit(to: "s") { changes in

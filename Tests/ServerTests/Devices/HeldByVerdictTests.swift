@@ -22,11 +22,11 @@ struct HeldByVerdictTests {
         return bench
     }
 
-    @Test("A row known from an earlier verdict gets its tombstone in the first walk", arguments: StoreKind.allCases)
+    @Test("A row known from an earlier verdict gets its tombstone in the first scan", arguments: StoreKind.allCases)
     func earlierVerdict(kind: StoreKind) async throws {
         let bench = try await pushed(kind)
-        let walk = try await bench.pullAll(client: Self.device)
-        #expect(walk.changes.map { "\($0.type) \($0.id)" } == ["upsert b", "delete a"])
+        let scan = try await bench.pullAll(client: Self.device)
+        #expect(scan.changes.map { "\($0.type) \($0.id)" } == ["upsert b", "delete a"])
         // Page by page it is the same, and who is not that device hears of no deletion.
         let pages = try await bench.pullAll(limit: 1, client: "device-bbbb")
         #expect(pages.changes.map(\.id) == ["b"])
@@ -45,7 +45,7 @@ struct HeldByVerdictTests {
         }
     }
 
-    @Test("It is so for each page of the walk, and once more for who asks anew", arguments: StoreKind.allCases)
+    @Test("It is so for each page of the scan, and once more for who asks anew", arguments: StoreKind.allCases)
     func pages(kind: StoreKind) async throws {
         let bench = try await pushed(kind)
         let first = try await bench.changes(limit: 1, client: Self.device)
@@ -59,8 +59,8 @@ struct HeldByVerdictTests {
     @Test("A checkpoint that was shown since takes the place of the verdicts", arguments: StoreKind.allCases)
     func checkpoint(kind: StoreKind) async throws {
         let bench = try await pushed(kind)
-        let walk = try await bench.pullAll(client: Self.device)
-        _ = try await bench.changes(since: walk.nextSince, client: Self.device)
+        let scan = try await bench.pullAll(client: Self.device)
+        _ = try await bench.changes(since: scan.nextSince, client: Self.device)
         let known = try await bench.bench.read {
             try $0.standing(of: DeviceName(principal: "ada", client: Self.device))
         }
@@ -76,8 +76,8 @@ struct HeldByVerdictTests {
     @Test("An old verdict told again counts as the row that it names", arguments: StoreKind.allCases)
     func replay(kind: StoreKind) async throws {
         let bench = try await pushed(kind)
-        let walk = try await bench.pullAll(client: Self.device)
-        _ = try await bench.changes(since: walk.nextSince, client: Self.device)
+        let scan = try await bench.pullAll(client: Self.device)
+        _ = try await bench.changes(since: scan.nextSince, client: Self.device)
         #expect(try await bench.push(upsert(1, "a", #"{"n":1}"#)).versions == [3])
         #expect(try await bench.pullAll(client: Self.device).changes.map(\.id) == ["b", "a"])
     }
@@ -93,8 +93,8 @@ struct HeldByVerdictTests {
             configuration.now = { moment }
             let server = SyncServer(store: bench.bench.store, configuration: configuration)
             _ = try await server.compact(trustingClock: true)
-            let walk = try await bench.pullAll(client: Self.device)
-            #expect(walk.changes.map(\.id) == ["old", "b", "a"])
+            let scan = try await bench.pullAll(client: Self.device)
+            #expect(scan.changes.map(\.id) == ["old", "b", "a"])
         }
     }
 }

@@ -36,7 +36,7 @@ struct PostgresQueryTests {
         for _ in 1...300 { _ = try await script.call([bench]) }
         let heavy = #"{"n":""# + String(repeating: "x", count: 20_000) + #""}"#
         _ = try await bench.write(StoreNames.scopes[0]) { try $0.append(.upsert("heavy", heavy), at: 1) }
-        _ = try await bench.store.portrait()
+        _ = try await bench.store.dump()
         try await attach(on: cluster)
         for scope in StoreNames.scopes {
             try await bench.write(scope) { try $0.markErased(at: 1) }

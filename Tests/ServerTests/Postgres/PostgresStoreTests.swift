@@ -148,8 +148,8 @@ struct PostgresStoreTests {
         #expect(try await bench.gapless("s", in: node).count == 2)
     }
 
-    @Test("Walks of any length and weight come whole and in order", .timeLimit(.minutes(5)))
-    func longWalks() async throws {
+    @Test("Scans of any length and weight come whole and in order", .timeLimit(.minutes(5)))
+    func longScans() async throws {
         let node = try PostgresBench().node()
         let heavy = [UInt8](repeating: 0x78, count: 300_000)
         try await node.write("s") { writer throws in

@@ -57,8 +57,8 @@ struct PartialRowTests {
         #expect(last(answer).data == ["b": 2] && last(answer).isPartial)
     }
 
-    @Test("In mid-walk it is what was written since the last walk's end, and never only since the page before")
-    func midWalk() async throws {
+    @Test("In mid-scan it is what was written since the last scan's end, and never only since the page before")
+    func midScan() async throws {
         let (bench, since) = try await bench()
         _ = try await bench.exchange([upsert(2, "t1", #"{"b":2}"#, base: 1), upsert(3, "t2", "{}")])
         _ = try await bench.exchange([upsert(4, "t1", #"{"c":3}"#, base: 2)])

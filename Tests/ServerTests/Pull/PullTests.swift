@@ -23,7 +23,7 @@ struct PullTests {
         #expect(try await bench.changes(since: all.nextSince).changes.isEmpty)
     }
 
-    @Test("The same question gives the same bytes, in mid-walk whatever is written meanwhile")
+    @Test("The same question gives the same bytes, in mid-scan whatever is written meanwhile")
     func sameBytes() async throws {
         let bench = try await filled(6)
         let first = try await bench.changes(limit: 2)
@@ -37,7 +37,7 @@ struct PullTests {
         #expect(try await bench.changes(since: first.nextSince, limit: 2).bytes == second.bytes)
     }
 
-    @Test("A walk ends at its horizon; what came meanwhile is in the next one")
+    @Test("A scan ends at its horizon; what came meanwhile is in the next one")
     func horizon() async throws {
         let bench = try await filled(4)
         let first = try await bench.changes(limit: 2)
@@ -81,7 +81,7 @@ struct PullTests {
         #expect(delta.changes.map(\.data) == [["n": 2000]])
     }
 
-    @Test("Sweeping removes what no walk can need, and a walk that outlived it still ends whole")
+    @Test("Sweeping removes what no scan can need, and a scan that outlived it still ends whole")
     func sweep() async throws {
         let bench = try await filled(4)
         let first = try await bench.changes(limit: 2)
@@ -98,7 +98,7 @@ struct PullTests {
         #expect(rest.head == 6)
     }
 
-    @Test("A walk goes on as well where the window was ended between its pages", arguments: WindowEnd.allCases)
+    @Test("A scan goes on as well where the window was ended between its pages", arguments: WindowEnd.allCases)
     func ended(end: WindowEnd) async throws {
         let bench = try await filled(4)
         let first = try await bench.changes(limit: 2)
@@ -257,8 +257,8 @@ struct ConcurrencyTests {
         #expect(try await bench.pullAll().changes.count == 20)
     }
 
-    @Test("A first walk brings the deletions of rows that the device wrote before it, where the answer was lost (I6)")
-    func deletedBeforeFirstWalk() async throws {
+    @Test("A first scan brings the deletions of rows that the device wrote before it, where the answer was lost (I6)")
+    func deletedBeforeFirstScan() async throws {
         let bench = try Bench()
         _ = try await bench.exchange([upsert(1, "old", "{}"), delete(2, "old", base: 1)], client: "device-bbbb")
         // The answer to this one never arrives.

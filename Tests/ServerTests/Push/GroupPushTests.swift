@@ -28,17 +28,17 @@ struct GroupPushTests {
         #expect(answer.changes.isEmpty)
     }
 
-    @Test("One that fails fails whole, names the culprit, and leaves no trace; those beside it go on", arguments: 0..<3)
-    func failed(culprit: Int) async throws {
+    @Test("One that fails fails whole, names the blocker, and leaves no trace; those beside it go on", arguments: 0..<3)
+    func failed(blocker: Int) async throws {
         let bench = try Bench(limits: small)
         _ = try await bench.exchange([upsert(1, "z", #"{"x":1}"#)])
-        let members = (0..<3).map { upsert($0 + 3, "m\($0)", $0 == culprit ? large : "{}", extra: inGroup) }
+        let members = (0..<3).map { upsert($0 + 3, "m\($0)", $0 == blocker ? large : "{}", extra: inGroup) }
         let operations = [upsert(2, "a", "{}")] + members + [upsert(6, "b", "{}")]
         let answer = try await bench.exchange(operations)
         #expect(answer.statuses == ["applied", "rejected", "rejected", "rejected", "applied"])
         for index in 0..<3 {
-            #expect(answer.errorCode(index + 1) == (index == culprit ? "record_too_large" : "group_failed"))
-            #expect(answer.results[index + 1]["after"] as? Int == (index == culprit ? nil : culprit + 3))
+            #expect(answer.errorCode(index + 1) == (index == blocker ? "record_too_large" : "group_failed"))
+            #expect(answer.results[index + 1]["after"] as? Int == (index == blocker ? nil : blocker + 3))
         }
         #expect(answer.head == 3)
         #expect(answer.versions == [2, -1, -1, -1, 3])
@@ -91,7 +91,7 @@ struct GroupPushTests {
     }
 
     @Test("The one at fault is not told an id that it got in the group")
-    func idOfTheCulprit() async throws {
+    func idOfTheBlocker() async throws {
         let bench = try Bench(entities: [.state("order", ids: .server)], limits: small)
         func order(_ number: Int, _ name: Int, _ fields: String = "{}", _ extra: String = "") -> String {
             #"""
@@ -157,7 +157,7 @@ struct GroupPushTests {
         #expect(try await bench.pullAll().changes.map(\.id) == ["a"])
     }
 
-    @Test("A walk is whole only where a group is: a page may end inside one, its end never does")
+    @Test("A scan is whole only where a group is: a page may end inside one, its end never does")
     func pages() async throws {
         let bench = try Bench()
         let start = try await bench.exchange([])
@@ -165,7 +165,7 @@ struct GroupPushTests {
         var page = try await bench.changes(since: start.nextSince, limit: 3)
         #expect(page.hasMore && page.head == 4)
         _ = try await bench.exchange((5...8).map { upsert($0, "b\($0)", "{}", extra: #","group":"g2""#) })
-        // The horizon stays at the commit that the walk began with.
+        // The horizon stays at the commit that the scan began with.
         page = try await bench.changes(since: page.nextSince, limit: 3)
         #expect(!page.hasMore && page.head == 4)
         page = try await bench.changes(since: page.nextSince, limit: 4)

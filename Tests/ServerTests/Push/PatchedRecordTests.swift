@@ -183,8 +183,8 @@ struct PatchedRecordTests {
         #expect(try await !raw(bench, since: since).contains("patch"))
     }
 
-    @Test("In mid-walk a patch is made from the row at the last walk's end, never from one between")
-    func midWalk() async throws {
+    @Test("In mid-scan a patch is made from the row at the last scan's end, never from one between")
+    func midScan() async throws {
         let bench = try await bench()
         let since = try await bench.changes().nextSince
         _ = try await bench.exchange([upsert(1, "n0", "{}", entity: "note")])

@@ -186,7 +186,7 @@ struct PushTests {
         #expect(try await bench.changes(since: second.nextSince).changes.isEmpty)
     }
 
-    @Test("Own rows take no room on the page: a push larger than a page still ends its walk")
+    @Test("Own rows take no room on the page: a push larger than a page still ends its scan")
     func ownRowsTakeNoRoom() async throws {
         let bench = try Bench()
         let operations = (1...9).map { upsert($0, "r\($0)", "{}") }

@@ -165,7 +165,7 @@ struct LostHistoryTests {
         #expect(answer.statuses == ["applied"])
     }
 
-    @Test("A walk in key order hears of it too")
+    @Test("A scan in key order hears of it too")
     func snapshots() async throws {
         let bench = try Bench()
         _ = try await bench.exchange([upsert(1, "a", "{}"), upsert(2, "b", "{}")])

@@ -134,7 +134,7 @@ struct RetentionTests {
         #expect(try await bench.contents().keys.sorted() == ["b", "c"])
     }
 
-    @Test("A first walk and a snapshot that are overtaken by compaction still end whole", arguments: [false, true])
+    @Test("A first scan and a snapshot that are overtaken by compaction still end whole", arguments: [false, true])
     func overtaken(isSnapshot: Bool) async throws {
         let (bench, _) = try await filled()
         var query = SnapshotQuery(of: "s")
@@ -150,7 +150,7 @@ struct RetentionTests {
         }
         var answer = try await page(nil)
         seen.formUnion(answer.changes.map(\.id))
-        // What the walk began with is old, and everybody else has it; then one of its records goes, too.
+        // What the scan began with is old, and everybody else has it; then one of its records goes, too.
         bench.clock += 200 * day
         try await bench.server.commit(to: "s") { changes in
             changes.delete("task", id: "b")
@@ -171,7 +171,7 @@ struct RetentionTests {
         #expect(seen == ["c", "d"])
     }
 
-    @Test("A walk whose first horizon falls below the floor begins anew")
+    @Test("A scan whose first horizon falls below the floor begins anew")
     func overtakenTooFar() async throws {
         let (bench, _) = try await filled()
         let first = try await bench.changes(limit: 1)

@@ -25,7 +25,7 @@ struct SnapshotTests {
         )
     }
 
-    private func walk(
+    private func scan(
         _ bench: Bench, since: String? = nil, limit: Int64 = 2, meanwhile: () async throws -> Void = {}
     ) async throws -> (changes: [Answer.Change], next: String?, consistent: Bool) {
         var page = try await page(bench, since: since, limit: limit)
@@ -56,18 +56,18 @@ struct SnapshotTests {
         "Live records come by priority, then entity and id; deleted ones do not", arguments: [1, 2, 3, 100] as [Int64])
     func order(limit: Int64) async throws {
         let bench = try await filled([.state("task"), .state("profile", priority: 0)])
-        let walk = try await walk(bench, limit: limit)
+        let scan = try await scan(bench, limit: limit)
         #expect(
-            walk.changes.map { $0.entity + $0.id }
+            scan.changes.map { $0.entity + $0.id }
                 == ["profilea", "profileb", "profilec", "profiled", "taska", "taskb", "taskc"])
-        #expect(walk.next != nil)
+        #expect(scan.next != nil)
     }
 
     @Test("Writes made meanwhile never show in it and are in the delta that follows")
     func pinned() async throws {
         let bench = try await filled()
         var round: Int64 = 1
-        let walk = try await walk(bench) {
+        let scan = try await scan(bench) {
             round += 1
             let value = round
             try await bench.server.commit(to: "s") { changes in
@@ -76,10 +76,10 @@ struct SnapshotTests {
                 changes.delete("task", id: "a")
             }
         }
-        #expect(walk.consistent)
-        #expect(walk.changes.filter { $0.entity == "task" }.map(\.id) == ["a", "b", "c"])
-        #expect(walk.changes.allSatisfy { $0.data == ["n": 1] })
-        let delta = try await bench.pullAll(since: walk.next)
+        #expect(scan.consistent)
+        #expect(scan.changes.filter { $0.entity == "task" }.map(\.id) == ["a", "b", "c"])
+        #expect(scan.changes.allSatisfy { $0.data == ["n": 1] })
+        let delta = try await bench.pullAll(since: scan.next)
         #expect(Set(delta.changes.map { "\($0.type) \($0.id)" }) == ["upsert c", "upsert new", "delete a"])
     }
 
@@ -92,7 +92,7 @@ struct SnapshotTests {
         #expect(try await page(bench, token: first.token, cursor: first.cursor).bytes == second.bytes)
     }
 
-    @Test("A walk goes on over a restart of the server, byte by byte")
+    @Test("A scan goes on over a restart of the server, byte by byte")
     func restarted() async throws {
         let bench = try await filled()
         let first = try await page(bench)
@@ -108,7 +108,7 @@ struct SnapshotTests {
         #expect(try await bench.pullAll(since: rest.answer.nextSince).changes.map(\.id) == ["c"])
     }
 
-    @Test("A walk begins anew where entities were declared in another order meanwhile (W83)")
+    @Test("A scan begins anew where entities were declared in another order meanwhile (W83)")
     func declaredAnew() async throws {
         let bench = try await filled([.state("task"), .state("profile")])
         let first = try await page(bench)
@@ -124,8 +124,8 @@ struct SnapshotTests {
         _ = try await same.snapshot(query, access: .read(as: "ada"))
     }
 
-    @Test("A walk goes on as what it began, or not at all: a part of a scope never ends as the whole (W21)")
-    func otherWalk() async throws {
+    @Test("A scan goes on as what it began, or not at all: a part of a scope never ends as the whole (W21)")
+    func otherScan() async throws {
         let bench = try await filled()
         let since = try await bench.pullAll().nextSince
         try await bench.server.commit(to: "s") { $0.delete("task", id: "a") }
@@ -157,7 +157,7 @@ struct SnapshotTests {
     }
 
     @Test(
-        "A walk that outlived the window goes on with rows as they are, and says so; the delta makes it whole",
+        "A scan that outlived the window goes on with rows as they are, and says so; the delta makes it whole",
         arguments: WindowEnd.allCases)
     func outlived(end: WindowEnd) async throws {
         let bench = try await filled()
@@ -180,12 +180,12 @@ struct SnapshotTests {
             changes.delete("task", id: "b")
             changes.upsert("profile", id: "z", ["n": 2])
         }
-        let walk = try await walk(bench, since: since, limit: 1)
+        let scan = try await scan(bench, since: since, limit: 1)
         #expect(
-            walk.changes.map { "\($0.type) \($0.entity) \($0.id)" } == [
+            scan.changes.map { "\($0.type) \($0.entity) \($0.id)" } == [
                 "upsert profile z", "upsert task a", "delete task b",
             ])
-        #expect(try await bench.pullAll(since: walk.next).changes.isEmpty)
+        #expect(try await bench.pullAll(since: scan.next).changes.isEmpty)
     }
 
     @Test("Tokens of another scope, altered ones and foreign cursors are refused")
@@ -222,7 +222,7 @@ struct SnapshotTests {
         #expect(short.answer.changes.isEmpty && short.answer.hasMore)
     }
 
-    @Test("Limited to one entity, a walk goes through that alone, page by page, and gives no checkpoint")
+    @Test("Limited to one entity, a scan goes through that alone, page by page, and gives no checkpoint")
     func entity() async throws {
         let bench = try await filled()
         let first = try await page(bench, limit: 2, entity: "profile")
@@ -243,7 +243,7 @@ struct SnapshotTests {
         #expect(await problem { _ = try await page(bench, fields: many) }?.code == .limitOutOfRange)
     }
 
-    @Test("A cursor without its walk is refused")
+    @Test("A cursor without its scan is refused")
     func cursorAlone() async throws {
         let bench = try await filled()
         let first = try await page(bench)

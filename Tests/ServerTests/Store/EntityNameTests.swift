@@ -20,12 +20,12 @@ struct EntityNameTests {
             upsert(1, "r1", #"{"a \"b\"\\":"x","of":"r2"}"#, entity: Self.json),
             upsert(2, "r2", #"{"n":1}"#, entity: Self.json), upsert(3, "r3", #"{"n":1}"#, entity: Self.json))
         #expect(first.statuses == ["applied", "applied", "applied"])
-        let walk = try await bench.pullAll(limit: 2)
-        #expect(walk.changes.map(\.entity) == [Self.name, Self.name, Self.name])
-        #expect(walk.changes.first?.data == [#"a "b"\"#: "x", "of": "r2"])
+        let scan = try await bench.pullAll(limit: 2)
+        #expect(scan.changes.map(\.entity) == [Self.name, Self.name, Self.name])
+        #expect(scan.changes.first?.data == [#"a "b"\"#: "x", "of": "r2"])
         _ = try await bench.push(
             #"{"lane":"lane-aaaa","number":4,"type":"delete","entity":"\#(Self.json)","id":"r3","baseVersion":3}"#)
-        let delta = try await bench.changes(since: walk.nextSince)
+        let delta = try await bench.changes(since: scan.nextSince)
         #expect(delta.changes.map { "\($0.type) \($0.entity)" } == ["delete \(Self.name)"])
 
         var query = SnapshotQuery(of: "s")
@@ -66,9 +66,9 @@ struct EntityNameTests {
             upsert(1, "a", #"{"y":2}"#, base: 1, entity: "mixed"), upsert(2, "b", #"{"y":1}"#, entity: "MIXED"),
             client: "device-bbbb")
         #expect(first.statuses + second.statuses == ["applied", "applied", "applied"])
-        let walk = try await bench.pullAll()
-        #expect(walk.changes.map { "\($0.entity) \($0.id)" } == ["MiXed a", "MiXed b"])
-        #expect(walk.changes.first?.data == ["x": 1, "y": 2])
+        let scan = try await bench.pullAll()
+        #expect(scan.changes.map { "\($0.entity) \($0.id)" } == ["MiXed a", "MiXed b"])
+        #expect(scan.changes.first?.data == ["x": 1, "y": 2])
         // The same bytes again are the same operation, however the log spells it.
         let again = try await bench.push(
             upsert(1, "a", #"{"y":2}"#, base: 1, entity: "mixed"), client: "device-bbbb")
@@ -85,7 +85,7 @@ struct EntityNameTests {
             #expect(try await bench.digest { $0.entity = name }["entity"] as? String == "MiXed")
         }
         try await bench.server.commit(to: "s") { $0.delete("mIXed", id: "b") }
-        let delta = try await bench.changes(since: walk.nextSince)
+        let delta = try await bench.changes(since: scan.nextSince)
         #expect(delta.changes.map { "\($0.type) \($0.entity) \($0.id)" } == ["delete MiXed b"])
     }
 
@@ -116,8 +116,8 @@ struct EntityNameTests {
             client: "device-bbbb")
         // Under whichever name: the policy that was declared holds.
         #expect(edits.statuses == ["conflict", "applied"])
-        let walk = try await bench.pullAll()
-        #expect(walk.changes.map { "\($0.type) \($0.entity)" } == ["upsert MiXed", "event Log"])
+        let scan = try await bench.pullAll()
+        #expect(scan.changes.map { "\($0.type) \($0.entity)" } == ["upsert MiXed", "event Log"])
         let digest = try await bench.digest()
         #expect((digest["leftOut"] as? [String: String]) == ["Log": "events"])
     }

@@ -22,7 +22,7 @@ struct EventLogTests {
         #expect(other.errorCode(0) == "kind_mismatch")
     }
 
-    @Test("Sweeping removes no event, and a walk from the beginning brings them all in their order")
+    @Test("Sweeping removes no event, and a scan from the beginning brings them all in their order")
     func swept() async throws {
         let bench = try Bench(entities: [.events("audit")])
         for index in 1...5 { _ = try await bench.exchange([event(index, "e\(6 - index)", #"{"n":\#(index)}"#)]) }

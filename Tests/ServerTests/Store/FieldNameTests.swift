@@ -18,8 +18,8 @@ struct FieldNameTests {
         #expect(edit.statuses + late.statuses == ["applied", "merged"])
         let overwrote = try #require(late.results[0]["overwrote"] as? [[String: Any]])
         #expect(overwrote.map { $0["field"] as? String } == ["Title"])
-        let walk = try await bench.pullAll()
-        #expect(walk.changes.first?.data == ["Title": "z", "n": 1, "É": 1, "é": 2])
+        let scan = try await bench.pullAll()
+        #expect(scan.changes.first?.data == ["Title": "z", "n": 1, "É": 1, "é": 2])
         var query = SnapshotQuery(of: "s")
         (query.entity, query.fields) = ("task", "TITLE")
         let page = try Answer(try await bench.server.snapshot(query, access: .read(as: "ada")).body)
@@ -51,8 +51,8 @@ struct FieldNameTests {
         let first = try await bench.push(
             upsert(1, "a", #"{"OWNER":"me","state":"old","BODY":"\#(text)"}"#), upsert(2, "b", #"{"x":1}"#))
         #expect(first.statuses == ["merged", "applied"])
-        var walk = try await bench.pullAll()
-        #expect(walk.changes.map(\.data) == [["State": "old", "Body": text], ["x": 1, "State": "new"]])
+        var scan = try await bench.pullAll()
+        #expect(scan.changes.map(\.data) == [["State": "old", "Body": text], ["x": 1, "State": "new"]])
         let patch = try #require(
             TextPatch.make(field: "body", from: Array(text.utf8), to: Array((text + "!").utf8)))
         var writer = JSONWriter()
@@ -61,8 +61,8 @@ struct FieldNameTests {
             #"{"lane":"lane-bbbb","number":1,"type":"patch","entity":"task","id":"a","baseVersion":1,"#
                 + #""fields":{},"patch":"# + String(decoding: writer.bytes, as: UTF8.self) + "}", client: "device-bbbb")
         #expect(edit.statuses == ["applied"])
-        walk = try await bench.pullAll()
-        #expect(walk.changes.last?.data == ["State": "old", "Body": text + "!"])
+        scan = try await bench.pullAll()
+        #expect(scan.changes.last?.data == ["State": "old", "Body": text + "!"])
     }
 
     @Test("One operation names a field once, in whichever case")

@@ -26,16 +26,16 @@ struct MemoryStoreTests {
         let store = MemoryStore(seed: 1)
         _ = try store.write("s", for: "") { try $0.append(.upsert("a", #"{"n":1}"#), at: 1) }
         let backup = store.backup()
-        let before = try await store.portrait()
+        let before = try await store.dump()
         _ = try store.write("s", for: "") { try $0.append(.upsert("a", #"{"n":2}"#), at: 2) }
         _ = try store.write("other", for: "") { try $0.append(.upsert("a"), at: 2) }
-        let after = try await store.portrait()
+        let after = try await store.dump()
         let restored = MemoryStore(backup, seed: seed)
         #expect(restored.tokenKey == store.tokenKey)
-        #expect(try await restored.portrait() == before)
+        #expect(try await restored.dump() == before)
         #expect(try restored.write("s", for: "") { try $0.append(.upsert("b"), at: 3) } == 2)
-        #expect(try await store.portrait() == after)
-        #expect(try await MemoryStore(backup, seed: 9).portrait() == before)
+        #expect(try await store.dump() == after)
+        #expect(try await MemoryStore(backup, seed: 9).dump() == before)
         let incarnations = try restored.read("s", for: "") { $0.state.incarnations }
         #expect(incarnations.map(\.start) == [0, 1])
         #expect(incarnations[0].id != incarnations[1].id)

@@ -41,7 +41,7 @@ extension StoreConformanceTests {
         let bench = try StoreBench(kind)
         try await fill(bench, "s")
         try await fill(bench, "other")
-        let other = try await bench.read("other") { try $0.portrait() }
+        let other = try await bench.read("other") { try $0.dump() }
         #expect(try await bench.read { try $0.held(by: nil) } == Self.held(by: 3, changes: 4))
         let head = try await bench.state().head
         try await bench.write { writer throws in
@@ -69,8 +69,8 @@ extension StoreConformanceTests {
         #expect(try await bench.changes().isEmpty)
         #expect(try await bench.store.rejections(in: "s", id: nil, limit: 9).isEmpty)
         #expect(try await bench.store.rejections(in: "other", id: nil, limit: 9).count == 3)
-        // The ids of its incarnations aside, which `portrait()` leaves out.
-        #expect(try await bench.read("other") { try $0.portrait() } == other)
+        // The ids of its incarnations aside, which `dump()` leaves out.
+        #expect(try await bench.read("other") { try $0.dump() } == other)
     }
 
     @Test("What stands under a caller's name goes, and nothing else", arguments: StoreKind.allCases)
@@ -100,7 +100,7 @@ extension StoreConformanceTests {
     func eraseUndone(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
         try await fill(bench, "s")
-        let before = try await bench.store.portrait()
+        let before = try await bench.store.dump()
         await #expect(throws: Undone.self) {
             try await bench.write { writer throws in
                 try writer.markErased(at: 1)
@@ -108,7 +108,7 @@ extension StoreConformanceTests {
                 throw Undone()
             }
         }
-        #expect(try await bench.store.portrait() == before)
+        #expect(try await bench.store.dump() == before)
         #expect(try await bench.write("new") { try $0.erase(of: nil, limit: 9) } == Erasure())
         try await bench.write("new") { try $0.markErased(at: 7) }
         #expect(try await bench.state("new") == .erased(at: 7, head: 1))

@@ -110,8 +110,8 @@ extension StoreConformanceTests {
             try writer.expire(through: 1)
         }
         _ = try await bench.store.sweep(supersededBefore: .max, limit: 9)
-        let before = try await bench.store.portrait()
+        let before = try await bench.store.dump()
         try bench.reopen()
-        #expect(try await bench.store.portrait() == before)
+        #expect(try await bench.store.dump() == before)
     }
 }

@@ -4,7 +4,7 @@ import TidemarkWire
 @testable import TidemarkServer
 
 extension StoreConformanceTests {
-    @Test("A walk sees the rows in its window that are live as of its horizon, in order", arguments: StoreKind.allCases)
+    @Test("A scan sees the rows in its window that are live as of its horizon, in order", arguments: StoreKind.allCases)
     func windows(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
         // 1 a, 2 b, 3 a again, 4 c, 5 b deleted, 6 a for the third time

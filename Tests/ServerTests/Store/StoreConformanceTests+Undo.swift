@@ -40,14 +40,14 @@ extension StoreConformanceTests {
     func attemptUndoesAll(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
         try await bench.write { writer in try writer.writeSomethingOfEverything(1) }
-        let before = try await bench.store.portrait()
+        let before = try await bench.store.dump()
         try await bench.write { writer throws in
             writer.attemptInVain {
                 try writer.writeSomethingOfEverything(2)
                 try writer.tidyEverything()
             }
         }
-        #expect(try await bench.store.portrait() == before)
+        #expect(try await bench.store.dump() == before)
         // As if it had never been: the next gets the same numbers.
         try await bench.write { writer in try writer.writeSomethingOfEverything(2) }
         #expect(try await bench.store.rejections(in: nil, id: nil, limit: 9).map(\.id) == [2, 1])
@@ -57,7 +57,7 @@ extension StoreConformanceTests {
     @Test("An error in a write undoes all of it, the scope and the clock of ages too", arguments: StoreKind.allCases)
     func thrown(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
-        let empty = try await bench.store.portrait()
+        let empty = try await bench.store.dump()
         for _ in 0..<2 {
             await #expect(throws: Undone.self) {
                 try await bench.write { writer throws in
@@ -66,10 +66,10 @@ extension StoreConformanceTests {
                 }
             }
         }
-        #expect(try await bench.store.portrait() == empty)
+        #expect(try await bench.store.dump() == empty)
         try await bench.write { writer in try writer.writeSomethingOfEverything(2) }
         #expect(try await bench.store.ageClock() == 2)
-        let before = try await bench.store.portrait()
+        let before = try await bench.store.dump()
         try bench.reopen()
         await #expect(throws: Undone.self) {
             try await bench.write { writer throws in
@@ -78,7 +78,7 @@ extension StoreConformanceTests {
                 throw Undone()
             }
         }
-        #expect(try await bench.store.portrait() == before)
+        #expect(try await bench.store.dump() == before)
         await #expect(throws: Undone.self) { try await bench.read { _ throws -> Version in throw Undone() } }
     }
 
@@ -90,12 +90,12 @@ extension StoreConformanceTests {
             try writer.store(.applied(2), .test, 2, at: 1)
             try writer.store("7", for: StoreNames.temporaries[0], at: 1)
         }
-        let before = try await bench.store.portrait()
+        let before = try await bench.store.dump()
         try await bench.write { writer throws in
             #expect(throws: (any Error).self) { try writer.store(.applied(9), .test, 1, at: 2) }
             #expect(throws: (any Error).self) { try writer.store("8", for: StoreNames.temporaries[0], at: 2) }
         }
-        #expect(try await bench.store.portrait() == before)
+        #expect(try await bench.store.dump() == before)
     }
 }
 

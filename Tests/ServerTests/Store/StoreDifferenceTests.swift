@@ -14,9 +14,9 @@ struct StoreDifferenceTests {
             let answers = try await script.call(benches)
             for answer in answers { try #require(answer == answers[0], "call \(count)") }
             guard count % 20 == 0 else { continue }
-            let first = try await benches[0].store.portrait()
+            let first = try await benches[0].store.dump()
             for (kind, bench) in zip(StoreKind.allCases, benches) {
-                let other = try await bench.store.portrait()
+                let other = try await bench.store.dump()
                 let difference = zip(first, other).first { $0 != $1 }
                 try #require(first.count == other.count && difference == nil, "\(kind) at call \(count)")
                 for scope in StoreNames.scopes { try await bench.expectSizes(of: scope) }

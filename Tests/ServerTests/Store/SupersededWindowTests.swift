@@ -6,7 +6,7 @@ import TidemarkSQLite
 @testable import TidemarkServer
 @testable import TidemarkWire
 
-/// Superseded rows are kept for readers in mid-walk, for a time and up to a budget (I14).
+/// Superseded rows are kept for readers in mid-scan, for a time and up to a budget (I14).
 @Suite("What is superseded takes no more of the disk than its budget")
 struct SupersededWindowTests {
     private func bench(_ kind: StoreKind, budget: Int) throws -> EngineBench {
@@ -97,9 +97,9 @@ struct SupersededWindowTests {
     }
 
     @Test(
-        "A walk whose window ends at each of its pages still ends whole",
+        "A scan whose window ends at each of its pages still ends whole",
         arguments: StoreKind.allCases, [1, 3] as [Int64])
-    func walks(kind: StoreKind, limit: Int64) async throws {
+    func scans(kind: StoreKind, limit: Int64) async throws {
         let bench = try bench(kind, budget: 1)
         let names = (1...12).map { "r\($0)" }
         try await bench.server.commit(to: "s") { changes in

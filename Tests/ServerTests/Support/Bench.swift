@@ -75,7 +75,7 @@ final class Bench: @unchecked Sendable {  // because the tests of one bench run 
         try Answer(try await server.changes(in: scope, since: since, limit: limit, access: access))
     }
 
-    /// Pulls to the end of the walk, page by page.
+    /// Pulls to the end of the scan, page by page.
     func pullAll(scope: Scope = "s", since: String? = nil, limit: Int64 = 500) async throws -> Answer {
         var answer = try await changes(scope: scope, since: since, limit: limit)
         var all = answer.changes

@@ -54,7 +54,7 @@ final class EngineBench: @unchecked Sendable {  // because the tests of one benc
         try Answer(try await server.changes(in: "s", since: since, limit: limit, access: access, client: client))
     }
 
-    /// Pages to the end of the walk, as one.
+    /// Pages to the end of the scan, as one.
     func pullAll(since: String? = nil, limit: Int64 = 500, client: String? = nil) async throws -> Answer {
         var answer = try await changes(since: since, limit: limit, client: client)
         var all = answer.changes

@@ -3,7 +3,7 @@ import TidemarkWire
 
 @testable import TidemarkServer
 
-/// The names that scripts and portraits of stores use: few, so that they meet often.
+/// The names that scripts and dumps of stores use: few, so that they meet often.
 enum StoreNames {
     static let scopes: [Scope] = ["s", "s:2", "A"]
     static let entities = ["task", "note", "audit"]
@@ -26,7 +26,7 @@ enum StoreNames {
 
 extension ScopeReader {
     /// Everything that can be seen of a scope through the seam, but the random ids of its incarnations.
-    func portrait() throws -> [String] {
+    func dump() throws -> [String] {
         var lines = [
             "head \(state.head), swept \(state.sweepFloor), expired \(state.retentionFloor)",
             "incarnations at \(state.incarnations.map(\.start))", "entities \(state.entities.all)",
@@ -47,7 +47,7 @@ extension ScopeReader {
                 lines.append("\(entity) above \(base) at \(horizon ?? -1): \(seen)")
             }
             for record in StoreNames.records {
-                lines.append("\(entity)/\(record.bytes): \(try portrait(of: record, in: entity))")
+                lines.append("\(entity)/\(record.bytes): \(try dump(of: record, in: entity))")
             }
         }
         for device in StoreNames.devices {
@@ -68,7 +68,7 @@ extension ScopeReader {
     /// Some versions from first to last: of a long history not all.
     private var horizons: StrideThrough<Version> { stride(from: 0, through: state.head, by: Int(1 + state.head / 9)) }
 
-    private func portrait(of record: RecordID, in entity: String) throws -> String {
+    private func dump(of record: RecordID, in entity: String) throws -> String {
         var visited: [String] = []
         try newest(entity: entity, record: record) { change in
             SeenChange(change).map { visited.append($0.description) }
@@ -86,12 +86,12 @@ extension RecordID {
 
 extension ChangeStore {
     /// Everything that can be seen of a store through the seam, but its token key and the ids of its incarnations.
-    func portrait() async throws -> [String] {
+    func dump() async throws -> [String] {
         var lines = [
             "scopes \(try await scopes(after: nil, limit: 99))", "age clock \(try await ageClock() ?? -1)",
         ]
         lines += try await rejections(in: nil, id: nil, limit: 99).map { "\($0)" }
-        for scope in StoreNames.scopes { lines += try await read(scope) { ["— \(scope)"] + (try $0.portrait()) } }
+        for scope in StoreNames.scopes { lines += try await read(scope) { ["— \(scope)"] + (try $0.dump()) } }
         return lines
     }
 }

@@ -47,7 +47,7 @@ indirect enum ScriptStep: Sendable {
                 if fails { throw Undone() }
             }
             return "\(answers)"
-        case .look: return try writer.portrait().joined(separator: "\n")
+        case .look: return try writer.dump().joined(separator: "\n")
         }
         return "done"
     }

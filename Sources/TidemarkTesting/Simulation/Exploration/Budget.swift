@@ -53,7 +53,7 @@ struct Move: Hashable, Sendable {
 
 extension Outlook {
     /// Everything that may happen next, apart from crashes in its midst. What may happen any time comes last, so that a
-    /// walk is long before nothing is under way any more.
+    /// scan is long before nothing is under way any more.
     func moves(_ budget: Budget, devices: Int) -> [Move] {
         var moves: [Move] = []
         func add(_ steps: Step..., cost: WritableKeyPath<Budget, UInt8>? = nil, active: [Int] = []) {

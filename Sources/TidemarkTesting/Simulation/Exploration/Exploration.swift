@@ -5,8 +5,8 @@ import Foundation
 /// than that.
 ///
 /// Engines that are in the midst of something cannot be copied, so a world is reached by playing its steps. A world
-/// that is the same as another one (``WorldOutline``) is gone on from once only; and since most ways lead to worlds
-/// that are known, a walk goes on from there to the next way that nobody has taken, until none is left. To look at all
+/// that is the same as another one (``WorldOutline``) is gone on from once only; and since most edges lead to worlds
+/// that are known, a scan goes on from there to the next way that nobody has taken, until none is left. To look at all
 /// worlds of one depth before those of the next would play each way from the beginning, ten times slower. The checks
 /// run after every step; where a new world is reached in which nothing is under way, the faults end, and all devices
 /// have to come to be in sync. Every other world leads to such a one by arrivals alone.
@@ -25,7 +25,7 @@ package struct Exploration: Sendable {
     private(set) var prelude: [Step] = []
     private(set) var plan = WorldPlan(
         seed: 1, page: 1, shufflesTasks: false, hasWindow: false, hasForeignKeys: false)
-    /// Goes through the worlds breadth first, up to so many ways from the beginning. `nil`: in walks, to the end.
+    /// Goes through the worlds breadth first, up to so many edges from the beginning. `nil`: in scans, to the end.
     package var depthLimit: Int?
     /// It ends with so many worlds.
     package var stateLimit = Int.max
@@ -59,13 +59,13 @@ package struct Exploration: Sendable {
         package var states = 0
         /// Ways from one of them to another.
         package var transitions = 0
-        /// All worlds that are fewer ways than this from the beginning were gone on from, where they are taken in that
+        /// All worlds that are fewer edges than this from the beginning were gone on from, where they are taken in that
         /// order.
         package var depth = 0
         /// Worlds that were played, each from the beginning through many of those.
-        package var walks = 0
+        package var scans = 0
         /// The most steps of one of them.
-        package var longestWalk = 0
+        package var longestScan = 0
         /// How often the faults ended and all devices came to be in sync, and the longest time that it took.
         package var calms = 0
         package var longestCalm: Duration = .zero
@@ -77,20 +77,20 @@ package struct Exploration: Sendable {
     /// - Throws: the ``Simulation/Failure`` of a world in which something does not hold, shortened.
     @discardableResult
     package func run() async throws -> Report {
-        let atlas = Atlas(deviceCount: plan.deviceCount, limit: stateLimit, isBreadthFirst: depthLimit != nil)
+        let graph = StateGraph(deviceCount: plan.deviceCount, limit: stateLimit, isBreadthFirst: depthLimit != nil)
         let explorers = try await withThrowingTaskGroup(of: Explorer.self, returning: [Explorer].self) { group in
             for _ in 0..<max(1, workerCount) {
                 group.addTask { [self] in
                     let explorer = Explorer(exploration: self, laboratory: try await Laboratory(app: simulation.app))
-                    await Worker.onThread { explorer.explore(atlas) }
+                    await Worker.onThread { explorer.explore(graph) }
                     return explorer
                 }
             }
             return try await group.reduce(into: []) { $0.append($1) }
         }
-        if let failure = atlas.failure {
+        if let failure = graph.failure {
             throw await Worker.onThread { [first = explorers[0]] in first.shortened(failure) }
         }
-        return atlas.report
+        return graph.report
     }
 }

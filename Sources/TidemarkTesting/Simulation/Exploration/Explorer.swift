@@ -1,33 +1,33 @@
 import Foundation
 import TidemarkCore
 
-/// Walks through the worlds of an exploration, on one thread.
+/// Scans through the worlds of an exploration, on one thread.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 struct Explorer: Sendable {
     let exploration: Exploration
     let laboratory: Laboratory
 
     /// Plays one world after the other, until there is no way that was not taken.
-    func explore(_ atlas: Atlas) {
-        while !atlas.isOver {
-            if let depth = exploration.depthLimit { visit(atlas, within: depth) } else { walk(atlas) }
-            if let report = atlas.news { exploration.progress(report) }
+    func explore(_ graph: StateGraph) {
+        while !graph.isOver {
+            if let depth = exploration.depthLimit { visit(graph, within: depth) } else { scan(graph) }
+            if let report = graph.news { exploration.progress(report) }
         }
     }
 
     /// Plays a world from the beginning to where nothing new can come of it.
-    private func walk(_ atlas: Atlas) {
-        play(exploration.prelude, atlas) { world, steps in
-            var place = try atlas.isEmpty ? begin(world, atlas) : 0
+    private func scan(_ graph: StateGraph) {
+        play(exploration.prelude, graph) { world, steps in
+            var place = try graph.isEmpty ? begin(world, graph) : 0
             while true {
-                switch atlas.next(at: place) {
+                switch graph.next(at: place) {
                 case .end: return nil
                 case .known(let way, let end):
                     steps += way
                     for step in way { try world.perform(step) }
                     place = end
                 case .new(let move, let victim):
-                    let (end, quiet) = try take(move, victim, from: place, in: world, atlas, &steps)
+                    let (end, quiet) = try take(move, victim, from: place, in: world, graph, &steps)
                     guard let end, quiet == nil else { return quiet }
                     place = end
                 }
@@ -36,24 +36,24 @@ struct Explorer: Sendable {
     }
 
     /// Plays the steps to the world that was reached first of those with a way that nobody has taken, and takes it.
-    private func visit(_ atlas: Atlas, within depth: Int) {
-        if let errand = atlas.nearest(within: depth) {
-            play(exploration.prelude + errand.way, atlas) { world, steps in
-                try take(errand.move, errand.victim, from: errand.place, in: world, atlas, &steps).quiet
+    private func visit(_ graph: StateGraph, within depth: Int) {
+        if let errand = graph.nearest(within: depth) {
+            play(exploration.prelude + errand.way, graph) { world, steps in
+                try take(errand.move, errand.victim, from: errand.place, in: world, graph, &steps).quiet
             }
-        } else if atlas.isEmpty {
-            play(exploration.prelude, atlas) { world, _ in
-                _ = try begin(world, atlas)
+        } else if graph.isEmpty {
+            play(exploration.prelude, graph) { world, _ in
+                _ = try begin(world, graph)
                 return nil
             }
         } else {
-            // Others are on the last ways of this depth.
+            // Others are on the last edges of this depth.
             Thread.sleep(forTimeInterval: 0.001)
         }
     }
 
     /// - Parameter body: what else is played; gives the time that it took to be in sync, where it came to that.
-    private func play(_ way: [Step], _ atlas: Atlas, _ body: (World, inout [Step]) throws -> Int64?) {
+    private func play(_ way: [Step], _ graph: StateGraph, _ body: (World, inout [Step]) throws -> Int64?) {
         var steps = way
         var quiet: Int64?
         do {
@@ -62,37 +62,37 @@ struct Explorer: Sendable {
             for step in way { try world.perform(step) }
             quiet = try body(world, &steps)
         } catch {
-            atlas.fail(Simulation.Failure(error, in: Simulation.Script(plan: exploration.plan, steps: steps)))
+            graph.fail(Simulation.Failure(error, in: Simulation.Script(plan: exploration.plan, steps: steps)))
         }
-        atlas.walked(steps.count, quiet: quiet)
+        graph.scanned(steps.count, quiet: quiet)
     }
 
     /// - Returns: where it led, `nil` if nowhere; and the time that it took to be in sync, where nothing was under way.
     private func take(
-        _ move: Move, _ victim: Int?, from place: Int, in world: World, _ atlas: Atlas, _ steps: inout [Step]
+        _ move: Move, _ victim: Int?, from place: Int, in world: World, _ graph: StateGraph, _ steps: inout [Step]
     ) throws -> (place: Int?, quiet: Int64?) {
         steps += move.steps
         for step in move.steps { try world.perform(step) }
         if let victim, let process = world.devices[victim].process, process.isAlive {
             process.remaining = nil
             steps.remove(at: steps.count - move.steps.count)
-            return (atlas.survived(at: place, move, victim), nil)
+            return (graph.survived(at: place, move, victim), nil)
         }
-        let (end, isNew) = try arrive(world, atlas, move.budget, from: place, by: move.steps)
+        let (end, isNew) = try arrive(world, graph, move.budget, from: place, by: move.steps)
         guard isNew, world.messages.isEmpty else { return (end, nil) }
         return (end, try world.calm(limit: exploration.simulation.calmLimit.milliseconds))
     }
 
-    private func begin(_ world: World, _ atlas: Atlas) throws -> Int {
-        try arrive(world, atlas, exploration.budget, from: nil, by: []).place
+    private func begin(_ world: World, _ graph: StateGraph) throws -> Int {
+        try arrive(world, graph, exploration.budget, from: nil, by: []).place
     }
 
     private func arrive(
-        _ world: World, _ atlas: Atlas, _ budget: Budget, from origin: Int?, by steps: [Step]
+        _ world: World, _ graph: StateGraph, _ budget: Budget, from origin: Int?, by steps: [Step]
     ) throws -> (place: Int, isNew: Bool) {
         let outline = try WorldOutline(world, laboratory.reader, hasBackup: budget.upheavals > 0)
         let outlook = try Outlook(world, hasEdits: budget.edits > 0)
-        return atlas.arrive(at: outline.hash, outlook, budget, from: origin, by: steps)
+        return graph.arrive(at: outline.hash, outlook, budget, from: origin, by: steps)
     }
 
     func shortened(_ failure: Simulation.Failure) -> Simulation.Failure {

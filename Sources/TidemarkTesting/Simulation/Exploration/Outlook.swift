@@ -28,7 +28,7 @@ extension Outlook {
             guard let process = device.process, process.isAlive else { continue }
             acts[device.number] = []
             guard hasEdits else { continue }
-            try Surroundings.$current.withValue(process) {
+            try Dependencies.$current.withValue(process) {
                 acts[device.number] = try device.file.queue.writeWithoutTransaction { db in
                     try world.app.acts.filter { try $0.changes(db) }.map(\.name)
                 }

@@ -55,7 +55,7 @@ struct RecordPaths {
         case .seal: sealing
         case .apply, .page, .records: applying
         case .attempts: []
-        case .inquiry, .unwanted, .install, .rules, .group, .decide, .inferred, .repair, .recover, .refuse, .restart,
+        case .lossProbe, .unwanted, .install, .rules, .group, .decide, .inferred, .repair, .recover, .refuse, .restart,
             .loss, .leave:
             RecordMachine.Event.allCases
         }

@@ -72,7 +72,8 @@ extension Oracle {
             }
             let deletes = known.writes.filter { key, writes in
                 key.entity == table.name && writes[""].map { $0.logged == nil && !$0.isBaseless } ?? false
-                    && known.sight.rows[key] == nil && known.sight.base(key) != nil && !known.sight.parked.contains(key)
+                    && known.sight.rows[key] == nil && known.sight.base(key) != nil
+                    && !known.sight.quarantined.contains(key)
                     && wasLogged(key, table, as: device)
             }
             guard rows.deletes >= deletes.count else { throw fail("\(deletes.keys.sorted()) were deleted") }
@@ -92,7 +93,7 @@ extension Oracle {
 
     /// Whether an act wrote something that the server has not, as far as the device can know.
     private func isEdited(_ key: OracleKey, _ known: OracleDevice, _ table: OracleTable) -> Bool {
-        guard let writes = known.writes[key], let cells = known.sight.rows[key], !known.sight.parked.contains(key),
+        guard let writes = known.writes[key], let cells = known.sight.rows[key], !known.sight.quarantined.contains(key),
             known.sight.doubled[key] == nil
         else { return false }
         let base = known.sight.base(key)
@@ -117,9 +118,9 @@ extension Oracle {
             guard rows.unable - odd <= waiting, rows.unable >= odd, rows.pending == 0, rows.deletes <= waiting,
                 rows.blocked <= waiting
             else { throw Violation("I13", "\(place): \(odd) cannot travel, \(waiting) wait: \(rows)") }
-            let parked = sight.parked.count { $0.entity == table.name }
-            guard (rows.quarantined == 0) == (parked == 0) else {
-                throw Violation("I13", "\(place): \(parked) are parked: \(rows)")
+            let quarantined = sight.quarantined.count { $0.entity == table.name }
+            guard (rows.quarantined == 0) == (quarantined == 0) else {
+                throw Violation("I13", "\(place): \(quarantined) are quarantined: \(rows)")
             }
         }
     }

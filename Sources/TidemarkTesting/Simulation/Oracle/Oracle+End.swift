@@ -29,21 +29,22 @@ extension Oracle {
                 db,
                 """
                 SELECT entity, record FROM tidemark_operation WHERE status = 'rejected' AND lane IS NULL
-                UNION SELECT entity, record FROM tidemark_held
+                UNION SELECT entity, record FROM tidemark_blocked WHERE reason = 'refused'
                 """)
-            for table in inOrder { try checkTable(table, sight, device, except: local.union(sight.parked)) }
-            for key in sight.parked.subtracting(local).sorted() { try checkParked(key, sight, device, db) }
+            for table in inOrder { try checkTable(table, sight, device, except: local.union(sight.quarantined)) }
+            for key in sight.quarantined.subtracting(local).sorted() { try checkQuarantined(key, sight, device, db) }
             try checkFound(device, sight, db)
             try checkFinalCounts(
-                SyncStatus(db, scopes: world.app.parts), of: device, db, except: local.union(sight.parked))
+                SyncStatus(db, scopes: world.app.parts), of: device, db, except: local.union(sight.quarantined))
             if let key = sight.shadows.keys.filter({ !local.contains($0) }).min() {
                 throw Violation("I4", "device \(device): \(key) is still held to be edited")
             }
-            if let aside = try Self.keys(db, "SELECT entity, record FROM tidemark_aside WHERE reason IS NULL").min() {
-                throw Violation("I7", "device \(device): an edit of \(aside) is still set aside")
+            if let aside = try Self.keys(db, "SELECT entity, record FROM tidemark_orphan WHERE reason IS NULL").min() {
+                throw Violation("I7", "device \(device): an edit of \(aside) is still orphaned")
             }
             // An edit that could not be given back to its scope stays in the list, with the reason.
-            let kept = try Self.keys(db, "SELECT entity, record FROM tidemark_aside").union(local).union(sight.parked)
+            let kept = try Self.keys(db, "SELECT entity, record FROM tidemark_orphan").union(local).union(
+                sight.quarantined)
             if let key = devices[device].writes.keys.filter({ !kept.contains($0) }).min(),
                 let (column, write) = devices[device].writes[key]?.min(by: { $0.key < $1.key })
             {
@@ -58,11 +59,12 @@ extension Oracle {
                 "device \(device), at the end")
             // All devices choose alike among rows that contend for a value.
             let (here, there) = (
-                sight.parked.filter { !isNextToPart($0) }, devices[0].sight.parked.filter { !isNextToPart($0) }
+                sight.quarantined.filter { !isNextToPart($0) },
+                devices[0].sight.quarantined.filter { !isNextToPart($0) }
             )
             guard here == there else {
                 throw Violation(
-                    "I4", "parked on device \(device): \(here.sorted()), on device 0: \(there.sorted())")
+                    "I4", "quarantined on device \(device): \(here.sorted()), on device 0: \(there.sorted())")
             }
         }
     }

@@ -5,7 +5,7 @@ import TidemarkWire
 // A server that is put back to an earlier state is given again what it had (I11).
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension Oracle {
-    /// At the end: what each history had lost is brought back by the devices.
+    /// At the end: what each history had lost is replayed by the devices.
     func checkBroughtBack(_ scope: Scope) throws {
         guard let histories = scopes[scope], histories.newest > 0 else { return }
         for index in 0..<histories.newest {

@@ -22,7 +22,7 @@ extension Oracle {
     /// had taken it or not (Documentation/Reliability.md, Known).
     private func noteAside(_ device: Int, _ db: Database) throws {
         var aside: Set<OracleKey> = []
-        try OracleDevice.Sight.each(db, "SELECT entity, record FROM tidemark_aside") {
+        try OracleDevice.Sight.each(db, "SELECT entity, record FROM tidemark_orphan") {
             aside.insert(names[OracleKey(entity: $0[0], record: $0[1])])
         }
         for cell in devices[device].written where aside.contains(cell.key) { allowed[cell, default: 0] += 1 }
@@ -54,8 +54,8 @@ extension Oracle {
 
     func checkRows(_ device: Int) throws {
         let sight = devices[device].sight
-        devices[device].unfounded.formIntersection(Set(sight.shadows.keys).union(sight.parked))
-        let passed = sight.parked.union(devices[device].unfounded).union(sight.wanted).union(sight.inferred)
+        devices[device].unfounded.formIntersection(Set(sight.shadows.keys).union(sight.quarantined))
+        let passed = sight.quarantined.union(devices[device].unfounded).union(sight.refetch).union(sight.inferred)
         for (scope, histories) in scopes {
             guard let standing = sight.scopes[scope] else { continue }
             var keys = Set(sight.rows.keys).union(sight.shadows.keys)

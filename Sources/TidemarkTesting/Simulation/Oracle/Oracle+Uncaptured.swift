@@ -4,7 +4,7 @@ import TidemarkWire
 
 // What acts write while no trigger notes it: a table was rebuilt, renamed, dropped or restored, or its triggers went.
 // It counts as if it had been noted, on the row that the device knew then. But what the server has deleted and such a
-// table brings back is kept aside, and not sent (I6).
+// table brings back is kept, and not sent (I6).
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension Oracle {
     /// Notes a row that an act has changed unseen, with what it stood on.
@@ -93,7 +93,7 @@ extension Oracle {
         for key in devices[device].broughtBack.sorted() {
             guard let table = tables[key.entity], isDeleted(key, table) else { continue }
             let isListed = try Bool.fetchOne(
-                db, sql: "SELECT EXISTS (SELECT 1 FROM tidemark_aside WHERE entity = ? AND record = ?)",
+                db, sql: "SELECT EXISTS (SELECT 1 FROM tidemark_orphan WHERE entity = ? AND record = ?)",
                 arguments: [key.entity, key.record])
             guard isListed != true else { continue }
             throw Violation("I7", "device \(device): \(key) was brought back after its delete, and is in no list")

@@ -19,7 +19,7 @@ extension Oracle {
             if noteUncaptured(key, table, from: former, to: &sight, device) { continue }
             deletes.note(key, wasThere: former.rows[key] != nil, isThere: sight.rows[key] != nil)
             world.note("act \(world.serial) on \(device): \(key) is \(text(sight.rows[key]))")
-            let isAside = former.parked.contains(key) || sight.parked.contains(key)
+            let isAside = former.quarantined.contains(key) || sight.quarantined.contains(key)
             if isAside { devices[device].unfounded.insert(key) }
             if sight.rows[key] == nil {
                 allowed[.delete(key), default: 0] += 1
@@ -171,7 +171,7 @@ extension Oracle {
     ) throws -> Bool {
         let column = index.map { table.data[$0] } ?? ""
         let sight = devices[device].sight
-        if sight.parked.contains(key) || sight.inferred.contains(key) || sight.held.contains(key) { return false }
+        if sight.quarantined.contains(key) || sight.inferred.contains(key) || sight.held.contains(key) { return false }
         let isVisible = index.map { sight.rows[key]?[$0] == write.value } ?? (sight.rows[key] == nil)
         let isClean = sight.shadows[key] == nil && sight.uncaptured[key] == nil
         if let logged = write.logged, let histories = scopes[logged.scope], let standing = sight.scopes[logged.scope],
@@ -243,7 +243,7 @@ extension Oracle {
             // No record id can be made of its key.
             if tables[key.entity]?.isOddlyKeyed ?? false, code == RejectionCode.unsendableValue { continue }
             if ruled.contains(key.entity), RejectionCode.isOperators(code) { continue }
-            if code == RejectionCode.groupFailed, try hasCulprit(row[5], db) { continue }
+            if code == RejectionCode.groupFailed, try hasBlocker(row[5], db) { continue }
             if code == RejectionCode.recordTooLarge, try isLargeGroup(row[5], db) {
                 verdicts.tooLarge.insert(key)
                 continue
@@ -259,7 +259,7 @@ extension Oracle {
     }
 
     /// Whether an operation of the group has a reason of its own, which is looked at like any other.
-    private func hasCulprit(_ group: String?, _ db: Database) throws -> Bool {
+    private func hasBlocker(_ group: String?, _ db: Database) throws -> Bool {
         let statement = try db.cachedStatement(
             sql: """
                 SELECT EXISTS (SELECT 1 FROM tidemark_operation WHERE in_group = ?1

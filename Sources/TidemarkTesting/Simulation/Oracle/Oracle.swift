@@ -121,8 +121,10 @@ final class Oracle {
         var sight = try seen ?? OracleDevice.Sight(db, inOrder, names, after: former)
         noteFound(device, &sight, since: former, byAct: seen != nil)
         devices[device].sight = sight
-        if former.parked != sight.parked { world.note("parked on \(device): \(sight.parked.sorted())") }
-        for key in sight.parked where tables[key.entity]?.place != nil { devices[device].scattered.insert(key) }
+        if former.quarantined != sight.quarantined {
+            world.note("quarantined on \(device): \(sight.quarantined.sorted())")
+        }
+        for key in sight.quarantined where tables[key.entity]?.place != nil { devices[device].scattered.insert(key) }
         if seen == nil, former.odd != sight.odd {
             throw Violation("I13", "device \(device) takes rows that cannot travel from \(former.odd) to \(sight.odd)")
         }

@@ -69,11 +69,11 @@ struct OracleDevice {
         var rows: [OracleKey: [Value]] = [:]
         /// The server's rows below edits under way; `nil` for none.
         var shadows: [OracleKey: [Value]?] = [:]
-        var parked: Set<OracleKey> = []
+        var quarantined: Set<OracleKey> = []
         /// Records that stand twice in the file, under the server's id and, with these cells, under a temporary one.
         var doubled: [OracleKey: [Value]] = [:]
         /// Records that the server is asked for by name: until then this device does not know how they stand.
-        var wanted: Set<OracleKey> = []
+        var refetch: Set<OracleKey> = []
         var scopes: [Scope: Standing] = [:]
         /// What acts wrote while nobody noted it: the server's row as it was known then, `nil` for none, of each record
         /// for which the device has not found that out yet.
@@ -130,11 +130,11 @@ extension OracleDevice.Sight {
             }
             odd[table.name]?.sort()
         }
-        try Self.each(db, "SELECT entity, record FROM tidemark_wanted") {
-            wanted.insert(names[OracleKey(entity: $0[0], record: $0[1])])
+        try Self.each(db, "SELECT entity, record FROM tidemark_refetch") {
+            refetch.insert(names[OracleKey(entity: $0[0], record: $0[1])])
         }
-        try Self.each(db, "SELECT entity, record FROM tidemark_parked") {
-            parked.insert(names[OracleKey(entity: $0[0], record: $0[1])])
+        try Self.each(db, "SELECT entity, record FROM tidemark_quarantine") {
+            quarantined.insert(names[OracleKey(entity: $0[0], record: $0[1])])
         }
         try Self.each(
             db,
@@ -187,9 +187,10 @@ struct OracleListing {
                   OR EXISTS (SELECT 1 FROM tidemark_conflict WHERE entity = ?1 AND record = ?2 AND is_delete = ?4
                     AND (instr(CAST(fields AS TEXT), ?6) AND instr(CAST(fields AS TEXT), ?3)
                       OR instr(CAST(whole AS TEXT), ?5 || ?7))),
-                EXISTS (SELECT 1 FROM tidemark_aside WHERE entity = ?1 AND record = ?2)
-                  OR EXISTS (SELECT 1 FROM tidemark_held WHERE entity = ?1 AND record = ?2)
-                  OR EXISTS (SELECT 1 FROM tidemark_wanted WHERE entity = ?1 AND record = ?2),
+                EXISTS (SELECT 1 FROM tidemark_orphan WHERE entity = ?1 AND record = ?2)
+                  OR EXISTS (SELECT 1 FROM tidemark_blocked WHERE entity = ?1 AND record = ?2
+                    AND reason = 'refused')
+                  OR EXISTS (SELECT 1 FROM tidemark_refetch WHERE entity = ?1 AND record = ?2),
                 EXISTS (SELECT 1 FROM tidemark_operation WHERE entity = ?1 AND record = ?2 AND finished_at IS NULL
                     AND (?4 OR kind = 'delete' OR instr(CAST(coalesce(content, members) AS TEXT), ?5)))
                 """)

@@ -63,7 +63,7 @@ extension OracleDevice {
         sight.rows = names.renamed(sight.rows) { $0.map { names[$0] } }
         sight.shadows = names.renamed(sight.shadows) { $0?.map { names[$0] } }
         sight.uncaptured = names.renamed(sight.uncaptured) { $0?.map { names[$0] } }
-        sight.parked = Set(sight.parked.map { names[$0] })
+        sight.quarantined = Set(sight.quarantined.map { names[$0] })
         unfounded = Set(unfounded.map { names[$0] })
         bounds = bounds.mapValues { names.renamed($0) { $0 } }
         written = Set(

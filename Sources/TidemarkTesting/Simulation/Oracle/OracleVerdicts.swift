@@ -49,7 +49,7 @@ struct OracleVerdict {
     let refusal: String?
     let isReplayed: Bool
     let isUpsert: Bool
-    /// Whether it brings back what a lost history had.
+    /// Whether it replays what a lost history had.
     let isAgain: Bool
     let version: Version?
     let fields: [String: Any]

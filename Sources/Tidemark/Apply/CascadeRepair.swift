@@ -1,0 +1,161 @@
+import GRDB
+import TidemarkWire
+
+/// References left dangling by a deleted parent are settled by the schema's own ON DELETE action, as edits of this
+/// device, once the scan that brought the tombstone has ended. A parent that is merely absent settles nothing: it may
+/// be quarantined, refused, in another scope, or still to come.
+struct CascadeRepair {
+    let db: Database
+    let scope: Scope
+    let now: Int64
+
+    /// Remembers what a deleted parent's children referred to.
+    func note(_ table: RecordTable, _ id: RecordID, _ key: [Cell], version: Version) throws {
+        let shape = table.shape
+        let row = try table.row(db, key)
+        var columns = DataObject.Builder()
+        for (column, cell) in zip(shape.key, key) { columns.append(name: column.wireName) { $0.cell(cell) } }
+        let referred = Set(shape.children.flatMap(\.parentColumns).map { SQLName($0) })
+        for (column, cell) in zip(shape.data, row ?? [])
+        where referred.contains(SQLName(column.name)) && cell.isSendable {
+            columns.append(name: column.wireName) { $0.cell(cell) }
+        }
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_cascade(scope, entity, record, columns, version) VALUES (?1, ?2, ?3, ?4, ?5)
+            ON CONFLICT(scope, entity, record) DO UPDATE SET columns = excluded.columns, version = excluded.version
+            """
+        ).execute([
+            .text(scope.name), .text(shape.name), .text(id.text), .blob(columns.finish().bytes), .integer(version),
+        ])
+    }
+
+    /// Whether any parents are to be looked after.
+    func isDue() throws -> Bool {
+        let sql = "SELECT 1 FROM tidemark_cascade WHERE scope = ?1 LIMIT 1"
+        return try Query(db, sql).first(db, [.text(scope.name)]) { _ in true } ?? false
+    }
+
+    /// Runs with the flag down, so that what it does is captured and travels like any other edit.
+    /// Returns how many parents it looked after, and how many conflicts it has listed.
+    func settle(_ layout: SyncSchema) throws -> (settled: Int, listed: Int) {
+        let noted = try Query(db, "SELECT entity, record, columns, version FROM tidemark_cascade WHERE scope = ?1")
+            .rows(db, [.text(scope.name)]) {
+                (entity: $0.text(0), record: $0.text(1), columns: $0.blob(2), version: $0.optionalInteger(3))
+            }
+        var (settled, listed) = (0, 0)
+        for entry in noted {
+            if try isUndecided(entry.entity, entry.record, layout) { continue }
+            settled += 1
+            try Query(db, "DELETE FROM tidemark_cascade WHERE scope = ?1 AND entity = ?2 AND record = ?3")
+                .execute([.text(scope.name), .text(entry.entity), .text(entry.record)])
+            guard let shape = layout[entry.entity], let id = RecordID(entry.record), let key = shape.key(of: id),
+                try RecordTable(shape).row(db, key) == nil, try !QuarantinedRow.exists(db, entry.entity, entry.record)
+            else { continue }
+            var values = ByName<Cell>()
+            for (name, value) in try columns(entry.columns) { values[name] = value }
+            listed += try settleChildren(shape.children, values, sparing: (layout, entry.version ?? .max))
+        }
+        return (settled, listed)
+    }
+
+    /// Whether an edit keeps the deleted row on screen, until the server has said what becomes of it.
+    private func isUndecided(_ entity: String, _ record: String, _ layout: SyncSchema) throws -> Bool {
+        guard let shape = layout[entity], let id = RecordID(record), let key = shape.key(of: id),
+            let shadow = try RecordTable(shape).shadow(db, key)
+        else { return false }
+        return shadow.state == .deleted && !shadow.isGone
+    }
+
+    private func columns(_ bytes: [UInt8]) throws -> [(String, Cell)] {
+        try bytes.reading { (reader: inout JSONReader) throws(JSONError) -> [(String, Cell)] in
+            var columns: [(String, Cell)] = []
+            try reader.enterObject()
+            while let name = try reader.nextMember() { columns.append((reader.string(name), try reader.readCell())) }
+            return columns
+        }
+    }
+
+    /// A record will never come to be: what refers to it is settled as if it had been deleted.
+    func settleChildren(of shape: TableSchema, _ key: [Cell], _ fields: [String: Value]) throws {
+        var values = ByName<Cell>()
+        for (name, value) in fields { values[name] = Cell(value) }
+        for (column, cell) in zip(shape.key, key) { values[column.name] = cell }
+        try settleChildren(shape.children, values, sparing: nil)
+    }
+
+    /// Foreign keys are off here, so a cascade is scanned by hand, from each deleted row to its own children.
+    ///
+    /// - Parameter spared: the tables whose rows are not taken away without a word, and the version of the parent's
+    ///   deletion: what cannot travel is on this device alone and stays, and an edit that came to the server after the
+    ///   deletion, or has not yet, is listed as a conflict. `nil` where the user's own word takes them.
+    /// - Returns: how many conflicts were listed.
+    @discardableResult
+    private func settleChildren(
+        _ children: [TableSchema.Child], _ parent: ByName<Cell>, sparing spared: (layout: SyncSchema, version: Version)?
+    ) throws -> Int {
+        var waiting = children.map { ($0, parent) }
+        var listed = 0
+        while let (child, values) = waiting.popLast() {
+            let referred = child.parentColumns.compactMap { values[$0] }
+            guard referred.count == child.columns.count, !referred.contains(.null) else { continue }
+            let condition = child.columns.enumerated().map { "\(quoted($1)) = ?\($0 + 1)" }.joined(separator: " AND ")
+            let table = quoted(child.table)
+            let own = try spared.flatMap { spared in
+                try spared.layout[child.table].map {
+                    try OwnRows(db, $0, scope, now, after: spared.version, where: condition, referred)
+                }
+            }
+            switch child.onDelete.uppercased() {
+            case "CASCADE":
+                let grandchildren = try TableSchema.references(db, to: child.table)
+                guard let own else {
+                    let gone = grandchildren.isEmpty ? [] : try rows(child.table, condition, referred)
+                    try attempt("DELETE FROM \(table) WHERE \(condition)", referred)
+                    // Where the schema keeps one of them, its own children stay with it.
+                    guard !gone.isEmpty, try rows(child.table, condition, referred).isEmpty else { continue }
+                    for row in gone { waiting += grandchildren.map { ($0, row) } }
+                    continue
+                }
+                for row in own.rows {
+                    try attempt { try own.delete(row) }
+                    listed += try own.list(row)
+                    if try own.isGone(row) { waiting += grandchildren.map { ($0, own.values(row)) } }
+                }
+            case "SET NULL":
+                let sets = child.columns.map { "\(quoted($0)) = NULL" }.joined(separator: ", ")
+                try attempt("UPDATE \(table) SET \(sets) WHERE \(condition)", referred)
+                for row in own?.rows ?? [] { listed += try own?.list(row) ?? 0 }
+            case "SET DEFAULT":
+                let sets = try child.columns.map { "\(quoted($0)) = \(try fallback(child.table, $0))" }
+                try attempt("UPDATE \(table) SET \(sets.joined(separator: ", ")) WHERE \(condition)", referred)
+                for row in own?.rows ?? [] { listed += try own?.list(row) ?? 0 }
+            default: continue
+            }
+        }
+        return listed
+    }
+
+    /// Where the app's schema forbids the action, the reference stays dangling, as it does under RESTRICT.
+    private func attempt(_ action: () throws -> Void) throws {
+        do { try action() } catch let error as DatabaseError where error.refusesRow {}
+    }
+
+    private func attempt(_ sql: String, _ cells: [Cell]) throws { try attempt { try Query(db, sql).execute(cells) } }
+
+    private func rows(_ table: String, _ condition: String, _ cells: [Cell]) throws -> [ByName<Cell>] {
+        let names = try Query(db, "PRAGMA table_info(\(quoted(table)))").rows(db) { $0.text(1) }
+        let list = names.map(quoted).joined(separator: ", ")
+        return try Query(db, "SELECT \(list) FROM \(quoted(table)) WHERE \(condition)").rows(db, cells) { row in
+            var values = ByName<Cell>()
+            for (name, cell) in zip(names, row.cells(0..<names.count)) { values[name] = cell }
+            return values
+        }
+    }
+
+    private func fallback(_ table: String, _ column: String) throws -> String {
+        let columns = try Query(db, "PRAGMA table_info(\(quoted(table)))").rows(db) { ($0.text(1), $0.optionalText(4)) }
+        return columns.first { $0.0 == column }?.1.map { "(\($0))" } ?? "NULL"
+    }
+}

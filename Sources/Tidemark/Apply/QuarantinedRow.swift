@@ -1,0 +1,131 @@
+import GRDB
+import TidemarkWire
+
+/// Rows that a scope holds and the table does not: kept whole, shown in the status, tried again.
+enum QuarantinedRow {
+    /// A row that left for another scope stays here until the server has taken its delete (PROTOCOL.md 4).
+    enum Move: Int64 {
+        /// It does not leave.
+        case no = 0
+        /// The server has not said yet whether it took the row in its new scope.
+        case waiting = 1
+        /// It did; the delete here is to be sealed.
+        case moved = 2
+        /// It did not, and the row was deleted here meanwhile: the delete here is to be sealed.
+        case deleted = 3
+        /// The delete is sealed, and has no verdict yet.
+        case sealed = 4
+    }
+
+    struct Entry {
+        var cells: [Cell]
+        var version: Version?
+        var move: Move
+    }
+
+    /// - Parameter scope: by name; the empty text stands for rows that were never sent and belong to none.
+    static func entry(_ db: Database, _ shape: TableSchema, _ id: RecordID, _ scope: String) throws -> Entry? {
+        try Query(
+            db, "SELECT data, version, move FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 AND scope = ?3"
+        ).first(db, [.text(shape.name), .text(id.text), .text(scope)]) { row in
+            Entry(
+                cells: try decode(row.blob(0), shape), version: row.optionalInteger(1),
+                move: Move(rawValue: row.integer(2)) ?? .no)
+        }
+    }
+
+    /// A record's row that would be in the table if the schema took it, with the edits made here.
+    static func cells(_ db: Database, _ shape: TableSchema, _ id: RecordID, _ scope: String) throws -> [Cell]? {
+        guard let entry = try entry(db, shape, id, scope), entry.move == .no else { return nil }
+        return entry.cells
+    }
+
+    /// Whether any scope has the record here, off the table.
+    static func exists(_ db: Database, _ entity: String, _ record: String) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 LIMIT 1")
+            .first(db, [.text(entity), .text(record)]) { _ in true } ?? false
+    }
+
+    static func isEmpty(_ db: Database, _ entity: String) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_quarantine WHERE entity = ?1 LIMIT 1")
+            .first(db, [.text(entity)]) { _ in true } == nil
+    }
+
+    static func records(_ db: Database, _ entity: String, _ scope: Scope) throws -> [String] {
+        try Query(db, "SELECT record FROM tidemark_quarantine WHERE entity = ?1 AND scope = ?2 ORDER BY record")
+            .rows(db, [.text(entity), .text(scope.name)]) { $0.text(0) }
+    }
+
+    static func put(
+        _ db: Database, _ shape: TableSchema, record: String, scope: String, version: Version?, cells: [Cell],
+        reason: String, contends: Bool, fresh: Bool
+    ) throws {
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_quarantine(entity, record, scope, version, reason, contends, fresh, data)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            ON CONFLICT(entity, record, scope) DO UPDATE SET version = coalesce(excluded.version, version),
+              reason = excluded.reason, contends = excluded.contends, fresh = excluded.fresh, data = excluded.data
+            """
+        ).execute([
+            .text(shape.name), .text(record), .text(scope), .optional(version), .text(reason),
+            .integer(contends ? 1 : 0), .integer(fresh ? 1 : 0), .blob(encode(cells, shape)),
+        ])
+    }
+
+    static func remove(_ db: Database, _ entity: String, _ record: String, _ scope: String) throws {
+        try Query(db, "DELETE FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 AND scope = ?3")
+            .execute([.text(entity), .text(record), .text(scope)])
+    }
+
+    static func encode(_ cells: [Cell], _ shape: TableSchema) -> [UInt8] {
+        var data = DataObject.Builder(capacity: 256)
+        for (column, cell) in zip(shape.data, cells) {
+            data.append(name: column.wireName) { $0.kept(cell) }
+        }
+        return data.finish().bytes
+    }
+
+    static func decode(_ bytes: [UInt8], _ shape: TableSchema) throws -> [Cell] {
+        var cells = shape.data.map(\.defaultCell)
+        for (index, cell) in try DataObject(stored: bytes).cells(in: shape) { cells[index] = cell }
+        return cells
+    }
+}
+
+extension RecordTable {
+    /// Writes a record's row, with what was edited here. A row that the app's schema refuses is quarantined: its old row
+    /// would pass for an edit.
+    func writeOrQuarantine(_ db: Database, _ key: [Cell], _ id: RecordID, _ cells: [Cell], scope: String) throws {
+        do { try write(db, key, cells) } catch let error as DatabaseError where error.refusesRow {
+            try attemptDelete(db, key)
+            try quarantineEdits(db, key)
+            try QuarantinedRow.put(
+                db, shape, record: id.text, scope: scope, version: nil, cells: cells, reason: error.refusal,
+                contends: error.dependsOnOthers, fresh: false)
+        }
+    }
+}
+
+extension DatabaseError {
+    /// Whether the app's schema refused one row, which must not stop the others.
+    var refusesRow: Bool {
+        switch resultCode {
+        case .SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_TOOBIG, .SQLITE_ERROR: true
+        default: false
+        }
+    }
+
+    /// Whether other rows decide it, so that the row is tried again after each page: a unique value that another one
+    /// holds, or a trigger of the app's own that looks for one.
+    var dependsOnOthers: Bool { isUniqueViolation || extendedResultCode == .SQLITE_CONSTRAINT_TRIGGER }
+
+    var isUniqueViolation: Bool {
+        [.SQLITE_CONSTRAINT_UNIQUE, .SQLITE_CONSTRAINT_PRIMARYKEY, .SQLITE_CONSTRAINT_ROWID]
+            .contains(extendedResultCode)
+    }
+
+    /// The refusal in words that hold no row data.
+    var refusal: String { message ?? "\(extendedResultCode)" }
+}

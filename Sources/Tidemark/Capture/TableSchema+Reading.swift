@@ -1,0 +1,220 @@
+import GRDB
+import TidemarkWire
+
+extension TableSchema {
+    /// Reads a table's shape and refuses what cannot be synced, saying what to change.
+    init(_ db: Database, table: String, rule: SyncedTable.ScopeRule) throws {
+        if let error = TableFlaw.error(try TableFlaw.all(db, table: table, rule: rule)) { throw error }
+        let file = try FileTable.named(table, db).first
+        let name = file?.name ?? table
+        let columns = try Self.declaredColumns(db, name).map { column in
+            (
+                column: Self.column(db, column, isStrict: file?.isStrict == true), keyPosition: column.keyPosition,
+                isRequired: column.isRequired,
+                isRowID: column.type.uppercased() == "INTEGER"
+            )
+        }
+        let keyPairs = columns.filter { $0.keyPosition > 0 }.sorted { $0.keyPosition < $1.keyPosition }
+        self.init(
+            name: name, rule: rule, key: keyPairs.map(\.column),
+            data: columns.filter { $0.keyPosition == 0 }.map(\.column), uniques: [], children: [], warnings: [])
+        // The row's own number is never NULL; any other key may be, unless the schema says otherwise.
+        // INTEGER PRIMARY KEY DESC is a key like any other, with an index of its own.
+        let isRowID = try keyPairs.count == 1 && keyPairs[0].isRowID && Self.keyCollations(db, name).isEmpty
+        if file?.hasRowIDs == true, !isRowID {
+            let names = columns.map(\.column.name)
+            rowNumber = ["rowid", "_rowid_", "oid"].first { number in !names.contains { $0.isSameName(as: number) } }
+        }
+        if isRowID { nextNumberSQL = try nextNumber(db) }
+        mayLackKey = !isRowID && keyPairs.contains { !$0.isRequired }
+        try readUniques(db)
+        hasConflictClauses = try Self.declaration(db, name).contains(/on\s+conflict/.ignoresCase())
+        children = try Self.references(db, to: name)
+        statements = RecordStatements(of: self)
+    }
+
+    private static func declaration(_ db: Database, _ name: String) throws -> String {
+        try Query(db, "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?1")
+            .first(db, [.text(name)]) { $0.text(0) } ?? ""
+    }
+
+    /// One more than the largest number that is there, or that ever was (SQLite's manual, "Autoincrement"). NULL where
+    /// there is none above it.
+    private func nextNumber(_ db: Database) throws -> String {
+        var largest = "(SELECT max(\(key[0].sql)) FROM \(sql))"
+        // The word may stand in a comment too; only where SQLite counts for some table does it have a table for it.
+        let counts = try Query(db, "SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'").first(db) { _ in true }
+        if counts == true, try Self.declaration(db, name).contains(/\bautoincrement\b/.ignoresCase()) {
+            let counted = "(SELECT max(seq) FROM sqlite_sequence WHERE name = \(literal(name)))"
+            largest = "max(coalesce(\(largest), 0), coalesce(\(counted), 0))"
+        }
+        return """
+            (SELECT CASE WHEN number IS NULL THEN 1 WHEN number < \(Int64.max) THEN number + 1 END \
+            FROM (SELECT \(largest) AS number))
+            """
+    }
+
+    /// A column as the schema declares it.
+    struct DeclaredColumn {
+        var name: String
+        var type: String
+        var isRequired: Bool
+        var fallback: String?
+        /// From 1; 0 of a column outside the key.
+        var keyPosition: Int64
+    }
+
+    /// Generated columns (hidden 2 and 3) are computed on each device again.
+    static func declaredColumns(_ db: Database, _ table: String) throws -> [DeclaredColumn] {
+        try Query(db, "PRAGMA table_xinfo(\(quoted(table)))").rows(db) { row in
+            row.integer(6) != 0
+                ? nil
+                : DeclaredColumn(
+                    name: row.text(1), type: row.text(2), isRequired: row.integer(3) != 0,
+                    fallback: row.optionalText(4), keyPosition: row.integer(5))
+        }.compactMap { $0 }
+    }
+
+    /// By what the columns of a table's key are compared; nothing where the key is the row's own number.
+    static func keyCollations(_ db: Database, _ table: String) throws -> [String] {
+        let indexes = try Query(db, "PRAGMA index_list(\(quoted(table)))").rows(db) { ($0.text(1), $0.text(3)) }
+        return try indexes.filter { $0.1 == "pk" }.flatMap { index, _ in
+            try Query(db, "PRAGMA index_xinfo(\(quoted(index)))").rows(db) { ($0.text(4), $0.integer(5) == 1) }
+                .filter(\.1).map(\.0)
+        }
+    }
+
+    private static func column(_ db: Database, _ column: DeclaredColumn, isStrict: Bool) -> Column {
+        // Elsewhere a word that says nothing makes numbers of what looks like them (SQLite's manual, "STRICT Tables").
+        let isAny = isStrict && column.type.uppercased() == "ANY"
+        let affinity = Affinity(declaredType: isAny ? "" : column.type)
+        let defaultCell = column.fallback.flatMap { Self.evaluate(db, $0, affinity) } ?? .null
+        return Column(
+            name: column.name, affinity: affinity, defaultCell: defaultCell,
+            returnsToDefault: column.fallback.map(Self.isConstant) ?? !column.isRequired,
+            // What is computed is another value each time.
+            replacement: column.isRequired && column.fallback.map(Self.isConstant) == true ? defaultCell : nil,
+            wireName: DataObject.Builder.quoted(column.name))
+    }
+
+    /// A column's default as a row that is made now would hold it: `REAL DEFAULT 0` holds 0.0. One that SQLite does not
+    /// work out counts as NULL.
+    private static func evaluate(_ db: Database, _ expression: String, _ affinity: Affinity) -> Cell? {
+        // The pragma leaves out the parentheses that an expression needs, and a text in double quotes cannot have.
+        for fallback in ["(\(expression))", expression] {
+            do {
+                try db.execute(
+                    sql: "CREATE TEMP TABLE tidemark_default(value \(affinity.declaredType) DEFAULT \(fallback))")
+            } catch { continue }
+            defer { try? db.execute(sql: "DROP TABLE temp.tidemark_default") }
+            try? db.execute(sql: "INSERT INTO temp.tidemark_default DEFAULT VALUES")
+            return try? Query(db, "SELECT value FROM temp.tidemark_default").first(db) { $0.cell(0) }
+        }
+        return nil
+    }
+
+    /// Literals are the same on every device; `CURRENT_TIMESTAMP` and whatever is in parentheses may not be.
+    private static func isConstant(_ expression: String) -> Bool {
+        let text = expression.trimmingPrefix { "+-".contains($0) }.uppercased()
+        guard let first = text.first else { return false }
+        return ["NULL", "TRUE", "FALSE"].contains(text) || first.isNumber || "'\".".contains(first)
+            || text.hasPrefix("X'")
+    }
+
+    private mutating func readUniques(_ db: Database) throws {
+        uniques = [UniqueIndex(name: "key", parts: key.map { .init(term: .column($0.name), collation: "BINARY") })]
+        let indexes = try Query(db, "PRAGMA index_list(\(sql))").rows(db) { row in
+            (name: row.text(1), isUnique: row.integer(2) == 1, origin: row.text(3))
+        }
+        // Generated columns too, but not the hidden ones of virtual tables.
+        let names = try Query(db, "PRAGMA table_xinfo(\(sql))").rows(db) { ($0.text(1), $0.integer(6)) }
+            .filter { $0.1 != 1 }.map(\.0)
+        for index in indexes where index.isUnique && index.origin != "pk" {
+            let statement =
+                try Query(db, "SELECT sql FROM sqlite_master WHERE type = 'index' AND name = ?1")
+                .first(db, [.text(index.name)]) { $0.optionalText(0) } ?? nil
+            let text = statement.map(IndexText.init)
+            let parts = try Query(db, "PRAGMA index_xinfo(\(quoted(index.name)))").rows(db) { row in
+                (column: row.optionalText(2), collation: row.text(4), isKey: row.integer(5) == 1)
+            }.filter(\.isKey)
+            let watched = parts.enumerated().compactMap { place, part -> UniqueIndex.Part? in
+                if let column = part.column { return .init(term: .column(column), collation: part.collation) }
+                guard let term = text?.terms.dropFirst(place).first, mayWatch(db, term, names) else { return nil }
+                return .init(term: .expression(term, of: names), collation: part.collation)
+            }
+            if watched.isEmpty {
+                remarks.append(.hiddenUnique(index: index.name, table: name))
+            } else {
+                let condition = text?.condition.flatMap { isPlain(db, $0, names) ? $0 : nil }
+                uniques.append(UniqueIndex(name: index.name, parts: watched, condition: condition))
+            }
+            let isReadable = watched.contains { part in columns.contains { $0.name == part.column } }
+            hasHiddenUniques = hasHiddenUniques || !isReadable
+        }
+    }
+
+    /// Whether a term can be worked out of a new row. A row's own number is not given yet when the trigger fires.
+    private func mayWatch(_ db: Database, _ term: String, _ names: [String]) -> Bool {
+        let numbers =
+            ["rowid", "_rowid_", "oid"] + (key.count == 1 && key[0].affinity == .integer ? [key[0].name] : [])
+        let words = term.split { !($0.isLetter || $0.isNumber || $0 == "_") }.map(String.init)
+        return isPlain(db, term, names) && !numbers.contains { number in words.contains { $0.isSameName(as: number) } }
+    }
+
+    /// Whether SQL of an index can stand in a trigger. One that does not compile there would fail every write of the
+    /// app's: SQLite takes `t.b` and a text in double quotes in an index, on connections that refuse both elsewhere.
+    private func isPlain(_ db: Database, _ text: String, _ names: [String]) -> Bool {
+        let quoted = text.matches(of: /"([^"]*)"/).map { String($0.1) }
+        guard quoted.allSatisfy({ name in names.contains { $0.isSameName(as: name) } }) else { return false }
+        return (try? Query(db, "SELECT 1 FROM \(sql) AS evicted WHERE (\(text)) LIMIT 0")) != nil
+    }
+
+    /// The foreign keys of any table in the file that refer to this one.
+    static func references(_ db: Database, to parent: String) throws -> [Child] {
+        let tables = try FileTable.own(db)
+        let key = try Query(db, "PRAGMA table_info(\(quoted(parent)))").rows(db) { ($0.text(1), $0.integer(5)) }
+            .filter { $0.1 > 0 }.sorted { $0.1 < $1.1 }.map(\.0)
+        var children: [Child] = []
+        for table in tables {
+            var byID: [Int64: Child] = [:]
+            let parts = try Query(db, "PRAGMA foreign_key_list(\(quoted(table)))").rows(db) { row in
+                (id: row.integer(0), parent: row.text(2), from: row.text(3), to: row.text(4), onDelete: row.text(6))
+            }
+            for part in parts where part.parent.isSameName(as: parent) {
+                var child =
+                    byID[part.id] ?? Child(table: table, columns: [], parentColumns: [], onDelete: part.onDelete)
+                // A reference without column names means the parent's key.
+                let implied = key.indices.contains(child.columns.count) ? key[child.columns.count] : ""
+                child.columns.append(part.from)
+                child.parentColumns.append(part.to.isEmpty ? implied : part.to)
+                byID[part.id] = child
+            }
+            children += byID.sorted { $0.key < $1.key }.map(\.value)
+        }
+        return children
+    }
+
+    /// An app trigger that writes to a synced table while the server's changes are applied makes edits of its own on
+    /// every device; it should ask for the flag row first. Triggers that keep a search index are left in peace.
+    mutating func warnAboutTriggers(_ db: Database, synced: Set<String>) throws {
+        let synced = Set(synced.map(SQLName.init))
+        let triggers = try Query(
+            db,
+            "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE ORDER BY name"
+        ).rows(db, [.text(name)]) { ($0.text(0), $0.text(1)) }
+        for (trigger, sql) in triggers where !trigger.hasPrefix("tidemark_") && !sql.contains("tidemark_applying") {
+            guard !SQLWords(sql).writtenTables.isDisjoint(with: synced) else { continue }
+            remarks.append(.trigger(trigger, table: name))
+        }
+    }
+
+    /// The tables that the app's triggers write to while changes are applied.
+    static func tablesWrittenByTriggers(_ db: Database) throws -> Set<SQLName> {
+        let triggers = try Query(
+            db, "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE 'tidemark\\_%' ESCAPE '\\'"
+        ).rows(db) { $0.text(0) }
+        return triggers.filter { !$0.contains("tidemark_applying") }.reduce(into: []) {
+            $0.formUnion(SQLWords($1).writtenTables)
+        }
+    }
+}

@@ -1,0 +1,268 @@
+import GRDB
+import TidemarkWire
+
+// MARK: - Groups: sealed together, sent together, refused together
+
+extension OutboxBatcher {
+    struct Member {
+        var table: RecordTable
+        var key: [Cell]
+        /// `nil` where the key cannot be a record id.
+        var id: RecordID?
+        var mark: Int64?
+
+        var name: RecordName? { id.map { RecordName(entity: table.shape.name, record: $0.text) } }
+    }
+
+    private enum Hindrance {
+        case unsendable(Member)
+        case blocked(by: Blocker)
+        case skip
+        /// Not now: a verdict comes first, or the request is full.
+        case full
+        case behind([Unit])
+    }
+
+    /// Seals all edits of a group, or none of them.
+    func seal(
+        group: String, _ batch: inout Batch, _ tables: [RecordTable], limit: Int, isFirst: Bool
+    ) throws -> Outcome {
+        let members = try members(of: group)
+        // Sealed with an earlier mark of the same group.
+        guard !members.isEmpty else { return .done }
+        guard members.allSatisfy({ member in tables.contains { $0.shape == member.table.shape } }) else {
+            return try areApart(members) ? dissolve(group, &batch) : .skip
+        }
+        let isAlone = isFirst && !batch.hasOpen
+        guard members.count <= limit || isAlone else { return .stop }
+        let before = batch
+        var (count, bytes) = (0, 0)
+        var hindrance: Hindrance?
+        try db.inSavepoint {
+            batch.group = group
+            hindrance = try seal(members, &batch, &count, &bytes)
+            batch.group = nil
+            if count > limit, !isAlone { hindrance = hindrance ?? .full }
+            guard hindrance == nil else { return .rollback }
+            try layout.rename(db, group: group, to: nil)
+            return .commit
+        }
+        guard let hindrance else { return .sealed(count: count, bytes: bytes) }
+        batch = before
+        switch hindrance {
+        case .full: return .stop
+        case .behind(let units): return .behind(units)
+        case .skip: return try areApart(members) ? dissolve(group, &batch) : .skip
+        // Whichever scope's turn comes first: a row that is nowhere is no reason to keep the others.
+        case .unsendable where try areApart(members): return try dissolve(group, &batch)
+        case .unsendable, .blocked:
+            try refuse(try self.members(of: group), hindrance, &batch, group)
+            return .done
+        }
+    }
+
+    /// The members one by one, each behind those that it refers to. Stops at the first that stands in the way of all.
+    private func seal(
+        _ members: [Member], _ batch: inout Batch, _ count: inout Int, _ bytes: inout Int
+    ) throws -> Hindrance? {
+        let last = try Outbox.lastID(db)
+        let own = Set(members.compactMap(\.name))
+        var (members, next) = (members, 0)
+        var stack: [Unsealed] = []
+        var outside: [Unit] = []
+        if let found = try openMember(members, batch) { return found }
+        while true {
+            if stack.isEmpty {
+                if batch.order.hasMerged, let group = batch.group {
+                    batch.order.hasMerged = false
+                    (members, next) = (try self.members(of: group), 0)
+                    if let found = try openMember(members, batch) { return found }
+                }
+                guard next < members.count else { return outside.isEmpty ? nil : .behind(outside) }
+                let member = members[next]
+                next += 1
+                guard let id = member.id else { return .unsendable(member) }
+                stack.append(Unsealed(table: member.table, key: member.key, id: id))
+            }
+            guard let record = stack.last, !batch.order.isEarly(record.name) else {
+                stack.removeLast()
+                continue
+            }
+            switch try seal(&batch, record.table, record.key, record.id) {
+            case .sealed(_, let size): (count, bytes) = (count + 1, bytes + size)
+            case .done where outside.isEmpty:
+                guard let found = try hindrance(record, after: last) else { break }
+                if own.contains(record.name) { return found }
+                // It belongs to another group, and tells in that one's turn what is the matter with it.
+                if let named = batch.order.merged, try isMember(record, batch) {
+                    return .blocked(by: Blocker(name: named, reason: .unnamed))
+                }
+            case .skip where outside.isEmpty:
+                if own.contains(record.name) { return .skip }
+                if let named = batch.order.merged, try isMember(record, batch) {
+                    return .blocked(by: Blocker(name: named, reason: .unnamed))
+                }
+            case .done, .skip: break
+            case .stop: return .full
+            case .behind(let units):
+                batch.order.begin(.record(record))
+                let along = units.compactMap { unit -> Unsealed? in
+                    if case .record(let other) = unit, other.goesAlong { other } else { nil }
+                }
+                stack += along
+                guard along.count < units.count else { continue }
+                outside += units.filter { unit in
+                    if case .record(let other) = unit { !other.goesAlong } else { true }
+                }
+                if !along.isEmpty { continue }
+            }
+            batch.order.end(.record(record))
+            stack.removeLast()
+        }
+    }
+
+    private func isMember(_ record: Unsealed, _ batch: Batch) throws -> Bool {
+        try batch.group != nil && record.table.group(db, record.key) == batch.group
+    }
+
+    /// A member whose last edit is still without a verdict.
+    private func openMember(_ members: [Member], _ batch: Batch) throws -> Hindrance? {
+        guard batch.hasOpen else { return nil }
+        for member in members {
+            guard let id = member.id else { continue }
+            let record = Unsealed(table: member.table, key: member.key, id: id)
+            guard !batch.order.isEarly(record.name), let outcome = try outcome(ofOpen: record) else { continue }
+            if case .skip = outcome { return .skip }
+            return .full
+        }
+        return nil
+    }
+
+    /// The members in the order of their marks, over all tables.
+    func members(of group: String) throws -> [Member] {
+        let members = try layout.shapes.flatMap { shape in
+            let found = try Query(
+                db,
+                """
+                SELECT tidemark_mark, \(shape.key.map(\.sql).joined(separator: ", ")) FROM \(shape.shadowSQL)
+                WHERE tidemark_group = ?1 ORDER BY tidemark_row
+                """
+            ).rows(db, [.text(group)]) { ($0.optionalInteger(0), $0.cells(1..<(shape.key.count + 1))) }
+            guard !found.isEmpty else { return [Member]() }
+            let table = RecordTable(shape)
+            return found.map { Member(table: table, key: $1, id: shape.recordID($1), mark: $0) }
+        }
+        return members.enumerated().sorted {
+            ($0.element.mark ?? .max, $0.offset) < ($1.element.mark ?? .max, $1.offset)
+        }.map(\.element)
+    }
+
+    // MARK: What stands in the way
+
+    /// Whether an edit that came later has put members into several scopes, which are sent apart from each other.
+    private func areApart(_ members: [Member]) throws -> Bool {
+        var places: Set<String> = []
+        for member in members {
+            let shadow = try member.table.shadow(db, member.key)
+            let row = try member.table.row(db, member.key)
+            let shape = member.table.shape
+            let place = shape.scope(ofKey: member.key, row ?? shadow?.cells ?? [])?.name ?? shadow?.scope
+            // A row whose column names no scope is nowhere, and no scope's turn would ever come for it.
+            if let place = place ?? (row == nil ? nil : "") { places.insert(place) }
+        }
+        return places.count > 1
+    }
+
+    /// A group that lies in several scopes is none any more: its edits go one by one, each in its own scope.
+    private func dissolve(_ group: String, _ batch: inout Batch) throws -> Outcome {
+        try layout.rename(db, group: group, to: nil)
+        batch.order.dissolved.insert(group)
+        try Pending.announce(db)
+        return .done
+    }
+
+    private func hindrance(_ record: Unsealed, after last: Int64) throws -> Hindrance? {
+        if let blocker = try BlockedEdits.blocker(db, of: record.name) { return .blocked(by: blocker) }
+        let (entity, id) = (record.table.shape.name, record.id)
+        guard try Outbox.hasLocalRefusal(db, entity: entity, record: id.text, after: last) else { return nil }
+        return .unsendable(Member(table: record.table, key: record.key, id: id))
+    }
+
+    /// The group stays together: when the edit at fault is mended, or the record waited for has its id, all go.
+    private func refuse(
+        _ members: [Member], _ hindrance: Hindrance, _ batch: inout Batch, _ group: String
+    ) throws {
+        switch hindrance {
+        case .skip, .full, .behind: return
+        case .blocked(let blocker):
+            batch.hasBlocked = true
+            for member in members {
+                guard let name = member.name else { continue }
+                try BlockedEdits.block(db, name, by: blocker)
+                try member.table.unmark(db, member.key)
+            }
+        case .unsendable(let blocker):
+            for member in members where member.key != blocker.key || member.table.shape != blocker.table.shape {
+                try refuse(
+                    &batch, member.table, member.key, id: member.id,
+                    why: "Another edit of the same group cannot be sent.")
+            }
+            if let id = blocker.id {
+                _ = try seal(&batch, blocker.table, blocker.key, id)
+            } else {
+                try refuse(&batch, blocker.table, blocker.key, id: nil, why: "Its key cannot be a record id.")
+            }
+            for member in members {
+                let record = member.id?.text ?? KeyText(member.key).text
+                try Outbox.noteGroup(db, group, entity: member.table.shape.name, record: record)
+            }
+        }
+    }
+
+    // MARK: What one request carries
+
+    /// One lane's numbers must not skip, so the batch is cut, never thinned; and never inside a group.
+    func cut(_ entries: [OutboxEntry]) throws -> [OutboxEntry] {
+        var entries = entries
+        if let last = entries.last, let group = last.group {
+            entries += try Outbox.rest(db, of: group, after: last.id)
+        }
+        var (taken, bytes) = (0, 0)
+        while taken < entries.count {
+            let first = entries[taken]
+            let rest = entries[taken...]
+            let unit = first.group == nil ? rest.prefix(1) : rest.prefix { $0.group == first.group }
+            let size = unit.reduce(0) { $0 + $1.members.count + 80 }
+            // What comes first goes, however large: it would stop everything behind it.
+            let fits = bytes + size <= byteLimit + recordByteLimit && taken + unit.count <= operationLimit
+            guard fits || taken == 0 else { break }
+            (taken, bytes) = (taken + unit.count, bytes + size)
+        }
+        return Array(entries.prefix(taken))
+    }
+}
+
+extension RecordTable {
+    func group(_ db: Database, _ key: [Cell]) throws -> String? {
+        let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 1)" }.joined(separator: " AND ")
+        return try Query(db, "SELECT tidemark_group FROM \(shape.shadowSQL) WHERE \(isKey)")
+            .first(db, key) { $0.optionalText(0) } ?? nil
+    }
+
+    /// Back into the group that it was taken out of, if there was one.
+    func setGroup(_ db: Database, _ key: [Cell], _ group: String?) throws {
+        guard let group else { return }
+        let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 2)" }.joined(separator: " AND ")
+        try Query(db, "UPDATE \(shape.shadowSQL) SET tidemark_group = ?1 WHERE \(isKey)").execute([.text(group)] + key)
+    }
+}
+
+extension SyncSchema {
+    /// Moves all records of a group, in whichever table, into another one, or into none.
+    func rename(_ db: Database, group: String, to other: String?) throws {
+        for shape in shapes {
+            try Query(db, "UPDATE \(shape.shadowSQL) SET tidemark_group = ?2 WHERE tidemark_group = ?1")
+                .execute([.text(group), .optional(other)])
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+/// Puts ids in the place of temporary ones: keys, every column that refers to them, declared JSON paths, and whatever
+/// this library remembers of the records. Nothing of it is an edit, and a second time changes nothing.
+///
+/// Runs inside the transaction that brought the ids, with the flag up and foreign keys off. What is sealed stays as it
+/// is for the wire; what it means here is kept beside it.
+struct IDSubstitution {
+    let db: Database
+    let layout: SyncSchema
+    let identity: Identity
+    /// Whose page or verdict brought the ids.
+    let scope: Scope
+    let now: Int64
+
+    private struct Step: Hashable {
+        var old: RecordID
+        var new: RecordID
+    }
+
+    func run(_ aliases: [Alias]) throws {
+        var steps: [String: [Step]] = [:]
+        for alias in aliases {
+            // A temporary id stands for one record for ever.
+            let id = try Alias.find(db, alias.entity, alias.temporary) ?? alias.id
+            steps[alias.entity, default: []].append(Step(old: alias.temporary, new: id))
+            try Alias(entity: alias.entity, temporary: alias.temporary, id: id).store(db, now: now)
+        }
+        try run(steps)
+    }
+
+    private func run(_ steps: [String: [Step]]) throws {
+        for (entity, steps) in steps.sorted(by: { $0.key < $1.key }) {
+            guard let shape = layout[entity] else { continue }
+            try run(steps, shape)
+        }
+    }
+
+    private func run(_ steps: [Step], _ shape: TableSchema) throws {
+        for step in steps {
+            guard let old = shape.key(of: step.old), let new = shape.key(of: step.new) else { continue }
+            try Query(db, "INSERT OR REPLACE INTO tidemark_renaming(old, new) VALUES (?1, ?2)").execute(old + new)
+            try Renaming(db: db, scope: scope, table: RecordTable(shape)).move(step.old, old, to: step.new, new)
+        }
+        for column in identity.columns where column.entity == shape.name { try rewriteKeys(column) }
+        for column in identity.columns where column.entity == shape.name { try rewrite(column) }
+        for document in identity.documents where document.entity == shape.name { try rewrite(document) }
+        try rewriteQuarantined(referringTo: shape.name)
+        let operations = SealedNames(db: db)
+        for step in steps {
+            try operations.resolve(shape.name, step.old, step.new)
+            try BlockedEdits.release(db, layout, behind: RecordName(entity: shape.name, record: step.old.text))
+        }
+        try Query(db, "DELETE FROM tidemark_renaming").execute()
+    }
+
+    // MARK: Columns
+
+    private func isKey(_ column: Identity.Column, of shape: TableSchema) -> Bool {
+        shape.key.contains { $0.name.isSameName(as: column.column) }
+    }
+
+    private func rewrite(_ column: Identity.Column) throws {
+        let name = quoted(column.column)
+        let set = "SET \(name) = (SELECT new FROM tidemark_renaming WHERE old = +\(name))"
+        let isOld = "\(name) IN (SELECT old FROM tidemark_renaming)"
+        guard let shape = layout[column.table] else {
+            return try attempt("UPDATE OR IGNORE \(quoted(column.table)) \(set) WHERE \(isOld)")
+        }
+        guard !isKey(column, of: shape) else { return }
+        try Query(db, "UPDATE \(shape.shadowSQL) \(set) WHERE \(isOld)").execute()
+        try attempt("UPDATE OR IGNORE \(shape.sql) \(set) WHERE \(isOld) AND \(hasShadow(shape))")
+        try Installation.refreshPlaces(db, shape)
+    }
+
+    /// A synced row holds a temporary id only while an edit of it is under way; so the others are not looked at, and no
+    /// index is needed.
+    private func hasShadow(_ shape: TableSchema) -> String {
+        let keys = shape.key.map(\.sql).joined(separator: ", ")
+        return "(\(keys)) IN (SELECT \(keys) FROM \(shape.shadowSQL))"
+    }
+
+    /// Where the app's schema refuses it, the reference stays dangling, and is rewritten with the row's next edit.
+    private func attempt(_ sql: String) throws {
+        do { try Query(db, sql).execute() } catch let error as DatabaseError where error.refusesRow {}
+    }
+
+    /// The key of a record holds another record's id: it moves with it.
+    private func rewriteKeys(_ column: Identity.Column) throws {
+        guard let shape = layout[column.table], isKey(column, of: shape) else { return }
+        let (name, keys) = (quoted(column.column), shape.key.map(\.sql).joined(separator: ", "))
+        let found = try Query(
+            db,
+            """
+            SELECT \(keys) FROM \(shape.shadowSQL) WHERE \(name) IN (SELECT old FROM tidemark_renaming)
+            """
+        ).rows(db) { $0.cells(0..<shape.key.count) }
+        let table = RecordTable(shape)
+        for old in found {
+            guard let id = shape.recordID(old),
+                let renamed = try resolved(Operation(.delete, entity: shape.name, id: id), column.entity),
+                let new = renamed.id, new != id, let key = shape.key(of: new)
+            else { continue }
+            let scope = try Scope(table.scopeName(db, old)) ?? scope
+            try Renaming(db: db, scope: scope, table: table).move(id, old, to: new, key)
+        }
+    }
+
+    // MARK: Fields that the library reads itself
+
+    private func resolved(
+        _ operation: Operation, _ entity: String
+    ) throws -> Operation? {
+        guard let shape = layout[operation.entity] else { return nil }
+        var probe = operation
+        probe.references = identity.references(in: shape).filter { $0.entity == entity }
+        return try Resolution(probe, canonical: successor).operation
+    }
+
+    /// What stands for an id of the entity whose records are being renamed.
+    private func successor(_ entity: String, _ old: RecordID) throws -> RecordID? {
+        guard let shape = layout[entity], let key = shape.key(of: old) else { return nil }
+        return try Query(db, "SELECT new FROM tidemark_renaming WHERE old = ?1").first(db, key) { $0.cell(0) }
+            .flatMap { shape.recordID([$0]) }
+    }
+
+    private func rewrite(_ document: DocumentReference) throws {
+        guard let shape = layout[document.table], let index = shape.dataIndex(document.column),
+            let path = JSONPath(document.path)
+        else { return }
+        for table in [shape.shadowSQL, shape.sql] {
+            try rewrite(document, path, shape, shape.data[index].sql, in: table)
+        }
+    }
+
+    private func rewrite(
+        _ document: DocumentReference, _ path: JSONPath, _ shape: TableSchema, _ column: String, in table: String
+    ) throws {
+        let keys = shape.key.map(\.sql).joined(separator: ", ")
+        let rows = try Query(
+            db, "SELECT \(keys), \(column) FROM \(table) WHERE typeof(\(column)) = 'text' AND \(hasShadow(shape))"
+        ).rows(db) { ($0.cells(0..<shape.key.count), $0.cell(shape.key.count)) }
+        let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 2)" }.joined(separator: " AND ")
+        for (key, cell) in rows {
+            guard case .text(let bytes) = cell,
+                let new = try path.replacing(
+                    in: bytes,
+                    { value in
+                        guard TemporaryShape.matches(value.text), let old = RecordID(value.text) else { return nil }
+                        return try successor(document.entity, old).map(value.replaced(by:))
+                    })
+            else { continue }
+            try Query(db, "UPDATE OR IGNORE \(table) SET \(column) = ?1 WHERE \(isKey)").execute([.text(new)] + key)
+        }
+    }
+
+    /// Rows that wait for their place may refer to a record too.
+    private func rewriteQuarantined(referringTo entity: String) throws {
+        let tables = Set(
+            identity.columns.filter { $0.entity == entity }.map(\.table)
+                + identity.documents.filter { $0.entity == entity }.map(\.table))
+        for shape in layout.shapes where tables.contains(shape.name) {
+            let rows = try Query(db, "SELECT record, data, scope FROM tidemark_quarantine WHERE entity = ?1")
+                .rows(db, [.text(shape.name)]) { ($0.text(0), $0.blob(1), $0.text(2)) }
+            for (record, data, scope) in rows {
+                var operation = Operation(.upsert, entity: shape.name, id: RecordID(record))
+                operation.fields = try DataObject(stored: data)
+                guard let new = try resolved(operation, entity), new.fields != operation.fields else { continue }
+                try Query(
+                    db,
+                    """
+                    UPDATE tidemark_quarantine SET data = ?4, fresh = 1 WHERE entity = ?1 AND record = ?2 AND scope = ?3
+                    """
+                ).execute([.text(shape.name), .text(record), .text(scope), .blob(new.fields.bytes)])
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+extension SyncSchema {
+    /// Takes in what the app said about its tables, and refuses what cannot be, before anything is sent.
+    func adding(_ tables: [SyncedTable], _ db: Database) throws -> SyncSchema {
+        var layout = self
+        for table in tables {
+            guard let index = shapes.firstIndex(where: { $0.name.isSameName(as: table.name) }) else { continue }
+            layout.shapes[index].keepsDeleted = table.keepsDeleted?.milliseconds
+            let shape = shapes[index]
+            if table.ids == .server {
+                try shape.checkAssignedIDs()
+                try layout.warnAboutIDs(db, shape)
+            }
+            if table.ids == nil, try shape.mayCountUp(db) {
+                layout.shapes[index].remarks.append(.countedIDs(table: shape.name))
+            }
+            for reference in table.references {
+                layout.documents.append(try document(reference, in: shape))
+            }
+        }
+        return layout
+    }
+
+    /// New rows with ids of their own will be refused: a key that SQLite counted up, or rows older than the library.
+    private mutating func warnAboutIDs(_ db: Database, _ shape: TableSchema) throws {
+        let found = try Query(
+            db,
+            """
+            SELECT 1 FROM \(shape.shadowSQL)
+            WHERE tidemark_mark IS NOT NULL AND tidemark_state = 0 
+              AND NOT \(TemporaryShape.holds(shape.key[0].sql)) LIMIT 1
+            """
+        ).first(db) { _ in true }
+        guard found != nil, let index = shapes.firstIndex(where: { $0.name == shape.name }) else { return }
+        shapes[index].remarks.append(.ownIDs(table: shape.name))
+    }
+
+    private func document(_ reference: SyncedTable.DocumentID, in shape: TableSchema) throws -> DocumentReference {
+        guard shape.dataIndex(reference.column) != nil else {
+            throw SyncError(
+                .tableUnsupported, "Table '\(shape.name)' has no column '\(reference.column)' outside its key.",
+                hint: "Name the column that holds the JSON documents, spelled as in its schema.")
+        }
+        guard JSONPath(reference.path) != nil else {
+            throw SyncError(
+                .tableUnsupported, "'\(reference.path)' is no path into a JSON document.",
+                hint: "Write names, [0] and [*] behind $, as in $.items[*].order_id.")
+        }
+        guard let target = self[reference.table] else {
+            throw SyncError(
+                .tableUnsupported, "References to '\(reference.table)' are declared, which is not synced.",
+                hint: "Name one of the engine's tables.")
+        }
+        return DocumentReference(
+            table: shape.name, column: reference.column, path: reference.path, entity: target.name)
+    }
+
+    /// Refuses tables that do not go with the ids that the server assigns.
+    func checkIDs(_ declarations: Declarations) throws {
+        for shape in shapes where declarations.entity(shape.name).ids == .server { try shape.checkAssignedIDs() }
+    }
+}
+
+extension TemporaryShape {
+    /// SQL: whether an expression's value is a temporary id.
+    static func holds(_ expression: String) -> String {
+        """
+        CASE typeof(\(expression))
+        WHEN 'integer' THEN \(expression) BETWEEN \(integers.lowerBound) AND \(integers.upperBound)
+        ELSE \(expression) GLOB '\(prefix)?*' END
+        """
+    }
+}
+
+extension TableSchema {
+    /// Ids below this are taken for counted ones: a random 63-bit integer hardly ever is.
+    private static let countedLimit: Int64 = 1 << 32
+
+    /// Whether the key is one integer that seems to count up on each device: new rows of two devices would get one id.
+    fileprivate func mayCountUp(_ db: Database) throws -> Bool {
+        guard key.count == 1, key[0].affinity == .integer else { return false }
+        let name = key[0].sql
+        return try Query(
+            db,
+            """
+            SELECT EXISTS (SELECT 1 FROM \(sql) WHERE \(name) BETWEEN 0 AND \(Self.countedLimit))
+              OR NOT EXISTS (SELECT 1 FROM \(sql))
+            """
+        ).first(db) { $0.integer(0) != 0 } ?? false
+    }
+}
+
+/// The tables whose ids the server assigns, as the file remembers them.
+enum AssignedIDs {
+    private static let key = "assigned_ids"
+
+    static func read(_ db: Database) throws -> [String] { try Meta.get(db, key).map { NameList($0).list } ?? [] }
+
+    static func note(_ db: Database, _ tables: [String]) throws { try Meta.set(db, key, NameList(tables).text) }
+}

@@ -1,0 +1,239 @@
+import GRDB
+import TidemarkWire
+
+/// Makes edits anew that were orphaned.
+struct OrphanReplay {
+    let db: Database
+    let layout: SyncSchema
+    let scope: Scope
+    /// What was done to records since they were orphaned, as it was before any of that was made anew: an edit that was
+    /// orphaned later than another one of its record comes on top of that.
+    private var since: [RefetchQueue.Record: LocalDelta] = [:]
+
+    init(db: Database, layout: SyncSchema, scope: Scope) { (self.db, self.layout, self.scope) = (db, layout, scope) }
+
+    private struct Edit {
+        var entry: OrphanedEdits.Entry
+        var table: RecordTable
+        var id: RecordID
+        var key: [Cell]
+    }
+
+    /// One edit, or those of a group: all of them are made, or none. Returns how many.
+    mutating func make(_ entries: [OrphanedEdits.Entry]) throws -> Int {
+        let edits = entries.compactMap(edit)
+        // One of a table that this engine does not name keeps its whole group.
+        guard edits.count == entries.count, !edits.allSatisfy(isRest) else { return 0 }
+        var refusal: (entry: OrphanedEdits.Entry, reason: String)?
+        try db.inSavepoint {
+            for edit in edits {
+                do {
+                    if let reason = try redo(edit) { refusal = (edit.entry, reason) }
+                } catch let error as DatabaseError where error.refusesRow {
+                    refusal = (edit.entry, error.refusal)
+                }
+                if refusal != nil { return .rollback }
+            }
+            if edits.contains(where: { $0.entry.group != nil }) { try group(edits) }
+            for edit in edits { try keepRest(edit) }
+            return .commit
+        }
+        guard let refusal else { return edits.count }
+        for entry in entries {
+            let reason =
+                entry.id == refusal.entry.id ? refusal.reason : "Another edit of its group cannot be given back."
+            // This is tried again at every poll, which must not write where nothing is new.
+            guard entry.reason != reason else { continue }
+            try Query(db, "UPDATE tidemark_orphan SET reason = ?2 WHERE id = ?1")
+                .execute([.integer(entry.id), .text(reason)])
+        }
+        return 0
+    }
+
+    /// Whether none of the columns that were edited is in the table any more.
+    private func isRest(_ edit: Edit) -> Bool {
+        edit.entry.kind == .update && edit.entry.fields.cells(in: edit.table.shape).isEmpty
+    }
+
+    /// What was edited in columns that a migration has taken away or renamed since stays in the list.
+    private func keepRest(_ edit: Edit) throws {
+        let fields = edit.entry.fields
+        let rest = fields.filter { edit.table.shape.dataIndex(canonical: fields.name($0)) == nil }
+        guard let first = rest.fields.first else { return try OrphanedEdits.remove(db, edit.entry.id) }
+        try Query(db, "UPDATE tidemark_orphan SET kind = ?2, fields = ?3, in_group = NULL, reason = ?4 WHERE id = ?1")
+            .execute([
+                .integer(edit.entry.id), .text(OrphanedEdits.Stored.update.rawValue), .blob(rest.bytes),
+                .text("The table has no column '\(rest.nameString(first))' any more."),
+            ])
+    }
+
+    private func edit(_ entry: OrphanedEdits.Entry) -> Edit? {
+        guard let shape = layout[entry.entity], shape.rule.mayHold(scope), let id = RecordID(entry.record),
+            let key = shape.key(of: id)
+        else { return nil }
+        return Edit(entry: entry, table: RecordTable(shape), id: id, key: key)
+    }
+
+    /// They travel together again, under a name that no server has answered yet.
+    private func group(_ edits: [Edit]) throws {
+        let group = randomHex(bytes: 8)
+        for edit in edits where try edit.table.shadow(db, edit.key)?.mark != nil {
+            if let earlier = try edit.table.group(db, edit.key), earlier != group {
+                try layout.rename(db, group: earlier, to: group)
+            }
+            try edit.table.setGroup(db, edit.key, group)
+        }
+    }
+
+    /// Returns why it cannot be done; `nil` where it is.
+    private mutating func redo(_ edit: Edit) throws -> String? {
+        let (table, key, shape) = (edit.table, edit.key, edit.table.shape)
+        let row = try table.row(db, key)
+        let isHere = row.map { shape.scope(ofKey: key, $0) == scope } ?? false
+        let since = try editedSince(edit, row)
+        switch edit.entry.kind {
+        case .delete where !since.isEmpty: return nil
+        case .delete:
+            if isHere { try redo(edit, row, as: nil) } else { try deleteAside(edit) }
+            return nil
+        case .departure: return try depart(edit)
+        case .seed where since != .none: return nil
+        case .insert where since == .deleted, .arrival where since == .deleted, .revival where since == .deleted:
+            return nil
+        case .insert where row != nil && !isHere, .revival where row != nil && !isHere,
+            .seed where row != nil && !isHere:
+            return "The record stands in another scope now."
+        case .update where !isHere: return "The record is not there any more."
+        case .seed:
+            try seed(edit, under: row)
+            return nil
+        case .insert, .arrival, .revival, .update:
+            var cells = row ?? shape.data.map(\.defaultCell)
+            for (index, cell) in edit.entry.fields.cells(in: shape) where since.fields[index] == nil {
+                cells[index] = cell
+            }
+            // What was made for this scope goes to no other one, whatever the table's rule says by now.
+            guard shape.scope(ofKey: key, cells) == scope else {
+                return "By its table's rule the row would be in another scope now."
+            }
+            try redo(edit, row, as: cells)
+            return nil
+        }
+    }
+
+    /// Writes or deletes the row, as an edit of this device. Where the app's triggers write to synced tables, what they
+    /// made of other rows is an edit of its own, and of this row part of the edit: they fire, and the rows stay as they
+    /// are.
+    private func redo(_ edit: Edit, _ row: [Cell]?, as cells: [Cell]?) throws {
+        let (table, key, shape) = (edit.table, edit.key, edit.table.shape)
+        func write() throws {
+            if let cells { try table.write(db, key, cells) } else { try table.deleteRow(db, key) }
+        }
+        // What a foreign key's action does to other rows is to be captured.
+        let hasActions = try Query(db, "PRAGMA foreign_keys").first(db) { $0.integer(0) } == 1
+        guard layout.shapes.contains(where: \.isGuarded), !hasActions else { return try write() }
+        guard cells != row else { return }
+        var shadow = try table.shadow(db, key) ?? Self.unedited(shape, key, row)
+        shadow.isGone = cells == nil
+        if shape.isScopedByColumn { shadow.routingScope = scope.name }
+        try CaptureSuppression.whileApplying(db, layout) { try write() }
+        try db.execute(sql: CaptureTriggers.count)
+        shadow.edited = try Query(db, "SELECT clock FROM tidemark_counter").first(db) { $0.integer(0) }
+        try table.write(db, key, shadow)
+        try table.mark(db, key)
+    }
+
+    /// A row of the first capture, which no server has answered yet, gives way to what came meanwhile.
+    private func seed(_ edit: Edit, under row: [Cell]?) throws {
+        let (table, shape) = (edit.table, edit.table.shape)
+        var cells = row ?? shape.data.map(\.defaultCell)
+        for (index, cell) in edit.entry.fields.cells(in: shape) { cells[index] = cell }
+        if let row {
+            let conflict = Conflict(seed: cells, of: shape, edit.id, in: scope, under: row, at: edit.entry.notedAt)
+            if !conflict.fields.isEmpty { try Conflicts.note(db, conflict) }
+            return
+        }
+        var shadow = Shadow(state: .absent, cells: cells, edited: Shadow.seedStamp)
+        shadow.bases = [Shadow.seedBase: 0]
+        (shadow.mark, shadow.since) = (try Pending.nextMark(db), edit.entry.notedAt)
+        if shape.isScopedByColumn { (shadow.scope, shadow.routingScope) = (scope.name, scope.name) }
+        try CaptureSuppression.whileApplying(db, layout) { try table.write(db, edit.key, cells) }
+        try table.write(db, edit.key, shadow)
+    }
+
+    private static func unedited(_ shape: TableSchema, _ key: [Cell], _ row: [Cell]?) -> Shadow {
+        var shadow = Shadow(
+            state: row == nil ? .absent : .known, cells: row ?? shape.data.map { _ in .null })
+        if shape.isScopedByColumn { shadow.scope = row.flatMap { shape.scope(ofKey: key, $0)?.name } }
+        return shadow
+    }
+
+    /// What was done to the record since the edit was orphaned: it is newer, and stands.
+    private mutating func editedSince(_ edit: Edit, _ row: [Cell]?) throws -> LocalDelta {
+        let record = RefetchQueue.Record(entity: edit.table.shape.name, id: edit.id)
+        if let known = since[record] { return known }
+        var edits = LocalDelta.none
+        if let shadow = try edit.table.shadow(db, edit.key), shadow.scope == nil || shadow.scope == scope.name {
+            edits = LocalDelta(shape: edit.table.shape, shadow: shadow, operation: nil, current: row, reserved: [])
+        }
+        since[record] = edits
+        return edits
+    }
+
+    /// Deletes this scope's row of a record where it is not on screen: another scope's row or another record has its
+    /// place.
+    private func deleteAside(_ edit: Edit) throws {
+        let (table, key, shape) = (edit.table, edit.key, edit.table.shape)
+        guard let held = try QuarantinedRow.entry(db, shape, edit.id, scope.name), held.move == .no else { return }
+        if try table.holder(db, key) != nil { return try leave(edit, held.cells, held.version, as: .deleted) }
+        guard try table.shadow(db, key) == nil else { return }
+        var shadow = Shadow(state: .known, cells: held.cells, version: held.version)
+        (shadow.mark, shadow.since) = (try Pending.nextMark(db), edit.entry.notedAt)
+        if shape.isScopedByColumn { (shadow.scope, shadow.routingScope) = (scope.name, scope.name) }
+        try QuarantinedRow.remove(db, shape.name, edit.id.text, scope.name)
+        try table.write(db, key, shadow)
+    }
+
+    /// The record had moved on: this scope's row of it goes, as long as another scope has it for certain. Where none
+    /// does, it was refused there or lost with that scope, and this row is all that is left of it.
+    private func depart(_ edit: Edit) throws -> String? {
+        let (table, key, shape) = (edit.table, edit.key, edit.table.shape)
+        let shadow = try table.shadow(db, key)
+        guard let holder = try table.holder(db, key) else { return nil }
+        guard holder == scope.name else {
+            guard let held = try QuarantinedRow.entry(db, shape, edit.id, scope.name), held.move == .no else {
+                return nil
+            }
+            guard shadow.map({ $0.state == .known }) ?? true else {
+                return "The scope that it moved to has not taken it yet."
+            }
+            try leave(edit, held.cells, held.version, as: .moved)
+            return nil
+        }
+        guard shadow == nil, let row = try table.row(db, key), try isHeldElsewhere(edit) else { return nil }
+        try CaptureSuppression.whileApplying(db, layout) {
+            try table.deleteRow(db, key)
+            try leave(edit, row, KnownVersions.version(db, scope, shape.name, edit.id.text), as: .moved)
+            _ = try UniqueResolver(db: db, table: table).settle()
+        }
+        return nil
+    }
+
+    private func isHeldElsewhere(_ edit: Edit) throws -> Bool {
+        try Query(
+            db,
+            """
+            SELECT 1 FROM tidemark_quarantine
+            WHERE entity = ?1 AND record = ?2 AND scope <> ?3 AND move = 0 AND contends LIMIT 1
+            """
+        ).first(db, [.text(edit.entry.entity), .text(edit.entry.record), .text(scope.name)]) { _ in true } ?? false
+    }
+
+    private func leave(_ edit: Edit, _ cells: [Cell], _ version: Version?, as move: QuarantinedRow.Move) throws {
+        let shape = edit.table.shape
+        let base = try version ?? ScopeRecord.read(db, scope).base(of: shape.name)
+        try QuarantinedRow.leave(db, shape, edit.id, from: scope.name, cells: cells, version: version, base: base)
+        try QuarantinedRow.set(db, shape.name, edit.id.text, scope.name, move)
+        try Pending.announce(db)
+    }
+}

@@ -1,0 +1,114 @@
+import GRDB
+import TidemarkWire
+
+// MARK: - Edits that the operator's declarations keep on this device
+
+extension OutboxBatcher {
+    /// `true` where an edit does not travel by what is declared of its table.
+    func settleLocally(
+        _ declared: EntityDeclaration, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow,
+        _ current: [Cell]?
+    ) throws -> Bool {
+        let isEvent = declared.kind == .events && shadow.state != .absent
+        let isPullOnly = declared.direction == .pull
+        guard isEvent || isPullOnly else { return false }
+        let serverRow = shadow.state == .known ? shadow.cells : nil
+        // An event may leave this device to save room; the log keeps it. And what stood in a table that is only pulled
+        // before the first pull came with the app: the server's rows take its place.
+        let isPruned = declared.kind == .events && current == nil
+        let isSeed = isPullOnly && shadow.state == .absent && scope.complete == nil
+        guard current != serverRow, !isPruned, !isSeed else {
+            try table.dropShadow(db, key)
+            if isPruned {
+                try Manifest(db: db, scope: scope.scope, entity: table.shape.name).remove(id)
+            }
+            return true
+        }
+        try keepAside(isEvent ? .event : .pullOnly, table, id, shadow, current)
+        try restore(table, key, id, serverRow, over: current, owner: shadow.scope)
+        return true
+    }
+
+    /// Fields that only the server may write go back to what they were, uncaptured: they are never sent. In a record
+    /// that is new they are as the server leaves them, at their defaults.
+    func restoreReserved(
+        _ reserved: Set<String>, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ current: [Cell],
+        _ shadow: Shadow, isMove: Bool
+    ) throws {
+        guard !reserved.isEmpty, shadow.state != .deleted, try table.row(db, key) != nil else { return }
+        let isNew = shadow.state == .absent
+        var restored = current
+        var fields: [Conflict.Field] = []
+        for (index, column) in table.shape.data.enumerated() where reserved.contains(column.name) {
+            if isNew, !column.returnsToDefault { continue }
+            let cell = isNew ? column.defaultCell : shadow.cells[index]
+            guard cell != current[index] else { continue }
+            restored[index] = cell
+            fields.append(
+                Conflict.Field(
+                    name: column.name, base: isNew ? nil : cell.value, mine: current[index].value, theirs: cell.value,
+                    result: cell.value))
+        }
+        guard !fields.isEmpty else { return }
+        do { try CaptureSuppression.whileApplying(db, layout) { try table.write(db, key, restored) } } catch let error
+            as DatabaseError
+            where error.refusesRow
+        { return }
+        guard !isMove else { return }
+        try Conflicts.note(
+            db,
+            Conflict(
+                id: 0, scope: scope.scope, entity: table.shape.name, record: id.text, rule: .serverFields,
+                fields: fields, editedAt: shadow.since, noticedAt: now))
+    }
+
+    private enum Forbidden {
+        case event, pullOnly
+    }
+
+    private func keepAside(
+        _ forbidden: Forbidden, _ table: RecordTable, _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?
+    ) throws {
+        let shape = table.shape
+        guard var operation = edit(shape, id, shadow, current, [], base: 0) else { return }
+        if operation.fields.bytes.count > recordByteLimit { operation.fields = .empty }
+        switch forbidden {
+        case .event:
+            try Outbox.refuse(
+                db, operation, record: id.text, scope: scope.scope, code: RejectionCode.kindMismatch,
+                detail: "\(shape.name) holds events, which are only appended.", hint: "Insert another event instead.",
+                now: now)
+        case .pullOnly:
+            try Outbox.refuse(
+                db, operation, record: id.text, scope: scope.scope, code: RejectionCode.directionForbidden,
+                detail: "\(shape.name) travels from the server only.",
+                hint: "Write to it on the server, or change the entity's direction there.", now: now)
+        }
+    }
+
+    /// The row is the server's again at once.
+    private func restore(
+        _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ serverRow: [Cell]?, over current: [Cell]?,
+        owner: String?
+    ) throws {
+        if let serverRow {
+            do { try CaptureSuppression.whileApplying(db, layout) { try table.write(db, key, serverRow) } } catch let
+                error
+                as DatabaseError
+                where error.refusesRow
+            {
+                // Others stand in its way now; it finds its place as any row of the server's does.
+                if current != nil {
+                    try CaptureSuppression.whileApplying(db, layout) { try table.attemptDelete(db, key) }
+                }
+                try QuarantinedRow.put(
+                    db, table.shape, record: id.text, scope: owner ?? scope.scope.name, version: nil, cells: serverRow,
+                    reason: error.refusal, contends: true, fresh: true)
+            }
+        } else {
+            // Captured: rows that go with this one by the schema's own ON DELETE are edits like any other.
+            try table.attemptDelete(db, key)
+        }
+        try table.dropShadow(db, key)
+    }
+}

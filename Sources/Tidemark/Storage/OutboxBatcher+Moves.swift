@@ -1,0 +1,133 @@
+import GRDB
+import TidemarkWire
+
+/// Records whose column says another scope than the one that has them: sealed as an insert where they go, and, once
+/// that has its verdict, as a delete where they were (PROTOCOL.md 4).
+extension OutboxBatcher {
+    /// A record that arrives in this scope.
+    struct Move {
+        var departure: Shadow
+        /// What this scope's row is known to be, with the record's marks.
+        var arrival: Shadow
+        var current: [Cell]
+        var isQuarantined: Bool
+    }
+
+    /// Whose turn a mark is.
+    enum Ownership {
+        case stays
+        case moves(Move)
+        /// Another scope's, or it waits for that one's verdict.
+        case passes
+        case isNowhere(column: String)
+    }
+
+    /// What is on screen, or would be if the schema took it.
+    func current(_ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow) throws -> [Cell]? {
+        if let row = try table.row(db, key) { return row }
+        guard !shadow.isGone else { return nil }
+        return try QuarantinedRow.cells(db, table.shape, id, shadow.scope ?? shadow.routingScope ?? scope.scope.name)
+    }
+
+    func ownership(
+        _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?
+    ) throws -> Ownership {
+        let shape = table.shape
+        guard case .column(let column, _) = shape.rule.kind else { return .stays }
+        let place: String
+        if let current {
+            guard let named = shape.scope(ofKey: key, current) else { return .isNowhere(column: column) }
+            place = named.name
+        } else {
+            place = shadow.scope ?? ""
+        }
+        let here = scope.scope.name
+        if shadow.seed != nil, let owner = shadow.scope, owner != place {
+            // It was moved since: first it is sent where it stood, and then it leaves.
+            return owner == here ? .stays : try pass(table, key, shadow, to: owner)
+        }
+        guard place == here || place.isEmpty else {
+            return try pass(table, key, shadow, to: place)
+        }
+        guard let owner = shadow.scope, owner != here else {
+            guard shadow.scope == nil, let current else { return .stays }
+            return .moves(try arrive(table, key, id, shadow, current))
+        }
+        // What the scope that it leaves says to its last edit decides what it is there.
+        if try Outbox.hasOpen(db, entity: shape.name, record: id.text, scope: owner) { return .passes }
+        guard let current else { return .stays }
+        var departure = shadow
+        if let scope = Scope(owner), let unseen = try Inferred.entry(db, scope, shape.name, id.text) {
+            // What the row is on the server there decides what it is here.
+            if try ScopeRecord.isFollowed(db, scope) { return .passes }
+            // Nobody asks for a scope that this device does not follow: the record is new here.
+            try Inferred.compared(db, unseen, waits: false)
+            if unseen.kind.isNew { (departure.state, departure.scope) = (.absent, nil) }
+        }
+        return .moves(try arrive(table, key, id, departure, current))
+    }
+
+    /// Another scope has to look at the mark.
+    private func pass(_ table: RecordTable, _ key: [Cell], _ shadow: Shadow, to place: String) throws -> Ownership {
+        guard shadow.routingScope != place else { return .passes }
+        try table.setRoutingScope(db, key, place)
+        try Pending.announce(db)
+        return .passes
+    }
+
+    private func arrive(
+        _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ current: [Cell]
+    ) throws -> Move {
+        let here = scope.scope.name
+        let isQuarantined = try table.row(db, key) == nil
+        // It was here before and has not left yet, or another device put it here too.
+        let known = isQuarantined && shadow.scope == nil ? nil : try QuarantinedRow.entry(db, table.shape, id, here)
+        var arrival = shadow
+        arrival.state = known == nil ? .absent : .known
+        arrival.cells = known?.cells ?? table.shape.data.map(\.defaultCell)
+        (arrival.version, arrival.bases) = (known?.version, [:])
+        (arrival.scope, arrival.routingScope) = (here, here)
+        return Move(departure: shadow, arrival: arrival, current: current, isQuarantined: isQuarantined)
+    }
+
+    /// Runs in the transaction that seals the insert.
+    func carryOut(_ move: Move, _ table: RecordTable, _ id: RecordID, _ key: [Cell]) throws {
+        let shape = table.shape
+        let here = scope.scope.name
+        let before = move.departure
+        try QuarantinedRow.remove(db, shape.name, id.text, here)
+        if let owner = before.scope, owner != here, let from = Scope(owner) {
+            if move.isQuarantined { try QuarantinedRow.remove(db, shape.name, id.text, owner) }
+            if before.state == .known {
+                let ahead = try KnownVersions.version(db, from, shape.name, id.text)
+                let base = try before.version ?? ahead ?? ScopeRecord.read(db, from).base(of: shape.name)
+                try QuarantinedRow.leave(
+                    db, shape, id, from: owner, cells: before.cells, version: before.version ?? ahead, base: base)
+            }
+        }
+        if move.isQuarantined {
+            try QuarantinedRow.put(
+                db, shape, record: id.text, scope: here, version: nil, cells: move.current,
+                reason: "Waiting for its place.", contends: true, fresh: true)
+        }
+        try table.write(db, key, move.arrival)
+    }
+
+    /// The deletes in this scope of what has arrived in others.
+    func sealDepartures(_ batch: inout Batch, _ tables: [RecordTable], limit: Int) throws {
+        guard limit > 0, tables.contains(where: { $0.shape.isScopedByColumn }) else { return }
+        for departure in try QuarantinedRow.departures(db, scope.scope, limit: limit) {
+            let (entity, record) = (departure.entity, departure.record)
+            guard tables.contains(where: { $0.shape.name == entity }),
+                try !Outbox.hasOpen(db, entity: entity, record: record, scope: scope.scope.name)
+            else { continue }
+            var operation = Operation(.delete, entity: entity, id: RecordID(record))
+            operation.baseVersion = departure.base
+            operation.epoch = scope.epoch
+            operation.isMove = departure.isMove
+            try Outbox.seal(
+                db, operation, key: batch.numbers.take(), scope: scope.scope, editedAt: nil, now: now)
+            try QuarantinedRow.set(db, entity, record, scope.scope.name, .sealed)
+        }
+    }
+}
