@@ -213,7 +213,8 @@
             }
         }
 
-        /// However patient the server is with each of them, all together take no more than the limit.
+        /// However patient the server is with each of them, all together take no more than the limit. Without it, 400
+        /// readers of pages of 4 MB held 3.2 GiB.
         @Test func manyReadersThatDoNotRead() async throws {
             var limits = ServerLimits()
             limits.unsentBytes = 9 << 20

@@ -7,7 +7,8 @@ import TidemarkSQLite
 
 @testable import TidemarkServer
 
-/// A server that goes back to the version before.
+/// A server that goes back to the version before. One on SQLite had gone on with such a store, past what the newer one
+/// counts.
 @Suite("A store that a newer version has written is refused, and stays as it is")
 struct NewerStoreTests {
     private func write(_ bench: Bench, _ sql: String) throws {

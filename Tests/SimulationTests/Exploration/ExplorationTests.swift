@@ -42,6 +42,7 @@ struct ExplorationTests {
         #expect(sizes.first == 1 && sizes.last == whole.states)
     }
 
+    /// Keys are enforced here: a client that did not carry out `ON DELETE` would let a note outlive its folder.
     @Test("a note that is put into a folder while that is deleted goes with it, whatever comes first or is lost (I4)")
     func two() async throws {
         let edits = "0 edit insert 0\nflow\n0 edit delete 0\n1 edit put 0"
