@@ -4,8 +4,8 @@ import TidemarkWire
 // MARK: - Edits over rows
 
 extension Applier {
-    /// Lays the edits made here over the server's row, after either changed. The shadow stays exactly while something is
-    /// pending.
+    /// Lays the edits made here over the server's row, after either changed. The shadow stays exactly while something
+    /// is pending.
     func overlay(
         _ table: ApplyTable, _ id: RecordID, _ key: [Cell], _ serverRow: Shadow, _ operation: Operation?,
         _ edits: LocalDelta, current: [Cell]?, isQuarantined: Bool

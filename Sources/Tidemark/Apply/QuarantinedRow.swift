@@ -95,8 +95,8 @@ enum QuarantinedRow {
 }
 
 extension RecordTable {
-    /// Writes a record's row, with what was edited here. A row that the app's schema refuses is quarantined: its old row
-    /// would pass for an edit.
+    /// Writes a record's row, with what was edited here. A row that the app's schema refuses is quarantined: its old
+    /// row would pass for an edit.
     func writeOrQuarantine(_ db: Database, _ key: [Cell], _ id: RecordID, _ cells: [Cell], scope: String) throws {
         do { try write(db, key, cells) } catch let error as DatabaseError where error.refusesRow {
             try attemptDelete(db, key)

@@ -1,6 +1,6 @@
 import GRDB
 
-/// Brings the library's tables of an older file to today's form. Each step says what a file of the version before lacks.
+/// Brings the library's tables of an older file to today's form. Each step adds what a file of the version before lacks.
 enum LibraryMigration {
     /// - Parameter found: the version that the file says; `LibrarySchema.version` needs nothing.
     static func run(_ db: Database, from found: Int64) throws {

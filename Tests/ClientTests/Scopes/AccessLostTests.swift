@@ -44,7 +44,9 @@ struct AccessLostTests {
         #expect(try await device.items() == ["o b x", "p b new"])
         #expect(try await world.held("w:b").keys.sorted() == ["o", "p"])
         #expect(try await device.isSettled())
-        for table in ["known_version", "cascade", "refetch"] { #expect(try await device.count("tidemark_\(table)") == 0) }
+        for table in ["known_version", "cascade", "refetch"] {
+            #expect(try await device.count("tidemark_\(table)") == 0)
+        }
         #expect(try await device.count("tidemark_lane WHERE scope = 'w:a'") == 0)
 
         let engine = try device.engine()
