@@ -11,7 +11,7 @@ extension Applier {
         guard try table.records.shadow(db, key) == nil, try table.records.row(db, key) == nil else { return false }
         // There is no edit here any more that the app could decide about.
         try Outbox.finish(db, entry, verdict.status == .conflict ? Verdict(.outcomeUnknown) : verdict, now: now)
-        if hadRefusals, verdict.tookEffect { try BlockedEdits.accepted(db, entry) }
+        if hadRefusals, verdict.tookEffect { try RejectedOperation.supersede(db, by: entry) }
         if verdict.status == .rejected { outcome.rejected += 1 }
         try RefetchQueue.note(db, scope, entry.entity, entry.record)
         outcome.refetch += 1

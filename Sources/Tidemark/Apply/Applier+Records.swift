@@ -111,7 +111,7 @@ extension Applier {
             shape: shape, shadow: shadow, operation: verdict.status == .deferred ? later : sealed, current: current,
             reserved: table.reserved)
         try Outbox.finish(db, entry, verdict, now: now)
-        if hadRefusals, verdict.tookEffect { try BlockedEdits.accepted(db, entry) }
+        if hadRefusals, verdict.tookEffect { try RejectedOperation.supersede(db, by: entry) }
         var serverRow = verdict.status == .deferred ? shadow : shadow.answered
         switch verdict.status {
         case .applied, .merged,
@@ -211,7 +211,7 @@ extension Applier {
             try !isBringingBack.get()
         else { return false }
         try Outbox.finish(db, entry, verdict, now: now)
-        if hadRefusals { try BlockedEdits.accepted(db, entry) }
+        if hadRefusals { try RejectedOperation.supersede(db, by: entry) }
         if version > rememberVerdictsAbove {
             try KnownVersions.note(db, scope, entry.entity, entry.record, version, deleted: entry.isDelete)
         }

@@ -67,7 +67,7 @@ final class Applier {
     var later: LaneNumbers?
     var movedLater: [OperationKey: Int64] = [:]
     /// Why records are fetched by name, where that is a repair.
-    var repair: RecordFetch.Repair?
+    var repair: RecordRepair?
     /// Whether edits were refused before this answer.
     private(set) var hadRefusals = false
     /// The records whose server rows may be others now; `end` looks at them.
@@ -149,16 +149,16 @@ final class Applier {
     /// server hears nothing of, the scope is filled anew, and whether the server has what it once took is asked.
     func goOn(in epoch: String) throws {
         if let known = record.epoch, known != epoch, Epoch(text: known)?.isBeforeAll != true {
-            let lossRecovery = LossRecovery(db: db, layout: layout, declarations: declarations, now: now)
+            let history = HistoryReset(db: db, layout: layout)
             if record.isFilled {
                 if try !isKept(of: known, in: epoch) {
-                    try lossRecovery.forget(&record, after: record.complete ?? 0)
+                    try history.forget(&record, after: record.complete ?? 0)
                     try Bootstrap.begin(db, scope, asking: known, hasLost: true)
                     record.bootstrap = try Bootstrap.read(db, scope)
                 }
             } else if record.bootstrap?.token == nil, try !record.isNew || !isKept(of: known, in: epoch) {
                 // Before the first page of a filling nothing but the name tells.
-                try lossRecovery.forget(&record, after: 0)
+                try history.forget(&record, after: 0)
                 try Bootstrap.begin(db, scope, asking: record.bootstrap?.asking ?? known)
             }
         }

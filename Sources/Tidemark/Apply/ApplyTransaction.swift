@@ -82,9 +82,6 @@ struct ApplyTransaction: Sendable {
     }
 }
 
-/// Thrown where an answer writes to the app's tables after all.
-struct RowsToWrite: Error {}
-
 extension Answer {
     /// Whether it only confirms what was sent, and brings nothing.
     fileprivate var isQuiet: Bool {

@@ -2,9 +2,6 @@ import GRDB
 import TidemarkCore
 import TidemarkWire
 
-/// A difference on a page does not fit what is here: the page is not taken.
-struct DifferenceMismatch: Error {}
-
 extension Applier {
     /// The row that a change brings. What a difference leaves out is as in the server's row that is here.
     ///

@@ -78,12 +78,12 @@ struct FetchTransaction: Sendable {
     var declarations: Declarations
     var now: Int64
     /// Why the records are fetched, where a comparison found that they differ.
-    var repair: RecordFetch.Repair?
+    var repair: RecordRepair?
 
     /// Runs on the writer, outside any transaction.
     func run(_ db: Database) throws -> Applier.Outcome {
         try ApplyTransaction.withoutForeignKeys(db) {
-            guard layout.schemaVersion == (try Installation.schemaVersion(db)) else {
+            guard layout.schemaVersion == (try SyncSchema.version(db)) else {
                 throw SyncError(
                     .databaseFailed, "The app's schema changed during the request.",
                     hint: "It is tried again by itself.", scope: scope)

@@ -39,16 +39,11 @@ enum Installation {
             try Meta.set(db, "clientId", clientID)
         }
         for scope in scopes { try ScopeRecord.follow(db, scope) }
-        try Meta.set(db, schemaVersionKey, String(schemaVersion(db)))
+        try Meta.set(db, schemaVersionKey, String(SyncSchema.version(db)))
         // A migration may have made room for rows that did not fit before.
         try Query(db, "UPDATE tidemark_quarantine SET fresh = 1 WHERE fresh = 0 AND reason <> ?1")
             .execute([.text(Misfits.reason)])
-        return SyncSchema(shapes: shapes, clientID: clientID, schemaVersion: try schemaVersion(db))
-    }
-
-    /// SQLite's own counter of schema changes, by which a migration at run time is noticed.
-    static func schemaVersion(_ db: Database) throws -> Int64 {
-        try Query(db, "PRAGMA schema_version").first(db) { $0.integer(0) } ?? 0
+        return SyncSchema(shapes: shapes, clientID: clientID, schemaVersion: try SyncSchema.version(db))
     }
 
     private static func installShadow(_ db: Database, _ shape: TableSchema) throws {
@@ -233,7 +228,7 @@ enum Installation {
     /// Whether a table whose schema has changed holds as many rows as are known of (I13). A unique index that was made
     /// and dropped again has left nothing in the schema to compare, but may have let a REPLACE evict rows unseen.
     private static func addsUp(_ db: Database, _ shape: TableSchema) throws -> Bool {
-        guard try Meta.get(db, schemaVersionKey) != String(schemaVersion(db)), try hasKey(db, shape),
+        guard try Meta.get(db, schemaVersionKey) != String(SyncSchema.version(db)), try hasKey(db, shape),
             try CaptureRecord.read(db, shape.name).columns != nil,
             // What the library has taken away itself, to fetch it anew, is no delete.
             try !RefetchQueue.isAny(db, shape.name)
@@ -295,41 +290,6 @@ enum Installation {
         where isHidden || !installed.contains(where: { $0.0 == trigger.name && $0.1 == trigger.sql }) {
             // One that went with a table under another name still has this one's.
             try db.execute(sql: "DROP TRIGGER IF EXISTS \(quoted(trigger.name)); \(trigger.sql)")
-        }
-    }
-}
-
-/// The synced tables as they stand in the file, read once and again after each change of the schema.
-struct SyncSchema: Hashable, Sendable {
-    var shapes: [TableSchema]
-    var clientID: String
-    var schemaVersion: Int64
-    /// Places in JSON documents that hold ids, as the app declared them.
-    var documents: [DocumentReference] = []
-
-    subscript(_ table: String) -> TableSchema? {
-        // Nearly always the very same text.
-        shapes.first { $0.name == table } ?? shapes.first { $0.name.isSameName(as: table) }
-    }
-    /// The tables that may hold rows of a scope; those whose scope is constant hold nothing else.
-    func shapes(in scope: Scope) -> [TableSchema] { shapes.filter { $0.rule.mayHold(scope) } }
-
-    /// What the app's developer should know of the schema.
-    ///
-    /// - Parameter assigned: tables whose ids the operator has the server assign.
-    func warnings(assigned: Set<SQLName>) -> [String] {
-        let remarks = shapes.flatMap { shape in
-            shape.remarks.filter { $0 != .countedIDs(table: shape.name) || !assigned.contains(SQLName(shape.name)) }
-        }
-        return SchemaRemark.summary(remarks) + shapes.flatMap(\.warnings)
-    }
-
-    /// Refuses to go on with tables that a migration has changed since they were read.
-    func check(_ db: Database, _ scope: Scope) throws {
-        guard schemaVersion == (try Installation.schemaVersion(db)) else {
-            throw SyncError(
-                .databaseFailed, "The app's schema changed just now.", hint: "It is tried again by itself.",
-                scope: scope)
         }
     }
 }

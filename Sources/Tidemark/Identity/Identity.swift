@@ -62,14 +62,6 @@ struct Identity: Hashable {
     }
 }
 
-/// A place in a JSON document that holds another record's id, as the app declared it.
-struct DocumentReference: Hashable, Sendable {
-    var table: String
-    var column: String
-    var path: String
-    var entity: String
-}
-
 extension TableSchema {
     /// One column, and one that both temporary and assigned ids fit into.
     var mayTakeAssignedIDs: Bool {

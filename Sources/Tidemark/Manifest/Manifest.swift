@@ -74,18 +74,12 @@ struct Manifest {
 
     // MARK: Writing
 
-    /// A change of one record's entry. It gets this hash; `nil` removes the entry.
-    struct Change {
-        let key: [UInt8]
-        let hash: UInt64?
-    }
-
     func take(_ changes: [[UInt8]: UInt64?]) throws {
-        try take(changes.map { Change(key: $0.key, hash: $0.value) })
+        try take(changes.map { ManifestChange(key: $0.key, hash: $0.value) })
     }
 
     /// Takes changes in, one of each record. Each range is read and written once.
-    func take(_ changes: [Change]) throws {
+    func take(_ changes: [ManifestChange]) throws {
         var rest = changes.sorted { $0.key.lexicographicallyPrecedes($1.key) }[...]
         var grown = 0
         while let key = rest.first?.key {
@@ -135,7 +129,7 @@ struct Manifest {
     }
 
     func remove(_ id: RecordID) throws {
-        try take([Change(key: ManifestKey.encode(id), hash: nil)])
+        try take([ManifestChange(key: ManifestKey.encode(id), hash: nil)])
     }
 
     func clear() throws {

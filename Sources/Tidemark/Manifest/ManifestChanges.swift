@@ -47,10 +47,10 @@ struct ManifestChanges {
     /// Each record once. One that was touched twice is read, whatever the page said.
     private static func changes(
         _ touches: [Touch], _ db: Database, _ shape: TableSchema, _ scope: Scope
-    ) throws -> [Manifest.Change] {
+    ) throws -> [ManifestChange] {
         let (hasher, records) = (RowHash(shape), RecordTable(shape))
         let sorted = touches.sorted { $0.key.lexicographicallyPrecedes($1.key) }
-        var changes: [Manifest.Change] = []
+        var changes: [ManifestChange] = []
         changes.reserveCapacity(sorted.count)
         var next = 0
         while next < sorted.count {
@@ -58,10 +58,10 @@ struct ManifestChanges {
             let start = next
             while next < sorted.count, sorted[next].key == touch.key { next += 1 }
             if let hash = touch.hash, next == start + 1 {
-                changes.append(Manifest.Change(key: touch.key, hash: hash))
+                changes.append(ManifestChange(key: touch.key, hash: hash))
             } else {
                 let cells = try ManifestKey.decode(touch.key[...]).flatMap { try records.serverRow(db, $0, in: scope) }
-                changes.append(Manifest.Change(key: touch.key, hash: cells.map { hasher.hash(touch.key, $0) }))
+                changes.append(ManifestChange(key: touch.key, hash: cells.map { hasher.hash(touch.key, $0) }))
             }
         }
         return changes

@@ -81,7 +81,7 @@ struct ManifestRange {
 
     /// Takes changes in, which are in the order of their keys; a hash of `nil` takes the entry out. Returns whether
     /// anything is different.
-    mutating func merge(_ changes: ArraySlice<Manifest.Change>) -> Bool {
+    mutating func merge(_ changes: ArraySlice<ManifestChange>) -> Bool {
         var merged: [UInt8] = []
         var isChanged = false
         var grown = 0
@@ -143,4 +143,10 @@ struct ManifestRange {
         }
         return blobs
     }
+}
+
+/// A change of one record's entry. It gets this hash; `nil` removes the entry.
+struct ManifestChange {
+    let key: [UInt8]
+    let hash: UInt64?
 }

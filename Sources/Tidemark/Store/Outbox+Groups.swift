@@ -1,6 +1,9 @@
 import GRDB
 
 extension Outbox {
+    /// Records in one group at most: what every server takes in one request.
+    static let groupLimit = Limits().operations
+
     static func lastID(_ db: Database) throws -> Int64 {
         try Query(db, "SELECT coalesce(max(id), 0) FROM tidemark_operation").first(db) { $0.integer(0) } ?? 0
     }
@@ -33,6 +36,6 @@ extension Outbox {
             SELECT \(columns) FROM tidemark_operation
             WHERE id > ?1 AND in_group = ?2 AND finished_at IS NULL ORDER BY id LIMIT ?3
             """
-        ).rows(db, [.integer(id), .text(group), .integer(Int64(Grouping.limit))], entry)
+        ).rows(db, [.integer(id), .text(group), .integer(Int64(Outbox.groupLimit))], entry)
     }
 }

@@ -18,7 +18,7 @@ struct DigestQuestions {
             TransportRequest.QueryItem("scope", scope.name), TransportRequest.QueryItem("at", stand.checkpoint),
         ]
         let request = TransportRequest(
-            path: "/sync/digest", query: fixed + query, headers: Exchange.headers(clientID: clientID))
+            path: "/sync/digest", query: fixed + query, headers: TransportRequest.headers(clientID: clientID))
         let response: TransportResponse
         do { response = try await schemaCache.transport.send(request) } catch { throw Failure(error, scope: scope) }
         counts.roundTrips += 1

@@ -16,7 +16,7 @@ struct ScopeStand: Hashable, Sendable {
         else { return nil }
         self.checkpoint = checkpoint
         self.complete = complete
-        schemaVersion = try Installation.schemaVersion(db)
+        schemaVersion = try SyncSchema.version(db)
     }
 }
 

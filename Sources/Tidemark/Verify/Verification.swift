@@ -10,7 +10,7 @@ struct Verification: Sendable {
     let schemaCache: SchemaCache
     let scope: Scope
     /// `nil`: what differs is only named.
-    let repair: RecordFetch.Repair?
+    let repair: RecordRepair?
 
     struct Result: Sendable {
         var part = VerifyReport.Part()

@@ -1,0 +1,43 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+/// Forgets what is known of versions that the server has lost.
+struct HistoryReset {
+    let db: Database
+    let layout: SyncSchema
+
+    /// What happened after this version happened to a history that is no more.
+    func forget(_ record: inout ScopeRecord, after survived: Version) throws {
+        record.complete = survived > 0 ? record.complete.map { min($0, survived) } : nil
+        record.origin = survived > 0 ? record.origin.map { min($0, survived) } : nil
+        record.head = nil
+        record.isScanning = false
+        let scope = record.scope
+        for statement in [
+            "DELETE FROM tidemark_known_version WHERE scope = ?1 AND version > ?2",
+            "UPDATE tidemark_quarantine SET version = NULL WHERE scope = ?1 AND version > ?2",
+        ] { try Query(db, statement).execute([.text(scope.name), .integer(survived)]) }
+        for shape in layout.shapes(in: scope) { try forget(shape, scope, after: survived) }
+    }
+
+    private func forget(_ shape: TableSchema, _ scope: Scope, after survived: Version) throws {
+        let table = RecordTable(shape)
+        let keys = shape.key.map { "here.\($0.sql)" }.joined(separator: ", ")
+        let noted = try Query(
+            db,
+            """
+            SELECT \(keys) FROM \(shape.shadowSQL) AS here
+            WHERE tidemark_version > ?1 OR tidemark_bases IS NOT NULL
+            """
+        ).rows(db, [.integer(survived)]) { $0.cells(0..<shape.key.count) }
+        for key in noted {
+            guard var shadow = try table.shadow(db, key), shadow.scope == nil || shadow.scope == scope.name
+            else { continue }
+            // The row itself may be of the lost part: whatever the snapshot has is newer than nothing.
+            if let version = shadow.version, version > survived { shadow.version = nil }
+            shadow.bases = shadow.bases.mapValues { min($0, survived) }
+            try table.write(db, key, shadow)
+        }
+    }
+}

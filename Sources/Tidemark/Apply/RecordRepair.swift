@@ -1,0 +1,6 @@
+/// What a repair does with a row that is here and not on the server.
+enum RecordRepair: Hashable, Sendable {
+    /// It may be unsent: it stays, and is sent.
+    case keepingLocal
+    case discardingLocal
+}

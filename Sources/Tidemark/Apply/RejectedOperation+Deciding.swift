@@ -1,0 +1,65 @@
+import GRDB
+import TidemarkWire
+
+// MARK: - Deciding
+
+extension RejectedOperation {
+    /// Writes the edit again as the app would: it is captured and sent like any other.
+    func retry(_ db: Database, _ layout: SyncSchema, changing changes: [String: Value]) throws {
+        guard let stored = try stored(db), let rewriting = Rewriting(db, layout[entity], record: stored.record) else {
+            return
+        }
+        if stored.isLocal, try RecordTable(rewriting.shape).shadow(db, rewriting.key) != nil {
+            // The edit is on screen; sealing looks at it again, and forgets the refusal.
+            if !changes.isEmpty { try rewriting.put(changes, whole: nil) }
+            try RecordTable(rewriting.shape).mark(db, rewriting.key)
+        } else if let conflict = try Conflicts.of(db, operation: id) {
+            try conflict.settle(
+                changes.isEmpty ? .keepMine : .merge(fields.merging(changes) { $1 }), db, layout)
+        } else if isDelete {
+            try rewriting.delete()
+            try remove(db)
+        } else {
+            let edited = fields.merging(changes) { $1 }
+            try rewriting.put(edited, whole: isInsert ? edited : nil)
+            try remove(db)
+        }
+        try BlockedEdits(db: db, layout: layout).release()
+    }
+
+    /// Edits of one group that never left this device go together.
+    func discard(_ db: Database, _ layout: SyncSchema) throws {
+        try discardAlone(db, layout)
+        if group != nil {
+            for other in try Self.all(db) where try other.group == group && other.stored(db)?.isLocal == true {
+                try other.discardAlone(db, layout)
+            }
+        }
+        try BlockedEdits(db: db, layout: layout).release()
+    }
+
+    private func discardAlone(_ db: Database, _ layout: SyncSchema) throws {
+        guard let stored = try stored(db) else { return }
+        try remove(db)
+        try undo(db, layout, isLocal: stored.isLocal, record: stored.record)
+    }
+
+    private func undo(_ db: Database, _ layout: SyncSchema, isLocal: Bool, record: String) throws {
+        guard let rewriting = Rewriting(db, layout[entity], record: record) else { return }
+        let table = RecordTable(rewriting.shape)
+        guard isLocal else {
+            guard isInsert, try table.row(db, rewriting.key) == nil else { return }
+            // What refers to the record goes the way of a deleted parent's children.
+            let cascadeRepair = CascadeRepair(db: db, scope: scope, now: wallClockMilliseconds())
+            return try cascadeRepair.settleChildren(of: rewriting.shape, rewriting.key, fields)
+        }
+        guard let shadow = try table.shadow(db, rewriting.key), shadow.mark == nil else { return }
+        if shadow.state == .known {
+            try CaptureSuppression.whileApplying(db, layout) { try table.write(db, rewriting.key, shadow.cells) }
+        } else {
+            // Captured: rows that go with this one by the schema's own ON DELETE are edits like any other.
+            try table.deleteRow(db, rewriting.key)
+        }
+        try table.dropShadow(db, rewriting.key)
+    }
+}

@@ -1,0 +1,20 @@
+import GRDB
+import TidemarkWire
+
+extension TableRules {
+    /// The tables that may hold rows of a scope, with those that an earlier version of the app synced.
+    static func shapes(_ db: Database, holding scope: Scope, beside layout: SyncSchema) throws -> [TableSchema] {
+        var shapes = layout.shapes(in: scope)
+        for (name, rule) in try all(db).sorted(by: { $0.key < $1.key })
+        where layout[name] == nil && rule.mayHold(scope) {
+            // One that has lost its rule's column, or its key, says nothing any more.
+            guard try FileTable.exists(name, db), try FileTable.exists(TableSchema.shadowPrefix + name, db),
+                let shape = try? TableSchema(db, table: name, rule: rule)
+            else { continue }
+            // A migration may have been at it while nobody named it.
+            try Installation.widenShadow(db, shape)
+            shapes.append(shape)
+        }
+        return shapes
+    }
+}

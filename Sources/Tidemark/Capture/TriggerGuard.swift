@@ -1,0 +1,98 @@
+import CTriggerSwitch
+import GRDB
+import TidemarkWire
+
+/// Keeps the app's own triggers from changing what the server sent.
+///
+/// They fire while changes are applied, so that a search index or a counter stays right. One that writes to a synced
+/// table makes another row of it than the server has, on every device a different one: `AFTER UPDATE … SET
+/// last_update = now`. So the rows of such a table are noted as they should be (by triggers of the library's, before
+/// another one changes them, and by the library's own writes), and at the end those that are otherwise are written once
+/// more, with all triggers of the connection off.
+struct TriggerGuard {
+    let db: Database
+    let layout: SyncSchema
+
+    /// Runs with the flag up, before the transaction ends.
+    func restore() throws {
+        for shape in layout.shapes where shape.isGuarded { try restore(RecordTable(shape)) }
+    }
+
+    /// What was noted so far is as it should be: the library wrote to the tables by statements of its own.
+    func accept() throws {
+        for shape in layout.shapes where shape.isGuarded {
+            try Query(db, "DELETE FROM \(shape.touchedSQL)").execute()
+        }
+    }
+
+    private func restore(_ table: RecordTable) throws {
+        let shape = table.shape
+        let columns = shape.columns.map(\.sql).joined(separator: ", ")
+        let noted = try Query(db, "SELECT tidemark_was, \(columns) FROM \(shape.touchedSQL)").rows(db) { row in
+            (
+                key: row.cells(1..<(1 + shape.key.count)),
+                row: row.integer(0) == 0 ? nil : row.cells((1 + shape.key.count)..<(1 + shape.columns.count))
+            )
+        }
+        guard !noted.isEmpty else { return }
+        let changed = try noted.filter { try table.rowAsItIs(db, $0.key) != $0.row }
+        if !changed.isEmpty {
+            try ConnectionTriggers.off(db) {
+                let inTheWay = try changed.filter { try !put($0.row, at: $0.key, table) }
+                // Rows of which a trigger has made room for each other: all of them give way first.
+                for (key, _) in inTheWay { try table.deleteRow(db, key) }
+                let contending = try inTheWay.filter { try !put($0.row, at: $0.key, table) }
+                for (key, row) in contending { try quarantine(row, at: key, table) }
+                if !contending.isEmpty { _ = try UniqueResolver(db: db, table: table).settle() }
+            }
+        }
+        try Query(db, "DELETE FROM \(shape.touchedSQL)").execute()
+    }
+
+    /// Puts a row to rights; `false` where another one stands in its way.
+    private func put(_ row: [Cell]?, at key: [Cell], _ table: RecordTable) throws -> Bool {
+        do {
+            if let row { try table.write(db, key, row) } else { try table.deleteRow(db, key) }
+            return true
+        } catch let error as DatabaseError where error.refusesRow { return false }
+    }
+
+    /// The row contends for a unique value with one that a trigger had made room for.
+    private func quarantine(_ row: [Cell]?, at key: [Cell], _ table: RecordTable) throws {
+        guard let row, let id = table.shape.recordID(key) else { return }
+        try table.quarantineEdits(db, key)
+        try QuarantinedRow.put(
+            db, table.shape, record: id.text, scope: try table.scopeName(db, key), version: nil, cells: row,
+            reason: "Another record holds the same unique value.", contends: true, fresh: true)
+    }
+}
+
+extension RecordTable {
+    /// Notes how the library wants a row to stand, whatever triggers make of it.
+    func noteWanted(_ db: Database, _ key: [Cell], _ cells: [Cell]?) throws {
+        guard shape.isGuarded else { return }
+        let marks = (1...(shape.columns.count + 1)).map { "?\($0)" }.joined(separator: ", ")
+        let columns = shape.columns.map(\.sql).joined(separator: ", ")
+        try Query(
+            db,
+            """
+            INSERT OR REPLACE INTO \(shape.touchedSQL)(\(columns), tidemark_was)
+            SELECT \(marks) WHERE EXISTS (SELECT 1 FROM tidemark_applying)
+            """
+        ).execute(key + (cells ?? shape.data.map { _ in .null }) + [.integer(cells == nil ? 0 : 1)])
+    }
+}
+
+extension CaptureSuppression {
+    /// - Parameter layout: the tables whose rows are put to rights after the app's triggers have fired.
+    static func whileApplying(_ db: Database, _ layout: SyncSchema, _ body: () throws -> Void) throws {
+        try raise(db)
+        // Inside one transaction: where the body fails for good, the flag is rolled back with everything else.
+        let result = Result {
+            try body()
+            try TriggerGuard(db: db, layout: layout).restore()
+        }
+        try lower(db)
+        try result.get()
+    }
+}

@@ -1,0 +1,228 @@
+import GRDB
+import GRDBSQLite
+import TidemarkWire
+
+/// After each page, contenders for a unique value stand as if they had been inserted in the order of their record
+/// ids, so that all devices choose alike and a swap of two unique values goes through. One record that several scopes
+/// hold has its row from the first of them, by name.
+struct UniqueResolver {
+    let db: Database
+    let table: RecordTable
+
+    private struct Contender {
+        var record: String
+        var scope: String
+    }
+
+    /// Returns how many quarantined rows found their place.
+    func settle() throws -> Int {
+        let shape = table.shape
+        var placed = 0
+        var last: Contender?
+        // Losers that are evicted have larger ids than the winner, so they come up later in the same scan.
+        while let contender = try next(after: last) {
+            last = contender
+            guard let id = RecordID(contender.record), let key = shape.key(of: id),
+                let cells = try QuarantinedRow.cells(db, shape, id, contender.scope)
+            else { continue }
+            switch try claim(contender, id, key, cells) {
+            case .none: continue
+            case .outdated:
+                try editQuarantined(id, key, contender.scope)
+                try QuarantinedRow.remove(db, shape.name, contender.record, contender.scope)
+            case .due:
+                guard try place(id, key, cells, contender.scope) else { continue }
+                try forgetNamesake(id, key)
+                try QuarantinedRow.remove(db, shape.name, contender.record, contender.scope)
+                placed += 1
+            }
+        }
+        return placed
+    }
+
+    /// The app made the record anew meanwhile: its row is newer than the quarantined one, and an edit of that.
+    private func editQuarantined(_ id: RecordID, _ key: [Cell], _ scope: String) throws {
+        guard var shadow = try table.shadow(db, key), shadow.state == .absent,
+            let quarantined = try QuarantinedRow.entry(db, table.shape, id, scope)
+        else { return }
+        shadow = shadow.answered
+        (shadow.state, shadow.cells, shadow.version) = (.known, quarantined.cells, quarantined.version)
+        if table.shape.isScopedByColumn { shadow.scope = scope }
+        try table.write(db, key, shadow)
+    }
+
+    /// What the app made under the record's key meanwhile, and took away again before it was sent, leaves nothing: the
+    /// row that stands there now is no edit, and not deleted.
+    private func forgetNamesake(_ id: RecordID, _ key: [Cell]) throws {
+        guard let shadow = try table.shadow(db, key), shadow.state == .absent, shadow.isGone,
+            try !Outbox.hasOpen(db, entity: table.shape.name, record: id.text)
+        else { return }
+        try table.forget(db, key, id)
+    }
+
+    private func next(after last: Contender?) throws -> Contender? {
+        try Query(
+            db,
+            """
+            SELECT record, scope FROM tidemark_quarantine
+            WHERE entity = ?1 AND record >= ?2 AND (record, scope) > (?2, ?3) AND move = 0 AND (contends OR fresh)
+            ORDER BY record, scope LIMIT 1
+            """
+        ).first(db, [.text(table.shape.name), .text(last?.record ?? ""), .text(last?.scope ?? "")]) {
+            Contender(record: $0.text(0), scope: $0.text(1))
+        }
+    }
+
+    private enum Claim {
+        case none, outdated, due
+    }
+
+    /// Whether the record's place in the table is free for this scope's row, or another scope's clean row gives way.
+    private func claim(_ contender: Contender, _ id: RecordID, _ key: [Cell], _ cells: [Cell]) throws -> Claim {
+        let shape = table.shape
+        let row = try table.row(db, key)
+        guard shape.isScopedByColumn else { return row == nil ? .due : .outdated }
+        let holder = try table.holder(db, key)
+        if holder == contender.scope { return row == nil ? .due : .outdated }
+        // What is on its way to a scope lies over its row, which comes with the verdict (`Applier.overlayReplayed`).
+        let onItsWay = try Outbox.open(db, entity: shape.name, record: contender.record, scope: contender.scope)
+        guard onItsWay.isEmpty else { return .none }
+        guard let holder else {
+            return shape.scope(ofKey: key, cells)?.name == contender.scope ? .due : .none
+        }
+        guard try table.shadow(db, key) == nil, contender.scope < holder else {
+            return .none
+        }
+        try evict(Candidate(id: id, key: key))
+        return .due
+    }
+
+    private func place(_ id: RecordID, _ key: [Cell], _ cells: [Cell], _ scope: String) throws -> Bool {
+        guard let refusal = try attempt(key, cells) else { return true }
+        var reason = refusal
+        if refusal.isUniqueViolation {
+            // One with a smaller id stays: either it wins, or a partial index does not hold it at all. One that is
+            // evicted for nothing comes up later in the same scan and finds its place again.
+            let candidates = try self.candidates(key, cells).filter { id < $0.id }
+            if !candidates.isEmpty {
+                try db.execute(sql: "SAVEPOINT tidemark_unique")
+                for candidate in candidates { try evict(candidate) }
+                if let still = try attempt(key, cells) {
+                    try db.execute(sql: "ROLLBACK TO tidemark_unique")
+                    reason = still
+                } else {
+                    try db.execute(sql: "RELEASE tidemark_unique")
+                    return true
+                }
+                try db.execute(sql: "RELEASE tidemark_unique")
+            }
+        }
+        try QuarantinedRow.put(
+            db, table.shape, record: id.text, scope: scope, version: nil, cells: cells, reason: reason.refusal,
+            contends: reason.dependsOnOthers, fresh: false)
+        return false
+    }
+
+    private func attempt(_ key: [Cell], _ cells: [Cell]) throws -> DatabaseError? {
+        // A trigger of the app's may take the value from the row that holds it, and then nothing would contend.
+        if table.shape.isGuarded, let refusal = try trial(key, cells) { return refusal }
+        return try write(key, cells)
+    }
+
+    private func write(_ key: [Cell], _ cells: [Cell]) throws -> DatabaseError? {
+        do {
+            try table.write(db, key, cells)
+            return nil
+        } catch let error as DatabaseError where error.refusesRow {
+            return error
+        }
+    }
+
+    /// What the schema itself says to a row, without the app's triggers.
+    private func trial(_ key: [Cell], _ cells: [Cell]) throws -> DatabaseError? {
+        try db.execute(sql: "SAVEPOINT tidemark_trial")
+        let refusal = try ConnectionTriggers.off(db) { try write(key, cells) }
+        try db.execute(sql: "ROLLBACK TO tidemark_trial; RELEASE tidemark_trial")
+        return refusal
+    }
+
+    private struct Candidate {
+        var id: RecordID
+        var key: [Cell]
+    }
+
+    /// The visible rows that hold one of the unique values.
+    private func candidates(_ key: [Cell], _ cells: [Cell]) throws -> [Candidate] {
+        let shape = table.shape
+        var candidates: [Candidate] = []
+        for unique in shape.uniques.dropFirst() {
+            // Without a generated column's part a few rows too many are found, which costs nothing.
+            let parts = unique.parts.compactMap { part -> (name: String, collation: String)? in
+                guard let name = part.column, shape.columns.contains(where: { $0.name == name }) else { return nil }
+                return (name, part.collation)
+            }
+            let values = parts.map { name, _ -> Cell in
+                if let index = shape.dataIndex(name) { return cells[index] }
+                return shape.key.firstIndex { $0.name == name }.map { key[$0] } ?? .null
+            }
+            guard !values.isEmpty, !values.contains(.null) else { continue }
+            let keys = shape.key.map(\.sql).joined(separator: ", ")
+            let conditions = parts.enumerated().map { place, part in
+                "\(quoted(part.name)) = ?\(place + 1) COLLATE \(quoted(part.collation))"
+            }
+            let condition = (conditions + (unique.condition.map { ["(\($0))"] } ?? [])).joined(separator: " AND ")
+            let found = try Query(db, "SELECT \(keys) FROM \(shape.sql) WHERE \(condition)")
+                .rows(db, values) { $0.cells(0..<shape.key.count) }
+            for candidate in found where candidate != key && !candidates.contains(where: { $0.key == candidate }) {
+                // A row whose key cannot travel has no place in the order; it was here first, so it stays.
+                guard let id = shape.recordID(candidate) else { return [] }
+                candidates.append(Candidate(id: id, key: candidate))
+            }
+        }
+        guard shape.hasHiddenUniques else { return candidates }
+        return candidates
+            + (try hiddenCandidates(key, cells)).filter { candidate in !candidates.contains { $0.key == candidate.key }
+            }
+    }
+
+    /// What a REPLACE would evict by an index whose values cannot be read off a row: it is tried, noted by the capture
+    /// triggers, which see evictions while triggers are recursive, and taken back.
+    private func hiddenCandidates(_ key: [Cell], _ cells: [Cell]) throws -> [Candidate] {
+        let shape = table.shape
+        let wasOn = try Query(db, "PRAGMA recursive_triggers").first(db) { $0.integer(0) } == 1
+        try db.execute(sql: "SAVEPOINT tidemark_trial; PRAGMA recursive_triggers = ON")
+        defer {
+            let after = "ROLLBACK TO tidemark_trial; RELEASE tidemark_trial; PRAGMA recursive_triggers = "
+            sqlite3_exec(db.sqliteConnection, after + (wasOn ? "ON" : "OFF"), nil, nil, nil)
+        }
+        try CaptureSuppression.lower(db)
+        let isMarked = "tidemark_mark IS NOT NULL"
+        try db.execute(sql: "UPDATE \(shape.shadowSQL) SET tidemark_mark = NULL WHERE \(isMarked)")
+        let columns = shape.columns.map(\.sql).joined(separator: ", ")
+        let places = (1...shape.columns.count).map { "?\($0)" }.joined(separator: ", ")
+        do {
+            try Query(db, "INSERT OR REPLACE INTO \(shape.sql)(\(columns)) VALUES (\(places))").execute(key + cells)
+        } catch let error as DatabaseError where error.refusesRow { return [] }
+        let keys = shape.key.map(\.sql).joined(separator: ", ")
+        return try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL) WHERE \(isMarked)")
+            .rows(db) { $0.cells(0..<shape.key.count) }
+            .filter { $0 != key }.compactMap { key in shape.recordID(key).map { Candidate(id: $0, key: key) } }
+    }
+
+    private func evict(_ candidate: Candidate) throws {
+        guard let cells = try table.row(db, candidate.key) else { return }
+        let shape = table.shape
+        let shadow = try table.shadow(db, candidate.key)
+        let place = shape.scope(ofKey: candidate.key, cells)?.name ?? ""
+        try table.deleteRow(db, candidate.key)
+        if shadow?.isGone == true { try table.quarantineEdits(db, candidate.key) }
+        // An edited row that was never sent is found again where its mark is.
+        if let shadow, shape.isScopedByColumn, shadow.scope == nil {
+            try table.setRoutingScope(db, candidate.key, place)
+        }
+        try QuarantinedRow.put(
+            db, shape, record: candidate.id.text, scope: shadow?.scope ?? place, version: nil, cells: cells,
+            reason: "Another record holds the same unique value, or another scope the record.", contends: true,
+            fresh: true)
+    }
+}

@@ -1,0 +1,394 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+/// Carries out what one scope's machine decides. It owns the machine, and nothing that the machine could know.
+actor ScopeDriver {
+    let scope: Scope
+    let schemaCache: SchemaCache
+    var file: AppFile { schemaCache.file.of(scope) }
+    private(set) var configuration: SyncConfiguration
+    private let decider: ConflictDecider
+    let changed: @Sendable () async -> Void
+    var machine: SyncMachine
+    var sizing: PageSizing
+    var snapshotSizing: PageSizing
+    /// Whether pages of a snapshot may come from addresses that caches answer: not where those have failed.
+    var takesShared = true
+    var batching: PageSizing
+    var lane = randomHex(bytes: 16)
+    /// Not until the end of a scan in which one did not fit what is here.
+    private var takesDifferences = true
+    /// When the last page of a scan in key order was asked for.
+    var pageSent = Dependencies.current.uptime
+    /// Nothing else of this engine works on the scope meanwhile.
+    let mutex = AsyncMutex()
+    private let signal = WakeSignal()
+    /// Whether the app called, and not an edit.
+    private var isNudged = false
+
+    private(set) var lastError: SyncError?
+    /// Whether the scope has left the device; nothing works on it any more.
+    private var isRetired = false
+    /// What the file says of failures; `nil` until it was read.
+    var attempts: Attempts?
+    var counts = SyncReport.Counts()
+    /// Why nothing is pushed (B11). Pulls go on.
+    var refusal: PushRefusal?
+    private var fetchError: SyncError?
+    private var noRoom: SyncError?
+    /// What was sent alone when a request was last too large.
+    var tooLarge: [OperationKey] = []
+    /// Whether what the server had no room for goes again at once: the app asks.
+    private var retriesDeferred = false
+    /// An answer that is not applied yet, and what a server that wants less asked for.
+    var current: (answer: Answered, wait: Int64?)?
+    /// Whether the last request of a filling was a push: then a page is next, so that neither holds up the other.
+    var hasPushed = false
+    /// When the scope was last in sync, where critical tables were asked for by themselves since.
+    var criticalSync: Int64?
+    var problem: Problem?
+    var nextTimer: Instant?
+
+    init(
+        scope: Scope, schemaCache: SchemaCache, configuration: SyncConfiguration, onConflict: ConflictHandler?,
+        changed: @escaping @Sendable () async -> Void
+    ) {
+        self.scope = scope
+        self.schemaCache = schemaCache
+        self.configuration = configuration
+        decider = ConflictDecider(scope: scope, file: schemaCache.file, handler: onConflict)
+        self.changed = changed
+        machine = SyncMachine(configuration.machine)
+        sizing = PageSizing(configuration.paging)
+        snapshotSizing = PageSizing(configuration.snapshotPaging)
+        batching = PageSizing(configuration.batching)
+    }
+
+    // MARK: Two ways in
+
+    /// Syncs until the task is cancelled, or the scope has left the device.
+    func run() async {
+        var event = SyncMachine.Event.reset
+        while !Task.isCancelled, !isRetired {
+            await drive(event)
+            let wait = nextTimer.map { max(0, $0 - now) } ?? configuration.tick.milliseconds
+            guard await signal.sleep(for: .milliseconds(wait)) else {
+                event = .timer
+                continue
+            }
+            event = isNudged ? .nudge : .wake
+            isNudged = false
+        }
+    }
+
+    /// Syncs until everything is pushed and pulled, or something stands in the way.
+    func syncNow() async -> (SyncReport.Counts, SyncError?) {
+        await mutex.lock()
+        defer { mutex.unlock() }
+        return isRetired ? (SyncReport.Counts(), nil) : await syncAlone()
+    }
+
+    func syncAlone() async -> (SyncReport.Counts, SyncError?) {
+        await recall()
+        counts = SyncReport.Counts()
+        refusal = nil
+        retriesDeferred = true
+        await carryOut(machine.handle(.reset, now: now, jitter: Dependencies.current.random()))
+        // What runs beside this sleeps until a time that counts no more.
+        if machine.state != .idle { signal.raise() }
+        return (counts, lastError)
+    }
+
+    /// Compares the scope's tables with the server's records. Nothing else of this engine works on the scope meanwhile.
+    func verify(repairing repair: RecordRepair?) async -> Verification.Result {
+        await mutex.lock()
+        defer { mutex.unlock() }
+        guard !isRetired else { return Verification.Result() }
+        return await Verification(schemaCache: schemaCache, scope: scope, repair: repair)
+            .run { await self.syncAlone() }
+    }
+
+    /// There is something to send, or, as `isNudge`, the app says that there may be news or a token that grants more.
+    func wake(isNudge: Bool = false) async {
+        guard machine.isBusy else {
+            isNudged = isNudged || isNudge
+            return signal.raise()
+        }
+        // Whoever works on the scope goes on with it; a signal besides would be heard after that, for nothing.
+        if isNudge { refusal = nil }
+        _ = machine.handle(isNudge ? .nudge : .wake, now: now, jitter: 0)
+    }
+
+    /// What to show: the state, and for waits how many milliseconds are left.
+    var activity: (state: SyncMachine.State, remaining: Int64) {
+        switch machine.state {
+        case .waiting(let until): (machine.state, max(0, until - now))
+        case .idle, .exchanging, .applying, .bootstrapping, .filling, .stopped: (machine.state, 0)
+        }
+    }
+
+    /// What it remembers beside the file, moments left out.
+    var memory: String {
+        let flags = [
+            takesDifferences, hasPushed, refusal != nil, fetchError != nil, current != nil, signal.isRaised,
+            isNudged, takesShared,
+        ]
+        return "\(machine.outline) \(lane) \(flags) \(problem?.code.rawValue ?? "") \(tooLarge.map(\.number))"
+    }
+
+    /// Goes over to another configuration, and looks at once whether something is due under it.
+    func use(_ configuration: SyncConfiguration) async {
+        self.configuration = configuration
+        await recall()
+        sizing.use(configuration.paging)
+        snapshotSizing.use(configuration.snapshotPaging)
+        batching.use(configuration.batching)
+        await carryOut(machine.use(configuration.machine, now: now))
+        signal.raise()
+    }
+
+    func retire() {
+        isRetired = true
+        signal.raise()
+    }
+
+    private func drive(_ event: SyncMachine.Event) async {
+        await mutex.lock()
+        defer { mutex.unlock() }
+        guard !isRetired else { return }
+        await recall()
+        // The app's start, or its word that there may be a token that grants more.
+        if event == .reset || event == .nudge { refusal = nil }
+        if event == .nudge { retriesDeferred = true }
+        await carryOut(machine.handle(event, now: now, jitter: Dependencies.current.random()))
+    }
+
+    // MARK: Effects
+
+    private func carryOut(_ effects: [SyncMachine.Effect]) async {
+        var effects = effects
+        while !effects.isEmpty {
+            let event: SyncMachine.Event?
+            switch effects.removeFirst() {
+            case .exchange: event = await attempt { try await exchange() }
+            case .apply: event = await attempt { try await apply() }
+            case .bootstrap: event = await attempt { try await bootstrap() }
+            case .repair: event = await attempt { try await repair() }
+            case .recover: event = await attempt { try await recover() }
+            case .sleep(let until):
+                nextTimer = until
+                await keepAttempts(until: until)
+                event = nil
+            }
+            if let event { effects += machine.handle(event, now: now, jitter: Dependencies.current.random()) }
+            await changed()
+        }
+    }
+
+    private func attempt(_ work: () async throws -> SyncMachine.Event?) async -> SyncMachine.Event? {
+        do { return try await work() } catch {
+            let failure = Failure(error, scope: scope)
+            // A cancelled task has not failed, and says nothing about the server.
+            if !Task.isCancelled { lastError = failure.error }
+            refusal?.suspect = nil
+            problem = failure.problem ?? problem
+            return Task.isCancelled ? .abandoned : .failed(failure.kind, wait: failure.wait)
+        }
+    }
+
+    private func exchange() async throws -> SyncMachine.Event? {
+        nextTimer = nil
+        let (layout, declarations) = try await prepared()
+        try await settleInferred(layout, declarations)
+        try await bringCriticalFirst(layout, declarations)
+        guard let exchange = try await seal(layout, declarations, isPull: true) else { return .unfilled }
+        return try await send(exchange) { try await self.exchange() }
+    }
+
+    func send(
+        _ exchange: Exchange, orElse again: () async throws -> SyncMachine.Event?
+    ) async throws -> SyncMachine.Event? {
+        lane = exchange.lane
+        if exchange.isPull { if exchange.refetch.isEmpty { fetchError = nil } else { try await fetch(exchange) } }
+        let limit = sizing.limit
+        let sent = now
+        let response: TransportResponse
+        do { response = try await send(exchange.request) } catch {
+            sizing.failed()
+            // Where no network is at all, that is known at once, and says nothing about the batch.
+            if now - sent >= Self.slow, exchange.keys.count > 0 { batching.failed(at: exchange.keys.count) }
+            throw error
+        }
+        if response.status != 200 {
+            let failure = Failure(response, scope: scope)
+            if isMadeSmaller(exchange, failure, status: response.status) { return try await again() }
+            if response.status == 413 {
+                try await refuse(exchange)
+            } else if exchange.keys.count > 0, failure.isOurs || failure.isOfRights, failure.kind.isRefusal {
+                refusal = PushRefusal(failure, of: exchange, after: refusal, now: now)
+                // What a refusal of the token says of a push it says of a pull.
+                if failure.kind == .needsApp { return try await again() }
+            }
+        }
+        let answer = try exchange.answer(response)
+        if exchange.keys.count > 0 { refusal = nil }
+        note(answer.results.count, of: exchange.keys.count)
+        await received(.exchange(exchange, answer), response)
+        sizing.received(
+            rows: answer.page?.hasMore == true ? limit : 0, bytes: response.body.count,
+            milliseconds: now - sent)
+        return .answered
+    }
+
+    /// A request that has taken so long, in milliseconds, was cut on its way, and not refused one.
+    private static let slow: Int64 = 1_000
+
+    /// The server ends a push behind an operation where others wait: what it took tells how much to send at once.
+    private func note(_ verdicts: Int, of sent: Int) {
+        guard sent > 0 else { return }
+        if verdicts < sent {
+            batching.failed(at: sent)
+        } else {
+            batching.received(rows: sent, bytes: 0, milliseconds: 0)
+        }
+    }
+
+    /// Records that the scan does not bring. A failure here must not hold up the exchange, unless the server asks for a
+    /// wait; it is tried before the next.
+    private func fetch(_ exchange: Exchange) async throws {
+        let fetch = RecordFetch(
+            schemaCache: schemaCache, scope: scope, layout: exchange.layout, declarations: exchange.declarations)
+        do {
+            counts += try await fetch.run(exchange.refetch).counts
+            fetchError = nil
+        } catch {
+            let failure = Failure(error, scope: scope)
+            fetchError = failure.error
+            if failure.wait != nil { throw failure }
+            // What the server will not tell it is not asked again; a comparison of digests finds what differs.
+            guard failure.kind == .needsApp else { return }
+            let scope = scope
+            try? await schemaCache.file.write(at: .unwanted) { db in
+                for record in exchange.refetch { try RefetchQueue.remove(db, scope, record.entity, record.id.text) }
+            }
+        }
+    }
+
+    func received(_ answer: Answered, _ response: TransportResponse) async {
+        await schemaCache.heard(fingerprint: response.header(ProtocolVersion.declarationsHeader))
+        current = (answer, response.wait("Backoff"))
+    }
+
+    /// Seals in steps: marks that turn out to be no edits make room for those behind them. `nil` where a page is
+    /// wanted and the scope has to be filled first.
+    func seal(_ layout: SyncSchema, _ declarations: Declarations, isPull: Bool) async throws -> Exchange? {
+        let (scope, lane, limit, takesDifferences) = (scope, lane, sizing.limit, takesDifferences)
+        if refusal?.isOutdated(by: declarations) == true { refusal = nil }
+        let operations = refusal.map { $0.operationLimit(now: now) ?? batching.limit } ?? batching.limit
+        let asked = retriesDeferred
+        var marksLeft = Int.max
+        while true {
+            let exchange = try await database {
+                try await self.schemaCache.file.durably(at: .seal) { db -> Exchange? in
+                    let record = try ScopeRecord.read(db, scope)
+                    try Deferral.resume(db, layout, scope, now: wallClockMilliseconds(), asked: asked)
+                    if isPull {
+                        // What this device had no place for comes before anything newer.
+                        guard record.isFilled, try Backfills.next(db, layout, scope) == nil else { return nil }
+                    }
+                    return try Exchange(
+                        db, record: record, isPull: isPull, lane: lane, layout: layout, declarations: declarations,
+                        pageLimit: limit, takesDifferences: takesDifferences, operationLimit: operations,
+                        now: wallClockMilliseconds())
+                }
+            }
+            retriesDeferred = false
+            guard let exchange, operations > 0, exchange.marksLeft > 0, exchange.marksLeft < marksLeft else {
+                return exchange
+            }
+            marksLeft = exchange.marksLeft
+        }
+    }
+
+    private func apply() async throws -> SyncMachine.Event? {
+        guard let (answer, wait) = current else { return .applied(hasMore: false, wait: nil) }
+        current = nil
+        let now = wallClockMilliseconds()
+        let event: SyncMachine.Event
+        var isPull = false
+        switch answer {
+        case .exchange(let exchange, let answer):
+            isPull = exchange.keys.isEmpty
+            let (hasMore, deferral) = try await apply(exchange.transaction(answer, now: now))
+            event = .applied(hasMore: hasMore, wait: wait)
+            noRoom = deferral?.error(in: scope)
+        case .page(let take):
+            let outcome = try await database {
+                try await self.file.writeWithoutTransaction(at: .page) { db in try take(db, now) }
+            }
+            count(outcome)
+            // A scope that is being filled does not wait for its end to ask again.
+            if refusal?.isLifted == false { refusal?.notePage(now: self.now) }
+            event = .applied(hasMore: !outcome.isFilled, wait: wait)
+        case .lossProbe(let outcome):
+            try await recovering(at: .lossProbe) { db, recovery in try recovery.answered(db, outcome) }
+            event = .applied(hasMore: true, wait: wait)
+        }
+        let goesOn = isPull ? try await liftRefusal() : false
+        lastError = refusal?.error ?? fetchError ?? noRoom
+        problem = nil
+        if goesOn, case .applied(false, let wait) = event { return .applied(hasMore: true, wait: wait) }
+        return event
+    }
+
+    /// Returns whether there is more to do at once, and what waits for room on the server.
+    private func apply(_ transaction: ApplyTransaction) async throws -> (hasMore: Bool, Deferral?) {
+        let prune = transaction.now - configuration.finishedRetention.milliseconds
+        let (outcome, isPending) = try await database {
+            try await self.file.writeWithoutTransaction(at: .apply) { db in
+                let outcome = try transaction.run(db)
+                if outcome.pageTaken, !outcome.hasMore {
+                    try Outbox.prune(db, transaction.scope, before: prune)
+                    try DeletedRowCache.prune(db, transaction.layout, now: transaction.now)
+                    try Alias.prune(db, now: transaction.now)
+                }
+                return (outcome, try Pending.exists(db, transaction.layout, transaction.scope))
+            }
+        }
+        let decided = try await database { try await self.decider.decide(transaction.layout) }
+        takesDifferences = !outcome.wantsWhole && (takesDifferences || !outcome.hasMore && outcome.pageTaken)
+        count(outcome)
+        // What is pending goes on at once where this round got something done; else it waits for the tick.
+        let goesOn =
+            outcome.refetch + decided > 0
+            || isPending && (outcome.verdicts > outcome.deferred || outcome.settled > 0)
+        return (outcome.hasMore || !outcome.pageTaken || goesOn, outcome.deferral)
+    }
+
+    func count(_ outcome: Applier.Outcome) {
+        counts.pushed += outcome.verdicts
+        counts.received += outcome.received
+        counts.applied += outcome.applied
+        counts.quarantined += outcome.quarantined
+        counts.rejected += outcome.rejected
+        counts.undecided += outcome.conflicts
+    }
+
+    func repair() async throws -> SyncMachine.Event? {
+        lane = randomHex(bytes: 16)
+        let (scope, lane, problem) = (scope, lane, problem)
+        try await database {
+            try await self.schemaCache.file.write(at: .repair) { db in
+                try Outbox.repair(db, scope: scope, from: problem, lane: lane)
+            }
+        }
+        return nil
+    }
+
+    func database<T: Sendable>(_ work: @Sendable () async throws -> T) async throws -> T {
+        do { return try await work() } catch { throw Failure.database(error, scope: scope) }
+    }
+
+    var now: Instant { Dependencies.current.uptime }
+}

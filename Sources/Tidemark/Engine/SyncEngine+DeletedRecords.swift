@@ -1,0 +1,25 @@
+import Foundation
+import GRDB
+import TidemarkWire
+
+extension SyncEngine {
+    /// Records that were deleted elsewhere and are kept for undo, the last deleted first.
+    ///
+    /// - Parameter table: one table's only; `nil`: all.
+    public func deletedRecords(in table: String? = nil) async throws -> [DeletedRecord] {
+        try await install()
+        guard let layout = await schemaCache.layout else { return [] }
+        return try await file.asked(to: .read) { db in try DeletedRowCache.all(db, layout, table: table) }
+    }
+
+    /// Brings a deleted record back, on this device and, as an insert of the user's, everywhere. One that is there
+    /// again already stays as it is.
+    ///
+    /// - Throws: GRDB's `DatabaseError` where the table does not take the row now, for example because its parent is
+    ///   gone too; the record stays in the list.
+    public func restore(_ record: DeletedRecord) async throws {
+        try await install()
+        guard let layout = await schemaCache.layout else { return }
+        try await file.asked(to: .write) { db in try DeletedRowCache.restore(db, layout, record) }
+    }
+}

@@ -1,0 +1,119 @@
+import GRDB
+import TidemarkWire
+
+/// One round trip of one scope: what is sent, and what must still hold when the answer comes.
+struct Exchange: Sendable {
+    var scope: Scope
+    /// Whether a page is asked for too; not while the scope is being filled.
+    var isPull: Bool
+    var since: String?
+    var acknowledged: [String: Int64]
+    /// What is sent: an answer that has verdicts on anything else is another request's.
+    var keys: Set<OperationKey>
+    /// The operation that is sent alone, or the group, and its size; empty where the request can be made smaller.
+    var onlyKeys: [OperationKey]
+    var onlyBytes: Int
+    /// Marks behind those that turned out to be no edits, where nothing is sent.
+    var marksLeft: Int
+    /// Records to be asked for by name first.
+    var refetch: [RefetchQueue.Record]
+    var lane: String
+    var layout: SyncSchema
+    var declarations: Declarations
+    var request: TransportRequest
+
+    /// Seals what is pending and writes the request. Runs inside a write transaction, so that what is sent is durable
+    /// before it leaves.
+    init(
+        _ db: Database, record: ScopeRecord, isPull: Bool, lane: String, layout: SyncSchema, declarations: Declarations,
+        pageLimit: Int, takesDifferences: Bool, operationLimit: Int, now: Int64
+    ) throws {
+        let scope = record.scope
+        try layout.check(db, scope)
+        // A lane that is not in the file is drawn anew: another engine on this file may have told the server all about
+        // it and taken it off the list, and its numbers must never be used again.
+        let lane = try Outbox.hasLane(db, lane) ? lane : randomHex(bytes: 16)
+        let sealing = OutboxBatcher(
+            db: db, layout: layout, scope: record, declarations: declarations, lane: lane, now: now,
+            operationLimit: operationLimit)
+        let entries = try sealing.batch()
+        // A commit that changes nothing syncs nothing: keys that an earlier transaction gave out are safe now too.
+        if let first = entries.first { try Outbox.noteSending(db, first, now: now) }
+        self.scope = scope
+        self.isPull = isPull
+        self.lane = lane
+        self.layout = layout
+        self.declarations = declarations
+        since = record.checkpoint
+        acknowledged = try Outbox.acknowledgements(db, scope: scope)
+        keys = Set(entries.map(\.key))
+        let isOne = entries.count == 1 || entries.first?.group != nil && Set(entries.map(\.group)).count == 1
+        onlyKeys = isOne ? entries.map(\.key) : []
+        onlyBytes = isOne ? entries.reduce(0) { $0 + $1.members.count } : 0
+        // What a snapshot fills it brings too.
+        refetch = record.bootstrap != nil ? [] : try RefetchQueue.all(db, scope, limit: RecordFetch.requestLimit)
+        marksLeft = entries.isEmpty ? try Pending.marks(db, layout, scope) : 0
+        var writer = JSONWriter(capacity: entries.reduce(256) { $0 + $1.members.count + 80 })
+        writer.raw("{\"protocolVersion\":1,\"scope\":")
+        writer.string(scope.name)
+        writer.member("clientId", layout.clientID)
+        if isPull, let since { writer.member("since", since) }
+        if isPull { writer.member("limit", Int64(pageLimit)) }
+        if isPull, takesDifferences { writer.raw(",\"patches\":true,\"partial\":true") }
+        writer.raw(",\"acked\":{")
+        for (index, lane) in acknowledged.sorted(by: { $0.key < $1.key }).enumerated() {
+            if index > 0 { writer.raw(",") }
+            writer.string(lane.key)
+            writer.raw(":")
+            writer.integer(lane.value)
+        }
+        writer.raw("},\"operations\":[")
+        for (index, entry) in entries.enumerated() {
+            if index > 0 { writer.raw(",") }
+            entry.append(to: &writer)
+        }
+        writer.raw("]}")
+        request = TransportRequest(
+            method: "POST", path: isPull ? "/sync" : "/sync/push", headers: TransportRequest.headers(clientID: layout.clientID),
+            body: writer.bytes)
+    }
+
+    /// Reads an answer to its end; anything but our own JSON is refused before it comes near the database.
+    func answer(_ response: TransportResponse) throws -> Answer {
+        try response.checkType(scope: scope)
+        let answer = try Answer(body: response.body)
+        // Asked with a page's limit, so an answer without one has been cut or belongs to something else.
+        guard isPull == (answer.page != nil) else { throw JSONError(.missingMember, at: response.body.count) }
+        // A page leaves out what its own request has brought: with another one's verdicts it would lack that here.
+        guard answer.results.allSatisfy({ keys.contains($0.key) }) else {
+            throw SyncError(
+                .answerUnusable, "The answer belongs to another request.", hint: "It is asked for again.", scope: scope)
+        }
+        return answer
+    }
+
+    /// What this device answers itself to an operation that no request can carry.
+    func answered(_ refusal: Verdict.Refusal, now: Int64) throws -> ApplyTransaction {
+        var writer = JSONWriter(capacity: 256)
+        writer.raw("{\"results\":[")
+        for (index, key) in onlyKeys.enumerated() {
+            writer.raw(index == 0 ? "{\"lane\":" : ",{\"lane\":")
+            writer.string(key.lane)
+            writer.member("number", key.number)
+            writer.raw(",")
+            writer.raw(Verdict(.rejected, refusal: refusal).members())
+            writer.raw("}")
+        }
+        writer.raw("]}")
+        var transaction = transaction(try Answer(body: writer.bytes), now: now)
+        // The server has not taken this request, and so has not heard what it acknowledged.
+        transaction.acknowledged = [:]
+        return transaction
+    }
+
+    func transaction(_ answer: Answer, now: Int64) -> ApplyTransaction {
+        ApplyTransaction(
+            answer: answer, scope: scope, since: since, acknowledged: acknowledged, lane: lane, layout: layout,
+            declarations: declarations, now: now)
+    }
+}

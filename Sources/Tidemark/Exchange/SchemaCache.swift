@@ -1,0 +1,138 @@
+import GRDB
+package import TidemarkWire
+
+/// What all scopes of an engine share: the tables as they stand in the file, and what the operator declared.
+actor SchemaCache {
+    let file: AppFile
+    let transport: any Transport
+    private let tables: [SyncedTable]
+    private let scopes: [Scope]
+    /// The scopes, and the sub-scopes that the tables are in.
+    let followed: [Scope]
+    private(set) var layout: SyncSchema?
+    /// Whether a table waits for the server's word before it goes into another sub-scope.
+    private var hasDeferred = false
+    private var declarations: Declarations?
+    /// What the file kept of them when it was opened, or keeps since.
+    private var kept: KeptDeclarations?
+    /// Tables whose ids the operator has the server assign, as last heard.
+    private var assigned: [String] = []
+    /// The fingerprint that belongs to `declarations`, and the one heard last.
+    private var known: String?
+    private var heard: String?
+    private let mutex = AsyncMutex()
+
+    init(file: AppFile, transport: any Transport, tables: [SyncedTable], scopes: [Scope]) throws {
+        self.file = file
+        self.transport = transport
+        self.tables = tables
+        self.scopes = scopes
+        followed = try SyncedTable.resolve(tables, scopes: scopes).followed(scopes)
+    }
+
+    /// Installs capture, or looks whether a migration has changed the schema since.
+    func install() async throws -> SyncSchema {
+        if let layout, layout.schemaVersion == (try await file.read { try SyncSchema.version($0) }) {
+            return layout
+        }
+        let now = wallClockMilliseconds()
+        let (named, scopes, followed) = (tables, scopes, followed)
+        let known = declarations
+        let (tables, hasDeferred) = try await file.read { db in
+            try SyncedTable.deferringSubscopes(
+                of: SyncedTable.spelled(named, db), db
+            ) { try known ?? KeptDeclarations.read(db)?.declarations }
+        }
+        self.hasDeferred = hasDeferred
+        let changes = try await file.read { db in
+            try RuleChange.find(db, SyncedTable.resolve(tables, scopes: scopes), followed, now: now)
+        }
+        for change in changes { try await file.writeWithoutTransaction(at: .rules) { db in try change.run(db) } }
+        let (found, assigned, kept) = try await file.write(at: .install) { [changesets = file.changesets] db in
+            try changesets?.check(db)
+            let resolved = try SyncedTable.resolve(tables, scopes: scopes)
+            let layout = try Installation.install(db, tables: resolved, scopes: followed).adding(tables, db)
+            try SyncedTable.note(db, tables)
+            try SyncedTable.noteInstall(db)
+            return (layout, try AssignedIDs.read(db), try KeptDeclarations.read(db))
+        }
+        (layout, self.assigned, self.kept) = (found, assigned, kept)
+        return found
+    }
+
+    /// What the app's developer should know of the schema.
+    var warnings: [String] { layout?.warnings(assigned: Set(assigned.map(SQLName.init))) ?? [] }
+
+    /// Remembers whose ids the server assigns, for the warnings of those who cannot ask it.
+    private func note(_ declarations: Declarations) async throws {
+        let found = declarations.entities.filter { $0.ids == .server }.map(\.name)
+        // Only where it makes a difference to what is said.
+        let isAsked = layout?.shapes.contains { $0.remarks.contains(.countedIDs(table: $0.name)) } ?? false
+        guard isAsked, found != assigned else { return }
+        try await file.write(at: .rules) { db in try AssignedIDs.note(db, found) }
+        assigned = found
+    }
+
+    /// Hears the fingerprint that every answer carries.
+    func heard(fingerprint: String?) { heard = fingerprint ?? heard }
+
+    /// What it remembers beside the file.
+    var memory: String { "\(layout != nil) \(declarations != nil) \(known == heard)" }
+
+    /// What the operator declared. Asks the server where that is not known or has changed.
+    func declarations(clientID: String, scope: Scope) async throws -> Declarations {
+        if let declarations, known == heard { return declarations }
+        // Several scopes want to know at once, and one request answers all.
+        await mutex.lock()
+        defer { mutex.unlock() }
+        if let declarations, known == heard { return declarations }
+        let found = try await fetch(clientID: clientID, scope: scope)
+        declarations = found
+        // They agree with the app, and so the tables may go where it has them.
+        if hasDeferred { layout = nil }
+        return found
+    }
+
+    /// Keeps the document for the next start, where the server has named it.
+    private func keep(_ declarations: Declarations, _ response: TransportResponse) async throws {
+        guard let tag = response.header("ETag"), tag != kept?.tag else { return }
+        try await file.write(at: .rules) { db in try KeptDeclarations.write(db, response.body, tag: tag) }
+        kept = KeptDeclarations(tag: tag, declarations: declarations)
+    }
+
+    private func fetch(clientID: String, scope: Scope) async throws -> Declarations {
+        let kept = kept
+        var headers = TransportRequest.headers(clientID: clientID)
+        headers["If-None-Match"] = kept?.tag
+        let response: TransportResponse
+        do {
+            response = try await transport.send(TransportRequest(path: "/sync/declarations", headers: headers))
+        } catch { throw Failure(error, scope: scope) }
+        let declarations: Declarations
+        if response.status == 304, let kept {
+            declarations = kept.declarations
+        } else {
+            guard response.status == 200 else { throw Failure(response, scope: scope) }
+            do { declarations = try response.body.withUnsafeBytes { try Declarations(from: $0) } } catch {
+                throw Failure(error, scope: scope)
+            }
+            do { try await keep(declarations, response) } catch { throw Failure.database(error, scope: scope) }
+        }
+        for table in tables { try table.check(declarations.entity(table.name)) }
+        try layout?.checkIDs(declarations)
+        do { try await note(declarations) } catch { throw Failure.database(error, scope: scope) }
+        let fingerprint = response.header(ProtocolVersion.declarationsHeader)
+        known = fingerprint
+        heard = fingerprint
+        return declarations
+    }
+}
+
+extension Declarations {
+    /// What a server declares, for a tool that has no tables yet; `nil` where it does not say so now.
+    package static func fetched(by transport: any Transport) async -> Declarations? {
+        let request = TransportRequest(path: "/sync/declarations", headers: [:])
+        guard let response = try? await transport.send(request), response.status == 200 else { return nil }
+        return try? response.body.withUnsafeBytes { try Declarations(from: $0) }
+    }
+}

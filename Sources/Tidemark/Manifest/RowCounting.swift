@@ -1,0 +1,200 @@
+import GRDB
+import TidemarkWire
+
+/// Counts one table's rows by what the file notes of them: the manifest's total, and what is not as it says.
+struct RowCounting {
+    let db: Database
+    let shape: TableSchema
+
+    private var table: RecordTable { RecordTable(shape) }
+    private var name: Cell { .text(shape.name) }
+
+    /// The rows that are in the table, by a scan.
+    func counted() throws -> Int { try count(shape.sql) }
+
+    /// As the triggers have noted it.
+    func noted() throws -> SyncStatus.Rows {
+        var rows = SyncStatus.Rows()
+        let isRow = shape.key.map { "t.\($0.sql) = s.\($0.sql)" }.joined(separator: " AND ")
+        let present = "EXISTS (SELECT 1 FROM \(shape.sql) AS t WHERE \(isRow))"
+        let edited = try count("\(shape.shadowSQL) AS s WHERE \(present)")
+        let known = try count("\(shape.shadowSQL) AS s WHERE tidemark_state = \(Shadow.State.known.rawValue)")
+        // One that stood here before the first capture and was deleted since is sent, and deleted there.
+        let isDelete = "(tidemark_state <> 0 OR tidemark_bases = \(literal(Shadow.seedBases)))"
+        let gone = try count("\(shape.shadowSQL) AS s WHERE \(isDelete) AND NOT \(present)")
+        let quarantined = try self.quarantined()
+        let unseen = try self.unseen()
+        let undecided = try self.undecided()
+        let held = try self.held()
+        let unsent = try self.unsent()
+        let manifested = try count("tidemark_manifested WHERE entity = ?1", sum: "records", [name])
+        rows.unable = unsent + (try unnamed())
+        rows.blocked = held + unseen.blocked + undecided
+        rows.pending = edited - unsent - held - unseen.blockedEdited + unseen.pending
+        rows.confirmed = manifested - known - quarantined.base - unseen.known - undecided
+        rows.deletes =
+            try max(0, gone - quarantined.edited) + unseen.deletes + braked() + QuarantinedRow.leaving(db, shape.name)
+        rows.quarantined = quarantined.count
+        return rows
+    }
+
+    private func count(_ source: String, sum: String? = nil, _ cells: [Cell] = []) throws -> Int {
+        let what = sum.map { "coalesce(sum(\($0)), 0)" } ?? "count(*)"
+        return try Query(db, "SELECT \(what) FROM \(source)").first(db, cells) { Int($0.integer(0)) } ?? 0
+    }
+
+    /// Rows without a value in some column of their key: an index holds just those.
+    private func unnamed() throws -> Int {
+        guard let index = shape.unnamedIndex, try db.indexExists(index, on: shape.name) else { return 0 }
+        return try count("\(shape.sql) INDEXED BY \(quoted(index)) WHERE \(shape.isUnnamedSQL)")
+    }
+
+    /// What this device refused to send, and is in the table.
+    private func unsent() throws -> Int {
+        try Set(Outbox.localRefusals(db, entity: shape.name)).filter { record in
+            guard let key = KeyText.key(of: record, in: shape), try table.row(db, key) != nil else { return false }
+            return try table.shadowHead(db, key).map { $0.mark == nil } ?? false
+        }.count
+    }
+
+    /// Deletes that the server's brake refused: they wait for a word, and their rows are here.
+    private func braked() throws -> Int {
+        try Outbox.refusedDeletes(db, entity: shape.name, code: RejectionCode.deleteBrake)
+    }
+
+    /// Edits that are not sent while the insert of a record that they refer to is refused.
+    private func held() throws -> Int {
+        try Query(db, "SELECT record FROM tidemark_blocked WHERE entity = ?1 AND reason = 'refused'").rows(db, [name]) {
+            $0.text(0)
+        }
+        .filter { try isEdited($0) }.count
+    }
+
+    private func isEdited(_ record: String) throws -> Bool {
+        guard let key = RecordID(record).flatMap({ shape.key(of: $0) }), try table.row(db, key) != nil else {
+            return false
+        }
+        return try table.shadowHead(db, key) != nil
+    }
+
+    /// Records with an open conflict whose row is the server's. One that was edited since, unseen or not, is on its way
+    /// like any other.
+    private func undecided() throws -> Int {
+        try Query(
+            db,
+            """
+            SELECT DISTINCT record FROM tidemark_conflict WHERE is_open AND entity = ?1
+            EXCEPT SELECT record FROM tidemark_inferred WHERE entity = ?1 AND compared = 0
+            """
+        ).rows(db, [name]) { $0.text(0) }
+            .filter { record in
+                guard let key = RecordID(record).flatMap({ shape.key(of: $0) }) else { return false }
+                return try table.row(db, key) != nil && table.shadowHead(db, key) == nil
+            }.count
+    }
+
+    /// Rows outside the table, those of them that the manifest has and no shadow tells of, and those with edits.
+    private func quarantined() throws -> (count: Int, base: Int, edited: Int) {
+        let rows = try Query(db, "SELECT record, scope, move FROM tidemark_quarantine WHERE entity = ?1")
+            .rows(db, [name]) { (record: $0.text(0), scope: $0.text(1), isLeaving: $0.integer(2) != 0) }
+        var (base, edited) = (0, 0)
+        for row in rows {
+            guard let key = RecordID(row.record).flatMap({ shape.key(of: $0) }) else { continue }
+            if let shadow = try table.shadowHead(db, key) {
+                if try table.holdsServers(db, key, shadow, quarantinedIn: row.scope) {
+                    base += 1
+                } else if try !shadow.isGone && shadow.state != .absent && table.row(db, key) == nil {
+                    edited += 1
+                }
+            } else if let cells = try table.row(db, key), shape.scope(ofKey: key, cells)?.name == row.scope {
+                continue
+            } else {
+                base += 1
+            }
+        }
+        return (rows.count { !$0.isLeaving }, base, edited)
+    }
+
+    private struct Unseen {
+        var pending = 0
+        var blocked = 0
+        /// Those of the blocked ones that have a shadow already.
+        var blockedEdited = 0
+        /// Those that the manifest has, and that have no shadow.
+        var known = 0
+        var deletes = 0
+    }
+
+    /// What was written while nothing was captured, and is no edit yet.
+    private func unseen() throws -> Unseen {
+        var unseen = try seeds()
+        let entries = try Query(
+            db,
+            """
+            SELECT record, kind, held, compared FROM tidemark_inferred WHERE entity = ?1 AND (kind <> ?2 OR compared)
+            """
+        ).rows(db, [name, .integer(Inferred.Kind.seed.rawValue)]) {
+            (
+                record: $0.text(0), kind: Inferred.Kind(rawValue: $0.integer(1)) ?? .update,
+                isHeld: $0.integer(2) != 0, isCompared: $0.integer(3) != 0
+            )
+        }
+        for entry in entries {
+            guard let key = RecordID(entry.record).flatMap({ shape.key(of: $0) }) else { continue }
+            let shadow = try table.shadowHead(db, key)
+            let isHere = try table.row(db, key) != nil
+            if entry.isCompared {
+                // A later edit of it lets it go.
+                guard isHere, shadow != nil, shadow?.mark == nil else { continue }
+                unseen.blocked += 1
+                unseen.blockedEdited += 1
+                continue
+            }
+            // What a shadow says of the base is wrong where an edit was captured on top of one that was not.
+            unseen.known += (entry.kind.isNew ? 0 : 1) - (shadow?.state == .known ? 1 : 0)
+            guard shadow == nil else {
+                // A row that was made and taken away again is nobody's delete.
+                if entry.kind.isNew, shadow?.state == .known, !isHere { unseen.deletes -= 1 }
+                continue
+            }
+            if !isHere {
+                unseen.deletes += 1
+            } else if entry.isHeld {
+                unseen.blocked += 1
+            } else {
+                unseen.pending += 1
+            }
+        }
+        return unseen
+    }
+
+    /// Rows of the first capture that were not held against the server's yet. There may be very many, and only those
+    /// that were edited since have a shadow.
+    private func seeds() throws -> Unseen {
+        var unseen = Unseen()
+        let isSeed = "entity = ?1 AND kind = ?2 AND compared = 0"
+        let kind = Cell.integer(Inferred.Kind.seed.rawValue)
+        unseen.pending = try count("tidemark_inferred WHERE \(isSeed)", [name, kind])
+        guard unseen.pending > 0 else { return unseen }
+        let lookup = try Query(db, "SELECT 1 FROM tidemark_inferred WHERE \(isSeed) AND record = ?3")
+        let keys = shape.key.map(\.sql).joined(separator: ", ")
+        let edited = try Query(db, "SELECT \(keys) FROM \(shape.shadowSQL)")
+            .rows(db) { $0.cells(0..<shape.key.count) }
+        for key in edited {
+            guard let id = shape.recordID(key), let shadow = try table.shadowHead(db, key),
+                try lookup.first(db, [name, kind, .text(id.text)], { _ in true }) != nil
+            else { continue }
+            unseen.pending -= 1
+            guard shadow.state == .known else { continue }
+            unseen.known -= 1
+        }
+        return unseen
+    }
+}
+
+extension TableSchema {
+    /// The index over rows without a value in some column of their key; `nil` where the schema forbids those.
+    var unnamedIndex: String? { mayLackKey ? "tidemark_unnamed_" + name : nil }
+
+    var isUnnamedSQL: String { key.map { "\($0.sql) IS NULL" }.joined(separator: " OR ") }
+}

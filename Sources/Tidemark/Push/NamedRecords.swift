@@ -1,0 +1,24 @@
+import TidemarkWire
+
+/// What an operation refers to, as far as that is not taken yet.
+struct NamedRecords {
+    /// Records that it names by their temporary ids.
+    var held: [HeldName] = []
+    /// Whether a field was left out because it names a record that names this one: it is sent when both have their ids.
+    var isPartial = false
+    /// What has to be sealed before it.
+    var behind: [OutboxBatcher.Unit] = []
+    /// The record that it has to wait for, if there is one, until that has an id.
+    var missing: RecordName?
+    /// Where something that it refers to waits for a verdict: what that means for it.
+    var open: OutboxBatcher.Outcome?
+    /// Whether the record goes with a group now, which waits for it.
+    var hasJoined = false
+}
+
+/// One such name, and where it stands.
+struct HeldName: Hashable {
+    var entity: String
+    var temporary: RecordID
+    var place: Reference.Place
+}

@@ -1,0 +1,326 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+/// Turns marks into operations: durably, before anything is sent.
+struct OutboxBatcher {
+    let db: Database
+    let layout: SyncSchema
+    let scope: ScopeRecord
+    let declarations: Declarations
+    let lane: String
+    let now: Int64
+    /// What one request carries at most.
+    var operationLimit = 1000
+    var byteLimit = 4 << 20
+    var recordByteLimit = Limits().recordBytes
+
+    /// What holds for all records of a batch, looked up once instead of for each.
+    struct Batch {
+        var numbers: LaneNumbers
+        let hasOpen: Bool
+        let hasRefusals: Bool
+        let hasKnownVersions: Bool
+        var dependence: Dependence
+        /// `nil` where the server assigns no ids.
+        let identity: Identity?
+        var hasBlocked: Bool
+        /// The group that is being sealed.
+        var group: String?
+        var order = Order()
+    }
+
+    private struct Marked: Comparable {
+        var mark: Int64
+        var table: Int
+        var row: Int64
+        var group: String?
+
+        static func < (lhs: Marked, rhs: Marked) -> Bool {
+            (lhs.mark, lhs.table, lhs.row) < (rhs.mark, rhs.table, rhs.row)
+        }
+    }
+
+    /// What became of one mark.
+    enum Outcome {
+        case sealed(count: Int, bytes: Int)
+        /// There was nothing to send, or it cannot travel, or it waits for another record.
+        case done
+        /// It stays: it is another scope's, or waits for that one's verdict.
+        case skip
+        /// Not now, and nothing behind it either: a verdict has to come first, or the request is full.
+        case stop
+        /// What it refers to has to be sealed before it.
+        case behind([Unit])
+    }
+
+    /// The operations to send: those without a verdict first, under their own keys, then what is newly sealed.
+    func batch() throws -> [OutboxEntry] {
+        var entries = try open()
+        let budget = operationLimit - entries.count
+        let sealedBytes = entries.reduce(0) { $0 + $1.members.count }
+        if budget > 0, sealedBytes < byteLimit {
+            let identity = try Identity(db, layout, declarations)
+            var batch = Batch(
+                numbers: try LaneNumbers(db, lane: lane), hasOpen: !entries.isEmpty,
+                hasRefusals: try Outbox.hasLocalRefusals(db),
+                hasKnownVersions: try !KnownVersions.isEmpty(db, scope.scope),
+                dependence: try Dependence(db, layout, lane: lane, hasOpen: !entries.isEmpty),
+                identity: identity,
+                hasBlocked: try BlockedEdits.isAny(db))
+            try seal(&batch, limit: budget, bytes: byteLimit - sealedBytes)
+            try batch.numbers.store(db, scope: scope.scope)
+            entries = try open()
+        }
+        return try cut(entries)
+    }
+
+    private func open() throws -> [OutboxEntry] {
+        try Outbox.open(db, scope: scope.scope, limit: operationLimit)
+    }
+
+    private func seal(_ batch: inout Batch, limit: Int, bytes: Int) throws {
+        let tables = layout.shapes(in: scope.scope).map(RecordTable.init)
+        var budget = Budget(limit: limit, room: bytes)
+        var last: Marked?
+        // Those that another scope holds up stay marked, and must not hide the ones behind them.
+        var passed = true
+        while passed {
+            passed = false
+            for marked in try self.marked(tables, after: last, limit: budget.left) {
+                guard !budget.isSpent else { return }
+                last = marked
+                if let group = marked.group, !batch.order.groupsSeen.contains(group) {
+                    guard try seal(.group(group), &batch, tables, &budget, &passed) else { return }
+                }
+                if let group = marked.group, !batch.order.dissolved.contains(group) { continue }
+                let table = tables[marked.table]
+                let key = try key(table.shape, row: marked.row)
+                guard let id = table.shape.recordID(key) else {
+                    try refuse(&batch, table, key, id: nil, why: "Its key cannot be a record id.")
+                    continue
+                }
+                let unit = Unit.record(Unsealed(table: table, key: key, id: id))
+                guard try seal(unit, &batch, tables, &budget, &passed) else { return }
+            }
+        }
+        try sealDepartures(&batch, tables, limit: budget.left)
+    }
+
+    private func marked(_ tables: [RecordTable], after last: Marked?, limit: Int) throws -> [Marked] {
+        guard limit > 0 else { return [] }
+        let parts = tables.enumerated().flatMap { index, table in
+            table.shape.placesSQL(scope.scope).map { place in
+                let isBehind =
+                    last.map {
+                        """
+                        AND tidemark_mark >= \($0.mark)
+                        AND (tidemark_mark, \(index), tidemark_row) > (\($0.mark), \($0.table), \($0.row))
+                        """
+                    } ?? ""
+                return """
+                    SELECT * FROM (SELECT tidemark_mark AS mark, \(index) AS part, tidemark_row AS row,
+                    tidemark_group
+                    FROM \(table.shape.shadowSQL) WHERE tidemark_mark > 0 AND \(place) \(isBehind)
+                    ORDER BY tidemark_mark LIMIT \(limit))
+                    """
+            }
+        }
+        guard !parts.isEmpty else { return [] }
+        let sql = parts.joined(separator: " UNION ALL ") + " ORDER BY mark, part, row LIMIT \(limit)"
+        return try Query(db, sql).rows(db) {
+            Marked(
+                mark: $0.integer(0), table: Int($0.integer(1)), row: $0.integer(2), group: $0.optionalText(3))
+        }
+    }
+
+    func key(_ shape: TableSchema, row: Int64) throws -> [Cell] {
+        let columns = shape.key.map(\.sql).joined(separator: ", ")
+        return try Query(db, "SELECT \(columns) FROM \(shape.shadowSQL) WHERE tidemark_row = ?1")
+            .first(db, [.integer(row)]) { $0.cells(0..<shape.key.count) } ?? []
+    }
+
+    /// Seals one record's edits.
+    func seal(_ batch: inout Batch, _ table: RecordTable, _ key: [Cell], _ id: RecordID) throws -> Outcome {
+        let shape = table.shape
+        let name = RecordName(entity: shape.name, record: id.text)
+        if batch.order.isEarly(name) { return .done }
+        if batch.hasBlocked { try lookAgain(table, key, name) }
+        guard let known = try table.shadow(db, key) else { return .done }
+        var shadow = known
+        let shown = try current(table, key, id, shadow)
+        var move: Move?
+        switch try ownership(table, key, id, shadow, shown) {
+        case .stays: break
+        case .moves(let found): (move, shadow) = (found, found.arrival)
+        case .passes: return .skip
+        case .isNowhere(let column):
+            try refuse(&batch, table, key, id: id, why: "Its column '\(column)' makes no scope's name.")
+            return .done
+        }
+        let declared = declarations.entity(shape.name)
+        let reserved = Set(shape.data.map(\.name).filter(declared.isServerField))
+        if let shown { try restoreReserved(reserved, table, key, id, shown, shadow, isMove: move != nil) }
+        // What was edited since goes as an edit of that, once its verdict is there.
+        let current = shadow.seed ?? shown
+        if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
+        if try settleLocally(declared, table, key, id, known, current) { return .done }
+        let ahead = batch.hasKnownVersions ? try KnownVersions.version(db, scope.scope, shape.name, id.text) : nil
+        guard
+            var operation = edit(
+                shape, id, shadow, current, reserved, base: shadow.version ?? ahead ?? scope.base(of: shape.name))
+        else {
+            if let move { try carryOut(move, table, id, key) }
+            try table.dropShadow(db, key)
+            if move != nil { try QuarantinedRow.settle(db, shape.name, id.text, as: .moved) }
+            if batch.hasBlocked { try BlockedEdits.release(db, layout, behind: name) }
+            return .done
+        }
+        operation.epoch = scope.epoch
+        if declared.kind == .events { operation.kind = .event }
+        if declared.conflict == .lastEditWins { stamp(&operation, shadow) }
+        if let why = misfit(operation, shape, current, reserved) {
+            if current != shown { return try sealAgain(&batch, table, key, id, shadow.answered) }
+            try refuse(&batch, table, key, id: id, why: why)
+            return .done
+        }
+        operation.group = batch.group
+        if operation.kind == .delete { operation.isConfirmed = try Confirmed.take(db, name) }
+        var names = NamedRecords()
+        // What it refers to is sealed first, and may be refused by that.
+        try settleNames(&operation, table, key, id, &batch, &names)
+        try look(behind: operation, table, key, id, current ?? [], &batch, &names)
+        if let open = names.open { return open }
+        guard names.behind.isEmpty else { return .behind(names.behind) }
+        if names.hasJoined { return .done }
+        if try isHeld(operation, table, key, id, current, &batch, names.missing) { return .done }
+        if let move { try carryOut(move, table, id, key) }
+        operation.needs = batch.dependence.needs(of: operation, shape, id, key, current ?? [])
+        // Nobody could put an id into a patch.
+        let patched = names.held.isEmpty ? try patched(operation, shape, declared, shadow) : nil
+        let number = batch.numbers.take()
+        try Outbox.seal(
+            db, operation, patched: patched, key: number, scope: scope.scope, editedAt: shadow.since, now: now)
+        batch.dependence.note(operation, shape, id, number: number.number)
+        if batch.hasBlocked { try BlockedEdits.release(db, layout, behind: name) }
+        if !names.held.isEmpty { try Outbox.note(db, names.held) }
+        if !names.isPartial, current == shown { try table.unmark(db, key) }
+        return .sealed(count: 1, bytes: operation.fields.bytes.count + 120)
+    }
+
+    /// A row of the first capture that never can be on a server: what the app has made of it may.
+    private func sealAgain(
+        _ batch: inout Batch, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow
+    ) throws -> Outcome {
+        try table.write(db, key, shadow)
+        return try seal(&batch, table, key, id)
+    }
+
+    /// Why no server would take it; `nil` where one may.
+    private func misfit(
+        _ operation: Operation, _ shape: TableSchema, _ current: [Cell]?, _ reserved: Set<String>
+    ) -> String? {
+        if let current, operation.setsFields,
+            let column = zip(shape.data, current).first(where: { !$0.1.isSendable && !reserved.contains($0.0.name) })
+        {
+            return "Field '\(column.0.name)' holds text that is not UTF-8."
+        }
+        guard operation.fields.bytes.count <= recordByteLimit else {
+            return "The record is larger than \(recordByteLimit) bytes."
+        }
+        return nil
+    }
+
+    /// Whatever keeps it here now, it is looked at in its turn.
+    private func lookAgain(_ table: RecordTable, _ key: [Cell], _ name: RecordName) throws {
+        guard try BlockedEdits.blocker(db, of: name) != nil else { return }
+        try BlockedEdits.forget(db, name)
+        try table.mark(db, key)
+    }
+
+    /// Whether the edit waits on this device for another record: one whose insert was refused, or that has no id yet.
+    private func isHeld(
+        _ operation: Operation, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ current: [Cell]?,
+        _ batch: inout Batch, _ missing: RecordName?
+    ) throws -> Bool {
+        let name = RecordName(entity: table.shape.name, record: id.text)
+        if let blocker = try batch.dependence.blocker(behind: operation, table.shape, id, key, current ?? []) {
+            try BlockedEdits.block(db, name, by: Blocker(name: blocker, reason: .refused))
+        } else if let missing {
+            try BlockedEdits.block(db, name, by: Blocker(name: missing, reason: .unnamed))
+        } else {
+            return false
+        }
+        batch.hasBlocked = true
+        try table.unmark(db, key)
+        return true
+    }
+
+    /// When the edit was made. A stamp that is not later than the last sync belongs to an edit that is older than it:
+    /// that sync then bounds nothing.
+    private func stamp(_ operation: inout Operation, _ shadow: Shadow) {
+        let stamp = shadow.edited.map(EditStamp.init(packed:)) ?? EditStamp(milliseconds: now)
+        operation.editedAt = stamp.text
+        operation.syncedAt = scope.syncedAt.flatMap { stamp > EditStamp(milliseconds: $0) ? $0 : nil }
+    }
+
+    /// What was done to the record, or `nil` where it is as it was.
+    func edit(
+        _ shape: TableSchema, _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?, _ reserved: Set<String>,
+        base: Version
+    ) -> Operation? {
+        guard let current else {
+            guard shadow.state == .known else { return nil }
+            var operation = Operation(.delete, entity: shape.name, id: id)
+            operation.baseVersion = shadow.bases[Shadow.deletionBase] ?? base
+            return operation
+        }
+        var operation = Operation(.upsert, entity: shape.name, id: id)
+        var fields = DataObject.Builder(capacity: 256)
+        for (index, column) in shape.data.enumerated() where !reserved.contains(column.name) {
+            if shadow.state != .absent, shadow.cells[index] == current[index] { continue }
+            guard current[index].isSendable else { return operation }
+            fields.append(name: column.wireName) { $0.cell(current[index]) }
+            if shadow.state != .absent, let older = shadow.bases[column.name], older < base {
+                operation.fieldBases[column.canonicalName] = older
+            }
+        }
+        // Of a record that was deleted under the edit, even an edit taken back is sent: the refusal takes the row away.
+        guard shadow.state != .known || !fields.isEmpty else { return nil }
+        operation.fields = fields.finish()
+        operation.isSeed = shadow.seed != nil
+        if shadow.state != .absent { operation.baseVersion = base }
+        return operation
+    }
+
+    /// Sets an edit aside that cannot travel. The row stays as it is on this device; nothing waits for it.
+    func refuse(
+        _ batch: inout Batch, _ table: RecordTable, _ key: [Cell], id: RecordID?, why: String
+    ) throws {
+        try table.unmark(db, key)
+        let current = try table.row(db, key)
+        let isInsert = try table.shadow(db, key)?.state == .absent
+        if current == nil, isInsert {
+            // Never sent and gone again: nothing is left to tell.
+            try table.dropShadow(db, key)
+            return try Outbox.forgetLocalRefusals(db, entity: table.shape.name, record: name(key, id))
+        }
+        var operation = Operation(current == nil ? .delete : .upsert, entity: table.shape.name, id: id)
+        var fields = DataObject.Builder(capacity: 64)
+        var bytes = 0
+        for (column, cell) in zip(table.shape.data, current ?? []) where cell.isSendable {
+            var writer = JSONWriter()
+            writer.cell(cell)
+            bytes += writer.bytes.count
+            guard bytes <= recordByteLimit else { continue }
+            fields.append(name: column.wireName) { $0.raw(writer.bytes) }
+        }
+        operation.fields = fields.finish()
+        try Outbox.refuse(
+            db, operation, record: name(key, id), scope: scope.scope, isInsert: isInsert, detail: why,
+            hint: "Change the row so that it can be sent; it is tried again then.", now: now)
+        batch.dependence.noteRefusal()
+    }
+}
+
+private func name(_ key: [Cell], _ id: RecordID?) -> String { id?.text ?? KeyText(key).text }

@@ -1,0 +1,12 @@
+import TidemarkWire
+
+/// A record that is to be sealed.
+struct Unsealed {
+    var table: RecordTable
+    var key: [Cell]
+    var id: RecordID
+    /// Whether it is in the group of the record that refers to it.
+    var goesAlong = false
+
+    var name: RecordName { RecordName(entity: table.shape.name, record: id.text) }
+}

@@ -1,0 +1,77 @@
+package import GRDB
+package import TidemarkCore
+
+/// What an engine asks of the world around it: the time, chance, waiting, and its turn at the app's file.
+///
+/// Nothing else in the client reads a clock, draws a random number or sleeps. A simulation puts a world of its own in
+/// place for the tasks that it starts, and the same code runs from one seed.
+package protocol Environment: Sendable {
+    /// Milliseconds since 1970; no rule of ordering depends on it.
+    var wallClock: Int64 { get }
+    /// Milliseconds since some moment, never set back.
+    var uptime: Instant { get }
+    /// Random bits.
+    func random() -> UInt64
+    /// The bytes of the next UUID of version 7, above all that were made before it here.
+    func nextUUID() -> [UInt8]
+    /// Waits at least as long.
+    func sleep(for duration: Duration) async throws
+    /// Runs `body` on the app's file, off the caller's thread or on it.
+    ///
+    /// - Parameter point: what is written; `nil` for what only reads.
+    func use<Result: Sendable>(
+        _ writer: any DatabaseWriter, _ access: FileAccess, at point: WritePoint?,
+        _ body: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result
+    /// Calls `notify` after each commit of edits to the app's file, until what it returns is cancelled or gone.
+    func watchEdits(
+        of writer: any DatabaseWriter, _ notify: @escaping @Sendable () -> Void
+    ) -> AnyDatabaseCancellable
+}
+/// How the app's file is used.
+package enum FileAccess: Hashable, Sendable {
+    /// In one transaction.
+    case read
+    /// The body begins and ends its own transactions, with `Database.committed`.
+    case write
+}
+
+/// What the library writes to the app's file. Each is a place where a device can lose its power: what was to be written
+/// is there then, or nothing of it.
+package enum WritePoint: String, Hashable, Sendable, CaseIterable {
+    /// The triggers and tables of the library, and what has changed in its rules since.
+    case install, rules
+    /// A group of the app's own writes; what the app decides about edits that were refused or met others.
+    case group, decide
+    /// Edits become operations, and are about to be sent.
+    case seal
+    /// An answer with its verdicts and page; a page of a snapshot; records that were asked for by name.
+    case apply, page, records
+    /// What was written while no trigger stood becomes edits, once the server's rows are known.
+    case inferred
+    /// The server goes on from elsewhere: a lane with a gap, a lost history, and what it said of that one.
+    case repair, recover, lossProbe
+    /// What no server takes; records that are not asked for again; a scan that cannot be continued.
+    case refuse, unwanted, restart
+    /// The rows of a scope go: access to it was taken away, or the app has left it.
+    case loss, leave
+    /// How often an exchange has failed, and when the next is made.
+    case attempts
+}
+
+extension Database {
+    /// Reads in one transaction. GRDB's own `read` also forbids writing meanwhile, by a pragma that makes SQLite
+    /// prepare every statement of the connection anew (on a `DatabaseQueue`: the app's, and those of the exchange).
+    package func consistently<Result>(_ body: (Database) throws -> Result) throws -> Result {
+        // GRDB prepares its own anew for each transaction, which for a short reading is most of it.
+        try cachedStatement(sql: "BEGIN DEFERRED TRANSACTION").execute()
+        do {
+            let result = try body(self)
+            try cachedStatement(sql: "COMMIT TRANSACTION").execute()
+            return result
+        } catch {
+            try? rollback()
+            throw error
+        }
+    }
+}

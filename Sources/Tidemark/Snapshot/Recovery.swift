@@ -1,0 +1,90 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+/// What a device does when the server cannot go on from where it stands. The scope is filled anew in any case; the
+/// outbox stays in any case; where the server has lost history, what is remembered of that ends with it, and what was
+/// done here in it is replayed.
+struct Recovery: Sendable {
+    var scope: Scope
+    var layout: SyncSchema
+    var declarations: Declarations
+    /// A new one, for replayed edits.
+    var lane: String
+    var now: Int64
+
+    /// Takes in a refusal. Runs on the writer, outside any transaction.
+    func begin(_ db: Database, after problem: Problem?) throws {
+        try inTransaction(db) {
+            switch problem?.code {
+            case .checkpointExpired where problem?.reason == .epoch || problem?.reason == .ahead:
+                try lose(db, after: problem?.survived ?? 0, epoch: problem?.epoch, lanes: problem?.lanes)
+            case .invalidCheckpoint:
+                // Which history the server has cannot be told from this, so nothing that is remembered counts.
+                try lose(db, after: 0, epoch: nil, lanes: nil)
+            default: try Bootstrap.begin(db, scope, asking: nil)
+            }
+        }
+    }
+
+    /// Takes in the answer to an ``LossProbe``.
+    func answered(_ db: Database, _ outcome: LossProbe.Outcome) throws {
+        try inTransaction(db) {
+            guard var bootstrap = try Bootstrap.read(db, scope), let asked = bootstrap.asking else { return }
+            var record = try ScopeRecord.read(db, scope)
+            let lossRecovery = lossRecovery(db)
+            // That no lane's end is missing says nothing of versions: what a restored server had not yet taken may have
+            // come to it a second time.
+            switch outcome {
+            case .kept(let epoch):
+                // A snapshot that names another history than this one is asked about again.
+                let complete = record.complete ?? 0
+                let isHeld = epoch.map { Epoch.holds(complete, of: asked, in: $0) } ?? true
+                record.epoch = epoch
+                try HistoryReset(db: db, layout: layout).forget(&record, after: isHeld ? complete : 0)
+                try record.write(db)
+            case .lost(let problem):
+                record.epoch = problem.epoch
+                try HistoryReset(db: db, layout: layout).forget(&record, after: problem.survived ?? 0)
+                try record.write(db)
+                try lossRecovery.replay(
+                    scope, above: problem.lanes ?? [:], lostEpoch: asked.nonEmpty,
+                    lane: lane)
+                bootstrap.hasLost = true
+            }
+            bootstrap.asking = nil
+            try bootstrap.write(db)
+        }
+    }
+
+    private func lose(_ db: Database, after survived: Version, epoch: String?, lanes: [String: Int64]?) throws {
+        var record = try ScopeRecord.read(db, scope)
+        let lost = record.bootstrap?.asking ?? record.epoch ?? ""
+        let lossRecovery = lossRecovery(db)
+        try HistoryReset(db: db, layout: layout).forget(&record, after: survived)
+        record.epoch = epoch
+        try record.write(db)
+        if let lanes {
+            try lossRecovery.replay(scope, above: lanes, lostEpoch: lost.nonEmpty, lane: lane)
+        }
+        let hasToAsk = try lanes == nil && LossProbe.hasSomethingToLose(db, scope)
+        try Bootstrap.begin(db, scope, asking: hasToAsk ? lost : nil, hasLost: true)
+    }
+
+    private func lossRecovery(_ db: Database) -> LossRecovery {
+        LossRecovery(db: db, layout: layout, declarations: declarations, now: now)
+    }
+
+    private func inTransaction(_ db: Database, _ body: () throws -> Void) throws {
+        _ = try ApplyTransaction.withoutForeignKeys(db) {
+            try layout.check(db, scope)
+            try Inferred.checkCompared(db, scope)
+            try CaptureSuppression.whileApplying(db, layout, body)
+            return Applier.Outcome()
+        }
+    }
+}
+
+extension String {
+    fileprivate var nonEmpty: String? { isEmpty ? nil : self }
+}

@@ -1,0 +1,246 @@
+package import GRDB
+package import TidemarkCore
+import TidemarkWire
+
+/// Reads from the file how records stand, as ``RecordMachine`` says it: the one place where the bookkeeping tables are
+/// put together to a record's state. The worlds of the simulator hold what they find against the machine.
+package struct RecordMachines {
+    /// A record in a scope.
+    package struct Name: Hashable, Sendable {
+        package var table: String
+        /// Its id on the wire.
+        package var record: String
+        /// The scope's name.
+        package var scope: String
+    }
+
+    /// The schema that the tables were read from (`PRAGMA schema_version`); after a migration they are read anew.
+    package let schemaVersion: Int64
+    let shapes: [TableSchema]
+    let declarations: Declarations
+    let identity: Identity?
+    /// Whether the file knew none of the operator's declarations then.
+    package let isUndeclared: Bool
+
+    /// - Throws: `SyncError` where a table cannot be synced as it is now.
+    package init(_ db: Database, tables: [SyncedTable], scopes: [Scope]) throws {
+        schemaVersion = try SyncSchema.version(db)
+        let named = try SyncedTable.spelled(tables, db)
+        shapes = try SyncedTable.resolve(named, scopes: scopes).map { table in
+            try TableSchema(db, table: table.name, rule: table.rule)
+        }
+        let kept = try KeptDeclarations.read(db)
+        isUndeclared = kept == nil
+        declarations = kept?.declarations ?? Declarations()
+        let layout = SyncSchema(shapes: shapes, clientID: "", schemaVersion: schemaVersion)
+        identity = try Identity(db, layout, declarations)
+    }
+
+    /// Where a record of a scope stands.
+    ///
+    /// - Returns: `nil` where the table is not one of these, has no shadow yet, or the id is none of its keys.
+    package func machine(_ db: Database, of name: Name) throws -> RecordMachine? {
+        guard let shape = shapes.first(where: { $0.name == name.table }), try isReadable(db, shape) else { return nil }
+        return try RecordReading(db, shape, name, self, isCaptured: Installation.isCaptured(db, shape))?.machine()
+    }
+
+    /// Where all records stand, in every scope that has anything to do with them.
+    ///
+    /// - Returns: `nil` where a migration has changed a table and no installation has looked at it since.
+    package func all(_ db: Database) throws -> [Name: RecordMachine]? {
+        var machines: [Name: RecordMachine] = [:]
+        for shape in shapes {
+            guard try isReadable(db, shape) else { return nil }
+            let isCaptured = try Installation.isCaptured(db, shape)
+            for name in try names(db, shape) {
+                machines[name] = try RecordReading(db, shape, name, self, isCaptured: isCaptured)?.machine()
+            }
+        }
+        return machines
+    }
+
+    /// Temporary ids that the server's have taken the place of.
+    package func renamed(_ db: Database) throws -> [String: String] {
+        let pairs = try Query(db, "SELECT temporary, record FROM tidemark_alias").rows(db) { ($0.text(0), $0.text(1)) }
+        return Dictionary(pairs) { first, _ in first }
+    }
+
+    /// Whether the shadow has the table's columns.
+    private func isReadable(_ db: Database, _ shape: TableSchema) throws -> Bool {
+        guard try LibrarySchema.isInstalled(db), try FileTable.exists(shape.shadowName, db) else { return false }
+        let columns = try Query(db, "PRAGMA table_info(\(shape.shadowSQL))").rows(db) { $0.text(1) }
+        return (shape.key + shape.data).allSatisfy { column in columns.contains { $0.isSameName(as: column.name) } }
+    }
+
+    private func names(_ db: Database, _ shape: TableSchema) throws -> Set<Name> {
+        var names: Set<Name> = []
+        let noted = """
+            SELECT record, scope FROM tidemark_quarantine WHERE entity = ?1
+            UNION \(Outbox.unsettledRecords)
+            UNION SELECT record, scope FROM tidemark_orphan WHERE entity = ?1
+            UNION SELECT record, scope FROM tidemark_known_version WHERE entity = ?1
+            UNION SELECT record, scope FROM tidemark_refetch WHERE entity = ?1
+            UNION SELECT record, scope FROM tidemark_inferred WHERE entity = ?1 AND compared = 0
+            UNION SELECT record, scope FROM tidemark_conflict WHERE entity = ?1 AND is_open
+            """
+        for (record, scope) in try Query(db, noted).rows(db, [.text(shape.name)], { ($0.text(0), $0.text(1)) })
+        where !scope.isEmpty {
+            names.insert(Name(table: shape.name, record: record, scope: scope))
+        }
+        let columns = shape.key.map(\.sql).joined(separator: ", ")
+        let keys = "SELECT \(columns) FROM \(shape.sql) UNION SELECT \(columns) FROM \(shape.shadowSQL)"
+        for key in try Query(db, keys).rows(db, [], { $0.cells(0..<shape.key.count) }) {
+            guard let id = shape.recordID(key) else { continue }
+            let scope = try RecordTable(shape).scopeName(db, key)
+            if !scope.isEmpty { names.insert(Name(table: shape.name, record: id.text, scope: scope)) }
+        }
+        return names
+    }
+}
+
+/// One record's rows in the bookkeeping tables, put together.
+private struct RecordReading {
+    let db: Database
+    let shape: TableSchema
+    let name: RecordMachines.Name
+    let machines: RecordMachines
+    let isCaptured: Bool
+    let id: RecordID
+    let key: [Cell]
+    /// Whether the row in the table and its shadow are this scope's.
+    let isHolder: Bool
+
+    private var record: [Cell] { [.text(name.table), .text(name.record)] }
+    private var recordAndScope: [Cell] { record + [.text(name.scope)] }
+
+    init?(
+        _ db: Database, _ shape: TableSchema, _ name: RecordMachines.Name, _ machines: RecordMachines, isCaptured: Bool
+    ) throws {
+        guard let id = RecordID(name.record), let key = shape.key(of: id) else { return nil }
+        (self.db, self.shape, self.name, self.machines, self.isCaptured) = (db, shape, name, machines, isCaptured)
+        (self.id, self.key) = (id, key)
+        isHolder = try RecordTable(shape).scopeName(db, key) == name.scope
+    }
+
+    func machine() throws -> RecordMachine {
+        let table = RecordTable(shape)
+        let shadow = isHolder ? try table.shadow(db, key) : nil
+        let row = isHolder ? try table.rowAsItIs(db, key) : nil
+        let quarantined = try QuarantinedRow.entry(db, shape, id, name.scope)
+        let unseen = try Scope(name.scope).flatMap { try Inferred.entry(db, $0, name.table, name.record) }
+        var machine = RecordMachine()
+        machine.inFlight = try inFlight()
+        machine.place = place(row, quarantined)
+        machine.base = try base(shadow, row, quarantined, unseen)
+        machine.local = try local(shadow, row, quarantined, unseen)
+        machine.queue = shadow?.mark.map { $0 > 0 ? .queued : .deferred } ?? .idle
+        machine.block = isHolder ? try block() : .none
+        machine.decision = try decision()
+        if machines.identity?.isTemporary(name.table, name.record) == true { machine.identity = .temporary }
+        machine.knowledge = try knowledge()
+        machine.access = try access()
+        if try holds("orphan") { machine.orphan = .orphaned }
+        machine.capture = !isCaptured ? .lost : unseen == nil ? .watched : .unseen
+        return machine
+    }
+
+    private func base(
+        _ shadow: Shadow?, _ row: [Cell]?, _ quarantined: QuarantinedRow.Entry?, _ unseen: Inferred.Entry?
+    ) throws -> RecordMachine.Base {
+        // Before the comparison a shadow holds the row as the unseen write had left it.
+        if let unseen { return unseen.kind.isNew ? .absent : .present }
+        if let shadow {
+            switch shadow.state {
+            case .absent: return shadow.seed == nil ? .absent : .seeded
+            case .known: return .present
+            case .deleted: return .deleted
+            }
+        }
+        if quarantined != nil { return .present }
+        if !isCaptured, let scope = Scope(name.scope) {
+            return try Manifest(db: db, scope: scope, entity: shape.name).hash(of: id) == nil ? .absent : .present
+        }
+        return row == nil ? .absent : .present
+    }
+
+    private func local(
+        _ shadow: Shadow?, _ row: [Cell]?, _ quarantined: QuarantinedRow.Entry?, _ unseen: Inferred.Entry?
+    ) throws -> RecordMachine.Local {
+        if let unseen {
+            if row != nil { return .edited }
+            return unseen.kind.isNew ? .clean : .deleted
+        }
+        guard let shadow else { return .clean }
+        let operation = try Outbox.overlay(db, entity: name.table, record: name.record, scope: name.scope)
+        let kept = quarantined.flatMap { $0.move == .no && !shadow.isGone ? $0.cells : nil }
+        guard let current = row ?? kept else {
+            return shadow.rebased(with: operation, .none, shape: shape, current: nil) == nil ? .clean : .deleted
+        }
+        let reserved = Set(machines.declarations.entity(shape.name).serverFields.compactMap(shape.dataIndex))
+        let edits = LocalDelta(shape: shape, shadow: shadow, operation: operation, current: current, reserved: reserved)
+        // Of a record that was deleted elsewhere no row is left by itself.
+        let isRevived = operation == nil && shadow.state == .deleted
+        return edits.isEmpty && !isRevived ? .clean : .edited
+    }
+
+    private func inFlight() throws -> RecordMachine.InFlight {
+        let open = try Outbox.inFlight(db, entity: name.table, record: name.record, scope: name.scope)
+        guard let last = open.last else { return .none }
+        let isReplay = open.contains { $0.isReplay }
+        return last.isDelete ? isReplay ? .replayedDelete : .delete : isReplay ? .replayedWrite : .write
+    }
+
+    private func place(_ row: [Cell]?, _ quarantined: QuarantinedRow.Entry?) -> RecordMachine.Place {
+        switch (quarantined?.move, row != nil) {
+        case (nil, true): .table
+        case (nil, false): .nowhere
+        case (.no, true): .doubled
+        case (.no, false): .quarantined
+        case (.waiting, _): .leaving
+        case (.moved, _): .left
+        case (.deleted, _): .abandoned
+        case (.sealed, _): .leavingSealed
+        }
+    }
+
+    private func block() throws -> RecordMachine.Block {
+        let place = RecordName(entity: name.table, record: name.record)
+        switch try BlockedEdits.blocker(db, of: place)?.reason {
+        case .refused: return .rejectedParent
+        case .unnamed: return .awaitingID
+        case nil: break
+        }
+        let refusal = "status = 'rejected' AND lane IS NULL AND code = '\(RejectionCode.unsendableValue)'"
+        return try exists("operation WHERE entity = ?1 AND record = ?2 AND \(refusal)", record) ? .unsendable : .none
+    }
+
+    private func decision() throws -> RecordMachine.Decision {
+        let refusal = "status = 'rejected' AND (lane IS NOT NULL OR code <> '\(RejectionCode.unsendableValue)')"
+        let place = "entity = ?1 AND record = ?2 AND scope = ?3"
+        let isRejected = try exists("operation WHERE \(place) AND \(refusal)", recordAndScope)
+        let isOpen = try exists("conflict WHERE \(place) AND is_open", recordAndScope)
+        return isOpen ? isRejected ? .rejectedAndConflict : .conflict : isRejected ? .rejected : .none
+    }
+
+    private func knowledge() throws -> RecordMachine.Knowledge {
+        try holds("refetch") ? .refetch : holds("known_version") ? .ahead : .settled
+    }
+
+    private func access() throws -> RecordMachine.Access {
+        // It is noted as lost until its first delta is whole; a snapshot or pages may have filled it before.
+        let isFilling = try exists("bootstrap WHERE scope = ?1", [.text(name.scope)])
+        let isFollowed = try exists(
+            "scope WHERE name = ?1 AND (lost_at IS NULL OR checkpoint IS NOT NULL OR complete IS NOT NULL)",
+            [.text(name.scope)])
+        if isFilling || isFollowed { return .followed }
+        return try exists("scope WHERE name = ?1", [.text(name.scope)]) ? .lost : .unfollowed
+    }
+
+    private func holds(_ table: String) throws -> Bool {
+        try exists("\(table) WHERE entity = ?1 AND record = ?2 AND scope = ?3", recordAndScope)
+    }
+
+    private func exists(_ rows: String, _ cells: [Cell]) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_\(rows) LIMIT 1").first(db, cells) { _ in true } ?? false
+    }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import GRDB
+import TidemarkWire
+
+extension RecordState {
+    /// `nil` where nothing is known here of the record: neither row nor edit, and no deletion that is remembered.
+    ///
+    /// - Parameters:
+    ///   - name: the record as the file keeps it (``KeyText``).
+    ///   - key: its key; `nil` where its id is not one of the table's.
+    init?(_ db: Database, _ shape: TableSchema, _ name: String, key: [Cell]?) throws {
+        let record: [Cell] = [.text(shape.name), .text(name)]
+        let place = RecordName(entity: shape.name, record: name)
+        let row = try key.flatMap { try RecordTable(shape).row(db, $0) }
+        let shadow = try key.flatMap { try RecordTable(shape).shadow(db, $0) }
+        let blocker = try BlockedEdits.blocker(db, of: place)
+        if row == nil,
+            let reason = try Query(
+                db, "SELECT reason FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 AND move = 0"
+            ).first(db, record, { $0.text(0) })
+        {
+            self = .quarantined(reason: reason)
+        } else if shadow?.mark != nil || blocker?.reason == .unnamed {
+            self = .pending
+        } else if try Outbox.hasOpen(db, entity: shape.name, record: name) {
+            self = .sent
+        } else if let blocker = blocker?.name {
+            self = .blocked(reason: "It refers to \(blocker.entity) \(blocker.record), whose insert was refused.")
+        } else if try Conflicts.isOpen(db, entity: shape.name, record: name) {
+            self = .undecided
+        } else if let reason = try Outbox.lastRefusal(db, entity: shape.name, record: name) {
+            self = .rejected(reason: reason)
+        } else if try row != nil || shadow != nil || Self.isRemembered(db, record) {
+            self = .confirmed
+        } else {
+            return nil
+        }
+    }
+
+    /// Whether the file remembers a record that has no row: it was sent, deleted elsewhere, or lies in a scope that it
+    /// leaves.
+    private static func isRemembered(_ db: Database, _ record: [Cell]) throws -> Bool {
+        for table in ["operation", "quarantine", "deleted_row"] {
+            let sql = "SELECT 1 FROM tidemark_\(table) WHERE entity = ?1 AND record = ?2 LIMIT 1"
+            if try Query(db, sql).first(db, record, { _ in true }) != nil { return true }
+        }
+        return try Query(
+            db,
+            """
+            SELECT 1 FROM tidemark_scope JOIN tidemark_known_version ON scope = name
+            WHERE entity = ?1 AND record = ?2 LIMIT 1
+            """
+        ).first(db, record) { _ in true } != nil
+    }
+}
+
+extension Cell {
+    init(_ value: DatabaseValue) {
+        switch value.storage {
+        case .null: self = .null
+        case .int64(let integer): self = .integer(integer)
+        case .double(let real): self = .real(real)
+        case .string(let text): self = .text(text)
+        case .blob(let data): self = .blob(Array(data))
+        }
+    }
+
+    /// The value as a column holds it once it is written there (SQLite's manual, "Datatypes", 3.2), as far as keys need
+    /// it: numbers in columns of text are text, and the other way round.
+    func stored(with affinity: Affinity) -> Cell {
+        switch (affinity, self) {
+        case (.text, .integer(let value)): return .text(String(value))
+        case (.integer, .text(let bytes)), (.numeric, .text(let bytes)):
+            let text = String(decoding: bytes, as: UTF8.self)
+            return Int64(text).flatMap { String($0) == text ? .integer($0) : nil } ?? self
+        case (.integer, .real(let bits)), (.numeric, .real(let bits)):
+            return Int64(exactly: Double(bitPattern: bits)).map(Cell.integer) ?? self
+        case (.real, .integer(let value)): return .real(Double(value))
+        default: return self
+        }
+    }
+}

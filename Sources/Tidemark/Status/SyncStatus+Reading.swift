@@ -1,0 +1,92 @@
+import Foundation
+package import GRDB
+import TidemarkCore
+package import TidemarkWire
+
+extension SyncStatus {
+    /// What the file says; activities are the drivers' to tell.
+    package init(_ db: Database, scopes: [Scope]) throws { try self.init(db, scopes: scopes, layout: nil) }
+
+    /// - Parameter layout: the tables as they were read last, which saves reading them once more.
+    init(_ db: Database, scopes: [Scope], layout: SyncSchema?) throws {
+        guard try LibrarySchema.isInstalled(db) else {
+            for scope in scopes { self.scopes[scope] = ScopeStatus() }
+            return
+        }
+        let marks = try Pending.marks(db)
+        unnamed = try Pending.count(db, "SELECT count(*) FROM tidemark_blocked WHERE reason = 'unnamed'")
+        pending = try marks.count + unnamed + QuarantinedRow.departures(db)
+        waiting = try Pending.waiting(db, followed: scopes)
+        pendingSince = [marks.since, try Outbox.oldestOpen(db)].compactMap { $0 }.min().map(Self.date)
+        sent = try Outbox.countOpen(db)
+        rejected = try Outbox.countRejected(db)
+        blocked = try Pending.count(db, "SELECT count(*) FROM tidemark_blocked WHERE reason = 'refused'")
+        undecided = try Pending.count(db, "SELECT count(*) FROM tidemark_conflict WHERE is_open")
+        quarantined = try Pending.count(db, "SELECT count(*) FROM tidemark_quarantine WHERE move = 0")
+        orphaned = try Pending.count(db, "SELECT count(*) FROM tidemark_orphan")
+        let version = try SyncSchema.version(db)
+        try countRows(db, layout.flatMap { $0.schemaVersion == version ? $0 : nil })
+        for scope in scopes {
+            let record = try ScopeRecord.read(db, scope)
+            var status = ScopeStatus()
+            status.complete = record.complete
+            status.head = record.head
+            status.accessLost = try ScopeRecord.lostAt(db, scope).map(Self.date)
+            status.lastSync = record.lastSync.map(Self.date)
+            status.lastError = try Deferral.read(db, scope)?.error(in: scope)
+            let attempts = try Attempts.read(db, scope)
+            (status.failures, status.nextAttempt) = (attempts.failures, attempts.next.map(Self.date))
+            status.bootstrap = record.bootstrap.map {
+                SyncStatus.Bootstrap(rows: Int($0.rows), entity: $0.entity ?? $0.swapped.last)
+            }
+            self.scopes[scope] = status
+        }
+    }
+
+    /// Tables that only another engine on this file names are counted too: their rows are in the file.
+    private mutating func countRows(_ db: Database, _ layout: SyncSchema?) throws {
+        for (name, rule) in try TableRules.all(db).sorted(by: { $0.key < $1.key }) {
+            guard try FileTable.exists(name, db) else {
+                missingTables.append(name)
+                continue
+            }
+            guard try FileTable.exists(TableSchema.shadowPrefix + name, db),
+                let shape = layout?[name] ?? (try? TableSchema(db, table: name, rule: rule))
+            else { continue }
+            tables[name] = try RowCounting(db: db, shape: shape).rows()
+        }
+    }
+
+    mutating func note(_ scope: Scope, _ state: SyncMachine.State, remaining: Int64, error: SyncError?) {
+        if let error { scopes[scope]?.lastError = error }
+        scopes[scope]?.activity =
+            switch state {
+            case .idle: .idle
+            case .exchanging, .applying, .bootstrapping, .filling: .syncing
+            case .waiting: .waiting(until: Date(timeIntervalSinceNow: Double(remaining) / 1000))
+            case .stopped: error.map(Activity.stopped) ?? .idle
+            }
+    }
+
+    /// What needs the app comes first, then work, then waits.
+    mutating func summarize() {
+        let ordered = scopes.sorted { $0.key < $1.key }.map(\.value)
+        lastError = ordered.compactMap(\.lastError).first
+        lastSync = ordered.allSatisfy { $0.lastSync != nil } ? ordered.compactMap(\.lastSync).min() : nil
+        let activities = ordered.map(\.activity)
+        activity = activities.max { $0.urgency < $1.urgency } ?? .idle
+    }
+
+    private static func date(_ milliseconds: Int64) -> Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
+}
+
+extension SyncStatus.Activity {
+    fileprivate var urgency: Int {
+        switch self {
+        case .stopped: 3
+        case .syncing: 2
+        case .waiting: 1
+        case .idle: 0
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import GRDB
+
+/// Brings the library's tables of an older file to today's form. Each step adds what a file of the version before lacks.
+enum LibraryMigration {
+    /// - Parameters:
+    ///   - found: the version that the file says.
+    ///   - evidence: the tables that came with version 2, as they are now.
+    static func run(_ db: Database, from found: Int64, evidence: String) throws {
+        // The later steps use today's names.
+        if found < 6 { try rename(db) }
+        if found < 2 {
+            try db.execute(sql: "ALTER TABLE tidemark_table ADD COLUMN identity TEXT")
+            try db.execute(sql: "ALTER TABLE tidemark_table ADD COLUMN columns TEXT")
+            try db.execute(sql: evidence)
+        }
+        if found < 3 {
+            for column in ["until INTEGER", "attempts INTEGER", "clock INTEGER", "detail TEXT", "hint TEXT"] {
+                try db.execute(sql: "ALTER TABLE tidemark_scope ADD COLUMN deferred_\(column)")
+            }
+            try db.execute(sql: "ALTER TABLE tidemark_table ADD COLUMN key_types TEXT")
+        }
+        if found < 4 { try db.execute(sql: "ALTER TABLE tidemark_table ADD COLUMN types TEXT") }
+        if found < 5 {
+            try db.execute(sql: "ALTER TABLE tidemark_scope ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0")
+            try db.execute(sql: "ALTER TABLE tidemark_scope ADD COLUMN next_attempt INTEGER")
+            try db.execute(sql: "ALTER TABLE tidemark_cascade ADD COLUMN version INTEGER")
+        }
+    }
+
+    /// Names of before version 6, and the table for edits that await an id, which is one with the blocked ones now.
+    private static func rename(_ db: Database) throws {
+        let tables = [
+            ("held", "blocked"), ("ahead", "known_version"), ("wanted", "refetch"), ("parked", "quarantine"),
+            ("kept", "deleted_row"), ("settle", "cascade"), ("aside", "orphan"),
+        ]
+        for (old, new) in tables { try db.execute(sql: "ALTER TABLE tidemark_\(old) RENAME TO tidemark_\(new)") }
+        let columns = [
+            ("blocked", "culprit_entity", "blocker_entity"), ("blocked", "culprit_record", "blocker_record"),
+            ("quarantine", "leaving", "move"), ("scope", "walking", "scanning"),
+        ]
+        for (table, old, new) in columns {
+            try db.execute(sql: "ALTER TABLE tidemark_\(table) RENAME COLUMN \(old) TO \(new)")
+        }
+        try db.execute(
+            sql: """
+                ALTER TABLE tidemark_blocked ADD COLUMN reason TEXT NOT NULL DEFAULT 'refused';
+                INSERT INTO tidemark_blocked(entity, record, blocker_entity, blocker_record, reason)
+                  SELECT entity, record, parent_entity, parent, 'unnamed' FROM tidemark_waiting;
+                DROP TABLE tidemark_waiting;
+                DROP INDEX tidemark_held_culprit;
+                CREATE INDEX tidemark_blocked_blocker ON tidemark_blocked(blocker_entity, blocker_record);
+                DROP INDEX tidemark_parked_leaving;
+                CREATE INDEX tidemark_quarantine_move ON tidemark_quarantine(scope, move) WHERE move <> 0;
+                DROP INDEX tidemark_kept_record;
+                CREATE INDEX tidemark_deleted_row_record ON tidemark_deleted_row(entity, record);
+                """)
+        let shadows = try Query(db, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE ?1 ESCAPE '\\'")
+            .rows(db, [.text("tidemark\\_shadow\\_%")]) { $0.text(0) }
+        for shadow in shadows {
+            try db.execute(
+                sql: "ALTER TABLE \(quoted(shadow)) RENAME COLUMN tidemark_place TO tidemark_routing_scope")
+        }
+    }
+}

@@ -1,0 +1,31 @@
+import GRDB
+import TidemarkWire
+
+/// Records whose id the table's key cannot hold: a text where this version of the app has an INTEGER key. They stand
+/// outside the table, counted (I13), until a migration makes the key fit.
+enum Misfits {
+    static let reason = "The table's key cannot hold the record's id."
+
+    static func put(
+        _ db: Database, _ shape: TableSchema, _ id: RecordID, scope: Scope, version: Version, _ incoming: [Int: Cell]
+    ) throws {
+        var cells = try QuarantinedRow.cells(db, shape, id, scope.name) ?? shape.data.map(\.defaultCell)
+        for (index, cell) in incoming { cells[index] = cell }
+        try QuarantinedRow.put(
+            db, shape, record: id.text, scope: scope.name, version: version, cells: cells, reason: reason,
+            contends: false, fresh: false)
+    }
+
+    /// After a migration: where the key holds such an id now, the table's records are asked for anew.
+    static func release(_ db: Database, _ shape: TableSchema) throws {
+        let records = try Query(db, "SELECT record FROM tidemark_quarantine WHERE entity = ?1 AND reason = ?2")
+            .rows(db, [.text(shape.name), .text(reason)]) { $0.text(0) }
+        let fitting = records.filter { RecordID($0).flatMap(shape.key(of:)) != nil }
+        guard !fitting.isEmpty else { return }
+        for record in fitting {
+            try Query(db, "DELETE FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 AND reason = ?3")
+                .execute([.text(shape.name), .text(record), .text(reason)])
+        }
+        try Backfills.note(db, entity: shape.name, fields: nil, rule: shape.rule)
+    }
+}

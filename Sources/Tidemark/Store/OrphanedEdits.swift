@@ -1,0 +1,134 @@
+import GRDB
+import TidemarkCore
+public import TidemarkWire
+
+/// An edit that was not sent when access to its scope was lost, or the scope was left. It is given back as an edit when
+/// the scope is filled again; until then the app may show it, export it or let go of it.
+public struct OrphanedEdit: Hashable, Sendable, Identifiable {
+    /// What was done to the record.
+    public enum Kind: String, Hashable, Sendable, CaseIterable {
+        /// The record was made here, or moved into the scope; `fields` is all of it.
+        case insert
+        /// Some fields were edited.
+        case update
+        /// The record was deleted, or moved on to another scope: then it goes from this one only while that one has it.
+        case delete
+    }
+
+    /// The place in the list.
+    public var id: Int64
+    /// Where the record belongs.
+    public var scope: Scope
+    /// The table's name.
+    public var entity: String
+    /// The record's id on the wire.
+    public var record: String
+    /// What was done to it.
+    public var kind: Kind
+    /// The fields as they were edited; text that is not UTF-8 is a BLOB here.
+    public var fields: [String: Value]
+    /// Edits with the same one were made as a group: all of them are given back, or none.
+    public var group: String?
+    /// Why it could not be given back, where that was tried.
+    public var reason: String?
+    /// When it was orphaned, in milliseconds since 1970.
+    public var orphanedAt: Int64
+}
+
+enum OrphanedEdits {
+    /// What the file keeps of an edit.
+    enum Stored: String {
+        case insert, update, delete
+        /// The record moved here from another scope, which has it back: an insert that takes it from there.
+        case arrival
+        /// The record moved on to another scope: a delete here that waits until that one has it.
+        case departure
+        /// The record was deleted elsewhere, or may have been, and came back here unseen, as by a backup: nothing that
+        /// was deleted comes back by itself.
+        case revival
+        /// The row was here before its table was captured for the first time: it gives way to the server's.
+        case seed
+
+        /// Whether it is made anew once its scope is filled, without a word of the app.
+        var comesBackByItself: Bool { self != .revival }
+
+        var kind: OrphanedEdit.Kind {
+            switch self {
+            case .insert, .arrival, .revival, .seed: .insert
+            case .update: .update
+            case .delete, .departure: .delete
+            }
+        }
+    }
+
+    static func note(
+        _ db: Database, _ scope: Scope, _ shape: TableSchema, _ id: RecordID, _ kind: Stored,
+        fields: [Int: Cell] = [:], group: String? = nil, reason: String? = nil, now: Int64
+    ) throws {
+        var data = DataObject.Builder(capacity: 128)
+        for (index, cell) in fields.sorted(by: { $0.key < $1.key }) {
+            data.append(name: shape.data[index].wireName) { $0.kept(cell) }
+        }
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_orphan(scope, entity, record, kind, fields, in_group, noted_at, reason)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            """
+        ).execute([
+            .text(scope.name), .text(shape.name), .text(id.text), .text(kind.rawValue), .blob(data.finish().bytes),
+            .optional(group), .integer(now), .optional(reason),
+        ])
+    }
+
+    static func remove(_ db: Database, _ id: Int64) throws {
+        try Query(db, "DELETE FROM tidemark_orphan WHERE id = ?1").execute([.integer(id)])
+    }
+
+    static func isAny(_ db: Database, _ scope: Scope) throws -> Bool {
+        let sql = "SELECT 1 FROM tidemark_orphan WHERE scope = ?1 AND kind <> ?2 LIMIT 1"
+        return try Query(db, sql).first(db, [.text(scope.name), .text(Stored.revival.rawValue)]) { _ in true } ?? false
+    }
+
+    /// Whether something of a kind is orphaned of a record, in whatever scope.
+    static func holds(_ db: Database, _ kind: Stored, _ entity: String, _ record: String) throws -> Bool {
+        let sql = "SELECT 1 FROM tidemark_orphan WHERE entity = ?1 AND record = ?2 AND kind = ?3 LIMIT 1"
+        return try Query(db, sql).first(db, [.text(entity), .text(record), .text(kind.rawValue)]) { _ in true } ?? false
+    }
+
+    struct Entry {
+        var id: Int64
+        var scope: String
+        var entity: String
+        var record: String
+        var kind: Stored
+        var fields: DataObject
+        var group: String?
+        var reason: String?
+        var notedAt: Int64
+    }
+
+    static func entries(_ db: Database, _ condition: String, _ cells: [Cell] = []) throws -> [Entry] {
+        try Query(
+            db,
+            """
+            SELECT id, scope, entity, record, kind, fields, in_group, reason, noted_at FROM tidemark_orphan
+            \(condition) ORDER BY id
+            """
+        ).rows(db, cells) { row in
+            Entry(
+                id: row.integer(0), scope: row.text(1), entity: row.text(2), record: row.text(3),
+                kind: Stored(rawValue: row.text(4)) ?? .update, fields: try DataObject(stored: row.blob(5)),
+                group: row.optionalText(6), reason: row.optionalText(7), notedAt: row.integer(8))
+        }
+    }
+
+    static func all(_ db: Database) throws -> [OrphanedEdit] {
+        try entries(db, "").compactMap { entry in
+            guard let scope = Scope(entry.scope) else { return nil }
+            return OrphanedEdit(
+                id: entry.id, scope: scope, entity: entry.entity, record: entry.record, kind: entry.kind.kind,
+                fields: entry.fields.keptValues, group: entry.group, reason: entry.reason, orphanedAt: entry.notedAt)
+        }
+    }
+}
