@@ -1,10 +1,11 @@
 import Testing
 
-/// Tests and files of the server are found by their folder, which is named after its subject.
+/// Tests, and files of the client and the server, are found by their folder, which is named after its subject.
 enum RoomRule {
     /// The targets that have a folder for each subject.
     private static let targets = [
-        "Sources/TidemarkServer", "Sources/TidemarkSQLite", "Sources/TidemarkPostgres", "Tests/ClientTests",
+        "Sources/Tidemark", "Sources/TidemarkServer", "Sources/TidemarkSQLite", "Sources/TidemarkPostgres",
+        "Tests/ClientTests",
         "Tests/ServerTests", "Tests/EndToEndTests", "Tests/SimulationTests",
     ]
 
@@ -29,7 +30,7 @@ enum SleepRule {
 
 @Suite("Rooms, and tests that do not sleep")
 struct RoomRuleTests {
-    @Test("No file of the server and no test lies loose")
+    @Test("No file of the client or the server and no test lies loose")
     func loose() { expectNone(Repository.files.flatMap { RoomRule.faults(path: $0.path) }) }
 
     @Test("No test of the client sleeps")
