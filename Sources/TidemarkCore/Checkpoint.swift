@@ -1,6 +1,6 @@
 package import TidemarkWire
 
-/// Where a reader stands in a scope's log (PROTOCOL.md 3): what an opaque `since` says to the server.
+/// Where a reader stands in a scope's log (Protocol.md): what an opaque `since` says to the server.
 package struct Checkpoint: Hashable, Sendable {
     /// The history that the versions below are of.
     package var epoch: Epoch

@@ -1,6 +1,6 @@
 package import TidemarkWire
 
-/// A scan in key order, fixed at one version (PROTOCOL.md 3): a snapshot, or a delta with critical entities first.
+/// A scan in key order, fixed at one version (Protocol.md): a snapshot, or a delta with critical entities first.
 package struct SnapshotHandle: Hashable, Sendable {
     package var epoch: Epoch
     /// The version as of which rows are shown.

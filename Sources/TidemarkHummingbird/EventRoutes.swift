@@ -7,7 +7,7 @@
     import TidemarkWire
 
     extension SyncServer {
-        /// `GET /sync/events`: nudges as server-sent events (PROTOCOL.md 5), until the token ends, a scope is lost, the
+        /// `GET /sync/events`: nudges as server-sent events (Protocol.md), until the token ends, a scope is lost, the
         /// reader goes or the server stops. The first ones are the scopes' heads as they are.
         func events<Context: RequestContext>(
             _ request: Request, _ context: Context,

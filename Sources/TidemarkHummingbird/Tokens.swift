@@ -4,7 +4,7 @@
     public import TidemarkServer
     import TidemarkWire
 
-    /// What a token says: who it is, until when, and what may be done in which scopes (PROTOCOL.md 1).
+    /// What a token says: who it is, until when, and what may be done in which scopes (Protocol.md).
     public struct TokenClaims: Hashable, Sendable {
         /// How far a grant goes.
         public enum Grant: String, Hashable, Sendable, CaseIterable, Codable {

@@ -1,4 +1,4 @@
-/// One round trip's question: operations up, and the place from which changes are wanted (PROTOCOL.md 4).
+/// One round trip's question: operations up, and the place from which changes are wanted (Protocol.md).
 package struct ExchangeRequest: Hashable, Sendable {
     package var protocolVersion: Int64 = 1
     package var scope: Scope

@@ -1,4 +1,4 @@
-/// How a field's text became another: splices of its UTF-8 bytes, and a mark of the result (PROTOCOL.md 2).
+/// How a field's text became another: splices of its UTF-8 bytes, and a mark of the result (Protocol.md).
 package struct FieldPatch: Hashable, Sendable {
     /// `[at, delete, "insert"]`: at a place in the old text, bytes that go and bytes that come. As they came from the
     /// wire: whether they fit a text is for the one who applies them to say.

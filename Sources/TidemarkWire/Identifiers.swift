@@ -1,6 +1,6 @@
 /// The part of the data that a device follows: the unit of permission, of order and of checkpoints.
 ///
-/// A scope name is 1–128 characters of `A–Z a–z 0–9 . _ : @ -`, for example `workspace:123` (PROTOCOL.md 1). Entities
+/// A scope name is 1–128 characters of `A–Z a–z 0–9 . _ : @ -`, for example `workspace:123` (Protocol.md). Entities
 /// that are declared to be in a sub-scope have a log and checkpoints of their own there: `workspace:123~media`, with
 /// the permission of `workspace:123` (A3).
 public struct Scope: Hashable, Sendable, Comparable, CustomStringConvertible {
@@ -97,7 +97,7 @@ extension RecordID: ExpressibleByStringLiteral {
 /// A change's place in its scope's log: assigned by the server at commit, strictly increasing in commit order.
 public typealias Version = Int64
 
-/// The grammar of every name on the wire (PROTOCOL.md 1); each is checked once, where it enters.
+/// The grammar of every name on the wire (Protocol.md); each is checked once, where it enters.
 package enum Identifier {
     package static let scopeLimit = 128
     package static let subscopeLimit = 32

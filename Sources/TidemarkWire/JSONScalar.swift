@@ -15,7 +15,7 @@ package enum JSONScalar {
 }
 
 extension JSONReader {
-    /// Reads a column's value (PROTOCOL.md 1). Booleans, arrays and plain objects are none.
+    /// Reads a column's value (Protocol.md). Booleans, arrays and plain objects are none.
     package mutating func readScalar() throws(JSONError) -> JSONScalar {
         switch peek() {
         case UInt8(ascii: "\""): return .text(try readText())

@@ -69,7 +69,7 @@ package struct JSONWriter {
         }
     }
 
-    // MARK: Values (PROTOCOL.md 1)
+    // MARK: Values (Protocol.md)
 
     /// The largest integer that every JSON reader keeps exact.
     package static let plainIntegerLimit: Int64 = 1 << 53 - 1

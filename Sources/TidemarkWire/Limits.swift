@@ -1,4 +1,4 @@
-/// The named limits of the wire, with the defaults of PROTOCOL.md 1. A server may be configured otherwise.
+/// The named limits of the wire, with the defaults of Protocol.md. A server may be configured otherwise.
 public struct Limits: Hashable, Sendable {
     /// Changes on one page, at most, unless asked otherwise.
     public var defaultPage = 500

@@ -1,4 +1,4 @@
-/// The name of an operation for ever: one lane of one device, and its number there (PROTOCOL.md 4).
+/// The name of an operation for ever: one lane of one device, and its number there (Protocol.md).
 package struct OperationKey: Hashable, Sendable {
     package var lane: String
     package var number: Int64

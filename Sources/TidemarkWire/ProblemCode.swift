@@ -1,4 +1,4 @@
-/// Everything that can be wrong with a request as a whole: a closed list (PROTOCOL.md 1 and 3).
+/// Everything that can be wrong with a request as a whole: a closed list (Protocol.md and 3).
 ///
 /// A request that is answered by one of these has applied nothing.
 public enum ProblemCode: String, Hashable, Sendable, CaseIterable {

@@ -53,7 +53,8 @@ public enum RejectionCode {
     /// The operator's own table does not take the row for another reason, such as a trigger that says no.
     package static let tableRefused = "table_refused"
 
-    /// The protocol's own codes, which mean something to devices: no rule of an operator's may use them.
+    /// The protocol's own codes, which mean something to devices. No rule of an operator's may use them: a new code takes
+    /// the word from rules that use it, and their refusals become `rule_failed`.
     package static let all: Set<String> = [
         recordDeleted, operationMismatch, entityUnknown, directionForbidden, recordTooLarge,
         kindMismatch, idNotAssigned, temporaryIDRefused, tooManyReferences, groupFailed, deleteBrake,
@@ -74,7 +75,7 @@ public enum RejectionCode {
     }
 }
 
-/// The server's answer to one operation (PROTOCOL.md 4).
+/// The server's answer to one operation (Protocol.md).
 package struct Verdict: Hashable, Sendable {
     package enum Status: String, Hashable, Sendable, CaseIterable {
         case applied, merged, conflict, rejected, deferred, outcomeUnknown = "settled"

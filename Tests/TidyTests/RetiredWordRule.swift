@@ -45,7 +45,7 @@ enum RetiredWordRule {
     static let folders = ["Sources/", "Tests/", "Simulator/", "Documentation/", "Examples/", "Fuzz/", "Benchmarks/"]
 
     static func faults(path: String, text: String) -> [Fault] {
-        let isRead = folders.contains { path.hasPrefix($0) } || path == "README.md" || path == "CHANGELOG.md"
+        let isRead = folders.contains { path.hasPrefix($0) } || path.hasSuffix(".md")
         guard isRead, !exceptions.contains(path), [".swift", ".md", ".py"].contains(where: path.hasSuffix) else {
             return []
         }

@@ -67,36 +67,25 @@ extension Applier {
         }
         guard let current, try shadow != nil || table.records.shadow(db, key) == nil, shadow?.state ?? .known == .known
         else { return }
-        var new = current
-        var serverRow = shadow ?? Shadow(state: .known, cells: current)
-        var isEdited = false
-        var givenWay: [Int] = []
         let sent = try shadow == nil ? [:] : onItsWay(table, id)
+        var filled = FilledRow(current, shadow)
         for index in columns {
-            let served = incoming[index]
-            let isOwn = shadow.map { $0.cells[index] != current[index] } ?? false
-            let mayTravel = !isOwn && !reserved.contains(index)
-            let isWritten = current[index] != table.shape.data[index].unwrittenCell
-            if reserved.contains(index) || (!isOwn && served != nil) {
-                // What is on its way already stands over it.
-                new[index] = sent[index] ?? served ?? table.shape.data[index].defaultCell
-            }
-            if mayTravel, isWritten, served != nil, new[index] != current[index] { givenWay.append(index) }
-            serverRow.cells[index] = served ?? table.shape.data[index].unwrittenCell
-            guard new[index] != serverRow.cells[index] else { continue }
-            isEdited = true
-            // It was made without a look at the server's value.
-            if served != nil { serverRow.bases[table.shape.data[index].name] = 0 }
+            filled.fill(
+                table.shape.data[index], at: index, with: incoming[index], sent: sent[index],
+                isReserved: reserved.contains(index))
         }
-        if new != current { outcome.applied += 1 }
-        try list(givenWay, of: current, under: new, table.shape, id)
+        if filled.new != current { outcome.applied += 1 }
+        try list(filled.givenWay, of: current, under: filled.new, table.shape, id)
         try put(
-            table, id, key, from: current, isQuarantined: isQuarantined, to: new, version: shadow?.version,
+            table, id, key, from: current, isQuarantined: isQuarantined, to: filled.new, version: shadow?.version,
             isPending: shadow != nil)
-        guard isEdited || shadow != nil else { return }
-        if isEdited, serverRow.mark == nil { serverRow.mark = try Pending.nextMark(db) }
-        serverRow.since = serverRow.since ?? (isEdited ? now : nil)
-        try table.records.write(db, key, placed(serverRow, table.shape, key, new, isSent: true))
+        guard filled.isEdited || shadow != nil else { return }
+        var serverRow = filled.serverRow
+        if filled.isEdited {
+            serverRow.mark = try serverRow.mark ?? Pending.nextMark(db)
+            serverRow.since = serverRow.since ?? now
+        }
+        try table.records.write(db, key, placed(serverRow, table.shape, key, filled.new, isSent: true))
     }
 
     /// What was written into a new column before its capture, and gives way: it may be the app's edit, or what the
@@ -230,5 +219,40 @@ extension RecordTable {
     fileprivate func hasNoShadowSQL(_ row: String) -> String {
         let isSame = shape.key.map { "s.\($0.sql) = \(row).\($0.sql)" }.joined(separator: " AND ")
         return "NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS s WHERE \(isSame))"
+    }
+}
+
+/// A row that gets the server's values of new columns.
+private struct FilledRow {
+    private let current: [Cell]
+    private let shadow: Shadow?
+    /// The row as it is to stand.
+    private(set) var new: [Cell]
+    private(set) var serverRow: Shadow
+    /// Whether a value of this device stands over the server's.
+    private(set) var isEdited = false
+    /// Columns in which a value of this device gave way to the server's.
+    private(set) var givenWay: [Int] = []
+
+    init(_ current: [Cell], _ shadow: Shadow?) {
+        (self.current, self.shadow, new) = (current, shadow, current)
+        serverRow = shadow ?? Shadow(state: .known, cells: current)
+    }
+
+    /// - Parameters:
+    ///   - served: the server's value; `nil` where it has none.
+    ///   - sent: the value of an operation without a verdict, which already stands over the server's.
+    mutating func fill(
+        _ column: TableSchema.Column, at index: Int, with served: Cell?, sent: Cell?, isReserved: Bool
+    ) {
+        let isOwn = shadow.map { $0.cells[index] != current[index] } ?? false
+        if isReserved || (!isOwn && served != nil) { new[index] = sent ?? served ?? column.defaultCell }
+        let hasGivenWay = !isOwn && !isReserved && served != nil && new[index] != current[index]
+        if hasGivenWay, current[index] != column.unwrittenCell { givenWay.append(index) }
+        serverRow.cells[index] = served ?? column.unwrittenCell
+        guard new[index] != serverRow.cells[index] else { return }
+        isEdited = true
+        // It was made without a look at the server's value.
+        if served != nil { serverRow.bases[column.name] = 0 }
     }
 }

@@ -112,27 +112,15 @@ extension Applier {
             reserved: table.reserved)
         try Outbox.finish(db, entry, verdict, now: now)
         if hadRefusals, verdict.tookEffect { try RejectedOperation.supersede(db, by: entry) }
-        var serverRow = verdict.status == .deferred ? shadow : shadow.answered
-        switch verdict.status {
-        case .applied, .merged,
-            .outcomeUnknown where verdict.isShort:
-            serverRow.noteDeleted(verdict, operation, shape, base: base, complete: record.complete(of: entry.entity))
-            if let version = verdict.version, version > known || verdict.confirms(entry, at: known) {
-                serverRow.noteBases(remaining, shape: shape, base: verdict.isAlone ? version : base, except: operation)
-                serverRow.noteTaken(operation, under: remaining, shape: shape)
-                try take(verdict, version, operation, &serverRow, under: remaining, table, id, current)
-            }
-        case .rejected, .conflict:
-            if verdict.status == .rejected { outcome.rejected += 1 } else { outcome.conflicts += 1 }
-            if verdict.status == .conflict { serverRow.noteBases(remaining, on: operation, shape: shape, base: base) }
-            try refuse(
-                verdict, operation, &serverRow, under: remaining, known: known, base: base, table, id, current)
-        case .deferred:
+        if verdict.status == .deferred {
             if !answered.asksForWhole { outcome.deferred += 1 }
-            try reopen(operation, &serverRow, shape)
             if verdict.mayWait, found?.mark == nil { putOff.append((table.records, recordKey)) }
-        case .outcomeUnknown: takeOnTrust(operation, &serverRow, under: remaining, shape)
         }
+        var serverRow = verdict.status == .deferred ? shadow : shadow.answered
+        let judged = Judged(
+            verdict: verdict, entry: entry, operation: operation, remaining: remaining, known: known, base: base,
+            current: current)
+        try judge(judged, &serverRow, table, id)
         // What became of one that is settled, the record itself tells. So it does where the server knew it from before
         // this device's state was whole, and it is not here: made anew while its namesake was quarantined.
         let isOld = serverRow.state == .absent && verdict.record.map { $0.data != nil && $0.version <= known } ?? false
@@ -144,7 +132,47 @@ extension Applier {
         if verdict.status == .deferred { try regroup(table, recordKey, operation.group) }
     }
 
-    /// What became of an edit nobody remembers: another copy of this file was told. Until the server has said how the
+    /// One operation with its verdict, and what is known of its record.
+    private struct Judged {
+        let verdict: Verdict
+        let entry: OutboxEntry
+        let operation: Operation
+        /// Edits that were made since the operation was sealed.
+        let remaining: LocalDelta
+        /// The version up to which the record is known.
+        let known: Version
+        /// The version that the operation was made on.
+        let base: Version
+        let current: [Cell]?
+    }
+
+    /// Changes the server's row by what the verdict says of it.
+    private func judge(
+        _ judged: Judged, _ serverRow: inout Shadow, _ table: ApplyTable, _ id: RecordID
+    ) throws {
+        let (verdict, operation, remaining) = (judged.verdict, judged.operation, judged.remaining)
+        let (shape, known, base) = (table.shape, judged.known, judged.base)
+        switch verdict.status {
+        case .applied, .merged,
+            .outcomeUnknown where verdict.isShort:
+            let complete = record.complete(of: judged.entry.entity)
+            serverRow.noteDeleted(verdict, operation, shape, base: base, complete: complete)
+            if let version = verdict.version, version > known || verdict.confirms(judged.entry, at: known) {
+                serverRow.noteBases(remaining, shape: shape, base: verdict.isAlone ? version : base, except: operation)
+                serverRow.noteTaken(operation, under: remaining, shape: shape)
+                try take(verdict, version, operation, &serverRow, under: remaining, table, id, judged.current)
+            }
+        case .rejected, .conflict:
+            if verdict.status == .rejected { outcome.rejected += 1 } else { outcome.conflicts += 1 }
+            if verdict.status == .conflict { serverRow.noteBases(remaining, on: operation, shape: shape, base: base) }
+            try refuse(
+                verdict, operation, &serverRow, under: remaining, known: known, base: base, table, id, judged.current)
+        case .deferred: try reopen(operation, &serverRow, shape)
+        case .outcomeUnknown: takeOnTrust(operation, &serverRow, under: remaining, shape)
+        }
+    }
+
+    /// The outcome is unknown, since another copy of this file was told it. Until the server has said how the
     /// record stands, what was edited since was made on what was sent. Of a record that was made here, which stays,
     /// that is older than all that others may have done; one that was deleted here was made anew.
     private func takeOnTrust(

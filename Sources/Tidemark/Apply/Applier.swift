@@ -350,7 +350,7 @@ final class Applier {
             return try putAside(table, id, key, new, isOnScreen: current != nil && !isQuarantined, version: version)
         }
         guard new != current || isQuarantined && new == nil else {
-            // A trigger of the app's may have made it so: what was noted before that is not refetch any more.
+            // A trigger of the app's may have made it so: what was noted before does not stand any more.
             return try table.records.noteWanted(db, key, isQuarantined ? nil : new)
         }
         guard let new else {

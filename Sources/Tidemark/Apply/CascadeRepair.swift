@@ -110,19 +110,10 @@ struct CascadeRepair {
             switch child.onDelete.uppercased() {
             case "CASCADE":
                 let grandchildren = try TableSchema.references(db, to: child.table)
-                guard let own else {
-                    let gone = grandchildren.isEmpty ? [] : try rows(child.table, condition, referred)
-                    try attempt("DELETE FROM \(table) WHERE \(condition)", referred)
-                    // Where the schema keeps one of them, its own children stay with it.
-                    guard !gone.isEmpty, try rows(child.table, condition, referred).isEmpty else { continue }
-                    for row in gone { waiting += grandchildren.map { ($0, row) } }
-                    continue
-                }
-                for row in own.rows {
-                    try attempt { try own.delete(row) }
-                    listed += try own.list(row)
-                    if try own.isGone(row) { waiting += grandchildren.map { ($0, own.values(row)) } }
-                }
+                let (gone, count) = try cascade(
+                    child.table, condition, referred, own, readsRows: !grandchildren.isEmpty)
+                for row in gone { waiting += grandchildren.map { ($0, row) } }
+                listed += count
             case "SET NULL":
                 let sets = child.columns.map { "\(quoted($0)) = NULL" }.joined(separator: ", ")
                 try attempt("UPDATE \(table) SET \(sets) WHERE \(condition)", referred)
@@ -135,6 +126,25 @@ struct CascadeRepair {
             }
         }
         return listed
+    }
+
+    /// Deletes the children, and returns what stood in those that are gone, with the number of conflicts listed.
+    private func cascade(
+        _ table: String, _ condition: String, _ referred: [Cell], _ own: OwnRows?, readsRows: Bool
+    ) throws -> (gone: [ByName<Cell>], listed: Int) {
+        guard let own else {
+            let gone = readsRows ? try rows(table, condition, referred) : []
+            try attempt("DELETE FROM \(quoted(table)) WHERE \(condition)", referred)
+            // Where the schema keeps one of them, its own children stay with it.
+            return try gone.isEmpty || rows(table, condition, referred).isEmpty ? (gone, 0) : ([], 0)
+        }
+        var (gone, listed): ([ByName<Cell>], Int) = ([], 0)
+        for row in own.rows {
+            try attempt { try own.delete(row) }
+            listed += try own.list(row)
+            if try own.isGone(row) { gone.append(own.values(row)) }
+        }
+        return (gone, listed)
     }
 
     /// Where the app's schema forbids the action, the reference stays dangling, as it does under RESTRICT.

@@ -91,17 +91,14 @@ struct OrphanReplay {
         let row = try table.row(db, key)
         let isHere = row.map { shape.scope(ofKey: key, $0) == scope } ?? false
         let since = try editedSince(edit, row)
+        if edit.entry.kind.isSuperseded(by: since) { return nil }
+        let isElsewhere = row != nil && !isHere
         switch edit.entry.kind {
-        case .delete where !since.isEmpty: return nil
         case .delete:
             if isHere { try redo(edit, row, as: nil) } else { try deleteAside(edit) }
             return nil
         case .departure: return try depart(edit)
-        case .seed where since != .none: return nil
-        case .insert where since == .deleted, .arrival where since == .deleted, .revival where since == .deleted:
-            return nil
-        case .insert where row != nil && !isHere, .revival where row != nil && !isHere,
-            .seed where row != nil && !isHere:
+        case .insert where isElsewhere, .revival where isElsewhere, .seed where isElsewhere:
             return "The record stands in another scope now."
         case .update where !isHere: return "The record is not there any more."
         case .seed:
@@ -235,5 +232,17 @@ struct OrphanReplay {
         try QuarantinedRow.leave(db, shape, edit.id, from: scope.name, cells: cells, version: version, base: base)
         try QuarantinedRow.set(db, shape.name, edit.id.text, scope.name, move)
         try Pending.announce(db)
+    }
+}
+
+extension OrphanedEdits.Stored {
+    /// Whether what was done to the record since is newer, and says all that this edit would say.
+    fileprivate func isSuperseded(by since: LocalDelta) -> Bool {
+        switch self {
+        case .delete: !since.isEmpty
+        case .seed: since != .none
+        case .insert, .arrival, .revival: since == .deleted
+        case .update, .departure: false
+        }
     }
 }

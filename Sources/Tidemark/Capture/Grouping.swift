@@ -55,7 +55,8 @@ struct Grouping {
         }
         guard count <= Outbox.groupLimit else {
             throw SyncError(
-                .groupImpossible, "The group would have \(count) edited records; \(Outbox.groupLimit) go into one request.",
+                .groupImpossible,
+                "The group would have \(count) edited records; \(Outbox.groupLimit) go into one request.",
                 hint: "Make smaller groups, or sync before this one: unsent groups that share a record are one.")
         }
     }

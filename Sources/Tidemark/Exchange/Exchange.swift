@@ -57,9 +57,22 @@ struct Exchange: Sendable {
         writer.raw("{\"protocolVersion\":1,\"scope\":")
         writer.string(scope.name)
         writer.member("clientId", layout.clientID)
-        if isPull, let since { writer.member("since", since) }
-        if isPull { writer.member("limit", Int64(pageLimit)) }
-        if isPull, takesDifferences { writer.raw(",\"patches\":true,\"partial\":true") }
+        if isPull {
+            if let since { writer.member("since", since) }
+            writer.member("limit", Int64(pageLimit))
+            if takesDifferences { writer.raw(",\"patches\":true,\"partial\":true") }
+        }
+        Self.write(acknowledged, entries, to: &writer)
+        request = TransportRequest(
+            method: "POST", path: isPull ? "/sync" : "/sync/push",
+            headers: TransportRequest.headers(clientID: layout.clientID),
+            body: writer.bytes)
+    }
+
+    /// How far verdicts are applied in each lane, and the operations: the request's last two members.
+    private static func write(
+        _ acknowledged: [String: Int64], _ entries: [OutboxEntry], to writer: inout JSONWriter
+    ) {
         writer.raw(",\"acked\":{")
         for (index, lane) in acknowledged.sorted(by: { $0.key < $1.key }).enumerated() {
             if index > 0 { writer.raw(",") }
@@ -73,9 +86,6 @@ struct Exchange: Sendable {
             entry.append(to: &writer)
         }
         writer.raw("]}")
-        request = TransportRequest(
-            method: "POST", path: isPull ? "/sync" : "/sync/push", headers: TransportRequest.headers(clientID: layout.clientID),
-            body: writer.bytes)
     }
 
     /// Reads an answer to its end; anything but our own JSON is refused before it comes near the database.

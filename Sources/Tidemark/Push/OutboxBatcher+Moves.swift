@@ -2,7 +2,7 @@ import GRDB
 import TidemarkWire
 
 /// Records whose column says another scope than the one that has them: sealed as an insert where they go, and, once
-/// that has its verdict, as a delete where they were (PROTOCOL.md 4).
+/// that has its verdict, as a delete where they were (Protocol.md).
 extension OutboxBatcher {
     /// A record that arrives in this scope.
     struct Move {

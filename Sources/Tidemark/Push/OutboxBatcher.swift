@@ -170,22 +170,15 @@ struct OutboxBatcher {
             var operation = edit(
                 shape, id, shadow, current, reserved, base: shadow.version ?? ahead ?? scope.base(of: shape.name))
         else {
-            if let move { try carryOut(move, table, id, key) }
-            try table.dropShadow(db, key)
-            if move != nil { try QuarantinedRow.settle(db, shape.name, id.text, as: .moved) }
-            if batch.hasBlocked { try BlockedEdits.release(db, layout, behind: name) }
+            try drop(table, key, id, move, batch)
             return .done
         }
-        operation.epoch = scope.epoch
-        if declared.kind == .events { operation.kind = .event }
-        if declared.conflict == .lastEditWins { stamp(&operation, shadow) }
+        try complete(&operation, declared, shadow, batch, name)
         if let why = misfit(operation, shape, current, reserved) {
             if current != shown { return try sealAgain(&batch, table, key, id, shadow.answered) }
             try refuse(&batch, table, key, id: id, why: why)
             return .done
         }
-        operation.group = batch.group
-        if operation.kind == .delete { operation.isConfirmed = try Confirmed.take(db, name) }
         var names = NamedRecords()
         // What it refers to is sealed first, and may be refused by that.
         try settleNames(&operation, table, key, id, &batch, &names)
@@ -206,6 +199,27 @@ struct OutboxBatcher {
         if !names.held.isEmpty { try Outbox.note(db, names.held) }
         if !names.isPartial, current == shown { try table.unmark(db, key) }
         return .sealed(count: 1, bytes: operation.fields.bytes.count + 120)
+    }
+
+    /// There is nothing to send: the row is as the server has it.
+    private func drop(_ table: RecordTable, _ key: [Cell], _ id: RecordID, _ move: Move?, _ batch: Batch) throws {
+        if let move { try carryOut(move, table, id, key) }
+        try table.dropShadow(db, key)
+        if move != nil { try QuarantinedRow.settle(db, table.shape.name, id.text, as: .moved) }
+        guard batch.hasBlocked else { return }
+        try BlockedEdits.release(db, layout, behind: RecordName(entity: table.shape.name, record: id.text))
+    }
+
+    /// What an operation says beside its fields.
+    private func complete(
+        _ operation: inout Operation, _ declared: EntityDeclaration, _ shadow: Shadow, _ batch: Batch,
+        _ name: RecordName
+    ) throws {
+        operation.epoch = scope.epoch
+        operation.group = batch.group
+        if declared.kind == .events { operation.kind = .event }
+        if declared.conflict == .lastEditWins { stamp(&operation, shadow) }
+        if operation.kind == .delete { operation.isConfirmed = try Confirmed.take(db, name) }
     }
 
     /// A row of the first capture that never can be on a server: what the app has made of it may.

@@ -168,7 +168,7 @@ func quoted(_ name: String) -> String {
 /// A text as an SQL literal.
 func literal(_ text: String) -> String { "'" + text.replacing("'", with: "''") + "'" }
 
-// MARK: - Record ids (PROTOCOL.md 1)
+// MARK: - Record ids (Protocol.md)
 
 extension TableSchema {
     /// The record's id on the wire; `nil` where its key cannot travel.

@@ -131,18 +131,13 @@ struct TableRemoval {
             guard edits == .deleted || !sent.isEmpty else { return }
             return try OrphanedEdits.note(db, destination ?? scope, shape, id, .delete, group: group, now: now)
         }
-        var fields = edits.fields
         let unseen = try Inferred.entry(db, scope, shape.name, id.text)?.kind
         let seed = shadow.seed ?? (unseen == .seed && shadow.state == .known ? shadow.cells : nil)
         if let seed {
             try OrphanedEdits.note(db, destination ?? scope, shape, id, .seed, fields: unreserved(seed), now: now)
         }
-        var isNew = seed == nil && (shadow.state == .absent || unseen?.isNew == true)
-        for operation in try sent.map({ try $0.operation() }) where !operation.isSeed {
-            isNew = isNew || operation.isInsert || !operation.setsFields
-            // The shadow of replayed edits holds it already (LossRecovery).
-            for index in operation.fields.cells(in: shape).keys { fields[index] = current[index] }
-        }
+        let isUnsent = seed == nil && (shadow.state == .absent || unseen?.isNew == true)
+        var (fields, isNew) = try edited(edits.fields, isNew: isUnsent, by: sent, current)
         // An edit on top of one that nobody saw tells only its own part.
         if isNew || unseen != nil && seed == nil { fields = unreserved(current) }
         for index in reserved { fields[index] = nil }
@@ -150,6 +145,19 @@ struct TableRemoval {
         var kind = OrphanedEdits.Stored.update
         if isNew { kind = try isMoving(id) ? .arrival : .insert }
         try OrphanedEdits.note(db, destination ?? scope, shape, id, kind, fields: fields, group: group, now: now)
+    }
+
+    /// The fields of an edit with those of operations that have no verdict, and whether they make the record.
+    private func edited(
+        _ edited: [Int: Cell], isNew: Bool, by sent: [OutboxEntry], _ current: [Cell]
+    ) throws -> (fields: [Int: Cell], isNew: Bool) {
+        var (fields, isNew) = (edited, isNew)
+        for operation in try sent.map({ try $0.operation() }) where !operation.isSeed {
+            isNew = isNew || operation.isInsert || !operation.setsFields
+            // The shadow of replayed edits holds it already (LossRecovery).
+            for index in operation.fields.cells(in: shape).keys { fields[index] = current[index] }
+        }
+        return (fields, isNew)
     }
 
     /// Whether the record came from another scope, which has not let go of it.

@@ -3,7 +3,7 @@ import TidemarkWire
 
 /// Rows that a scope holds and the table does not: kept whole, shown in the status, tried again.
 enum QuarantinedRow {
-    /// A row that left for another scope stays here until the server has taken its delete (PROTOCOL.md 4).
+    /// A row that left for another scope stays here until the server has taken its delete (Protocol.md).
     enum Move: Int64 {
         /// It does not leave.
         case no = 0

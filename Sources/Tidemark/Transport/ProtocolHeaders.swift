@@ -1,7 +1,7 @@
 import TidemarkWire
 
 extension TransportRequest {
-    /// The headers that each request of a device has (PROTOCOL.md 1).
+    /// The headers that each request of a device has (Protocol.md).
     static func headers(clientID: String) -> [String: String] {
         [ProtocolVersion.header: String(ProtocolVersion.current), ProtocolVersion.clientHeader: clientID]
     }

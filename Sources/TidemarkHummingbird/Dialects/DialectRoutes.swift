@@ -5,7 +5,7 @@
     import TidemarkWire
 
     extension SyncServer {
-        /// The routes of other systems' clients (PROTOCOL.md 8), to be mounted at the root of a router: plain REST with
+        /// The routes of other systems' clients (Protocol.md), to be mounted at the root of a router: plain REST with
         /// delta headers under `/rest`, the cursor delta and its nudges at `/{entity}/delta` and `/{entity}/events`,
         /// and the two-stamp exchange at `/sync/stamped`. All of them go through the engine's own doors.
         ///

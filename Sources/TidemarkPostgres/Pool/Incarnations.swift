@@ -1,7 +1,7 @@
 import TidemarkServer
 
 /// The random ids of this opening of the store, one for each run of the server: versions that are assigned on one side
-/// of a restart, a restored backup or a change of servers are told apart from those on the other (PROTOCOL.md 3).
+/// of a restart, a restored backup or a change of servers are told apart from those on the other (Protocol.md).
 final class Incarnations: Sendable {
     private let ids = Guarded<[ServerRun: Int64]>([:])
     private let first: Int64

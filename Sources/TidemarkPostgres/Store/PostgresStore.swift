@@ -28,7 +28,7 @@ public final class PostgresStore: ChangeStore {
     private let hints: HintSender
     private let address: ServerAddress
 
-    /// Connects, makes or migrates the schema where it has to be, and begins a new incarnation (PROTOCOL.md 3). Blocks
+    /// Connects, makes or migrates the schema where it has to be, and begins a new incarnation (Protocol.md). Blocks
     /// its thread until the server has answered.
     ///
     /// - Parameters:

@@ -23,7 +23,7 @@ public final class SQLiteStore: ChangeStore {
     /// Reads that may wait; those beyond are refused for now.
     private static let waitingReads = 10_000
 
-    /// Opens a store, making the file where there is none, and begins a new incarnation (PROTOCOL.md 3).
+    /// Opens a store, making the file where there is none, and begins a new incarnation (Protocol.md).
     ///
     /// - Throws: GRDB's `DatabaseError` where the file cannot be opened, or is not a Tidemark store; an error that says
     ///   so where a newer version has written it. The file stays as it was then.

@@ -1,6 +1,6 @@
 import TidemarkWire
 
-/// How clients of other systems know an entity: by which path, in which scope, and with which names (PROTOCOL.md 8).
+/// How clients of other systems know an entity: by which path, in which scope, and with which names (Protocol.md).
 ///
 /// ```swift
 /// var bookmarks = EntityPath("bookmarks", of: "bookmark")

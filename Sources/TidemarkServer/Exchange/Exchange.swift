@@ -8,7 +8,7 @@ package enum ExchangeMode: Hashable, Sendable {
 }
 
 extension SyncServer {
-    /// `POST /sync` and `POST /sync/push`: operations in, a verdict for each, and a page (PROTOCOL.md 4).
+    /// `POST /sync` and `POST /sync/push`: operations in, a verdict for each, and a page (Protocol.md).
     ///
     /// - Parameters:
     ///   - size: bytes of the body; `body` gives them when their turn has come.

@@ -1,6 +1,6 @@
 import TidemarkWire
 
-/// Who waits for news of which scopes, on one node (PROTOCOL.md 5).
+/// Who waits for news of which scopes, on one node (Protocol.md).
 ///
 /// A nudge only says "pull": it may be lost, come twice or late, and nothing rests on it but how soon a device asks. So
 /// the hub keeps no queue. Of each scope that somebody waits for it knows one number, the newest head that it has heard

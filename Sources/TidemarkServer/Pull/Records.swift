@@ -1,7 +1,7 @@
 import TidemarkCore
 package import TidemarkWire
 
-/// Records that a caller asks for by name (PROTOCOL.md 7).
+/// Records that a caller asks for by name (Protocol.md).
 package struct NamedRecords: Hashable, Sendable {
     package var scope: Scope
     package var entity: String
