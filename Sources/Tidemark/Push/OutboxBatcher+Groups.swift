@@ -55,6 +55,7 @@ extension OutboxBatcher {
         case .skip: return try areApart(members) ? dissolve(group, &batch) : .skip
         // Whichever scope's turn comes first: a row that is nowhere is no reason to keep the others.
         case .unsendable where try areApart(members): return try dissolve(group, &batch)
+        case .unsendable where try isAnyOnItsWay(members): return .skip
         case .unsendable, .blocked:
             try refuse(try self.members(of: group), hindrance, &batch, group)
             return .done
@@ -171,6 +172,13 @@ extension OutboxBatcher {
             if let place = place ?? (row == nil ? nil : "") { places.insert(place) }
         }
         return places.count > 1
+    }
+
+    private func isAnyOnItsWay(_ members: [Member]) throws -> Bool {
+        try members.contains { member in
+            guard let id = member.id, let shadow = try member.table.shadow(db, member.key) else { return false }
+            return try isOnItsWay(member.table.shape, id, shadow)
+        }
     }
 
     /// A group that lies in several scopes is none any more: its edits go one by one, each in its own scope.

@@ -36,7 +36,9 @@ extension OutboxBatcher {
         guard case .column(let column, _) = shape.rule.kind else { return .stays }
         let place: String
         if let current {
-            guard let named = shape.scope(ofKey: key, current) else { return .isNowhere(column: column) }
+            guard let named = shape.scope(ofKey: key, current) else {
+                return try isOnItsWay(shape, id, shadow) ? .passes : .isNowhere(column: column)
+            }
             place = named.name
         } else {
             place = shadow.scope ?? ""
@@ -65,6 +67,13 @@ extension OutboxBatcher {
             if unseen.kind.isNew { (departure.state, departure.scope) = (.absent, nil) }
         }
         return .moves(try arrive(table, key, id, departure, current))
+    }
+
+    /// Whether the scope that has a record has still to answer its last edit. Without its mark, a row that was edited
+    /// since would pass for what is on its way there.
+    func isOnItsWay(_ shape: TableSchema, _ id: RecordID, _ shadow: Shadow) throws -> Bool {
+        guard let owner = shadow.scope else { return false }
+        return try Outbox.hasOpen(db, entity: shape.name, record: id.text, scope: owner)
     }
 
     /// Another scope has to look at the mark.

@@ -59,6 +59,54 @@ struct ColumnScopeTests {
         #expect(try await device.isSettled())
     }
 
+    @Test(
+        "a value that makes no scope's name stays an edit where another scope syncs before the last one has answered",
+        arguments: [true, false])
+    func nowhereUnanswered(isPutRight: Bool) async throws {
+        let world = try MultiScopeWorld()
+        let device = try await world.device("d")
+        try await device.sync()
+        try await device.sql("INSERT INTO item (id, w, title) VALUES ('i', 'a', 'x')")
+        await device.wire.loseAnswer()
+        _ = try? await device.sync(["w:a"])
+        #expect(try await world.held("w:a").keys.sorted() == ["i"])
+        try await device.sql("UPDATE item SET w = 'not a name'")
+        for scope: Scope in ["w:b", "w:a", "w:b"] { try await device.sync([scope]) }
+        #expect(try await device.engine().rejectedOperations().map(\.record) == ["i"])
+        // What comes from the scope that has the row lands beneath the edit.
+        try await world.server.commit(to: "w:a") { $0.upsert("item", id: "i", ["title": "later"]) }
+        try await device.sync()
+        #expect(try await device.items() == ["i not a name later"])
+        try await device.sql(isPutRight ? "UPDATE item SET w = 'b'" : "DELETE FROM item")
+        for _ in 0..<2 { try await device.sync() }
+        #expect(try await world.held("w:a").isEmpty)
+        #expect(try await world.held("w:b").keys.sorted() == (isPutRight ? ["i"] : []))
+        #expect(try await device.items() == (isPutRight ? ["i b later"] : []))
+        #expect(try await device.isSettled())
+    }
+
+    @Test("so it stays in a group that names no scope at all")
+    func nowhereUnansweredGroup() async throws {
+        let world = try MultiScopeWorld()
+        let device = try await world.device("d")
+        try await device.sql("INSERT INTO item (id, w, title) VALUES ('i', 'a', 'x'), ('j', 'a', 'y')")
+        try await device.sync()
+        try await device.sql("UPDATE item SET title = 'z' WHERE id = 'j'")
+        await device.wire.loseAnswer()
+        _ = try? await device.sync(["w:a"])
+        try await device.engine().atomically { db in
+            try db.execute(sql: "UPDATE item SET w = NULL WHERE id = 'i'; UPDATE item SET w = NULL WHERE id = 'j'")
+        }
+        for scope: Scope in ["w:b", "w:a", "w:b"] { try await device.sync([scope]) }
+        #expect(try await device.engine().rejectedOperations().map(\.record).sorted() == ["i", "j"])
+        #expect(try await device.count("tidemark_shadow_item WHERE tidemark_scope = 'w:a'") == 2)
+        try await device.sql("UPDATE item SET w = 'b'")
+        for _ in 0..<2 { try await device.sync() }
+        #expect(try await world.held("w:a").isEmpty)
+        #expect(try await world.held("w:b").mapValues { $0["title"] } == ["i": "x", "j": "z"])
+        #expect(try await device.isSettled())
+    }
+
     @Test("a scope that is stuck holds up neither the others nor their marks behind its own")
     func stuck() async throws {
         let world = try MultiScopeWorld()
