@@ -25,6 +25,10 @@ struct UniqueResolver {
             guard let id = RecordID(contender.record), let key = shape.key(of: id),
                 let cells = try QuarantinedRow.cells(db, shape, id, contender.scope)
             else { continue }
+            if let shadow = try table.shadow(db, key), shadow.isGone {
+                try QuarantinedRow.forgetOwn(db, shape.name, contender.record, shadow)
+                guard try QuarantinedRow.cells(db, shape, id, contender.scope) != nil else { continue }
+            }
             switch try claim(contender, id, key, cells) {
             case .none: continue
             case .outdated:
@@ -40,9 +44,10 @@ struct UniqueResolver {
         return placed
     }
 
-    /// The app made the record anew meanwhile: its row is newer than the quarantined one, and an edit of that.
+    /// The app made the record anew meanwhile: its row is newer than the quarantined one, and an edit of that where a
+    /// server has it.
     private func editQuarantined(_ id: RecordID, _ key: [Cell], _ scope: String) throws {
-        guard var shadow = try table.shadow(db, key), shadow.state == .absent,
+        guard var shadow = try table.shadow(db, key), shadow.state == .absent, try ScopeRecord.isKnown(db, scope),
             let quarantined = try QuarantinedRow.entry(db, table.shape, id, scope)
         else { return }
         shadow = shadow.answered

@@ -105,6 +105,7 @@ extension OutboxBatcher {
         let here = scope.scope.name
         let before = move.departure
         try QuarantinedRow.remove(db, shape.name, id.text, here)
+        if before.scope == nil { try QuarantinedRow.forgetOwn(db, shape.name, id.text, before) }
         if let owner = before.scope, owner != here, let from = Scope(owner) {
             if move.isQuarantined { try QuarantinedRow.remove(db, shape.name, id.text, owner) }
             if before.state == .known {

@@ -148,6 +148,7 @@ struct OutboxBatcher {
         if batch.hasBlocked { try lookAgain(table, key, name) }
         guard let known = try table.shadow(db, key) else { return .done }
         var shadow = known
+        if shadow.isGone { try QuarantinedRow.forgetOwn(db, shape.name, id.text, shadow) }
         let shown = try current(table, key, id, shadow)
         var move: Move?
         switch try ownership(table, key, id, shadow, shown) {
@@ -312,8 +313,10 @@ struct OutboxBatcher {
         _ batch: inout Batch, _ table: RecordTable, _ key: [Cell], id: RecordID?, why: String
     ) throws {
         try table.unmark(db, key)
-        let current = try table.row(db, key)
-        let isInsert = try table.shadow(db, key)?.state == .absent
+        let shadow = try table.shadow(db, key)
+        let current =
+            if let id, let shadow { try self.current(table, key, id, shadow) } else { try table.row(db, key) }
+        let isInsert = shadow?.state == .absent
         if current == nil, isInsert {
             // Never sent and gone again: nothing is left to tell.
             try table.dropShadow(db, key)

@@ -79,6 +79,19 @@ enum QuarantinedRow {
             .execute([.text(entity), .text(record), .text(scope)])
     }
 
+    /// The app made a record anew whose edited row was quarantined: that row is no more, also where the new one was taken
+    /// away again. A quarantined row of a record that was never sent is its own only where no scope of this file can
+    /// have brought it.
+    static func forgetOwn(_ db: Database, _ entity: String, _ record: String, _ shadow: Shadow) throws {
+        try Query(
+            db,
+            """
+            DELETE FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 AND move = 0
+              AND CASE WHEN ?3 IS NULL THEN scope NOT IN (SELECT name FROM tidemark_scope) ELSE scope = ?3 END
+            """
+        ).execute([.text(entity), .text(record), .optional(shadow.scope)])
+    }
+
     static func encode(_ cells: [Cell], _ shape: TableSchema) -> [UInt8] {
         var data = DataObject.Builder(capacity: 256)
         for (column, cell) in zip(shape.data, cells) {

@@ -71,6 +71,11 @@ struct ScopeRecord: Hashable, Sendable {
             .first(db, [.text(scope.name)]) { _ in true } ?? false
     }
 
+    /// Whether an engine on this file has ever synced the scope: from any other, nothing of a server's can have come.
+    static func isKnown(_ db: Database, _ name: String) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_scope WHERE name = ?1").first(db, [.text(name)]) { _ in true } ?? false
+    }
+
     /// A scope, and those of its sub-scopes that this file knows.
     static func parts(_ db: Database, of scope: Scope) throws -> [Scope] {
         let known = try Query(db, "SELECT name FROM tidemark_scope ORDER BY name").rows(db) { Scope($0.text(0)) }
