@@ -10,7 +10,8 @@ import TidemarkTesting
 
 @Suite("Rows that move between scopes come to rest alike on every device that follows them (I4, T26)")
 struct ScopesConvergenceTests {
-    static let seeds = ConvergenceTests.seeds + (ConvergenceTests.seeds.count > 100 ? [] : [175])
+    private static let failedOnce: [UInt64] = [175, 1055, 1072, 8_500_255, 20_800_624]
+    static let seeds = ConvergenceTests.seeds + (ConvergenceTests.seeds.count > 100 ? [] : failedOnce)
 
     @Test("whatever is edited, moved, lost, repeated or started again", arguments: seeds)
     func converge(seed: UInt64) async throws {
@@ -56,14 +57,19 @@ struct ScopesConvergenceTests {
         try store.close()
     }
 
-    /// What cannot travel, or goes where this device does not, is given up.
+    /// What cannot travel, or goes where this device does not, is given up. One that another row keeps off the table by
+    /// its slug cannot be reached there: the slug is set free, and it comes up.
     private func putRight(_ device: Follower) async throws {
+        let (w, slug) = ("json_extract(CAST(data AS TEXT), '$.w')", "json_extract(CAST(data AS TEXT), '$.slug')")
+        let (isStuck, isStuckAside) = (device.isStuck("w"), device.isStuck(w))
         try await device.queue.write { db in
-            for table in Follower.tables {
-                let names = device.scopes.map { "'\($0.name.dropFirst(2))'" }.joined(separator: ",")
-                try db.execute(
-                    sql: "DELETE FROM \(table) WHERE w IS NULL OR CAST(w AS TEXT) COLLATE BINARY NOT IN (\(names))")
-            }
+            try db.execute(
+                sql: """
+                    UPDATE folder SET slug = NULL WHERE slug IN (
+                        SELECT \(slug) FROM tidemark_parked
+                        WHERE entity = 'folder' AND leaving = 0 AND \(isStuckAside))
+                    """)
+            for table in Follower.tables { try db.execute(sql: "DELETE FROM \(table) WHERE \(isStuck)") }
         }
     }
 

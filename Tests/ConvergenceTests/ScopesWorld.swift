@@ -70,6 +70,12 @@ final class Follower: Sendable {
             ? "NULL" : String.fromDatabaseValue(value) ?? Int64.fromDatabaseValue(value).map(String.init) ?? "?"
     }
 
+    /// SQL: whether a row with that value in its column `w` is in none of the scopes that this device follows.
+    func isStuck(_ w: String) -> String {
+        let names = scopes.map { "'\($0.name.dropFirst(2))'" }.joined(separator: ", ")
+        return "(\(w) IS NULL OR CAST(\(w) AS TEXT) COLLATE BINARY NOT IN (\(names)))"
+    }
+
     func count(_ sql: String) throws -> Int { try queue.read { try Int.fetchOne($0, sql: sql) ?? 0 } }
 
     /// Random edits and moves, as an app makes them.

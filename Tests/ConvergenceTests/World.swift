@@ -6,7 +6,8 @@ import TidemarkServer
 import TidemarkTesting
 
 extension SplitMix64 {
-    /// The numbers of a world: neighbouring seeds have nothing in common, and the seeds that failed once are of these.
+    /// The numbers of a world. They are those of the seed before, shifted by one, so that only seeds far apart make
+    /// worlds that have nothing in common. The seeds that failed once are of these.
     init(world seed: UInt64) { self.init(seed: seed &* 0x9e37_79b9_7f4a_7c15 &+ 0x1234_5678_9abc_def1) }
 }
 
