@@ -31,7 +31,7 @@ private func ids(database: DatabasePool) async throws {
 
     // snippet: ids-canonical
     let invoice = try await database.read { db in
-        try Invoice.fetchOne(db, key: SyncEngine.canonicalID(of: draft, in: "invoice", db))
+        try Invoice.fetchOne(db, key: SyncEngine.canonicalID(db, of: draft, in: "invoice"))
     }
     // end snippet
     _ = invoice

@@ -9,16 +9,16 @@ extension SyncEngine {
     ///
     /// ```swift
     /// ValueObservation.tracking { db in
-    ///     try Order.fetchOne(db, key: SyncEngine.canonicalID(of: draftID, in: "order", db))
+    ///     try Order.fetchOne(db, key: SyncEngine.canonicalID(db, of: draftID, in: "order"))
     /// }
     /// ```
     /// Temporary ids are remembered for a year.
-    public static func canonicalID(of id: Int64, in table: String, _ db: Database) throws -> Int64 {
-        Int64(try canonicalID(of: String(id), in: table, db)) ?? id
+    public static func canonicalID(_ db: Database, of id: Int64, in table: String) throws -> Int64 {
+        Int64(try canonicalID(db, of: String(id), in: table)) ?? id
     }
 
     /// The same for a text key, or for the id as it stands on the wire.
-    public static func canonicalID(of id: String, in table: String, _ db: Database) throws -> String {
+    public static func canonicalID(_ db: Database, of id: String, in table: String) throws -> String {
         guard try LibrarySchema.isInstalled(db) else { return id }
         // Through GRDB's own reading, so that observations hear of changes.
         return try String.fetchOne(
@@ -32,6 +32,6 @@ extension SyncEngine {
 
     /// The same, read by itself.
     public func canonicalID(of id: String, in table: String) async throws -> String {
-        try await file.asked(to: .read) { db in try Self.canonicalID(of: id, in: table, db) }
+        try await file.asked(to: .read) { db in try Self.canonicalID(db, of: id, in: table) }
     }
 }

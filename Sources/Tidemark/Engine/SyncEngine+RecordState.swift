@@ -18,7 +18,7 @@ extension SyncEngine {
     ///   nothing is known here of such a record, neither its row nor an edit, nor that it was deleted.
     public func state(of table: String, id: String) async throws -> RecordState {
         try await state(of: table) { shape, db in
-            guard let id = RecordID(try Self.canonicalID(of: id, in: shape.name, db)) else { return nil }
+            guard let id = RecordID(try Self.canonicalID(db, of: id, in: shape.name)) else { return nil }
             return try RecordState(db, shape, id.text, key: shape.key(of: id))
         }
     }
@@ -81,7 +81,7 @@ extension SyncEngine {
         guard let id = shape.recordID(stored) else {
             return try RecordState(db, shape, KeyText(stored).text, key: stored)
         }
-        let canonical = RecordID(try canonicalID(of: id.text, in: shape.name, db)) ?? id
+        let canonical = RecordID(try canonicalID(db, of: id.text, in: shape.name)) ?? id
         return try RecordState(db, shape, canonical.text, key: shape.key(of: canonical))
     }
 }

@@ -204,7 +204,7 @@ struct TemporaryIDTests {
         try await device.sync()
         let assigned = try await device.assigned(number(1))
         #expect(try await engine.canonicalID(of: String(number(1)), in: "order") == String(assigned))
-        let id = try await device.writer.read { db in try SyncEngine.canonicalID(of: number(1), in: "order", db) }
+        let id = try await device.writer.read { db in try SyncEngine.canonicalID(db, of: number(1), in: "order") }
         #expect(id == assigned)
         #expect(try await engine.canonicalID(of: "local-c", in: "customer") != "local-c")
         #expect(try await engine.state(of: "order", id: String(number(1))) == .confirmed)
