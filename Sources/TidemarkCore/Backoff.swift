@@ -2,17 +2,17 @@
 ///
 /// A wait is spread by as much again, within its bounds: devices that lost a server at one moment would else come back
 /// to it at one moment.
-public struct Backoff: Hashable, Sendable {
+package struct Backoff: Hashable, Sendable {
     /// The first wait.
-    public var baseMilliseconds: Int64 = 1_000
+    package var baseMilliseconds: Int64 = 1_000
     /// No wait is longer, with what is added at random.
-    public var maximumMilliseconds: Int64 = 15 * 60 * 1_000
+    package var maximumMilliseconds: Int64 = 15 * 60 * 1_000
     /// Up to this much is added at random, or up to as much as the wait where that is more. A third of the longest wait
     /// is kept for it.
-    public var jitterMilliseconds: Int64 = 1_000
+    package var jitterMilliseconds: Int64 = 1_000
 
     /// The defaults: 1 s, 15 min and up to 1 s.
-    public init() {}
+    package init() {}
 
     /// - Parameters:
     ///   - failures: how many there were in a row, at least 1.

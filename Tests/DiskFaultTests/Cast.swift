@@ -101,7 +101,7 @@ struct Cast: Sendable {
         configuration.firstSnapshotPage = page
         configuration.operationLimit = 4
         guard isHasty else { return configuration }
-        (configuration.backoff.baseMilliseconds, configuration.backoff.jitterMilliseconds) = (1, 0)
+        (configuration.backoff.base, configuration.backoff.jitter) = (.milliseconds(1), .zero)
         (configuration.tick, configuration.longestWait) = (.milliseconds(20), .milliseconds(20))
         (configuration.pollInterval, configuration.breakerCoolDown) = (.milliseconds(20), .milliseconds(20))
         return configuration

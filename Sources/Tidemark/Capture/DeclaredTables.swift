@@ -1,5 +1,6 @@
 import Foundation
 package import GRDB
+import TidemarkCore
 package import TidemarkWire
 
 /// What the app said about its tables, as the file keeps it. A tool that opens the file without the app goes by it, so

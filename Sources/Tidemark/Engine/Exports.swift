@@ -1,3 +1,2 @@
-// The words of the wire and the rules that an app may set are part of the client's interface.
-@_exported public import TidemarkCore
+// The words of the wire that the client's interface speaks: scopes, values, versions, policies.
 @_exported public import TidemarkWire

@@ -1,4 +1,5 @@
 import GRDB
+import TidemarkCore
 import TidemarkWire
 
 // MARK: - Requests, and access that is lost

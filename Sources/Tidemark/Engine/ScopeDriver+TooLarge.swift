@@ -1,3 +1,4 @@
+import TidemarkCore
 import TidemarkWire
 
 // MARK: - Requests that are larger than a server takes

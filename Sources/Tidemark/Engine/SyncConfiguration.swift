@@ -1,8 +1,31 @@
-public import TidemarkCore
+import TidemarkCore
 
 /// How eagerly the engine works. The defaults suit an app in the foreground, on a phone as on a desktop;
 /// ``background`` suits the short time that a system grants to an app that is not on screen.
 public struct SyncConfiguration: Hashable, Sendable {
+    /// How long to wait after failures in a row: `min(maximum, base·2^(n − 1)) + random(0, jitter)` (B10).
+    ///
+    /// A wait is spread by as much again, within its bounds: devices that lost a server at one moment would else come
+    /// back to it at one moment.
+    public struct Backoff: Hashable, Sendable {
+        /// The first wait.
+        public var base: Duration
+        /// No wait is longer, with what is added at random.
+        public var maximum: Duration
+        /// Up to this much is added at random, or up to as much as the wait where that is more. A third of the longest
+        /// wait is kept for it.
+        public var jitter: Duration
+
+        /// Makes a backoff; without arguments, the default one.
+        public init(
+            base: Duration = .seconds(1), maximum: Duration = .seconds(15 * 60), jitter: Duration = .seconds(1)
+        ) {
+            self.base = base
+            self.maximum = maximum
+            self.jitter = jitter
+        }
+    }
+
     /// How often a scope is pulled although nothing called for it.
     public var tick: Duration = .seconds(30)
     /// How often writes of other connections and processes are looked for; own writes are noticed at once.
@@ -56,7 +79,9 @@ public struct SyncConfiguration: Hashable, Sendable {
 
     var machine: SyncMachine.Settings {
         var settings = SyncMachine.Settings()
-        settings.backoff = backoff
+        settings.backoff.baseMilliseconds = backoff.base.milliseconds
+        settings.backoff.maximumMilliseconds = backoff.maximum.milliseconds
+        settings.backoff.jitterMilliseconds = backoff.jitter.milliseconds
         settings.failureLimit = breakerFailureLimit
         settings.coolDownMilliseconds = breakerCoolDown.milliseconds
         settings.tickMilliseconds = tick.milliseconds

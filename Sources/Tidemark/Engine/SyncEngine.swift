@@ -1,4 +1,5 @@
 public import GRDB
+import TidemarkCore
 public import TidemarkWire
 
 /// Keeps tables of the app's own database in sync with a server and with the user's other devices.

@@ -114,7 +114,7 @@ struct EngineTests {
         configuration.pollInterval = .milliseconds(20)
         // Neither a tick nor the end of a wait comes to help.
         (configuration.tick, configuration.longestWait) = (.seconds(3600), .seconds(3600))
-        configuration.backoff.baseMilliseconds = 600_000
+        configuration.backoff.base = .seconds(600)
         let clock = CountingClock(longerThan: .seconds(1))
         let engine = try device.engine(configuration)
         let running = Dependencies.$current.withValue(clock) { Task { try await engine.run() } }
@@ -304,8 +304,8 @@ struct EngineTests {
         let pair = try await Pair()
         let (device, other) = (pair.here, pair.there)
         var configuration = SyncConfiguration()
-        configuration.backoff.baseMilliseconds = 10
-        configuration.backoff.jitterMilliseconds = 5
+        configuration.backoff.base = .milliseconds(10)
+        configuration.backoff.jitter = .milliseconds(5)
         // Neither a tick nor a look for edits comes to help.
         (configuration.tick, configuration.pollInterval) = (.seconds(600), .seconds(600))
         let engine = try device.engine(configuration)
@@ -355,8 +355,8 @@ struct EngineTests {
     func recovering() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         var configuration = SyncConfiguration()
-        configuration.backoff.baseMilliseconds = 10
-        configuration.backoff.jitterMilliseconds = 5
+        configuration.backoff.base = .milliseconds(10)
+        configuration.backoff.jitter = .milliseconds(5)
         configuration.breakerCoolDown = .milliseconds(50)
         for _ in 0..<8 { await device.wire.loseRequest() }
         try await device.sql("INSERT INTO note (id) VALUES ('n1')")

@@ -165,7 +165,7 @@ struct StuckOutboxTests {
             return TransportResponse(status: status, headers: [:], body: [], bytesSent: 0, bytesReceived: 0)
         }
         var configuration = SyncConfiguration()
-        (configuration.backoff.baseMilliseconds, configuration.backoff.jitterMilliseconds) = (10, 0)
+        (configuration.backoff.base, configuration.backoff.jitter) = (.milliseconds(10), .zero)
         let engine = try device.engine(configuration)
         let running = Task { try await engine.run() }
         try await poll { try await device.count("tidemark_operation WHERE status = 'applied'") > 0 }
