@@ -3,34 +3,53 @@ import TidemarkWire
 
 /// Why a store has no answer. The description is safe to show and to log: it holds no objects, SQL or token.
 public struct ObjectStoreError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What went wrong: a closed list.
-    public enum Code: String, Hashable, Sendable, CaseIterable {
+    /// What went wrong, as a name that stays: compare it with the constants here, and treat others as your app treats
+    /// an error that it does not know. A later version may add some.
+    public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        /// The name, such as `network_unavailable`.
+        public var rawValue: String
+
+        /// Makes a code from its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        private init(_ rawValue: String) { self.rawValue = rawValue }
+
+        /// The name.
+        public var description: String { rawValue }
+
         /// A delta strategy is set, and the cache strategy keeps nothing that a delta could be drawn from.
-        case deltaNeedsCache = "delta_needs_cache"
+        public static let deltaNeedsCache = Code("delta_needs_cache")
         /// The name of the class, or a filter, is not of the allowed form.
-        case queryInvalid = "query_invalid"
+        public static let queryInvalid = Code("query_invalid")
         /// No answer came.
-        case networkUnavailable = "network_unavailable"
+        public static let networkUnavailable = Code("network_unavailable")
         /// The server is busy, starting, stopping, or has failed.
-        case serverUnavailable = "server_unavailable"
+        public static let serverUnavailable = Code("server_unavailable")
         /// Something answered, but not as this server does: a captive portal, a proxy, a cut or foreign answer.
-        case answerUnusable = "answer_unusable"
+        public static let answerUnusable = Code("answer_unusable")
         /// The token is missing, bad or expired.
-        case unauthenticated
+        public static let unauthenticated = Code("unauthenticated")
         /// The token does not grant the scope.
-        case forbidden
+        public static let forbidden = Code("forbidden")
         /// The server takes no header of this size, not even that of the time form.
-        case headerTooLarge = "header_too_large"
+        public static let headerTooLarge = Code("header_too_large")
         /// The server cannot say any more what has changed, not even to a fetch that takes the complete list.
-        case checkpointExpired = "checkpoint_expired"
+        public static let checkpointExpired = Code("checkpoint_expired")
         /// The server refuses the request as it stands; the detail says why.
-        case requestRefused = "request_refused"
+        public static let requestRefused = Code("request_refused")
         /// The answer is beyond one of the store's limits.
-        case limitExceeded = "limit_exceeded"
+        public static let limitExceeded = Code("limit_exceeded")
         /// `removeAll()` was called while the fetch ran; nothing of its answer was kept.
-        case cacheCleared = "cache_cleared"
+        public static let cacheCleared = Code("cache_cleared")
         /// The store's own file failed.
-        case storageFailed = "storage_failed"
+        public static let storageFailed = Code("storage_failed")
+
+        /// All codes of this version, for documents and tests.
+        public static let all: [Code] = [
+            .deltaNeedsCache, .queryInvalid, .networkUnavailable, .serverUnavailable, .answerUnusable, .unauthenticated,
+            .forbidden, .headerTooLarge, .checkpointExpired, .requestRefused, .limitExceeded, .cacheCleared,
+            .storageFailed,
+        ]
     }
 
     /// What went wrong.
@@ -47,7 +66,7 @@ public struct ObjectStoreError: Error, Hashable, Sendable, CustomStringConvertib
     }
 
     /// One line for a log or a screen.
-    public var description: String { "\(code.rawValue): \(detail) \(hint)" }
+    public var description: String { "\(code): \(detail) \(hint)" }
 
     /// Whether the cache may stand in for the answer.
     var isOutage: Bool { code == .networkUnavailable || code == .serverUnavailable }

@@ -1,7 +1,7 @@
 /// Everything that can be wrong with a request as a whole: a closed list (Protocol.md and 3).
 ///
 /// A request that is answered by one of these has applied nothing.
-public enum ProblemCode: String, Hashable, Sendable, CaseIterable {
+package enum ProblemCode: String, Hashable, Sendable, CaseIterable {
     /// The protocol version is not one that the server speaks.
     case unsupportedProtocol = "unsupported_protocol"
     /// Not JSON, a member of the wrong type, missing, or given twice.
@@ -59,7 +59,7 @@ public enum ProblemCode: String, Hashable, Sendable, CaseIterable {
 
 extension ProblemCode {
     /// The HTTP status that goes with the code.
-    public var status: Int {
+    package var status: Int {
         switch self {
         case .unsupportedProtocol, .malformedRequest, .invalidIdentifier, .limitOutOfRange, .invalidCheckpoint: 400
         case .unauthenticated: 401
@@ -80,7 +80,7 @@ extension ProblemCode {
     }
 
     /// A short sentence for people, the same for every occurrence.
-    public var title: String {
+    package var title: String {
         switch self {
         case .unsupportedProtocol: "This protocol version is not spoken here"
         case .malformedRequest: "The request could not be read"
@@ -112,7 +112,7 @@ extension ProblemCode {
     }
 
     /// What the caller can do about it.
-    public var hint: String {
+    package var hint: String {
         switch self {
         case .unsupportedProtocol: "Send one of the versions listed in `supported`."
         case .malformedRequest: "Correct the member named in the detail."
@@ -142,7 +142,7 @@ extension ProblemCode {
     }
 
     /// Whether the same request may succeed later without anyone changing anything.
-    public var isRetryable: Bool {
+    package var isRetryable: Bool {
         switch self {
         case .tooManyRequests, .internalError, .unavailable: true
         case .unsupportedProtocol, .malformedRequest, .invalidIdentifier, .limitOutOfRange, .invalidCheckpoint,

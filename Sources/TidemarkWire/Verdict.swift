@@ -1,57 +1,58 @@
-/// Why the server will never take an operation as it stands: a closed list, open to rules of the operator's own.
+/// Why the server will never take an operation as it stands. They are plain texts, since an operator's own rules refuse
+/// with codes of their own; a later version may add some.
 public enum RejectionCode {
     /// The record was deleted elsewhere, and deletes win.
-    package static let recordDeleted = "record_deleted"
+    public static let recordDeleted = "record_deleted"
     /// The key was used before with another payload.
-    package static let operationMismatch = "operation_mismatch"
+    public static let operationMismatch = "operation_mismatch"
     /// The entity is not declared, and the server is strict.
-    package static let entityUnknown = "entity_unknown"
+    public static let entityUnknown = "entity_unknown"
     /// The entity is pulled only, or pushed only.
-    package static let directionForbidden = "direction_forbidden"
+    public static let directionForbidden = "direction_forbidden"
     /// The record, as it would become, is larger than a record may be.
-    package static let recordTooLarge = "record_too_large"
+    public static let recordTooLarge = "record_too_large"
     /// An operation of a kind that the entity does not take.
-    package static let kindMismatch = "kind_mismatch"
+    public static let kindMismatch = "kind_mismatch"
     /// The server assigns the ids of this entity, and this one is not one of them.
-    package static let idNotAssigned = "id_not_assigned"
+    public static let idNotAssigned = "id_not_assigned"
     /// A temporary id where none can be: of another shape, or of an entity whose ids devices make.
-    package static let temporaryIDRefused = "temporary_id_refused"
+    public static let temporaryIDRefused = "temporary_id_refused"
     /// The operation's places hold more temporary ids than are looked up for one.
-    package static let tooManyReferences = "too_many_references"
+    public static let tooManyReferences = "too_many_references"
     /// Another operation of the same group was not taken.
-    package static let groupFailed = "group_failed"
+    public static let groupFailed = "group_failed"
     /// One user has deleted more records lately than is taken without a question.
-    package static let deleteBrake = "delete_brake"
+    public static let deleteBrake = "delete_brake"
     /// The scope has no room for it now: the operation is `deferred` with this code, and sent again later.
-    package static let quotaExceeded = "quota_exceeded"
+    public static let quotaExceeded = "quota_exceeded"
     /// An item with a stamp lost against a record for which the answer has no room: it is sent again (W88).
     package static let pageFull = "page_full"
     /// The server does not do this yet.
-    package static let unsupportedOperation = "unsupported_operation"
+    public static let unsupportedOperation = "unsupported_operation"
     /// The server cannot make out the text that a patch was made from; the device sends it whole, and nobody is told.
     package static let patchBaseUnknown = "patch_base_unknown"
     /// The device itself could not put the record on the wire.
-    package static let unsendableValue = "unsendable_value"
+    public static let unsendableValue = "unsendable_value"
     /// The server refuses every request with the operation in it; the device itself says so.
-    package static let requestRefused = "request_refused"
+    public static let requestRefused = "request_refused"
     /// A rule of the operator's own threw, or answered what it may not answer.
-    package static let ruleFailed = "rule_failed"
+    public static let ruleFailed = "rule_failed"
     /// The record says another scope than the one it was sent to, or its table has none of that name.
-    package static let scopeMismatch = "scope_mismatch"
+    public static let scopeMismatch = "scope_mismatch"
     /// The operator's own table has no such column.
-    package static let columnUnknown = "column_unknown"
+    public static let columnUnknown = "column_unknown"
     /// A column of the operator's own table cannot hold the value.
-    package static let valueRefused = "value_refused"
+    public static let valueRefused = "value_refused"
     /// A column of the operator's own table needs a value.
-    package static let valueMissing = "value_missing"
+    public static let valueMissing = "value_missing"
     /// The record refers to one that is not there, or is referred to, and the operator's own table forbids that.
-    package static let referenceViolated = "reference_violated"
+    public static let referenceViolated = "reference_violated"
     /// Another row of the operator's own table has the value already.
-    package static let notUnique = "not_unique"
+    public static let notUnique = "not_unique"
     /// A check of the operator's own table fails.
-    package static let checkFailed = "check_failed"
+    public static let checkFailed = "check_failed"
     /// The operator's own table does not take the row for another reason, such as a trigger that says no.
-    package static let tableRefused = "table_refused"
+    public static let tableRefused = "table_refused"
 
     /// The protocol's own codes, which mean something to devices. No rule of an operator's may use them: a new code takes
     /// the word from rules that use it, and their refusals become `rule_failed`.

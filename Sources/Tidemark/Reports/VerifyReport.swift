@@ -4,17 +4,29 @@ public import TidemarkWire
 public struct VerifyReport: Hashable, Sendable {
     /// Something that could not be compared, and why.
     public struct Gap: Hashable, Sendable {
-        /// Why it could not be compared.
-        public enum Reason: String, Hashable, Sendable, CaseIterable {
+        /// Why it could not be compared; a later version may add reasons.
+        public struct Reason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+            /// The name, such as `push_only`.
+            public var rawValue: String
+
+            /// Makes a reason from its name.
+            public init(rawValue: String) { self.rawValue = rawValue }
+
+            /// The name.
+            public var description: String { rawValue }
+
             /// Events have no present state.
-            case events
+            public static let events = Reason(rawValue: "events")
             /// What is only pushed is not handed out, so that each device holds its own part.
-            case pushOnly = "push_only"
+            public static let pushOnly = Reason(rawValue: "push_only")
             /// Some records lack the column on the server, and its default is computed on each device.
-            case computedDefault = "computed_default"
+            public static let computedDefault = Reason(rawValue: "computed_default")
             /// The server has more fields of this entity than it tells apart; only the existence of its records was
             /// compared.
-            case tooManyFields = "too_many_fields"
+            public static let tooManyFields = Reason(rawValue: "too_many_fields")
+
+            /// All reasons of this version, for documents and tests.
+            public static let all: [Reason] = [.events, .pushOnly, .computedDefault, .tooManyFields]
         }
 
         /// The column; `nil`: the whole table.

@@ -4,51 +4,71 @@ public import TidemarkWire
 ///
 /// Only errors whose ``recovery`` is `.needsApp` want code from the app; the others heal by themselves.
 public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What went wrong: a closed list.
-    public enum Code: String, Hashable, Sendable, CaseIterable {
+    /// What went wrong, as a name that stays: compare it with the constants here, and treat others as your app treats
+    /// an error that it does not know. A later version may add some.
+    public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        /// The name, such as `network_unavailable`.
+        public var rawValue: String
+
+        /// Makes a code from its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        private init(_ rawValue: String) { self.rawValue = rawValue }
+
+        /// The name.
+        public var description: String { rawValue }
+
         /// The network does not reach the server.
-        case networkUnavailable = "network_unavailable"
+        public static let networkUnavailable = Code("network_unavailable")
         /// Something answered, but not as this server does: a captive portal, a proxy, a cut or foreign answer.
-        case answerUnusable = "answer_unusable"
+        public static let answerUnusable = Code("answer_unusable")
         /// The server is busy, starting or stopping.
-        case serverUnavailable = "server_unavailable"
+        public static let serverUnavailable = Code("server_unavailable")
         /// The server failed on this request.
-        case serverFailed = "server_failed"
+        public static let serverFailed = Code("server_failed")
         /// The token is missing, bad or expired.
-        case unauthenticated
+        public static let unauthenticated = Code("unauthenticated")
         /// The app's closure gave no token.
-        case tokenUnavailable = "token_unavailable"
+        public static let tokenUnavailable = Code("token_unavailable")
         /// The token does not grant this scope, or only reading.
-        case scopeForbidden = "scope_forbidden"
+        public static let scopeForbidden = Code("scope_forbidden")
         /// The scope was erased on the server, for good: its rows leave this device, and edits that had not arrived are
         /// orphaned.
-        case scopeErased = "scope_erased"
+        public static let scopeErased = Code("scope_erased")
         /// The server refuses the request as it stands; the detail says why.
-        case requestRefused = "request_refused"
+        public static let requestRefused = Code("request_refused")
         /// The server has no room for what was added here; it waits on this device, and everything else goes on.
-        case quotaExceeded = "quota_exceeded"
+        public static let quotaExceeded = Code("quota_exceeded")
         /// The checkpoint can no longer be served: the scope is filled again by itself, and the outbox is kept.
-        case checkpointExpired = "checkpoint_expired"
+        public static let checkpointExpired = Code("checkpoint_expired")
         /// Operations are missing from a lane; they are sealed again by themselves.
-        case operationGap = "operation_gap"
+        public static let operationGap = Code("operation_gap")
         /// The server declares an entity otherwise than the app expects.
-        case declarationMismatch = "declaration_mismatch"
+        public static let declarationMismatch = Code("declaration_mismatch")
         /// A table that cannot be synced as it is declared.
-        case tableUnsupported = "table_unsupported"
+        public static let tableUnsupported = Code("table_unsupported")
         /// The engine was given scopes or tables that do not fit together.
-        case configurationInvalid = "configuration_invalid"
+        public static let configurationInvalid = Code("configuration_invalid")
         /// The SQLite library has no session extension, which makes changesets.
-        case sessionsUnavailable = "sessions_unavailable"
+        public static let sessionsUnavailable = Code("sessions_unavailable")
         /// Edits that cannot be one group.
-        case groupImpossible = "group_impossible"
+        public static let groupImpossible = Code("group_impossible")
         /// The file was written by a newer version of the library.
-        case schemaUnsupported = "schema_unsupported"
+        public static let schemaUnsupported = Code("schema_unsupported")
         /// A question about a record of which nothing is known on this device.
-        case recordUnknown = "record_unknown"
+        public static let recordUnknown = Code("record_unknown")
         /// A decision about a record that is deleted, of which too little is known to make it anew.
-        case recordGone = "record_gone"
+        public static let recordGone = Code("record_gone")
         /// The database on this device failed.
-        case databaseFailed = "database_failed"
+        public static let databaseFailed = Code("database_failed")
+
+        /// All codes of this version, for documents and tests.
+        public static let all: [Code] = [
+            .networkUnavailable, .answerUnusable, .serverUnavailable, .serverFailed, .unauthenticated,
+            .tokenUnavailable, .scopeForbidden, .scopeErased, .requestRefused, .quotaExceeded, .checkpointExpired,
+            .operationGap, .declarationMismatch, .tableUnsupported, .configurationInvalid, .sessionsUnavailable,
+            .groupImpossible, .schemaUnsupported, .recordUnknown, .recordGone, .databaseFailed,
+        ]
     }
 
     /// Who has to act.
@@ -68,30 +88,25 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The scope in which it happened.
     public var scope: Scope?
 
-    init(_ code: Code, _ detail: String, hint: String, scope: Scope? = nil) {
+    /// Makes an error, for previews and tests.
+    public init(_ code: Code, _ detail: String, hint: String = "", scope: Scope? = nil) {
         self.code = code
         self.detail = detail
         self.hint = hint
         self.scope = scope
     }
 
-    /// Who has to act.
-    public var recovery: Recovery {
-        switch code {
-        case .networkUnavailable, .answerUnusable, .serverUnavailable, .serverFailed, .operationGap, .databaseFailed,
-            .checkpointExpired, .quotaExceeded:
-            .wait
-        case .unauthenticated, .tokenUnavailable, .scopeForbidden, .scopeErased, .requestRefused,
-            .declarationMismatch, .tableUnsupported, .configurationInvalid, .schemaUnsupported, .recordUnknown,
-            .recordGone,
-            .groupImpossible, .sessionsUnavailable:
-            .needsApp
-        }
-    }
+    /// Who has to act: the app, unless the code is one of those that heal by themselves.
+    public var recovery: Recovery { Self.transient.contains(code) ? .wait : .needsApp }
+
+    private static let transient: Set<Code> = [
+        .networkUnavailable, .answerUnusable, .serverUnavailable, .serverFailed, .operationGap, .databaseFailed,
+        .checkpointExpired, .quotaExceeded,
+    ]
 
     /// One line for a log or a screen.
     public var description: String {
         let place = scope.map { " in scope \($0.name)" } ?? ""
-        return "\(code.rawValue)\(place): \(detail)" + (hint.isEmpty ? "" : " \(hint)")
+        return "\(code)\(place): \(detail)" + (hint.isEmpty ? "" : " \(hint)")
     }
 }
