@@ -161,7 +161,7 @@
             (code, detail, hint) = (operation.code, operation.detail, operation.hint)
             isDelete = operation.isDelete
             fields = operation.fields.mapValues(\.shown)
-            at = Date(timeIntervalSince1970: Double(operation.rejectedAt) / 1000)
+            at = operation.rejectedAt
             dependants = operation.dependants.map { Record(table: $0.entity, record: $0.record) }
         }
 

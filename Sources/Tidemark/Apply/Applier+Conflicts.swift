@@ -1,10 +1,11 @@
+import Foundation
 import GRDB
 import TidemarkWire
 
 /// What an operation was made on, as the file knows it before the verdict changes anything.
 struct Meeting {
     let entry: OutboxEntry
-    let operation: Operation
+    let operation: TidemarkWire.Operation
     let shape: TableSchema
     let shadow: Shadow
     let current: [Cell]?
@@ -75,8 +76,8 @@ extension Applier {
         }
         if let unsettled = refused(verdict, meeting) { conflicts.append(unsettled) }
         for var conflict in conflicts {
-            conflict.theirsAt = verdict.theirsAt
-            conflict.editedAt = try Outbox.editedAt(db, meeting.entry)
+            conflict.theirsAt = verdict.theirsAt.map(Date.init(milliseconds:))
+            conflict.editedAt = try Outbox.editedAt(db, meeting.entry).map(Date.init(milliseconds:))
             try Conflicts.note(db, conflict)
         }
     }
@@ -98,7 +99,7 @@ extension Applier {
     private func entry(_ meeting: Meeting, _ rule: ConflictRule, _ fields: [Conflict.Field]) -> Conflict {
         Conflict(
             id: 0, scope: scope, entity: meeting.entry.entity, record: meeting.entry.record, rule: rule, fields: fields,
-            noticedAt: now)
+            noticedAt: Date(milliseconds: now))
     }
 
     /// An entry of all the operation's fields, with the row as it was meant here.
@@ -174,7 +175,7 @@ extension Applier {
         guard !fields.isEmpty else { return }
         var conflict = Conflict(
             id: 0, scope: scope, entity: table.shape.name, record: record, rule: .deleteWins, fields: fields,
-            isDeletedElsewhere: true, version: version, noticedAt: now)
+            isDeletedElsewhere: true, version: version, noticedAt: Date(milliseconds: now))
         if let key = RecordID(record).flatMap({ table.shape.key(of: $0) }) {
             conflict.whole = try table.records.row(db, key).map { table.shape.values($0) }
         }

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import TidemarkWire
 
@@ -135,7 +136,7 @@ extension Conflict {
         }
         self.init(
             id: 0, scope: scope, entity: shape.name, record: id.text, rule: .firstCapture, fields: fields,
-            noticedAt: now)
+            noticedAt: Date(milliseconds: now))
         isDeletedElsewhere = theirs == nil
         whole = shape.values(seed)
     }

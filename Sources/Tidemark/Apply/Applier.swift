@@ -19,7 +19,7 @@ final class Applier {
         /// Records that the server has to be asked for by name.
         var refetch = 0
         var rejected = 0
-        /// Operations that the app has to decide about.
+        /// Conflicts that no policy settled.
         var conflicts = 0
         var received = 0
         var applied = 0

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import TidemarkWire
 
@@ -186,7 +187,8 @@ extension Applier {
         }
         guard !fields.isEmpty else { return false }
         var conflict = Conflict(
-            id: 0, scope: scope, entity: shape.name, record: id.text, rule: .repair, fields: fields, noticedAt: now)
+            id: 0, scope: scope, entity: shape.name, record: id.text, rule: .repair, fields: fields,
+            noticedAt: Date(milliseconds: now))
         conflict.version = change.version
         conflict.whole = shape.values(row)
         try Conflicts.note(db, conflict)

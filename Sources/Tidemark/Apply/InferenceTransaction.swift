@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import TidemarkCore
 import TidemarkWire
@@ -230,7 +231,7 @@ extension Applier {
         }
         var conflict = Conflict(
             id: 0, scope: scope, entity: unseen.shape.name, record: unseen.id.text, rule: .manual, fields: fields,
-            noticedAt: now)
+            noticedAt: Date(milliseconds: now))
         conflict.isOpen = true
         conflict.isDelete = unseen.current == nil
         conflict.version = version == .max ? nil : version

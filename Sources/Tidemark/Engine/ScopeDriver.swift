@@ -372,7 +372,7 @@ actor ScopeDriver {
         counts.applied += outcome.applied
         counts.quarantined += outcome.quarantined
         counts.rejected += outcome.rejected
-        counts.undecided += outcome.conflicts
+        counts.conflicts += outcome.conflicts
     }
 
     func repair() async throws -> SyncMachine.Event? {

@@ -174,7 +174,6 @@ public actor SyncEngine {
             }
             for await (scope, counts, error) in group {
                 report.scopes[scope, default: SyncReport.Counts()] += counts
-                report.total += counts
                 errors[scope] = error
             }
         }

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import TidemarkWire
 
@@ -59,7 +60,8 @@ extension OutboxBatcher {
             db,
             Conflict(
                 id: 0, scope: scope.scope, entity: table.shape.name, record: id.text, rule: .serverFields,
-                fields: fields, editedAt: shadow.since, noticedAt: now))
+                fields: fields, editedAt: shadow.since.map(Date.init(milliseconds:)),
+                noticedAt: Date(milliseconds: now)))
     }
 
     private enum Forbidden {

@@ -3,23 +3,33 @@ extension SyncStatus {
     /// waits or is kept without a row in the table is counted beside them. Nothing of it needs a scan of the table.
     public struct Rows: Hashable, Sendable {
         /// As on the server, as far as this device knows.
-        public var confirmed = 0
+        public var confirmed: Int
         /// Edited here and on the way, by itself: not sent yet, sent without a verdict, or not compared yet after a
         /// time in which nothing was captured.
-        public var pending = 0
+        public var pending: Int
         /// Not sent while something stands in the way: the insert of a record that it refers to was refused, a conflict
         /// is open, or too much was written unseen (``SyncEngine/inferredEdits()``).
-        public var blocked = 0
+        public var blocked: Int
         /// On this device only, since it cannot be put on the wire: its key is NULL or cannot be a record id, it holds
         /// text that is not UTF-8, or it is too large.
-        public var unable = 0
+        public var unable: Int
         /// Deleted here; the delete is on the way or waits for a confirmation.
-        public var deletes = 0
+        public var deletes: Int
         /// Kept outside the table, since this device's schema does not take the row as things stand.
-        public var quarantined = 0
+        public var quarantined: Int
 
-        /// Nothing counted yet.
-        public init() {}
+        /// Makes numbers, for previews and tests; without arguments, nothing counted yet.
+        public init(
+            confirmed: Int = 0, pending: Int = 0, blocked: Int = 0, unable: Int = 0, deletes: Int = 0,
+            quarantined: Int = 0
+        ) {
+            self.confirmed = confirmed
+            self.pending = pending
+            self.blocked = blocked
+            self.unable = unable
+            self.deletes = deletes
+            self.quarantined = quarantined
+        }
 
         /// The rows that are in the table.
         public var total: Int { confirmed + pending + blocked + unable }

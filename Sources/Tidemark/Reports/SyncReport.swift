@@ -1,30 +1,47 @@
 public import TidemarkWire
 
 /// What one ``SyncEngine/syncNow()`` did, in all scopes together and in each.
-public struct SyncReport: Hashable, Sendable {
+///
+/// ``rejected`` is a part of ``pushed``. Of what was ``received``, ``applied`` made a difference to a table, and
+/// ``quarantined`` is kept outside of it; what this device had already is in neither.
+public struct SyncReport: Hashable, Sendable, CustomStringConvertible {
     /// Numbers that add up.
     public struct Counts: Hashable, Sendable {
-        /// Operations that got a verdict.
-        public var pushed = 0
-        /// Changes that came.
-        public var received = 0
+        /// Operations that got a verdict, whichever it was.
+        public var pushed: Int
+        /// Changes that came: rows, and deletions.
+        public var received: Int
         /// Changes that made a difference here.
-        public var applied = 0
+        public var applied: Int
         /// Rows quarantined because this device's schema does not take them.
-        public var quarantined = 0
-        /// Operations that the server refused.
-        public var rejected = 0
-        /// Operations that met an edit which the app has to decide about.
-        public var undecided = 0
+        public var quarantined: Int
+        /// Operations that the server refused: a part of ``pushed``.
+        public var rejected: Int
+        /// Conflicts that no policy settled: open ones, which wait for a decision, and edits and rows of this device
+        /// that gave way to a deletion, or to the server's row at the first capture of their table.
+        public var conflicts: Int
         /// Requests made.
-        public var roundTrips = 0
-        /// Bytes of requests, as on the wire.
-        public var bytesSent = 0
-        /// Bytes of answers, as on the wire.
-        public var bytesReceived = 0
+        public var roundTrips: Int
+        /// Bytes of requests' bodies, as on the wire.
+        public var bytesSent: Int
+        /// Bytes of answers' bodies, as on the wire.
+        public var bytesReceived: Int
 
-        /// Nothing yet.
-        public init() {}
+        /// Makes numbers, for previews and tests; without arguments, nothing yet.
+        public init(
+            pushed: Int = 0, received: Int = 0, applied: Int = 0, quarantined: Int = 0, rejected: Int = 0,
+            conflicts: Int = 0, roundTrips: Int = 0, bytesSent: Int = 0, bytesReceived: Int = 0
+        ) {
+            self.pushed = pushed
+            self.received = received
+            self.applied = applied
+            self.quarantined = quarantined
+            self.rejected = rejected
+            self.conflicts = conflicts
+            self.roundTrips = roundTrips
+            self.bytesSent = bytesSent
+            self.bytesReceived = bytesReceived
+        }
 
         static func += (lhs: inout Counts, rhs: Counts) {
             lhs.pushed += rhs.pushed
@@ -32,36 +49,57 @@ public struct SyncReport: Hashable, Sendable {
             lhs.applied += rhs.applied
             lhs.quarantined += rhs.quarantined
             lhs.rejected += rhs.rejected
-            lhs.undecided += rhs.undecided
+            lhs.conflicts += rhs.conflicts
             lhs.roundTrips += rhs.roundTrips
             lhs.bytesSent += rhs.bytesSent
             lhs.bytesReceived += rhs.bytesReceived
         }
     }
 
-    /// All scopes together.
-    public var total = Counts()
-    /// Each scope.
-    public var scopes: [Scope: Counts] = [:]
+    /// Each scope's numbers; the properties beside it are their sums.
+    public var scopes: [Scope: Counts]
     /// How long it took.
-    public var duration: Duration = .zero
+    public var duration: Duration
 
-    /// Operations that got a verdict.
-    public var pushed: Int { total.pushed }
-    /// Changes that came.
-    public var received: Int { total.received }
+    /// Makes a report, for previews and tests; without arguments, one of nothing.
+    public init(scopes: [Scope: Counts] = [:], duration: Duration = .zero) {
+        self.scopes = scopes
+        self.duration = duration
+    }
+
+    /// Operations that got a verdict, whichever it was.
+    public var pushed: Int { sum(\.pushed) }
+    /// Changes that came: rows, and deletions.
+    public var received: Int { sum(\.received) }
     /// Changes that made a difference here.
-    public var applied: Int { total.applied }
+    public var applied: Int { sum(\.applied) }
     /// Rows quarantined because this device's schema does not take them.
-    public var quarantined: Int { total.quarantined }
-    /// Operations that the server refused.
-    public var rejected: Int { total.rejected }
-    /// Operations that met an edit which the app has to decide about.
-    public var undecided: Int { total.undecided }
+    public var quarantined: Int { sum(\.quarantined) }
+    /// Operations that the server refused: a part of ``pushed``.
+    public var rejected: Int { sum(\.rejected) }
+    /// Conflicts that no policy settled; see ``Counts/conflicts``.
+    public var conflicts: Int { sum(\.conflicts) }
     /// Requests made.
-    public var roundTrips: Int { total.roundTrips }
-    /// Bytes of requests, as on the wire.
-    public var bytesSent: Int { total.bytesSent }
-    /// Bytes of answers, as on the wire.
-    public var bytesReceived: Int { total.bytesReceived }
+    public var roundTrips: Int { sum(\.roundTrips) }
+    /// Bytes of requests' bodies, as on the wire.
+    public var bytesSent: Int { sum(\.bytesSent) }
+    /// Bytes of answers' bodies, as on the wire.
+    public var bytesReceived: Int { sum(\.bytesReceived) }
+
+    /// One sentence for a log or a screen, without row data.
+    public var description: String {
+        let troubles = [
+            rejected > 0 ? "\(rejected) refused" : nil, quarantined > 0 ? "\(quarantined) quarantined" : nil,
+            conflicts > 0 ? counted(conflicts, "conflict") : nil,
+        ].compactMap { $0 }
+        let time = "\((duration / .milliseconds(1)).rounded() / 1000) s"
+        return "Sent \(counted(pushed, "operation")), applied \(applied) of \(counted(received, "change"))"
+            + (troubles.isEmpty ? "" : ": " + troubles.joined(separator: ", "))
+            + ", in \(counted(roundTrips, "request")) and \(time)."
+    }
+
+    private func sum(_ number: KeyPath<Counts, Int>) -> Int { scopes.values.reduce(0) { $0 + $1[keyPath: number] } }
 }
+
+/// `1 change`, `2 changes`.
+func counted(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }

@@ -2,6 +2,11 @@ public import Foundation
 public import TidemarkWire
 
 /// What a screen shows about syncing.
+///
+/// ``pending``, ``sent``, ``rejected``, ``blocked``, ``undecided``, ``orphaned`` and ``quarantined`` are different
+/// things and do not overlap; a record that was edited again after it was sent, refused or blocked counts once for each
+/// of its edits. ``unfollowed`` is a part of ``pending``. ``tables`` counts rows, not edits: it answers the other
+/// question, how much of what is on screen the server has.
 public struct SyncStatus: Hashable, Sendable {
     /// What the engine is doing.
     public enum Activity: Hashable, Sendable {
@@ -21,12 +26,18 @@ public struct SyncStatus: Hashable, Sendable {
         public var rows: Int
         /// The table whose rows come now, as far as it is known.
         public var entity: String?
+
+        /// Makes a value, for previews and tests.
+        public init(rows: Int, entity: String? = nil) {
+            self.rows = rows
+            self.entity = entity
+        }
     }
 
     /// How one scope stands.
     public struct ScopeStatus: Hashable, Sendable {
         /// What the engine is doing in it.
-        public var activity: Activity = .idle
+        public var activity: Activity
         /// The last version at which the rows here were whole.
         public var complete: Version?
         /// The server's last version, as last heard.
@@ -38,37 +49,55 @@ public struct SyncStatus: Hashable, Sendable {
         /// The last failure, until the next success.
         public var lastError: SyncError?
         /// Exchanges that have failed in a row. Kept in the file, like the next attempt.
-        public var failures = 0
+        public var failures: Int
         /// When the next attempt is made, where the last has failed.
         public var nextAttempt: Date?
         /// How far the scope is on its way to being filled anew; `nil` where it is not.
         public var bootstrap: Bootstrap?
         /// Versions not yet here: the checkpoint's lag.
         public var lag: Version? { head.map { $0 - (complete ?? 0) } }
+
+        /// Makes a status, for previews and tests; without arguments, that of a scope which never synced.
+        public init(
+            activity: Activity = .idle, complete: Version? = nil, head: Version? = nil, accessLost: Date? = nil,
+            lastSync: Date? = nil, lastError: SyncError? = nil, failures: Int = 0, nextAttempt: Date? = nil,
+            bootstrap: Bootstrap? = nil
+        ) {
+            self.activity = activity
+            self.complete = complete
+            self.head = head
+            self.accessLost = accessLost
+            self.lastSync = lastSync
+            self.lastError = lastError
+            self.failures = failures
+            self.nextAttempt = nextAttempt
+            self.bootstrap = bootstrap
+        }
     }
 
     /// The busiest of all scopes' activities, or the one that needs the app.
     public var activity: Activity = .idle
     /// Records with edits that are not sealed for sending yet, and deletes that end a move to another scope.
     public var pending = 0
-    /// Those of them that belong to a scope which this engine does not follow: they wait until one does.
-    public var waiting = 0
-    /// Those of them that name another record by its temporary id and wait until it has its own.
-    public var unnamed = 0
+    /// Those of ``pending`` that belong to a scope which this engine does not follow: they wait until one does.
+    public var unfollowed = 0
+    /// Those of ``pending`` that name another record by its temporary id and wait until it has its own.
+    package var unnamed = 0
     /// When the oldest edit without a verdict was made.
     public var pendingSince: Date?
     /// Operations sealed for sending, without a verdict.
     public var sent = 0
     /// Operations refused and kept; see ``SyncEngine/rejectedOperations()``.
     public var rejected = 0
-    /// Edits that are not sent while the insert of a record that they refer to is refused.
+    /// Records whose edit is not sent while the insert of a record that they refer to is refused: the
+    /// dependants of ``SyncEngine/rejectedOperations()``.
     public var blocked = 0
-    /// Conflicts that wait for a decision; see ``SyncEngine/conflicts()``.
+    /// Conflicts that wait for a decision; see ``SyncEngine/conflicts()``. Their operations are not in ``rejected``.
     public var undecided = 0
     /// Edits of scopes that this device has no more; see ``SyncEngine/orphanedEdits()``.
     public var orphaned = 0
     /// Quarantined rows: this device's schema does not take them as things stand, or another scope's row has
-    /// their place.
+    /// their place. They are the server's rows, no edits.
     public var quarantined = 0
     /// Where the rows of each synced table stand: every row is confirmed, pending, blocked or unable to travel.
     public var tables: [String: Rows] = [:]
@@ -85,11 +114,39 @@ public struct SyncStatus: Hashable, Sendable {
     /// What the schema hides from capture, or does while changes are applied; for developers.
     public var warnings: [String] = []
 
+    /// Makes a status, for previews and tests; set the properties that it is to show. Without any it is that of an
+    /// engine at rest, with nothing to send.
+    public init(activity: Activity = .idle, scopes: [Scope: ScopeStatus] = [:], tables: [String: Rows] = [:]) {
+        self.activity = activity
+        self.scopes = scopes
+        self.tables = tables
+    }
+
     /// Whether nothing waits, neither for the server nor for anybody's word: every row of every table is confirmed, and
     /// nothing is refused, orphaned or kept outside its table. Says nothing of what the server has and this device
     /// has not heard of.
     public var isSettled: Bool {
         pending + sent + rejected + blocked + undecided + orphaned + quarantined == 0
             && tables.values.allSatisfy(\.isSettled)
+    }
+}
+
+extension SyncStatus: CustomStringConvertible {
+    /// One or two sentences for a log or a screen, without row data: what the engine does, and what waits.
+    public var description: String {
+        let doing =
+            switch activity {
+            case .idle: "At rest"
+            case .syncing: "Syncing"
+            case .waiting(let date): "Waiting until \(date.formatted(.iso8601))"
+            case .stopped(let error): "Stopped by \(error.code)"
+            }
+        let counts = [
+            (pending, "to send"), (sent, "without a verdict"), (rejected, "refused"), (blocked, "blocked"),
+            (undecided, "undecided"), (orphaned, "orphaned"), (quarantined, "quarantined"),
+        ]
+        let waits = counts.filter { $0.0 > 0 }.map { "\($0) \($1)" }
+        guard waits.isEmpty else { return "\(doing): \(waits.joined(separator: ", "))." }
+        return "\(doing); " + (isSettled ? "nothing waits." : "some rows are not confirmed yet.")
     }
 }

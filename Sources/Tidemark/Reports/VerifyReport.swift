@@ -1,7 +1,7 @@
 public import TidemarkWire
 
 /// What a comparison of this device's tables with the server's records has found (F2).
-public struct VerifyReport: Hashable, Sendable {
+public struct VerifyReport: Hashable, Sendable, CustomStringConvertible {
     /// Something that could not be compared, and why.
     public struct Gap: Hashable, Sendable {
         /// Why it could not be compared; a later version may add reasons.
@@ -33,16 +33,22 @@ public struct VerifyReport: Hashable, Sendable {
         public var column: String?
         /// Why it could not be compared.
         public var reason: Reason
+
+        /// Makes a gap, for previews and tests.
+        public init(column: String? = nil, reason: Reason) {
+            self.column = column
+            self.reason = reason
+        }
     }
 
     /// One table, as far as its rows belong to one scope.
     public struct Table: Hashable, Sendable {
         /// Rows that were compared: the server's, as this device knows them beneath its own edits.
-        public var records = 0
+        public var records: Int
         /// Records that differed from the server's, were missing here, or were here alone.
-        public var differing = 0
+        public var differing: Int
         /// Those of them that are as on the server now.
-        public var repaired = 0
+        public var repaired: Int
         /// The ids of differing records, the first ``VerifyReport/idLimit`` of them.
         public var differingIDs: [String] = []
         /// Rows that the server did not know, and that were sent instead of being taken away; the first
@@ -53,10 +59,15 @@ public struct VerifyReport: Hashable, Sendable {
         /// More records differ than one comparison looks for; the next one goes on.
         public var isCutShort = false
         /// What could not be compared.
-        public var gaps: [Gap] = []
+        public var gaps: [Gap]
 
-        /// Nothing compared yet.
-        public init() {}
+        /// Makes a table's part, for previews and tests; without arguments, nothing compared yet.
+        public init(records: Int = 0, differing: Int = 0, repaired: Int = 0, gaps: [Gap] = []) {
+            self.records = records
+            self.differing = differing
+            self.repaired = repaired
+            self.gaps = gaps
+        }
 
         mutating func note(unsent id: String) {
             if unsentIDs.count < VerifyReport.idLimit, !unsentIDs.contains(id) { unsentIDs.append(id) }
@@ -70,19 +81,22 @@ public struct VerifyReport: Hashable, Sendable {
     /// One scope.
     public struct Part: Hashable, Sendable {
         /// The version as of which was compared.
-        public var version: Version = 0
+        public var version: Version
         /// Each table that may hold rows of the scope.
-        public var tables: [String: Table] = [:]
+        public var tables: [String: Table]
 
-        /// Nothing compared yet.
-        public init() {}
+        /// Makes a scope's part, for previews and tests; without arguments, nothing compared yet.
+        public init(version: Version = 0, tables: [String: Table] = [:]) {
+            self.version = version
+            self.tables = tables
+        }
     }
 
     /// Ids that are listed for one table, at most.
     public static let idLimit = 1000
 
     /// Each scope.
-    public var scopes: [Scope: Part] = [:]
+    public var scopes: [Scope: Part]
     /// Requests made, syncing included.
     public var roundTrips = 0
     /// Bytes of requests' bodies, as on the wire.
@@ -90,10 +104,13 @@ public struct VerifyReport: Hashable, Sendable {
     /// Bytes of answers, as on the wire.
     public var bytesReceived = 0
     /// How long it took.
-    public var duration: Duration = .zero
+    public var duration: Duration
 
-    /// Nothing compared yet.
-    public init() {}
+    /// Makes a report, for previews and tests; without arguments, nothing compared yet.
+    public init(scopes: [Scope: Part] = [:], duration: Duration = .zero) {
+        self.scopes = scopes
+        self.duration = duration
+    }
 
     /// Rows that were compared.
     public var records: Int { tables.reduce(0) { $0 + $1.records } }
@@ -103,6 +120,15 @@ public struct VerifyReport: Hashable, Sendable {
     public var repaired: Int { tables.reduce(0) { $0 + $1.repaired } }
     /// Whether everything that can be compared is as on the server now.
     public var isClean: Bool { tables.allSatisfy { $0.differing == $0.repaired && !$0.isCutShort } }
+
+    /// One sentence for a log or a screen, without row data.
+    public var description: String {
+        let found = differing == 0 ? "all as on the server" : "\(differing) differed, \(repaired) repaired"
+        let isCutShort = tables.contains(where: \.isCutShort)
+        let gaps = tables.reduce(0) { $0 + $1.gaps.count }
+        return "Compared \(counted(records, "row")): \(found)" + (isCutShort ? ", and more differ" : "")
+            + (gaps > 0 ? "; \(gaps) could not be compared" : "") + "."
+    }
 
     private var tables: [Table] { scopes.values.flatMap { $0.tables.values } }
 }

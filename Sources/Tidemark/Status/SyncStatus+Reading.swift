@@ -16,8 +16,8 @@ extension SyncStatus {
         let marks = try Pending.marks(db)
         unnamed = try Pending.count(db, "SELECT count(*) FROM tidemark_blocked WHERE reason = 'unnamed'")
         pending = try marks.count + unnamed + QuarantinedRow.departures(db)
-        waiting = try Pending.waiting(db, followed: scopes)
-        pendingSince = [marks.since, try Outbox.oldestOpen(db)].compactMap { $0 }.min().map(Self.date)
+        unfollowed = try Pending.unfollowed(db, followed: scopes)
+        pendingSince = [marks.since, try Outbox.oldestOpen(db)].compactMap { $0 }.min().map(Date.init(milliseconds:))
         sent = try Outbox.countOpen(db)
         rejected = try Outbox.countRejected(db)
         blocked = try Pending.count(db, "SELECT count(*) FROM tidemark_blocked WHERE reason = 'refused'")
@@ -31,11 +31,11 @@ extension SyncStatus {
             var status = ScopeStatus()
             status.complete = record.complete
             status.head = record.head
-            status.accessLost = try ScopeRecord.lostAt(db, scope).map(Self.date)
-            status.lastSync = record.lastSync.map(Self.date)
+            status.accessLost = try ScopeRecord.lostAt(db, scope).map(Date.init(milliseconds:))
+            status.lastSync = record.lastSync.map(Date.init(milliseconds:))
             status.lastError = try Deferral.read(db, scope)?.error(in: scope)
             let attempts = try Attempts.read(db, scope)
-            (status.failures, status.nextAttempt) = (attempts.failures, attempts.next.map(Self.date))
+            (status.failures, status.nextAttempt) = (attempts.failures, attempts.next.map(Date.init(milliseconds:)))
             status.bootstrap = record.bootstrap.map {
                 SyncStatus.Bootstrap(rows: Int($0.rows), entity: $0.entity ?? $0.swapped.last)
             }
@@ -76,8 +76,6 @@ extension SyncStatus {
         let activities = ordered.map(\.activity)
         activity = activities.max { $0.urgency < $1.urgency } ?? .idle
     }
-
-    private static func date(_ milliseconds: Int64) -> Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
 }
 
 extension SyncStatus.Activity {

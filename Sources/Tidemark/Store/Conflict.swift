@@ -1,3 +1,4 @@
+public import Foundation
 public import TidemarkWire
 
 /// An edit of this device that met somebody else's: what was there before, what each side set, and what became of it.
@@ -52,24 +53,45 @@ public struct Conflict: Hashable, Sendable, Identifiable {
     /// The columns that both sides have touched; all columns of an edit that met a delete, or that waits.
     public var fields: [Field]
     /// Whether the record was deleted here.
-    public var isDelete = false
+    public var isDelete: Bool
     /// Whether the record was deleted elsewhere.
-    public var isDeletedElsewhere = false
+    public var isDeletedElsewhere: Bool
     /// Whether it waits for a decision.
-    public var isOpen = false
+    public var isOpen: Bool
     /// The version of their change, where it is known.
     public var version: Version?
-    /// When the edit was first made here, in milliseconds since 1970 by this device's clock.
-    public var editedAt: Int64?
-    /// When their change was committed, in milliseconds since 1970 by the server's clock, where it is known.
-    public var theirsAt: Int64?
-    /// When it was noticed here, in milliseconds since 1970.
-    public var noticedAt: Int64
+    /// When the edit was first made here, by this device's clock, where it is known.
+    public var editedAt: Date?
+    /// When their change was committed, by the server's clock, where it is known.
+    public var theirsAt: Date?
+    /// When it was noticed here, by this device's clock.
+    public var noticedAt: Date
 
     /// The whole row as it stood here, where it may have to be made anew.
     var whole: [String: Value]?
     /// The operation that is kept with it in the outbox.
     var operation: Int64?
+
+    /// Makes a conflict, for previews and tests; the engine's own are those of ``SyncEngine/conflicts()``.
+    public init(
+        id: Int64, scope: Scope, entity: String, record: String, rule: ConflictRule, fields: [Field],
+        isDelete: Bool = false, isDeletedElsewhere: Bool = false, isOpen: Bool = false, version: Version? = nil,
+        editedAt: Date? = nil, theirsAt: Date? = nil, noticedAt: Date
+    ) {
+        self.id = id
+        self.scope = scope
+        self.entity = entity
+        self.record = record
+        self.rule = rule
+        self.fields = fields
+        self.isDelete = isDelete
+        self.isDeletedElsewhere = isDeletedElsewhere
+        self.isOpen = isOpen
+        self.version = version
+        self.editedAt = editedAt
+        self.theirsAt = theirsAt
+        self.noticedAt = noticedAt
+    }
 
     /// The column of that name.
     public subscript(_ field: String) -> Field? { fields.first { $0.name == field } }

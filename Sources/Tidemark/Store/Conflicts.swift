@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import TidemarkWire
 
@@ -22,8 +23,9 @@ enum Conflicts {
             .text(conflict.scope.name), .text(conflict.entity), .text(conflict.record), .text(conflict.rule.rawValue),
             .blob(encode(conflict.fields)), .integer(conflict.isDelete ? 1 : 0),
             .integer(conflict.isDeletedElsewhere ? 1 : 0), .integer(conflict.isOpen ? 1 : 0),
-            .optional(conflict.version), .optional(conflict.editedAt), .optional(conflict.theirsAt),
-            .integer(conflict.noticedAt), conflict.whole.map { .blob(object($0)) } ?? .null,
+            .optional(conflict.version), .optional(conflict.editedAt?.milliseconds),
+            .optional(conflict.theirsAt?.milliseconds),
+            .integer(conflict.noticedAt.milliseconds), conflict.whole.map { .blob(object($0)) } ?? .null,
             .optional(conflict.operation),
         ])
         try Query(
@@ -73,12 +75,16 @@ enum Conflicts {
 
     private static func conflict(_ row: Query) -> Conflict? {
         guard let scope = Scope(row.text(1)), let rule = ConflictRule(rawValue: row.text(4)) else { return nil }
-        return Conflict(
+        var conflict = Conflict(
             id: row.integer(0), scope: scope, entity: row.text(2), record: row.text(3), rule: rule,
             fields: fields(row.blob(5)), isDelete: row.integer(6) != 0, isDeletedElsewhere: row.integer(7) != 0,
-            isOpen: row.integer(8) != 0, version: row.optionalInteger(9), editedAt: row.optionalInteger(10),
-            theirsAt: row.optionalInteger(11), noticedAt: row.integer(12), whole: values(row.blob(13)),
-            operation: row.optionalInteger(14))
+            isOpen: row.integer(8) != 0, version: row.optionalInteger(9),
+            editedAt: row.optionalInteger(10).map(Date.init(milliseconds:)),
+            theirsAt: row.optionalInteger(11).map(Date.init(milliseconds:)),
+            noticedAt: Date(milliseconds: row.integer(12)))
+        conflict.whole = values(row.blob(13))
+        conflict.operation = row.optionalInteger(14)
+        return conflict
     }
 }
 

@@ -19,4 +19,17 @@ public struct DeletedRecord: Hashable, Sendable, Identifiable {
     public var fields: [String: Value]
     /// When the deletion was heard of here.
     public var deletedAt: Date
+
+    /// Makes a deleted record, for previews and tests; the engine's own are those of
+    /// `SyncEngine.deletedRecords(in:)`.
+    public init(
+        id: Int64, scope: Scope, entity: String, record: String, fields: [String: Value] = [:], deletedAt: Date
+    ) {
+        self.id = id
+        self.scope = scope
+        self.entity = entity
+        self.record = record
+        self.fields = fields
+        self.deletedAt = deletedAt
+    }
 }

@@ -34,7 +34,7 @@ enum DeletedRowCache {
             for field in data.fields { fields[data.nameString(field)] = data.value(data.nameString(field)) }
             return DeletedRecord(
                 id: row.integer(0), scope: scope, entity: row.text(2), record: row.text(3), fields: fields,
-                deletedAt: Date(timeIntervalSince1970: Double(row.integer(5)) / 1000))
+                deletedAt: Date(milliseconds: row.integer(5)))
         }
         // One that somebody made anew is no longer a deleted one.
         return try records.compactMap { $0 }.filter { record in

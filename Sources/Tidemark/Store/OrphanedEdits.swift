@@ -1,3 +1,4 @@
+public import Foundation
 import GRDB
 import TidemarkCore
 public import TidemarkWire
@@ -31,8 +32,24 @@ public struct OrphanedEdit: Hashable, Sendable, Identifiable {
     public var group: String?
     /// Why it could not be given back, where that was tried.
     public var reason: String?
-    /// When it was orphaned, in milliseconds since 1970.
-    public var orphanedAt: Int64
+    /// When it was orphaned, by this device's clock.
+    public var orphanedAt: Date
+
+    /// Makes an orphaned edit, for previews and tests; the engine's own are those of ``SyncEngine/orphanedEdits()``.
+    public init(
+        id: Int64, scope: Scope, entity: String, record: String, kind: Kind, fields: [String: Value] = [:],
+        group: String? = nil, reason: String? = nil, orphanedAt: Date
+    ) {
+        self.id = id
+        self.scope = scope
+        self.entity = entity
+        self.record = record
+        self.kind = kind
+        self.fields = fields
+        self.group = group
+        self.reason = reason
+        self.orphanedAt = orphanedAt
+    }
 }
 
 enum OrphanedEdits {
@@ -128,7 +145,8 @@ enum OrphanedEdits {
             guard let scope = Scope(entry.scope) else { return nil }
             return OrphanedEdit(
                 id: entry.id, scope: scope, entity: entry.entity, record: entry.record, kind: entry.kind.kind,
-                fields: entry.fields.keptValues, group: entry.group, reason: entry.reason, orphanedAt: entry.notedAt)
+                fields: entry.fields.keptValues, group: entry.group, reason: entry.reason,
+                orphanedAt: Date(milliseconds: entry.notedAt))
         }
     }
 }

@@ -45,7 +45,7 @@ enum Pending {
     }
 
     /// Records with marks that none of these scopes may send.
-    static func waiting(_ db: Database, followed: [Scope]) throws -> Int {
+    static func unfollowed(_ db: Database, followed: [Scope]) throws -> Int {
         let names = followed.map { literal($0.name) }.joined(separator: ", ")
         return try shadows(db).reduce(0) { sum, shadow in
             sum

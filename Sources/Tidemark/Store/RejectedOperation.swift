@@ -1,3 +1,4 @@
+public import Foundation
 import GRDB
 public import TidemarkWire
 
@@ -10,6 +11,12 @@ public struct RejectedOperation: Hashable, Sendable, Identifiable {
         public var entity: String
         /// The record's id on the wire.
         public var record: String
+
+        /// Makes a value, for previews and tests.
+        public init(entity: String, record: String) {
+            self.entity = entity
+            self.record = record
+        }
     }
 
     /// The place in the outbox.
@@ -21,23 +28,45 @@ public struct RejectedOperation: Hashable, Sendable, Identifiable {
     /// The record's id on the wire; of a key that cannot be one, the JSON array of its values.
     public var record: String
     /// Whether the edit made the record. Its row is gone from the table then, unless it never left this device.
-    public var isInsert = false
+    public var isInsert: Bool
     /// Whether the edit was a delete.
     public var isDelete: Bool
     /// The fields as they were edited.
     public var fields: [String: Value]
     /// The group that it was made in: what has the same one was refused together.
     public var group: String?
-    /// Why, for programs: a code of the protocol or of the operator's own rules.
+    /// Why, for programs: one of ``RejectionCode``, or a code of the operator's own rules.
     public var code: String
     /// Why, for people.
     public var detail: String
     /// What can be done about it.
     public var hint: String
-    /// When the verdict came, in milliseconds since 1970.
-    public var rejectedAt: Int64
+    /// When the verdict came, by this device's clock.
+    public var rejectedAt: Date
     /// The edits that are not sent while this one is refused.
-    public var dependants: [Dependant] = []
+    public var dependants: [Dependant]
+
+    /// Makes a refused edit, for previews and tests; the engine's own are those of
+    /// ``SyncEngine/rejectedOperations()``.
+    public init(
+        id: Int64, scope: Scope, entity: String, record: String, isInsert: Bool = false, isDelete: Bool = false,
+        fields: [String: Value] = [:], group: String? = nil, code: String, detail: String, hint: String = "",
+        rejectedAt: Date, dependants: [Dependant] = []
+    ) {
+        self.id = id
+        self.scope = scope
+        self.entity = entity
+        self.record = record
+        self.isInsert = isInsert
+        self.isDelete = isDelete
+        self.fields = fields
+        self.group = group
+        self.code = code
+        self.detail = detail
+        self.hint = hint
+        self.rejectedAt = rejectedAt
+        self.dependants = dependants
+    }
 }
 
 extension RejectedOperation {
@@ -67,9 +96,9 @@ extension RejectedOperation {
         guard let scope = Scope(row.text(1)) else { return nil }
         return RejectedOperation(
             id: row.integer(0), scope: scope, entity: row.text(2), record: row.text(3), isInsert: row.integer(10) != 0,
-            isDelete: row.text(4) == Operation.Kind.delete.rawValue, fields: fields(row.blob(5)),
+            isDelete: row.text(4) == TidemarkWire.Operation.Kind.delete.rawValue, fields: fields(row.blob(5)),
             group: row.optionalText(11), code: row.text(6), detail: row.text(7), hint: row.text(8),
-            rejectedAt: row.integer(9))
+            rejectedAt: Date(milliseconds: row.integer(9)))
     }
 
     /// The fields out of the sealed members, which may lack what an operation on the wire must have.

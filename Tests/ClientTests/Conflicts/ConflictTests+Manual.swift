@@ -19,7 +19,7 @@ extension ConflictTests {
             try await clash(pair)
             let engine = try pair.here.engine()
             let report = try await engine.syncNow()
-            #expect(report.undecided == 1 && report.rejected == 0)
+            #expect(report.conflicts == 1 && report.rejected == 0)
             #expect(try await pair.here.rows("SELECT title, rank FROM note") == ["\"theirs\"|1"])
             #expect(try await engine.state(of: "note", id: "n1") == .undecided)
             #expect(try await engine.status().undecided == 1)

@@ -256,13 +256,14 @@ struct ConflictTests {
                         fields: [
                             .init(name: "a", base: .real(.infinity), mine: .blob([1]), theirs: nil, result: .null)
                         ],
-                        isOpen: index == 0, noticedAt: 1))
+                        isOpen: index == 0, noticedAt: Date(milliseconds: 1)))
             }
             try db.execute(sql: "UPDATE tidemark_conflict SET id = id + 20000 WHERE id > 3")
             try Conflicts.note(
                 db,
                 Conflict(
-                    id: 0, scope: "w:1", entity: "note", record: "n9", rule: .manual, fields: [], noticedAt: 1))
+                    id: 0, scope: "w:1", entity: "note", record: "n9", rule: .manual, fields: [],
+                    noticedAt: Date(milliseconds: 1)))
             return try Conflicts.all(db)
         }
         #expect(list.map(\.record) == ["n0", "n3", "n4", "n9"])

@@ -196,7 +196,7 @@ struct AccessRegainedTests {
                     db,
                     Conflict(
                         id: 0, scope: scope, entity: "item", record: "i", rule: .lastWriteWins, fields: [field],
-                        noticedAt: 1))
+                        noticedAt: Date(milliseconds: 1)))
             }
         }
         await world.withdrawn.insert("w:a")

@@ -16,14 +16,14 @@ struct ColumnScopeTests {
         try await device.sql("INSERT INTO item (id, w, title) VALUES ('i', 'b', 'x'), ('j', 'a', 'y')")
         try await device.sync()
         #expect(try await world.held("w:b").isEmpty)
-        #expect(try await device.engine().status().waiting == 1)
+        #expect(try await device.engine().status().unfollowed == 1)
         try await device.sql("UPDATE item SET w = 'b' WHERE id = 'j'")
         try await device.sync()
-        #expect(try await device.engine().status().waiting == 2)
+        #expect(try await device.engine().status().unfollowed == 2)
         // Others have it where it is until it has arrived.
         #expect(try await world.held("w:a").keys.sorted() == ["j"])
         try await device.sync(["w:a", "w:b"])
-        #expect(try await device.engine().status().waiting == 0)
+        #expect(try await device.engine().status().unfollowed == 0)
         #expect(try await world.held("w:b").keys.sorted() == ["i", "j"])
         #expect(try await world.held("w:a").isEmpty)
     }

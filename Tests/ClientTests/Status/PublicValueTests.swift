@@ -1,0 +1,73 @@
+import Foundation
+import Testing
+import Tidemark
+
+/// What an app does for a preview or a test of its own: everything here is made with the public interface alone.
+@Suite("Values of the client, made outside of it")
+struct PublicValueTests {
+    private static let moment = Date(timeIntervalSince1970: 1_800_000_000)
+
+    @Test("each result can be made for a preview or a test")
+    func values() {
+        let conflict = Conflict(
+            id: 1, scope: "w:1", entity: "todo", record: "t1", rule: .manual,
+            fields: [.init(name: "title", mine: "a", theirs: "b", result: nil)], isOpen: true, noticedAt: Self.moment)
+        #expect(conflict["title"]?.mine == "a" && conflict.editedAt == nil && !conflict.isDelete)
+        let refused = RejectedOperation(
+            id: 1, scope: "w:1", entity: "todo", record: "t1", fields: ["title": "a"],
+            code: RejectionCode.recordTooLarge, detail: "It is too large.", rejectedAt: Self.moment,
+            dependants: [.init(entity: "tag", record: "g1")])
+        #expect(refused.code == "record_too_large" && refused.dependants.count == 1)
+        let orphan = OrphanedEdit(
+            id: 1, scope: "w:1", entity: "todo", record: "t1", kind: .update, fields: ["title": "a"],
+            orphanedAt: Self.moment)
+        #expect(orphan.orphanedAt == Self.moment && orphan.group == nil)
+        let deleted = DeletedRecord(id: 1, scope: "w:1", entity: "todo", record: "t1", deletedAt: Self.moment)
+        #expect(deleted.fields.isEmpty)
+        #expect(InferredEdits(table: "todo", updates: 1, deletes: 2).deletes == 2)
+        #expect(SyncConfiguration.Backoff(base: .seconds(2)).maximum == .seconds(900))
+    }
+
+    @Test("a status is a sentence: what the engine does, and what waits")
+    func status() {
+        #expect(SyncStatus().description == "At rest; nothing waits." && SyncStatus().isSettled)
+        var status = SyncStatus(
+            activity: .waiting(until: Self.moment),
+            scopes: ["w:1": .init(head: 9, lastSync: Self.moment, bootstrap: .init(rows: 3))],
+            tables: ["todo": .init(confirmed: 3, pending: 2)])
+        #expect(status.scopes["w:1"]?.lag == 9 && status.rows.total == 5)
+        #expect(status.description == "Waiting until 2027-01-15T08:00:00Z; some rows are not confirmed yet.")
+        (status.pending, status.rejected) = (2, 1)
+        #expect(status.description == "Waiting until 2027-01-15T08:00:00Z: 2 to send, 1 refused.")
+        status.activity = .stopped(SyncError(.scopeForbidden, "No access."))
+        (status.pending, status.quarantined) = (0, 4)
+        #expect(status.description == "Stopped by scope_forbidden: 1 refused, 4 quarantined.")
+    }
+
+    @Test("a report is a sentence, and its numbers are the sums of its scopes'")
+    func report() {
+        let quiet = SyncReport(scopes: ["w:1": .init(pushed: 1, received: 2, applied: 1, roundTrips: 1)])
+        #expect(quiet.description == "Sent 1 operation, applied 1 of 2 changes, in 1 request and 0.0 s.")
+        let busy = SyncReport(
+            scopes: [
+                "w:1": .init(pushed: 3, rejected: 2, roundTrips: 1, bytesSent: 10),
+                "w:2": .init(received: 1, quarantined: 1, conflicts: 1, roundTrips: 1, bytesReceived: 20),
+            ], duration: .milliseconds(1234))
+        #expect((busy.pushed, busy.rejected, busy.bytesSent, busy.bytesReceived) == (3, 2, 10, 20))
+        #expect(
+            busy.description == "Sent 3 operations, applied 0 of 1 change: "
+                + "2 refused, 1 quarantined, 1 conflict, in 2 requests and 1.234 s.")
+    }
+
+    @Test("a comparison is a sentence")
+    func comparison() {
+        var report = VerifyReport(scopes: ["w:1": .init(version: 7, tables: ["todo": .init(records: 12)])])
+        #expect(report.description == "Compared 12 rows: all as on the server." && report.isClean)
+        report.scopes["w:1"]?.tables["tag"] = .init(
+            records: 1, differing: 2, repaired: 1, gaps: [.init(column: "seen", reason: .computedDefault)])
+        #expect(report.description == "Compared 13 rows: 2 differed, 1 repaired; 1 could not be compared.")
+        #expect(!report.isClean)
+        report.scopes["w:1"]?.tables["tag"]?.isCutShort = true
+        #expect(report.description.contains("and more differ"))
+    }
+}
