@@ -45,7 +45,12 @@
             self.token = token
         }
 
-        /// Sends one request. Throws where no answer came, or one larger than ``answerLimit``.
+        /// Sends one request.
+        ///
+        /// - Throws: what the closure for the token throws, a `SyncError`, `URLError` or `CancellationError` as it is
+        ///   and anything else as ``SyncError`` `token_unavailable`; the HTTP client's error where no answer came;
+        ///   `NIOTooManyBytesError` where one is larger than ``answerLimit``; the inflater's error where it is cut or
+        ///   no gzip.
         public func send(_ request: TransportRequest) async throws -> TransportResponse {
             var outgoing = HTTPClientRequest(url: try url(for: request))
             outgoing.method = HTTPMethod(rawValue: request.method)

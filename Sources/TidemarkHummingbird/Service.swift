@@ -6,6 +6,8 @@
     extension SyncServer: Service {
         /// Keeps the log small, hears of what other nodes commit, and takes over what other programs write to the
         /// operator's own tables, until the host shuts down or cancels.
+        ///
+        /// - Throws: what watching other nodes throws; nothing when it is cancelled.
         public func run() async throws {
             do {
                 try await cancelWhenGracefulShutdown {

@@ -19,6 +19,8 @@
         public init(for server: SyncServer) { fingerprint = server.declarationsFingerprint }
 
         /// Answers, whatever happens; nothing is thrown.
+        ///
+        /// - Throws: nothing: errors are answers here.
         public func handle(
             _ request: Request, context: Context, next: (Request, Context) async throws -> Response
         ) async throws -> Response {

@@ -41,6 +41,9 @@
         public init(_ verifier: TokenVerifier) { self.verifier = verifier }
 
         /// Checks the token on every request, so that one that ends is refused from then on.
+        ///
+        /// - Throws: the protocol's problem `unauthenticated`, which ``SyncMiddleware`` answers with 401, where the
+        ///   token is missing or not valid; what the next one throws.
         public func handle(
             _ request: Request, context: Context, next: (Request, Context) async throws -> Response
         ) async throws -> Response {

@@ -21,8 +21,9 @@ public struct InProcessTransport: Transport {
         self.authorize = { try await server.access(to: $0, authorize) }
     }
 
-    /// Answers as the HTTP server does, problems included. What the engine throws beside them, and HTTP answers with
-    /// 500, is thrown.
+    /// Answers as the HTTP server does, problems included.
+    ///
+    /// - Throws: what the engine throws beside problems, and HTTP answers with 500.
     public func send(_ request: TransportRequest) async throws -> TransportResponse {
         do {
             return response(200, try await answer(request), "application/json", to: request)

@@ -13,6 +13,40 @@ enum PublicDocumentationRule {
         }
     }
 
+    /// What a public function or initializer throws is said in a line of its own.
+    static func unsaidErrors(path: String, text: String) -> [Fault] {
+        guard path.hasPrefix("Sources/") else { return [] }
+        let source = SwiftText(text)
+        return source.code.indices.compactMap { index in
+            guard let keyword = publicDeclaration(source.code[index]), throwsErrors(keyword, source.code[index...]),
+                !comment(source.lines, at: index).contains(where: { $0.hasPrefix("/// - Throws:") })
+            else { return nil }
+            return Fault(path: path, line: index + 1, message: "a public \(keyword) throws and has no '- Throws:'")
+        }
+    }
+
+    /// Whether a function throws by what stands between its parameters and its result or body. What a closure among the
+    /// parameters or the result throws is another matter, and so is `rethrows`.
+    private static func throwsErrors(_ keyword: String, _ lines: ArraySlice<String>) -> Bool {
+        guard keyword == "init" || keyword == "func" || lines.first?.contains(" func ") == true else { return false }
+        var depth = 0
+        var effects = ""
+        var isBehindParameters = false
+        for character in lines.joined(separator: " ") {
+            switch character {
+            case "(": depth += 1
+            case ")":
+                depth -= 1
+                if depth == 0 { isBehindParameters = true }
+            case "{" where depth == 0, "-" where depth == 0, "=" where depth == 0 && isBehindParameters:
+                guard isBehindParameters else { continue }
+                return effects.split { !$0.isLetter }.contains("throws")
+            default: if depth == 0, isBehindParameters { effects.append(character) }
+            }
+        }
+        return effects.split { !$0.isLetter }.contains("throws")
+    }
+
     /// The keyword of the public declaration that starts on this line, if one does. Extensions and imports are none.
     private static func publicDeclaration(_ line: String) -> String? {
         let declarations: Set = [
@@ -58,13 +92,20 @@ enum PublicDocumentationRule {
         return rest
     }
 
-    private static func isDocumented(_ lines: [String], at index: Int) -> Bool {
+    private static func isDocumented(_ lines: [String], at index: Int) -> Bool { !comment(lines, at: index).isEmpty }
+
+    /// The lines of the documentation comment above a declaration, the last first; attributes may stand between.
+    private static func comment(_ lines: [String], at index: Int) -> [Substring] {
+        var comment: [Substring] = []
         for line in lines[..<index].reversed() {
             let text = line.trimmedOfSpace()
-            if text.hasPrefix("///") { return true }
-            guard text.hasPrefix("@") || text.hasPrefix("// swift-format-ignore") else { return false }
+            if text.hasPrefix("///") {
+                comment.append(text)
+            } else if !comment.isEmpty || !text.hasPrefix("@") && !text.hasPrefix("// swift-format-ignore") {
+                break
+            }
         }
-        return false
+        return comment
     }
 }
 
@@ -98,6 +139,50 @@ struct PublicDocumentationRuleTests {
             let text = "struct A {\n" + lines + declaration
             #expect(PublicDocumentationRule.faults(path: "Sources/Tidemark/A.swift", text: text).isEmpty)
         }
+    }
+
+    @Test("Every public function that throws says what")
+    func errors() {
+        expectNone(Repository.faults(in: ["Sources"], rule: PublicDocumentationRule.unsaidErrors))
+    }
+
+    static let throwing = [
+        "public func b() throws {}", "    public init(c: Int) throws(D) {}",
+        "public static func b() async throws -> Int {",
+        "public nonisolated func b() async throws { try c() }", "public init?(c: Int) throws {}",
+        "public func b<C>(\n    _ body: () throws -> C\n) async throws -> C {",
+        "public func b(c: (Int) = (1)) throws",
+    ]
+
+    @Test("A function that throws and does not say what is found", arguments: throwing)
+    func plantedErrors(declaration: String) {
+        for lines in ["", "/// A b.\n", "/// Throws.\n@discardableResult\n", "/// - Throws: c.\n\n/// A b.\n"] {
+            let line = lines.count { $0 == "\n" } + 2
+            let text = "struct A {\n" + lines + declaration
+            let faults = PublicDocumentationRule.unsaidErrors(path: "Sources/Tidemark/A.swift", text: text)
+            #expect(faults.map(\.line) == [line])
+        }
+    }
+
+    @Test("One that says so passes", arguments: throwing)
+    func saidErrors(declaration: String) {
+        for lines in ["/// A b.\n///\n/// - Throws: c.\n", "/// - Throws: c,\n///   or d.\n@discardableResult\n"] {
+            let text = "struct A {\n" + lines + declaration
+            #expect(PublicDocumentationRule.unsaidErrors(path: "Sources/Tidemark/A.swift", text: text).isEmpty)
+        }
+    }
+
+    @Test(
+        "What does not throw by itself, or is not public, passes",
+        arguments: [
+            "public func b() {}", "public func b(_ c: () throws -> Void) {}", "public func b() -> () throws -> Void {",
+            "public func b(_ c: () throws -> Void) rethrows {}", "func b() throws {}", "package init() throws {}",
+            "public typealias B = () throws -> Void", "public var b: Int { get throws { 1 } }",
+            "public func b() {}\nfunc c() throws {}", "public func b() { try? c() }  // throws nothing",
+        ])
+    func cleanErrors(declaration: String) {
+        let text = "struct A {\n/// A b.\n" + declaration
+        #expect(PublicDocumentationRule.unsaidErrors(path: "Sources/Tidemark/A.swift", text: text).isEmpty)
     }
 
     @Test(

@@ -34,7 +34,7 @@ public struct SyncConfiguration: Hashable, Sendable {
     public var backoff = Backoff()
     /// No wait is longer, with what is added at random, unless the server asks for it. Raise it in the background.
     public var longestWait: Duration = .seconds(30)
-    /// Failures in a row after which a scope rests.
+    /// Exchanges that fail in a row, after which a scope rests.
     public var breakerFailureLimit = 5
     /// How long it rests then at least; ``backoff`` may be longer, and ``longestWait`` binds both.
     public var breakerCoolDown: Duration = .seconds(30)

@@ -6,6 +6,7 @@ extension SyncEngine {
     /// Records that were deleted elsewhere and are kept for undo, the last deleted first.
     ///
     /// - Parameter table: one table's only; `nil`: all.
+    /// - Throws: ``SyncError`` as ``install()`` does, and `database_failed` where the file cannot be read.
     public func deletedRecords(in table: String? = nil) async throws -> [DeletedRecord] {
         try await install()
         guard let layout = await schemaCache.layout else { return [] }
@@ -16,7 +17,7 @@ extension SyncEngine {
     /// again already stays as it is.
     ///
     /// - Throws: GRDB's `DatabaseError` where the table does not take the row now, for example because its parent is
-    ///   gone too; the record stays in the list.
+    ///   gone too; ``SyncError`` as ``install()`` does. The record stays in the list then.
     public func restore(_ record: DeletedRecord) async throws {
         try await install()
         guard let layout = await schemaCache.layout else { return }

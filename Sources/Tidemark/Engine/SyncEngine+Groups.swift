@@ -10,14 +10,14 @@ extension SyncEngine {
     ///     try to.updateChanges(db) { $0.balance += 100 }
     /// }
     /// ```
-    /// The block is a write transaction like any other. Its edits are sent in one request; where the server refuses
-    /// one, the rows of all are the server's again and all are kept in ``rejectedOperations()``, with the same
-    /// ``RejectedOperation/group``. A record is sent with all that was edited of it, so unsent edits of the same
-    /// records go with the group, and two groups that share a record become one.
+    /// The block is a write transaction like any other, on the writer's own queue. Its edits are sent in one request;
+    /// where the server refuses one, the rows of all are the server's again and all are kept in
+    /// ``rejectedOperations()``, with the same ``RejectedOperation/group``. A record is sent with all that was edited
+    /// of it, so unsent edits of the same records go with the group, and two groups that share a record become one.
     ///
     /// - Throws: ``SyncError`` `group_impossible` where the edits lie in more than one scope, or are more than one
-    ///   request can carry; then nothing is written. What the block throws passes through, and nothing is written
-    ///   either.
+    ///   request can carry, and as ``install()`` does; GRDB's `DatabaseError` where the file cannot be written. What
+    ///   the block throws passes through. Nothing is written in any of these cases.
     @discardableResult
     public func atomically<Result: Sendable>(
         _ updates: @escaping @Sendable (Database) throws -> Result

@@ -28,7 +28,8 @@ extension SyncEngine {
     ///   - columns: the foreign keys whose records come with it; `nil`: all those of one column.
     /// - Returns: when the server has answered. A record that it does not have is not in the table then.
     /// - Throws: ``SyncError``: `table_unsupported`, `configuration_invalid` where the table has no rows in such a
-    ///   scope, and what stands in the way of asking the server, such as no network or no access. Nothing is held then.
+    ///   scope, `record_unknown` where the text is no id of the table, and what stands in the way of asking the server,
+    ///   such as no network or no access. Nothing is held then.
     public func hold(
         _ table: String, id: String, in scope: Scope, following columns: [String]? = nil
     ) async throws -> RecordHold {

@@ -13,11 +13,15 @@ extension SyncEngine {
     /// }
     /// ```
     /// Temporary ids are remembered for a year.
+    ///
+    /// - Throws: GRDB's `DatabaseError` where the file cannot be read.
     public static func canonicalID(_ db: Database, of id: Int64, in table: String) throws -> Int64 {
         Int64(try canonicalID(db, of: String(id), in: table)) ?? id
     }
 
     /// The same for a text key, or for the id as it stands on the wire.
+    ///
+    /// - Throws: GRDB's `DatabaseError` where the file cannot be read.
     public static func canonicalID(_ db: Database, of id: String, in table: String) throws -> String {
         guard try LibrarySchema.isInstalled(db) else { return id }
         // Through GRDB's own reading, so that observations hear of changes.
@@ -31,6 +35,8 @@ extension SyncEngine {
     }
 
     /// The same, read by itself.
+    ///
+    /// - Throws: ``SyncError`` `database_failed` where the file cannot be read.
     public func canonicalID(of id: String, in table: String) async throws -> String {
         try await file.asked(to: .read) { db in try Self.canonicalID(db, of: id, in: table) }
     }

@@ -26,6 +26,8 @@ extension SyncEngine {
     /// sent by itself, but for more than 100 deletes or 1,000 changed rows of a table, and for a table that came back
     /// empty: these wait, and stay as they were written. A migration that calls ``removeCapture(_:)`` first has said
     /// that it means what it writes.
+    ///
+    /// - Throws: ``SyncError`` `database_failed` where the file cannot be read.
     public func inferredEdits() async throws -> [InferredEdits] {
         try await file.asked(to: .read) { db in
             guard try LibrarySchema.isInstalled(db) else { return [] }
@@ -40,6 +42,8 @@ extension SyncEngine {
     /// Sends what waits: the writes of a table were meant.
     ///
     /// - Parameter table: `nil`: of all tables.
+    /// - Throws: ``SyncError`` as ``install()`` does, and `database_failed` where the file cannot be written; nothing
+    ///   is confirmed then.
     public func confirmInferredEdits(in table: String? = nil) async throws {
         try await decideInferred(in: table) { db, _, shape, entry in
             guard entry.isCompared else { return try Inferred.letGo(db, entry) }
@@ -51,6 +55,8 @@ extension SyncEngine {
     /// Takes the server's rows instead of what waits: the writes of a table were an accident.
     ///
     /// - Parameter table: `nil`: of all tables.
+    /// - Throws: ``SyncError`` as ``install()`` does, and `database_failed` where the file cannot be written; GRDB's
+    ///   `DatabaseError` where the app's schema refuses what a row's return brings about. Nothing is discarded then.
     public func discardInferredEdits(in table: String? = nil) async throws {
         try await decideInferred(in: table) { db, layout, shape, entry in
             try Inferred.compared(db, entry, waits: false)

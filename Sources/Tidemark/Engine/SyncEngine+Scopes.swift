@@ -4,6 +4,8 @@ public import TidemarkWire
 extension SyncEngine {
     /// The edits that were not sent when access to their scope was lost or the scope was left, oldest first. They are
     /// given back by themselves when the scope is filled again.
+    ///
+    /// - Throws: ``SyncError`` `database_failed` where the file cannot be read.
     public func orphanedEdits() async throws -> [OrphanedEdit] {
         try await file.asked(to: .read) { db in try LibrarySchema.isInstalled(db) ? try OrphanedEdits.all(db) : [] }
     }
@@ -12,7 +14,8 @@ extension SyncEngine {
     /// back by themselves; a row whose record was deleted elsewhere, and that came back here with a backup of its
     /// table, only so.
     ///
-    /// - Throws: ``SyncError`` `record_gone` where it cannot be made as things stand; the edit stays in the list.
+    /// - Throws: ``SyncError`` `record_gone` where it cannot be made as things stand, and as ``install()`` does; the
+    ///   edit stays in the list.
     public func giveBack(_ edit: OrphanedEdit) async throws {
         try await install()
         guard let layout = await schemaCache.layout else { return }
@@ -28,6 +31,8 @@ extension SyncEngine {
     }
 
     /// Lets go of an edit that was orphaned.
+    ///
+    /// - Throws: ``SyncError`` `database_failed` where the file cannot be written.
     public func discard(_ edit: OrphanedEdit) async throws {
         try await file.asked(to: .write) { db in try OrphanedEdits.remove(db, edit.id) }
         await publishStatus()
@@ -37,7 +42,7 @@ extension SyncEngine {
     /// changes on the server. Following the scope again fills it anew and gives the edits back.
     ///
     /// Make the engine without the scope first; one that it follows would be filled again at once.
-    /// - Throws: ``SyncError`` where this engine follows the scope.
+    /// - Throws: ``SyncError`` `configuration_invalid` where this engine follows the scope, and as ``install()`` does.
     public func leave(_ scope: Scope) async throws {
         guard !followed.contains(where: { $0 == scope || $0.parent == scope }) else {
             throw SyncError(

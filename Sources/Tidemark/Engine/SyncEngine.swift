@@ -14,8 +14,9 @@ public import TidemarkWire
 /// let running = Task { try await sync.run() }
 /// ```
 ///
-/// What its calls throw is ``SyncError``, also where they only read the file. A `DatabaseError` of GRDB's comes from
-/// what is the app's own: a schema that does not take a row, or a block that the app gave.
+/// It is an actor of its own: any task may call it, and no call holds up the caller's thread for the file or the
+/// network. What its calls throw is ``SyncError``, also where they only read the file. A `DatabaseError` of GRDB's
+/// comes from what is the app's own: a schema that does not take a row, or a block that the app gave.
 public actor SyncEngine {
     let file: AppFile
     /// How eagerly the engine works; see ``use(_:)``.
@@ -66,7 +67,9 @@ public actor SyncEngine {
     ///
     /// Rows that are in the tables when capture is first installed are held against the server's: those that it lacks
     /// are sent, the others give way.
-    /// - Throws: ``SyncError`` where a table cannot be synced as it is declared.
+    /// - Throws: ``SyncError``: `table_unsupported` where a table cannot be synced as it is declared,
+    ///   `configuration_invalid` where tables and scopes do not fit together, `schema_unsupported` where a newer
+    ///   version has written the file, `database_failed` where the file cannot be read or written.
     public func install() async throws {
         do { _ = try await schemaCache.install() } catch let error as DatabaseError {
             throw Failure.database(error, scope: scopes[0]).error
@@ -97,6 +100,8 @@ public actor SyncEngine {
     ///
     /// Renaming a column does not need it. Sync before you do: an edit of the column that is not sealed yet cannot be
     /// told from the new one.
+    ///
+    /// - Throws: GRDB's `DatabaseError` where the file cannot be written.
     public static func removeCapture(_ db: Database) throws { try Installation.removeTriggers(db) }
 
     private(set) var restriction: Scope?
@@ -116,7 +121,9 @@ public actor SyncEngine {
     /// Syncs until the task is cancelled: at once, whenever something is written, and at every tick. Failures wait and
     /// are tried again by themselves; watch ``statusUpdates`` for those that need the app.
     ///
-    /// - Throws: ``SyncError`` where the tables cannot be synced, or the engine runs already.
+    /// - Throws: ``SyncError`` as ``install()`` does, but for `database_failed`, after which it is tried again;
+    ///   `configuration_invalid` where the engine runs already. Cancelled, it returns, or throws `CancellationError`
+    ///   while it waits to install.
     public func run() async throws {
         guard !isRunning else {
             throw SyncError(.configurationInvalid, "The engine runs already.", hint: "Keep one task that runs it.")
@@ -140,7 +147,8 @@ public actor SyncEngine {
     /// Pushes everything pending and pulls until every scope is up to date, whatever waits are running.
     ///
     /// All scopes are worked through, in parallel, even where one fails.
-    /// - Throws: the ``SyncError`` of the first scope that failed.
+    /// - Throws: the ``SyncError`` of the first scope that failed, or as ``install()`` does; `CancellationError` when
+    ///   cancelled.
     @discardableResult
     public func syncNow() async throws -> SyncReport {
         let start = Dependencies.current.uptime
@@ -225,7 +233,8 @@ public actor SyncEngine {
 
     // MARK: Status
 
-    /// The status as it changes, beginning with the present one. Each call starts a stream of its own.
+    /// The status as it changes, beginning with the present one. Each call starts a stream of its own, for whatever
+    /// task reads it; a slow reader misses the middle, never the latest.
     public nonisolated var statusUpdates: AsyncStream<SyncStatus> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             Task {
@@ -237,6 +246,8 @@ public actor SyncEngine {
 
     /// How things stand. No request is sent, and nothing needs to be installed; where a migration has changed the
     /// schema since it was, what was written unseen is found first.
+    ///
+    /// - Throws: ``SyncError`` `database_failed` where the file cannot be read.
     public func status() async throws -> SyncStatus {
         let scopes = followed
         // A migration since is looked at first; where that is not possible, the file is told as it is.
@@ -271,6 +282,8 @@ public actor SyncEngine {
     // MARK: Records
 
     /// The edits that were refused and are kept, oldest first, each with those that wait for it.
+    ///
+    /// - Throws: ``SyncError`` `database_failed` where the file cannot be read.
     public func rejectedOperations() async throws -> [RejectedOperation] {
         try await file.asked(to: .read) { db in try RejectedOperation.all(db) }
     }
@@ -278,8 +291,8 @@ public actor SyncEngine {
     /// Writes a refused edit again, as the app would: on the record as it stands now, with `changes` on top. It is sent
     /// like any other edit, and those that waited for it go with it.
     ///
-    /// - Throws: ``SyncError`` `record_gone` where the record is deleted and too little is known to make it anew;
-    ///   `DatabaseError` where the app's schema refuses the row.
+    /// - Throws: ``SyncError`` `record_gone` where the record is deleted and too little is known to make it anew, and
+    ///   as ``install()`` does; GRDB's `DatabaseError` where the app's schema refuses the row.
     public func retry(_ operation: RejectedOperation, changing changes: [String: Value] = [:]) async throws {
         try await install()
         guard let layout = await schemaCache.layout else { return }
@@ -292,6 +305,9 @@ public actor SyncEngine {
     /// Where the edit would have made a record, rows that refer to it go the way that the schema's own ON DELETE says
     /// (deleted, or set to NULL or their default), as edits that travel; without such an action they are sent as they
     /// are, with a reference to nothing.
+    ///
+    /// - Throws: ``SyncError`` as ``install()`` does, and `database_failed`; GRDB's `DatabaseError` where the app's
+    ///   schema refuses what the edit's undoing writes.
     public func discard(_ operation: RejectedOperation) async throws {
         try await install()
         guard let layout = await schemaCache.layout else { return }
@@ -301,6 +317,8 @@ public actor SyncEngine {
 
     /// Edits that met somebody else's, oldest first: what each side set, what stands, and by which rule. Those that are
     /// open wait for ``resolve(_:with:)``. The list is bounded; open ones stay.
+    ///
+    /// - Throws: ``SyncError`` `database_failed` where the file cannot be read.
     public func conflicts() async throws -> [Conflict] {
         try await file.asked(to: .read) { db in try LibrarySchema.isInstalled(db) ? try Conflicts.all(db) : [] }
     }
@@ -310,8 +328,8 @@ public actor SyncEngine {
     ///
     /// A settled conflict can be decided again: `.keepMine` brings back what was lost, also of a record that was
     /// deleted, and `.takeTheirs` what was overwritten.
-    /// - Throws: ``SyncError`` `record_gone` where the record is deleted and too little is known to make it anew;
-    ///   `DatabaseError` where the app's schema refuses the row.
+    /// - Throws: ``SyncError`` `record_gone` where the record is deleted and too little is known to make it anew, and
+    ///   as ``install()`` does; GRDB's `DatabaseError` where the app's schema refuses the row.
     public func resolve(_ conflict: Conflict, with resolution: Conflict.Resolution) async throws {
         try await install()
         guard let layout = await schemaCache.layout else { return }
@@ -320,6 +338,8 @@ public actor SyncEngine {
     }
 
     /// Takes a settled conflict off the list, once the user has seen it. One that is open stays.
+    ///
+    /// - Throws: ``SyncError`` `database_failed` where the file cannot be written.
     public func dismiss(_ conflict: Conflict) async throws {
         try await file.asked(to: .write) { db in try Conflicts.dismiss(db, conflict.id) }
     }

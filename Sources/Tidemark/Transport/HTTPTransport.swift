@@ -17,7 +17,8 @@ public struct HTTPTransport: Transport {
     /// - Parameters:
     ///   - root: the server's root URL, without `/sync`.
     ///   - timeout: how long to wait for the next byte.
-    ///   - token: asked before every request; return the current access token.
+    ///   - token: asked before every request, by several tasks at once and on no actor unless the closure names one;
+    ///     return the current access token.
     public init(
         _ root: URL, timeout: Duration = .seconds(30), token: @escaping @Sendable () async throws -> String
     ) {
@@ -26,7 +27,11 @@ public struct HTTPTransport: Transport {
         session = HTTPSession(timeout: timeout)
     }
 
-    /// Sends one request. Throws where no answer came, or one larger than ``answerLimit``.
+    /// Sends one request.
+    ///
+    /// - Throws: what the closure for the token throws, a `SyncError`, `URLError` or `CancellationError` as it is and
+    ///   anything else as ``SyncError`` `token_unavailable`; `URLError` where no answer came, or one larger than
+    ///   ``answerLimit``; the inflater's error where the answer is cut or no gzip.
     public func send(_ request: TransportRequest) async throws -> TransportResponse {
         var headers = request.headers.map { ($0.key, $0.value) }
         if request.carriesToken { headers.append(("Authorization", try await authorization(token))) }

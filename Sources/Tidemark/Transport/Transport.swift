@@ -4,8 +4,11 @@ import Foundation
 ///
 /// ``HTTPTransport`` is the one for apps; tests and daemons bring their own.
 public protocol Transport: Sendable {
-    /// Sends one request and returns the answer, whatever its status. Throws only where no answer came. Called from
-    /// several tasks at once; a cancelled task should stop waiting.
+    /// Sends one request and returns the answer, whatever its status. Called from several tasks at once, on no
+    /// actor of the app's; a cancelled task should stop waiting.
+    ///
+    /// - Throws: only where no answer came. A ``SyncError`` is told to the app as it is, anything else as
+    ///   `network_unavailable`.
     func send(_ request: TransportRequest) async throws -> TransportResponse
 }
 

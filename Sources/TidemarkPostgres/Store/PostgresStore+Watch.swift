@@ -8,6 +8,8 @@ extension PostgresStore {
 
     /// Looks at the heads of the scopes that are watched, every ``Configuration/lookInterval`` and as soon as a hint of
     /// another node has come.
+    ///
+    /// - Throws: `CancellationError` when cancelled; where the server is away, the next look finds out.
     public func watch(
         _ watched: @escaping @Sendable () -> Set<Scope>, seen: @escaping @Sendable ([Scope: Version]) -> Void
     ) async throws {

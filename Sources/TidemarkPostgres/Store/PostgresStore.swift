@@ -88,6 +88,9 @@ public final class PostgresStore: ChangeStore {
     }
 
     /// Reads in one snapshot of the database.
+    ///
+    /// - Throws: what the body throws; `StoreUnavailable` for what passes by itself, and where too many calls wait
+    ///   already; ``PostgresError`` for the rest.
     public func read<Result: Sendable>(
         _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
     ) async throws -> Result {
@@ -97,6 +100,9 @@ public final class PostgresStore: ChangeStore {
     }
 
     /// Queues a write; it returns after the commit that holds it is durable.
+    ///
+    /// - Throws: what the body throws; `StoreUnavailable` for what passes by itself, and where too many calls wait
+    ///   already; ``PostgresError`` for the rest.
     public func write<Result: Sendable>(
         _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result {
@@ -104,11 +110,15 @@ public final class PostgresStore: ChangeStore {
     }
 
     /// Removes superseded rows in bounded transactions, unless another node is at it.
+    ///
+    /// - Throws: `StoreUnavailable` for what passes by itself; ``PostgresError`` for the rest.
     public func sweep(supersededBefore moment: Int64, limit: Int) async throws -> Int {
         try await reads.run { line in try Sweep.run(line, supersededBefore: moment, limit: limit) }
     }
 
     /// Reads names along their index.
+    ///
+    /// - Throws: `StoreUnavailable` for what passes by itself; ``PostgresError`` for the rest.
     public func scopes(after scope: Scope?, limit: Int) async throws -> [Scope] {
         try await reads.run { line in
             try line.read { session in
@@ -119,7 +129,9 @@ public final class PostgresStore: ChangeStore {
         }
     }
 
-    /// Reads the time that was kept.
+    /// Reads the time that was kept, in milliseconds since 1970.
+    ///
+    /// - Throws: `StoreUnavailable` for what passes by itself; ``PostgresError`` for the rest.
     public func ageClock() async throws -> Int64? {
         try await reads.run { line in
             try line.read { session in
@@ -129,7 +141,9 @@ public final class PostgresStore: ChangeStore {
         }
     }
 
-    /// Keeps the time with the store, so that every node ages history alike.
+    /// Keeps the time, in milliseconds since 1970, with the store, so that every node ages history alike.
+    ///
+    /// - Throws: `StoreUnavailable` for what passes by itself; ``PostgresError`` for the rest.
     public func setAgeClock(_ moment: Int64) async throws {
         try await reads.run { line in
             try line.write { session in try session.write(Self.setAgeClock, .integer(moment)) }
@@ -137,6 +151,8 @@ public final class PostgresStore: ChangeStore {
     }
 
     /// Reads the bounded list.
+    ///
+    /// - Throws: `StoreUnavailable` for what passes by itself; ``PostgresError`` for the rest.
     public func rejections(in scope: Scope?, id: Int64?, limit: Int) async throws -> [StoredRejection] {
         try await reads.run { line in
             try line.read { session in try Rejections.newest(session, in: scope, id: id, limit: limit) }
@@ -144,6 +160,8 @@ public final class PostgresStore: ChangeStore {
     }
 
     /// Removes one row of the bounded list.
+    ///
+    /// - Throws: `StoreUnavailable` for what passes by itself; ``PostgresError`` for the rest.
     public func discardRejection(_ id: Int64) async throws -> Bool {
         try await reads.run { line in try line.write { session in try Rejections.discard(session, id) } }
     }

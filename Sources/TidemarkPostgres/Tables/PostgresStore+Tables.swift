@@ -2,6 +2,8 @@ public import TidemarkServer
 
 extension PostgresStore: TableStore {
     /// Reads names along the list's key.
+    ///
+    /// - Throws: `StoreUnavailable` for what passes by itself; ``PostgresError`` for the rest.
     public func capturedScopes(after scope: Scope?, limit: Int) async throws -> [Scope] {
         try await reads.run { line in try CaptureQueue.scopes(line, after: scope, limit: limit) }
     }
@@ -22,6 +24,9 @@ extension PostgresStore: TableStore {
 
     /// Notes the next `limit` rows that were there before the table was attached; the server takes them over like what
     /// is written now (`SyncServer.takeCaptured()`).
+    ///
+    /// - Throws: ``TableError`` where no table of the entity is attached, or its rows cannot be read in order;
+    ///   `StoreUnavailable` for what passes by itself; ``PostgresError`` for the rest.
     public func fill(_ entity: String, limit: Int = 2000) async throws -> FillStep {
         try await reads.run { line in
             try line.write { session in
@@ -31,6 +36,8 @@ extension PostgresStore: TableStore {
     }
 
     /// The tables that are attached.
+    ///
+    /// - Throws: `StoreUnavailable` for what passes by itself; ``PostgresError`` for the rest.
     public func attachedTables() async throws -> [TableStatus] {
         try await reads.run { line in try line.read { session in try TableStatus.all(session) } }
     }
@@ -41,6 +48,8 @@ extension PostgresStore: TableStore {
     /// - Parameters:
     ///   - entity: the entity that its rows are records of.
     ///   - dropsScopeColumn: whether the scope's column goes too, where it was made for this.
+    /// - Throws: ``TableError`` `not_attached`; `StoreUnavailable` for what passes by itself; ``PostgresError`` for the
+    ///   rest.
     @discardableResult
     public func detach(_ entity: String, dropsScopeColumn: Bool = false) async throws -> Int {
         try await reads.run { line in

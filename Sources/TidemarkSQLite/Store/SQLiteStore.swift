@@ -58,6 +58,9 @@ public final class SQLiteStore: ChangeStore {
     private let isClosed = Guarded(false)
 
     /// Ends all work and closes the file, its WAL folded in; does nothing the second time.
+    ///
+    /// - Throws: GRDB's `DatabaseError` where the WAL cannot be folded in: another process reads for longer than 10
+    ///   seconds, or the disk fails.
     public func close() throws {
         let wasClosed = isClosed.withLock { isClosed in
             defer { isClosed = true }
@@ -71,6 +74,9 @@ public final class SQLiteStore: ChangeStore {
     }
 
     /// Reads in one snapshot of the database.
+    ///
+    /// - Throws: what the body throws; `StoreUnavailable` where the disk or another process stands in the way for now,
+    ///   or too many calls wait already; GRDB's `DatabaseError` for anything else.
     public func read<Result: Sendable>(
         _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
     ) async throws -> Result {
@@ -82,6 +88,9 @@ public final class SQLiteStore: ChangeStore {
     }
 
     /// Queues a write; it returns after the commit that holds it is on disk.
+    ///
+    /// - Throws: what the body throws; `StoreUnavailable` where the disk or another process stands in the way for now,
+    ///   or too many calls wait already; GRDB's `DatabaseError` for anything else.
     public func write<Result: Sendable>(
         _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result {
@@ -89,6 +98,9 @@ public final class SQLiteStore: ChangeStore {
     }
 
     /// Removes superseded rows in one bounded transaction.
+    ///
+    /// - Throws: `StoreUnavailable` where the disk or another process stands in the way for now; GRDB's `DatabaseError`
+    ///   for anything else.
     public func sweep(supersededBefore moment: Int64, limit: Int) async throws -> Int {
         try await Unavailability.told {
             try await pool.write { db in try Sweep.run(db, supersededBefore: moment, limit: limit) }
@@ -110,6 +122,9 @@ public final class SQLiteStore: ChangeStore {
     }
 
     /// Reads names along their index.
+    ///
+    /// - Throws: `StoreUnavailable` where the disk or another process stands in the way for now; GRDB's `DatabaseError`
+    ///   for anything else.
     public func scopes(after scope: Scope?, limit: Int) async throws -> [Scope] {
         try await Unavailability.told {
             try await pool.read { db in
@@ -121,14 +136,20 @@ public final class SQLiteStore: ChangeStore {
         }
     }
 
-    /// Reads the time that was kept.
+    /// Reads the time that was kept, in milliseconds since 1970.
+    ///
+    /// - Throws: `StoreUnavailable` where the disk or another process stands in the way for now; GRDB's `DatabaseError`
+    ///   for anything else.
     public func ageClock() async throws -> Int64? {
         try await Unavailability.told {
             try await pool.read { db in try Int64.fetchOne(db, sql: "SELECT value FROM meta WHERE key = 'age_clock'") }
         }
     }
 
-    /// Keeps the time with the store, so that every server on it ages history alike.
+    /// Keeps the time, in milliseconds since 1970, with the store, so that every server on it ages history alike.
+    ///
+    /// - Throws: `StoreUnavailable` where the disk or another process stands in the way for now; GRDB's `DatabaseError`
+    ///   for anything else.
     public func setAgeClock(_ moment: Int64) async throws {
         try await Unavailability.told {
             try await pool.write { db in
@@ -138,6 +159,9 @@ public final class SQLiteStore: ChangeStore {
     }
 
     /// Reads the bounded list.
+    ///
+    /// - Throws: `StoreUnavailable` where the disk or another process stands in the way for now; GRDB's `DatabaseError`
+    ///   for anything else.
     public func rejections(in scope: Scope?, id: Int64?, limit: Int) async throws -> [StoredRejection] {
         try await Unavailability.told {
             try await pool.read { db in try Rejections.newest(db, in: scope, id: id, limit: limit) }
@@ -145,6 +169,9 @@ public final class SQLiteStore: ChangeStore {
     }
 
     /// Removes one row of the bounded list.
+    ///
+    /// - Throws: `StoreUnavailable` where the disk or another process stands in the way for now; GRDB's `DatabaseError`
+    ///   for anything else.
     public func discardRejection(_ id: Int64) async throws -> Bool {
         try await Unavailability.told { try await pool.write { db in try Rejections.discard(db, id) } }
     }

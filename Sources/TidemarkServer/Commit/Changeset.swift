@@ -24,7 +24,8 @@ public struct Changeset: Sendable {
 extension SyncServer {
     /// Writes through the same door as the devices, as one transaction, and returns the scope's new head.
     ///
-    /// The caller counts as a service: server-authoritative fields are taken (E4).
+    /// The caller counts as a service: server-authoritative fields are taken (E4). `build` runs once, before anything
+    /// else, on the caller's isolation.
     ///
     /// - Throws: ``CommitError`` where an entity is unknown to a strict server, a record would be too large, an event
     ///   is changed, the entity is declared to be in another sub-scope, or the scope was erased; then nothing is

@@ -79,7 +79,7 @@ public final class SyncServer: Sendable {
         public var rejectionLimit = 1000
         /// How often a stream of nudges without news says that it is there, and asks whether it may go on.
         public var streamComment: Duration = .seconds(15)
-        /// The clock, in milliseconds since 1970.
+        /// The clock, in milliseconds since 1970; asked on any thread.
         public var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
         /// Time that only grows, by which work is bounded.
         package var uptime: @Sendable () -> Duration = {

@@ -37,6 +37,7 @@ extension SyncServer {
     ///   - elapsed: how long ago the last pass was, by a clock that nobody sets; zero where that is not known.
     ///   - trustingClock: take the wall clock at its word.
     ///   - isRehearsal: only count.
+    /// - Throws: what the store throws: ``StoreUnavailable`` for what passes by itself.
     @discardableResult
     public func compact(
         elapsed: Duration = .zero, trustingClock: Bool = false, isRehearsal: Bool = false

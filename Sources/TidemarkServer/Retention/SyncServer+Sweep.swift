@@ -16,6 +16,8 @@ extension SyncServer {
     }
 
     /// Removes what no reader in mid-scan can still need. Returns how many rows went.
+    ///
+    /// - Throws: what the store throws: ``StoreUnavailable`` for what passes by itself.
     @discardableResult
     public func sweep() async throws -> Int {
         let window = configuration.window.components.seconds * 1000

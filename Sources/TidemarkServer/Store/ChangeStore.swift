@@ -4,6 +4,10 @@ public import TidemarkWire
 ///
 /// A store gives transactions and rows; every rule is the engine's. Two implementations must behave alike, so the seam
 /// is small and each of its promises is tested by one suite for all stores.
+///
+/// Its functions are called from any task, several at once. Bodies run on a thread or queue of the store's own, which
+/// they hold up while they run; the calls throw what the body throws, ``StoreUnavailable`` for what passes by itself,
+/// and an error of the store's own for the rest.
 public protocol ChangeStore: HistoryStore, RejectionStore, WatchedStore {
     /// A random key that was made with the store and lives in it; it marks checkpoints as this store's.
     var tokenKey: [UInt8] { get }
@@ -27,11 +31,15 @@ public protocol ChangeStore: HistoryStore, RejectionStore, WatchedStore {
 
 extension ChangeStore {
     /// Reads for the server itself.
+    ///
+    /// - Throws: as the store's ``read(_:for:_:)``.
     public func read<Result: Sendable>(
         _ scope: Scope, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
     ) async throws -> Result { try await read(scope, for: "", body) }
 
     /// Writes for the server itself.
+    ///
+    /// - Throws: as the store's ``write(_:for:_:)``.
     public func write<Result: Sendable>(
         _ scope: Scope, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) async throws -> Result { try await write(scope, for: "", body) }

@@ -1,6 +1,8 @@
 public import TidemarkWire
 
-/// What a store does for all of its scopes at once, so that history goes when nobody needs it any more.
+/// What a store does for all of its scopes at once, so that history goes when nobody needs it any more. Its functions
+/// are called from any task, several at once; each throws ``StoreUnavailable`` for what passes by itself, and an error
+/// of the store's own for the rest.
 public protocol HistoryStore: Sendable {
     /// Removes at most `limit` rows that were superseded before a moment (milliseconds since 1970; a row is superseded
     /// at the moment given with its successor), the first of them first, and raises each scope's sweep floor before.
@@ -15,7 +17,7 @@ public protocol HistoryStore: Sendable {
     /// not make everything old. `nil` for a store that nobody wrote to.
     func ageClock() async throws -> Int64?
 
-    /// Keeps the time by which history ages.
+    /// Keeps the time by which history ages, in milliseconds since 1970.
     func setAgeClock(_ moment: Int64) async throws
 
     /// Takes the bytes of what was removed out of the store's own files, where the store can: other readers go on, and
@@ -25,5 +27,7 @@ public protocol HistoryStore: Sendable {
 
 extension HistoryStore {
     /// Does nothing: for a store whose files are not its own.
+    ///
+    /// - Throws: nothing.
     public func purge() async throws {}
 }

@@ -1,7 +1,8 @@
 import TidemarkCore
 public import TidemarkWire
 
-/// Reads the list of refused edits that an operator looks through, and takes entries off it.
+/// Reads the list of refused edits that an operator looks through, and takes entries off it. It is called from any
+/// task, and throws as ``HistoryStore`` does.
 public protocol RejectionStore: Sendable {
     /// The refused edits that are kept, of one scope or of all, newest first; with `id`, the one of this number.
     func rejections(in scope: Scope?, id: Int64?, limit: Int) async throws -> [StoredRejection]

@@ -12,6 +12,8 @@ public protocol WatchedStore: Sendable {
 
 extension WatchedStore {
     /// For a store of one node: waits until it is cancelled.
+    ///
+    /// - Throws: `CancellationError` when cancelled.
     public func watch(
         _ watched: @escaping @Sendable () -> Set<Scope>, seen: @escaping @Sendable ([Scope: Version]) -> Void
     ) async throws {

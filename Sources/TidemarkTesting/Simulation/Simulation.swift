@@ -132,6 +132,8 @@ public struct Simulation: Sendable {
 
     /// What happens in a script's world, line by line, with the messages: for one who wants to see why it fails. It
     /// does not throw for what fails; the last line says it.
+    ///
+    /// - Throws: what stands in the way of making the world.
     public func trace(of script: Script) async throws -> [String] {
         try await Worker(simulation: self, laboratory: Laboratory(app: app)).trace(script)
     }

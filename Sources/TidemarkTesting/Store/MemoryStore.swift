@@ -51,6 +51,8 @@ public final class MemoryStore: ChangeStore {
     }
 
     /// Reads what the store held when the call came; others may write meanwhile.
+    ///
+    /// - Throws: what the body throws.
     public func read<Result: Sendable>(
         _ scope: Scope, for _: String, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
     ) throws -> Result {
@@ -59,6 +61,8 @@ public final class MemoryStore: ChangeStore {
     }
 
     /// Writes at once; other calls wait.
+    ///
+    /// - Throws: what the body throws; nothing of it is done then.
     public func write<Result: Sendable>(
         _ scope: Scope, for _: String, _ body: @escaping @Sendable (any ScopeWriter) throws -> Result
     ) throws -> Result {
