@@ -6,7 +6,7 @@ extension Applier {
     /// it will never be told again, and that is noted in the transaction that moves the scope on.
     func passOver(_ change: IncomingChange, _ reader: JSONReader) throws {
         let name = reader.string(change.entity)
-        guard passedOver.insert(SQLName(name)).inserted, layout[name] == nil,
+        guard passedOver.insert(SQLName(name)).inserted, schema[name] == nil,
             let shadow = try FileTable.named(TableSchema.shadowPrefix + name, db).first(where: { !$0.isTemporary })
         else { return }
         // As this file spells the name.

@@ -39,9 +39,9 @@ extension Applier {
     /// hands, may have got another id for the same temporary one; that one's record is not this one's.
     func adopt(_ change: IncomingChange, _ reader: JSONReader) throws -> Bool {
         let name = reader.string(change.entity)
-        let entity = layout[name]?.name ?? name
+        let entity = schema[name]?.name ?? name
         guard let identity, identity.entities.contains(entity),
-            let client = change.client, reader.string(client) == layout.clientID,
+            let client = change.client, reader.string(client) == schema.clientID,
             let temporary = change.temporary.flatMap({ RecordID(reader.string($0)) }),
             let id = RecordID(reader.string(change.id)), try Alias.find(db, entity, temporary) == nil
         else { return false }
@@ -56,9 +56,9 @@ extension Applier {
             manifest.look(alias.entity, alias.id)
         }
         // Ids are put in the place of others by statements that the guard does not know.
-        let guarding = TriggerGuard(db: db, layout: layout)
+        let guarding = TriggerGuard(db: db, schema: schema)
         try guarding.restore()
-        try IDSubstitution(db: db, layout: layout, identity: identity, scope: scope, now: now).run(aliases)
+        try IDSubstitution(db: db, schema: schema, identity: identity, scope: scope, now: now).run(aliases)
         try guarding.accept()
     }
 }

@@ -198,7 +198,7 @@ extension Applier {
     private func regroup(_ table: ApplyTable, _ key: [Cell], _ group: String?) throws {
         guard let group else { return }
         if let later = try table.records.group(db, key), later != group {
-            try layout.rename(db, group: later, to: group)
+            try schema.rename(db, group: later, to: group)
         }
         try table.records.setGroup(db, key, group)
     }

@@ -41,7 +41,7 @@ final class Applier {
     let db: Database
     let scope: Scope
     let now: Int64
-    let layout: SyncSchema
+    let schema: SyncSchema
     private let declarations: Declarations
     /// `nil` where the server assigns no ids.
     let identity: Identity?
@@ -79,17 +79,17 @@ final class Applier {
 
     /// - Parameter entities: the tables to write to; `nil`: all of the scope.
     init(
-        _ db: Database, layout: SyncSchema, record: ScopeRecord, declarations: Declarations, now: Int64,
+        _ db: Database, schema: SyncSchema, record: ScopeRecord, declarations: Declarations, now: Int64,
         entities: Set<String>? = nil
     ) throws {
         self.db = db
         self.now = now
         self.record = record
         scope = record.scope
-        self.layout = layout
+        self.schema = schema
         self.declarations = declarations
-        identity = try Identity(db, layout, declarations)
-        for shape in layout.shapes(in: scope) where entities?.contains(shape.name) ?? true {
+        identity = try Identity(db, schema, declarations)
+        for shape in schema.shapes(in: scope) where entities?.contains(shape.name) ?? true {
             tables[shape.name] = ApplyTable(shape, in: scope, declared: declarations.entity(shape.name))
         }
     }
@@ -132,7 +132,7 @@ final class Applier {
             guard try Deferral.read(db, scope) != nil else { return }
             // What depends on an edit that waits may be answered in a later request than that one.
             try Deferral.hold(db, putOff)
-            try Deferral.end(db, layout, scope)
+            try Deferral.end(db, schema, scope)
         }
         outcome.deferral = try Deferral.read(db, scope)
     }
@@ -141,15 +141,15 @@ final class Applier {
 
     /// Comes last, when rows, shadows and rows outside the tables are as they stay.
     func finish() throws {
-        try TriggerGuard(db: db, layout: layout).restore()
-        try manifest.write(db, layout, scope)
+        try TriggerGuard(db: db, schema: schema).restore()
+        try manifest.write(db, schema, scope)
     }
 
     /// An answer names its history. Where that is not the one of what is remembered beyond the checkpoint, which the
     /// server hears nothing of, the scope is filled anew, and whether the server has what it once took is asked.
     func goOn(in epoch: String) throws {
         if let known = record.epoch, known != epoch, Epoch(text: known)?.isBeforeAll != true {
-            let history = HistoryReset(db: db, layout: layout)
+            let history = HistoryReset(db: db, schema: schema)
             if record.isFilled {
                 if try !isKept(of: known, in: epoch) {
                     try history.forget(&record, after: record.complete ?? 0)

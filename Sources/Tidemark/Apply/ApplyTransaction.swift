@@ -11,7 +11,7 @@ struct ApplyTransaction: Sendable {
     /// What the request told the server of applied verdicts.
     var acknowledged: [String: Int64]
     var lane: String
-    var layout: SyncSchema
+    var schema: SyncSchema
     var declarations: Declarations
     var now: Int64
 
@@ -45,10 +45,10 @@ struct ApplyTransaction: Sendable {
     }
 
     private func apply(_ db: Database, mayWriteRows: Bool) throws -> Applier.Outcome {
-        try layout.check(db, scope)
+        try schema.check(db, scope)
         try CaptureSuppression.raise(db)
         let record = try ScopeRecord.read(db, scope)
-        let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
+        let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
         applier.mayWriteRows = mayWriteRows
         try applier.apply(answer, since: since)
         try CaptureSuppression.lower(db)
@@ -57,12 +57,12 @@ struct ApplyTransaction: Sendable {
             let cascadeRepair = CascadeRepair(db: db, scope: scope, now: now)
             if try !mayWriteRows && (cascadeRepair.isDue() || OrphanedEdits.isAny(db, scope)) { throw RowsToWrite() }
             let listed: Int
-            (outcome.settled, listed) = try cascadeRepair.settle(layout)
+            (outcome.settled, listed) = try cascadeRepair.settle(schema)
             outcome.conflicts += listed
-            outcome.settled += try OrphanedEdits.giveBack(db, layout, scope, applier.identity)
+            outcome.settled += try OrphanedEdits.giveBack(db, schema, scope, applier.identity)
             try ScopeRecord.granted(db, scope)
         }
-        try BlockedEdits(db: db, layout: layout).release()
+        try BlockedEdits(db: db, schema: schema).release()
         // Until the checkpoint tells of every verdict, each request does: a server that goes back to before it notices.
         if try KnownVersions.isEmpty(db, scope) {
             try Outbox.acknowledged(db, acknowledged, scope: scope, currentLane: lane)

@@ -39,30 +39,30 @@ struct CascadeRepair {
 
     /// Runs with the flag down, so that what it does is captured and travels like any other edit.
     /// Returns how many parents it looked after, and how many conflicts it has listed.
-    func settle(_ layout: SyncSchema) throws -> (settled: Int, listed: Int) {
+    func settle(_ schema: SyncSchema) throws -> (settled: Int, listed: Int) {
         let noted = try Query(db, "SELECT entity, record, columns, version FROM tidemark_cascade WHERE scope = ?1")
             .rows(db, [.text(scope.name)]) {
                 (entity: $0.text(0), record: $0.text(1), columns: $0.blob(2), version: $0.optionalInteger(3))
             }
         var (settled, listed) = (0, 0)
         for entry in noted {
-            if try isUndecided(entry.entity, entry.record, layout) { continue }
+            if try isUndecided(entry.entity, entry.record, schema) { continue }
             settled += 1
             try Query(db, "DELETE FROM tidemark_cascade WHERE scope = ?1 AND entity = ?2 AND record = ?3")
                 .execute([.text(scope.name), .text(entry.entity), .text(entry.record)])
-            guard let shape = layout[entry.entity], let id = RecordID(entry.record), let key = shape.key(of: id),
+            guard let shape = schema[entry.entity], let id = RecordID(entry.record), let key = shape.key(of: id),
                 try RecordTable(shape).row(db, key) == nil, try !QuarantinedRow.exists(db, entry.entity, entry.record)
             else { continue }
             var values = ByName<Cell>()
             for (name, value) in try columns(entry.columns) { values[name] = value }
-            listed += try settleChildren(shape.children, values, sparing: (layout, entry.version ?? .max))
+            listed += try settleChildren(shape.children, values, sparing: (schema, entry.version ?? .max))
         }
         return (settled, listed)
     }
 
     /// Whether an edit keeps the deleted row on screen, until the server has said what becomes of it.
-    private func isUndecided(_ entity: String, _ record: String, _ layout: SyncSchema) throws -> Bool {
-        guard let shape = layout[entity], let id = RecordID(record), let key = shape.key(of: id),
+    private func isUndecided(_ entity: String, _ record: String, _ schema: SyncSchema) throws -> Bool {
+        guard let shape = schema[entity], let id = RecordID(record), let key = shape.key(of: id),
             let shadow = try RecordTable(shape).shadow(db, key)
         else { return false }
         return shadow.state == .deleted && !shadow.isGone
@@ -93,7 +93,7 @@ struct CascadeRepair {
     /// - Returns: how many conflicts were listed.
     @discardableResult
     private func settleChildren(
-        _ children: [TableSchema.Child], _ parent: ByName<Cell>, sparing spared: (layout: SyncSchema, version: Version)?
+        _ children: [TableSchema.Child], _ parent: ByName<Cell>, sparing spared: (schema: SyncSchema, version: Version)?
     ) throws -> Int {
         var waiting = children.map { ($0, parent) }
         var listed = 0
@@ -103,7 +103,7 @@ struct CascadeRepair {
             let condition = child.columns.enumerated().map { "\(quoted($1)) = ?\($0 + 1)" }.joined(separator: " AND ")
             let table = quoted(child.table)
             let own = try spared.flatMap { spared in
-                try spared.layout[child.table].map {
+                try spared.schema[child.table].map {
                     try OwnRows(db, $0, scope, now, after: spared.version, where: condition, referred)
                 }
             }

@@ -16,7 +16,7 @@ actor ConflictDecider {
     }
 
     /// Returns how many were decided.
-    func decide(_ layout: SyncSchema) async throws -> Int {
+    func decide(_ schema: SyncSchema) async throws -> Int {
         guard let handler else { return 0 }
         let (scope, asked) = (scope, askedThrough)
         var decided = 0
@@ -25,7 +25,7 @@ actor ConflictDecider {
             // A handler that fails has not decided; the conflict stays in the list.
             guard let resolution = try? await handler(conflict) else { continue }
             do {
-                try await file.write(at: .decide) { db in try conflict.settle(resolution, db, layout) }
+                try await file.write(at: .decide) { db in try conflict.settle(resolution, db, schema) }
                 decided += 1
             } catch let error as DatabaseError where error.refusesRow {
                 // The app's own schema refuses what its handler wants.

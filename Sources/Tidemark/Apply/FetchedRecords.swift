@@ -59,12 +59,12 @@ struct FetchedRecords: Hashable, Sendable {
     }
 
     /// The records that the answer speaks of, their tables spelled as in this file.
-    func names(_ layout: SyncSchema) throws -> Set<RefetchQueue.Record> {
+    func names(_ schema: SyncSchema) throws -> Set<RefetchQueue.Record> {
         var names: Set<RefetchQueue.Record> = []
         try visitAll { change, reader in
             guard let id = RecordID(reader.string(change.id)) else { return }
             let entity = reader.string(change.entity)
-            names.insert(RefetchQueue.Record(entity: layout[entity]?.name ?? entity, id: id))
+            names.insert(RefetchQueue.Record(entity: schema[entity]?.name ?? entity, id: id))
         }
         return names
     }
@@ -75,7 +75,7 @@ struct FetchedRecords: Hashable, Sendable {
 struct FetchTransaction: Sendable {
     var fetched: FetchedRecords
     var scope: Scope
-    var layout: SyncSchema
+    var schema: SyncSchema
     var declarations: Declarations
     var now: Int64
     /// Why the records are fetched, where a comparison found that they differ.
@@ -84,17 +84,17 @@ struct FetchTransaction: Sendable {
     /// Runs on the writer, outside any transaction.
     func run(_ db: Database) throws -> Applier.Outcome {
         try ApplyTransaction.withoutForeignKeys(db) {
-            guard layout.schemaVersion == (try SyncSchema.version(db)) else {
+            guard schema.schemaVersion == (try SyncSchema.version(db)) else {
                 throw SyncError(
                     .databaseFailed, "The app's schema changed during the request.",
                     hint: "It is tried again by itself.", scope: scope)
             }
             let record = try ScopeRecord.read(db, scope)
-            let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
+            let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
             // A row that was written unseen would be written over.
             guard try !Inferred.isAny(db, scope) else { return applier.outcome }
             applier.repair = repair
-            try CaptureSuppression.whileApplying(db, layout) { try applier.apply(fetched) }
+            try CaptureSuppression.whileApplying(db, schema) { try applier.apply(fetched) }
             return applier.outcome
         }
     }
@@ -122,7 +122,7 @@ extension Applier {
             }
             try apply(change, table, id, key, asOf: fetched.head, reader)
         }
-        for name in try fetched.names(layout) { try RefetchQueue.remove(db, scope, name.entity, name.id.text) }
+        for name in try fetched.names(schema) { try RefetchQueue.remove(db, scope, name.entity, name.id.text) }
         try resolveUniqueValues()
         try finish()
         outcome.pageTaken = true

@@ -5,7 +5,7 @@ import TidemarkWire
 /// Forgets what is known of versions that the server has lost.
 struct HistoryReset {
     let db: Database
-    let layout: SyncSchema
+    let schema: SyncSchema
 
     /// What happened after this version happened to a history that is no more.
     func forget(_ record: inout ScopeRecord, after survived: Version) throws {
@@ -18,7 +18,7 @@ struct HistoryReset {
             "DELETE FROM tidemark_known_version WHERE scope = ?1 AND version > ?2",
             "UPDATE tidemark_quarantine SET version = NULL WHERE scope = ?1 AND version > ?2",
         ] { try Query(db, statement).execute([.text(scope.name), .integer(survived)]) }
-        for shape in layout.shapes(in: scope) { try forget(shape, scope, after: survived) }
+        for shape in schema.shapes(in: scope) { try forget(shape, scope, after: survived) }
     }
 
     private func forget(_ shape: TableSchema, _ scope: Scope, after survived: Version) throws {

@@ -13,12 +13,12 @@ struct InferenceTransaction: Sendable {
     /// The checkpoint is too old for the server to tell which records were deleted.
     var isBelowFloor = false
     var scope: Scope
-    var layout: SyncSchema
+    var schema: SyncSchema
     var declarations: Declarations
     var now: Int64
 
-    init(entries: [Inferred.Entry], scope: Scope, layout: SyncSchema, declarations: Declarations, now: Int64) {
-        (self.entries, self.scope, self.layout) = (entries, scope, layout)
+    init(entries: [Inferred.Entry], scope: Scope, schema: SyncSchema, declarations: Declarations, now: Int64) {
+        (self.entries, self.scope, self.schema) = (entries, scope, schema)
         (self.declarations, self.now) = (declarations, now)
     }
 
@@ -26,8 +26,8 @@ struct InferenceTransaction: Sendable {
     func run(_ db: Database) throws -> Int {
         var settled = 0
         _ = try ApplyTransaction.withoutForeignKeys(db) {
-            try layout.check(db, scope)
-            try CaptureSuppression.whileApplying(db, layout) { settled = try settle(db) }
+            try schema.check(db, scope)
+            try CaptureSuppression.whileApplying(db, schema) { settled = try settle(db) }
             try Pending.announce(db)
             return Applier.Outcome()
         }
@@ -36,7 +36,7 @@ struct InferenceTransaction: Sendable {
 
     private func settle(_ db: Database) throws -> Int {
         let record = try ScopeRecord.read(db, scope)
-        let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
+        let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
         var settled = 0
         guard let fetched else {
             for entry in entries { settled += try applier.settle(entry, .untold, isBelowFloor: false) ? 1 : 0 }

@@ -4,13 +4,13 @@ import TidemarkWire
 /// Makes edits anew that were orphaned.
 struct OrphanReplay {
     let db: Database
-    let layout: SyncSchema
+    let schema: SyncSchema
     let scope: Scope
     /// What was done to records since they were orphaned, as it was before any of that was made anew: an edit that was
     /// orphaned later than another one of its record comes on top of that.
     private var since: [RefetchQueue.Record: LocalDelta] = [:]
 
-    init(db: Database, layout: SyncSchema, scope: Scope) { (self.db, self.layout, self.scope) = (db, layout, scope) }
+    init(db: Database, schema: SyncSchema, scope: Scope) { (self.db, self.schema, self.scope) = (db, schema, scope) }
 
     private struct Edit {
         var entry: OrphanedEdits.Entry
@@ -68,7 +68,7 @@ struct OrphanReplay {
     }
 
     private func edit(_ entry: OrphanedEdits.Entry) -> Edit? {
-        guard let shape = layout[entry.entity], shape.rule.mayHold(scope), let id = RecordID(entry.record),
+        guard let shape = schema[entry.entity], shape.rule.mayHold(scope), let id = RecordID(entry.record),
             let key = shape.key(of: id)
         else { return nil }
         return Edit(entry: entry, table: RecordTable(shape), id: id, key: key)
@@ -79,7 +79,7 @@ struct OrphanReplay {
         let group = randomHex(bytes: 8)
         for edit in edits where try edit.table.shadow(db, edit.key)?.mark != nil {
             if let earlier = try edit.table.group(db, edit.key), earlier != group {
-                try layout.rename(db, group: earlier, to: group)
+                try schema.rename(db, group: earlier, to: group)
             }
             try edit.table.setGroup(db, edit.key, group)
         }
@@ -128,12 +128,12 @@ struct OrphanReplay {
         }
         // What a foreign key's action does to other rows is to be captured.
         let hasActions = try Query(db, "PRAGMA foreign_keys").first(db) { $0.integer(0) } == 1
-        guard layout.shapes.contains(where: \.isGuarded), !hasActions else { return try write() }
+        guard schema.shapes.contains(where: \.isGuarded), !hasActions else { return try write() }
         guard cells != row else { return }
         var shadow = try table.shadow(db, key) ?? Self.unedited(shape, key, row)
         shadow.isGone = cells == nil
         if shape.isScopedByColumn { shadow.routingScope = scope.name }
-        try CaptureSuppression.whileApplying(db, layout) { try write() }
+        try CaptureSuppression.whileApplying(db, schema) { try write() }
         try db.execute(sql: CaptureTriggers.count)
         shadow.edited = try Query(db, "SELECT clock FROM tidemark_counter").first(db) { $0.integer(0) }
         try table.write(db, key, shadow)
@@ -154,7 +154,7 @@ struct OrphanReplay {
         shadow.bases = [Shadow.seedBase: 0]
         (shadow.mark, shadow.since) = (try Pending.nextMark(db), edit.entry.notedAt)
         if shape.isScopedByColumn { (shadow.scope, shadow.routingScope) = (scope.name, scope.name) }
-        try CaptureSuppression.whileApplying(db, layout) { try table.write(db, edit.key, cells) }
+        try CaptureSuppression.whileApplying(db, schema) { try table.write(db, edit.key, cells) }
         try table.write(db, edit.key, shadow)
     }
 
@@ -208,7 +208,7 @@ struct OrphanReplay {
             return nil
         }
         guard shadow == nil, let row = try table.row(db, key), try isHeldElsewhere(edit) else { return nil }
-        try CaptureSuppression.whileApplying(db, layout) {
+        try CaptureSuppression.whileApplying(db, schema) {
             try table.deleteRow(db, key)
             try leave(edit, row, KnownVersions.version(db, scope, shape.name, edit.id.text), as: .moved)
             _ = try UniqueResolver(db: db, table: table).settle()

@@ -6,14 +6,14 @@ extension OrphanedEdits {
     /// Makes the edits anew, over the rows that have come: captured, so that they travel. Runs with the flag down, in
     /// the transaction that ends the scope's filling; what cannot be done stays in the list, with the reason.
     /// Returns how many were made.
-    static func giveBack(_ db: Database, _ layout: SyncSchema, _ scope: Scope, _ identity: Identity?) throws -> Int {
+    static func giveBack(_ db: Database, _ schema: SyncSchema, _ scope: Scope, _ identity: Identity?) throws -> Int {
         // Rows that are still to come by themselves come first.
-        guard try Backfills.next(db, layout, scope) == nil else { return 0 }
+        guard try Backfills.next(db, schema, scope) == nil else { return 0 }
         let entries = try entries(db, "WHERE scope = ?1", [.text(scope.name)])
             .filter(\.kind.comesBackByItself)
-            .map { entry in try identity.map { try entry.named($0, db, layout) } ?? entry }
+            .map { entry in try identity.map { try entry.named($0, db, schema) } ?? entry }
         guard !entries.isEmpty else { return 0 }
-        var giving = OrphanReplay(db: db, layout: layout, scope: scope)
+        var giving = OrphanReplay(db: db, schema: schema, scope: scope)
         var groups: Set<String> = []
         var made = 0
         for entry in entries {
@@ -30,8 +30,8 @@ extension OrphanedEdits {
 
 extension OrphanedEdits.Entry {
     /// With the ids that another copy of this file has heard in the place of temporary ones.
-    fileprivate func named(_ identity: Identity, _ db: Database, _ layout: SyncSchema) throws -> Self {
-        guard let shape = layout[entity], let id = RecordID(record) else { return self }
+    fileprivate func named(_ identity: Identity, _ db: Database, _ schema: SyncSchema) throws -> Self {
+        guard let shape = schema[entity], let id = RecordID(record) else { return self }
         var operation = Operation(.upsert, entity: entity, id: id)
         operation.fields = fields
         operation.references = identity.references(in: shape)

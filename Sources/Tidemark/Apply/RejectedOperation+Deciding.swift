@@ -5,8 +5,8 @@ import TidemarkWire
 
 extension RejectedOperation {
     /// Writes the edit again as the app would: it is captured and sent like any other.
-    func retry(_ db: Database, _ layout: SyncSchema, changing changes: [String: Value]) throws {
-        guard let stored = try stored(db), let rewriting = Rewriting(db, layout[entity], record: stored.record) else {
+    func retry(_ db: Database, _ schema: SyncSchema, changing changes: [String: Value]) throws {
+        guard let stored = try stored(db), let rewriting = Rewriting(db, schema[entity], record: stored.record) else {
             return
         }
         if stored.isLocal, try RecordTable(rewriting.shape).shadow(db, rewriting.key) != nil {
@@ -15,7 +15,7 @@ extension RejectedOperation {
             try RecordTable(rewriting.shape).mark(db, rewriting.key)
         } else if let conflict = try Conflicts.of(db, operation: id) {
             try conflict.settle(
-                changes.isEmpty ? .keepMine : .merge(fields.merging(changes) { $1 }), db, layout)
+                changes.isEmpty ? .keepMine : .merge(fields.merging(changes) { $1 }), db, schema)
         } else if isDelete {
             try rewriting.delete()
             try remove(db)
@@ -24,28 +24,28 @@ extension RejectedOperation {
             try rewriting.put(edited, whole: isInsert ? edited : nil)
             try remove(db)
         }
-        try BlockedEdits(db: db, layout: layout).release()
+        try BlockedEdits(db: db, schema: schema).release()
     }
 
     /// Edits of one group that never left this device go together.
-    func discard(_ db: Database, _ layout: SyncSchema) throws {
-        try discardAlone(db, layout)
+    func discard(_ db: Database, _ schema: SyncSchema) throws {
+        try discardAlone(db, schema)
         if group != nil {
             for other in try Self.all(db) where try other.group == group && other.stored(db)?.isLocal == true {
-                try other.discardAlone(db, layout)
+                try other.discardAlone(db, schema)
             }
         }
-        try BlockedEdits(db: db, layout: layout).release()
+        try BlockedEdits(db: db, schema: schema).release()
     }
 
-    private func discardAlone(_ db: Database, _ layout: SyncSchema) throws {
+    private func discardAlone(_ db: Database, _ schema: SyncSchema) throws {
         guard let stored = try stored(db) else { return }
         try remove(db)
-        try undo(db, layout, isLocal: stored.isLocal, record: stored.record)
+        try undo(db, schema, isLocal: stored.isLocal, record: stored.record)
     }
 
-    private func undo(_ db: Database, _ layout: SyncSchema, isLocal: Bool, record: String) throws {
-        guard let rewriting = Rewriting(db, layout[entity], record: record) else { return }
+    private func undo(_ db: Database, _ schema: SyncSchema, isLocal: Bool, record: String) throws {
+        guard let rewriting = Rewriting(db, schema[entity], record: record) else { return }
         let table = RecordTable(rewriting.shape)
         guard isLocal else {
             guard isInsert, try table.row(db, rewriting.key) == nil else { return }
@@ -55,7 +55,7 @@ extension RejectedOperation {
         }
         guard let shadow = try table.shadow(db, rewriting.key), shadow.mark == nil else { return }
         if shadow.state == .known {
-            try CaptureSuppression.whileApplying(db, layout) { try table.write(db, rewriting.key, shadow.cells) }
+            try CaptureSuppression.whileApplying(db, schema) { try table.write(db, rewriting.key, shadow.cells) }
         } else {
             // Captured: rows that go with this one by the schema's own ON DELETE are edits like any other.
             try table.deleteRow(db, rewriting.key)

@@ -63,9 +63,9 @@ struct Rewriting {
 
 extension Conflict {
     /// Carries out a decision, as a new edit where one is needed, and notes it in the list.
-    func settle(_ resolution: Resolution, _ db: Database, _ layout: SyncSchema) throws {
+    func settle(_ resolution: Resolution, _ db: Database, _ schema: SyncSchema) throws {
         guard var conflict = try Conflicts.one(db, id) else { return }
-        let rewriting = Rewriting(db, layout[conflict.entity], record: conflict.record)
+        let rewriting = Rewriting(db, schema[conflict.entity], record: conflict.record)
         // While it is open the row is theirs: what differs was edited here after the edit that met theirs.
         let later = try rewriting.map { try $0.edits() } ?? [:]
         switch resolution {

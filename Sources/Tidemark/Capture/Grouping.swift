@@ -4,7 +4,7 @@ import TidemarkWire
 /// Notes which records a block of edits touched, and makes one group of them.
 struct Grouping {
     let db: Database
-    let layout: SyncSchema
+    let schema: SyncSchema
     let watch: ShadowWatch
 
     func run<Result>(_ updates: (Database) throws -> Result) throws -> Result {
@@ -15,7 +15,7 @@ struct Grouping {
 
     private func group(_ touched: [String: Set<Int64>]) throws {
         let group = randomHex(bytes: 8)
-        let tables = layout.shapes.map(RecordTable.init)
+        let tables = schema.shapes.map(RecordTable.init)
         var earlier: Set<String> = []
         for table in tables {
             for row in touched[table.shape.shadowName] ?? [] {
@@ -27,7 +27,7 @@ struct Grouping {
                     .execute(place + [.text(group)])
             }
         }
-        for earlier in earlier { try layout.rename(db, group: earlier, to: group) }
+        for earlier in earlier { try schema.rename(db, group: earlier, to: group) }
         try check(group, tables)
     }
 

@@ -11,16 +11,16 @@ import TidemarkWire
 /// more, with all triggers of the connection off.
 struct TriggerGuard {
     let db: Database
-    let layout: SyncSchema
+    let schema: SyncSchema
 
     /// Runs with the flag up, before the transaction ends.
     func restore() throws {
-        for shape in layout.shapes where shape.isGuarded { try restore(RecordTable(shape)) }
+        for shape in schema.shapes where shape.isGuarded { try restore(RecordTable(shape)) }
     }
 
     /// What was noted so far is as it should be: the library wrote to the tables by statements of its own.
     func accept() throws {
-        for shape in layout.shapes where shape.isGuarded {
+        for shape in schema.shapes where shape.isGuarded {
             try Query(db, "DELETE FROM \(shape.touchedSQL)").execute()
         }
     }
@@ -84,13 +84,13 @@ extension RecordTable {
 }
 
 extension CaptureSuppression {
-    /// - Parameter layout: the tables whose rows are put to rights after the app's triggers have fired.
-    static func whileApplying(_ db: Database, _ layout: SyncSchema, _ body: () throws -> Void) throws {
+    /// - Parameter schema: the tables whose rows are put to rights after the app's triggers have fired.
+    static func whileApplying(_ db: Database, _ schema: SyncSchema, _ body: () throws -> Void) throws {
         try raise(db)
         // Inside one transaction: where the body fails for good, the flag is rolled back with everything else.
         let result = Result {
             try body()
-            try TriggerGuard(db: db, layout: layout).restore()
+            try TriggerGuard(db: db, schema: schema).restore()
         }
         try lower(db)
         try result.get()

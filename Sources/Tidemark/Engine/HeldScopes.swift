@@ -46,10 +46,10 @@ enum HeldScopes {
     }
 
     /// Takes a scope off the device, but for one that has anything the server does not have; `false` for that.
-    static func evict(_ db: Database, _ scope: Scope, _ layout: SyncSchema, now: Int64) throws -> Bool {
+    static func evict(_ db: Database, _ scope: Scope, _ schema: SyncSchema, now: Int64) throws -> Bool {
         guard try !list(db, ownKey).contains(scope) else { return true }
-        guard try !hasUnsynced(db, scope, layout) else { return false }
-        try ScopeRemoval(scope: scope, layout: layout, declarations: Declarations(), isLoss: false, now: now).run(db)
+        guard try !hasUnsynced(db, scope, schema) else { return false }
+        try ScopeRemoval(scope: scope, schema: schema, declarations: Declarations(), isLoss: false, now: now).run(db)
         try db.inTransaction {
             try forget(db, scope)
             return .commit
@@ -59,8 +59,8 @@ enum HeldScopes {
 
     /// Whether the scope has edits that the server has not taken: not sent, on the way out of it or under way, refused,
     /// orphaned or waiting for a decision.
-    private static func hasUnsynced(_ db: Database, _ scope: Scope, _ layout: SyncSchema) throws -> Bool {
-        for shape in try TableRules.shapes(db, holding: scope, beside: layout) {
+    private static func hasUnsynced(_ db: Database, _ scope: Scope, _ schema: SyncSchema) throws -> Bool {
+        for shape in try TableRules.shapes(db, holding: scope, beside: schema) {
             let name = literal(scope.name)
             // A row that has another scope's name in its column by now, or none, is still this one's on the server.
             let place = shape.isScopedByColumn ? "tidemark_routing_scope = \(name) OR tidemark_scope = \(name)" : "1"

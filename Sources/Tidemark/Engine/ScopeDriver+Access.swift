@@ -7,9 +7,9 @@ import TidemarkWire
 extension ScopeDriver {
     /// The tables as they stand, and what the operator declared.
     func prepared() async throws -> (SyncSchema, Declarations) {
-        let layout = try await database { try await self.schemaCache.install() }
-        let declarations = try await schemaCache.declarations(clientID: layout.clientID, scope: scope)
-        guard await schemaCache.layout == nil else { return (layout, declarations) }
+        let schema = try await database { try await self.schemaCache.install() }
+        let declarations = try await schemaCache.declarations(clientID: schema.clientID, scope: scope)
+        guard await schemaCache.schema == nil else { return (schema, declarations) }
         return (try await database { try await self.schemaCache.install() }, declarations)
     }
 
@@ -37,9 +37,9 @@ extension ScopeDriver {
 
     /// The server does not grant the scope any more (T25): its rows go, what was not sent is kept.
     private func loseAccess() async throws {
-        let (layout, declarations) = try await prepared()
+        let (schema, declarations) = try await prepared()
         let removal = ScopeRemoval(
-            scope: scope, layout: layout, declarations: declarations, isLoss: true, now: wallClockMilliseconds())
+            scope: scope, schema: schema, declarations: declarations, isLoss: true, now: wallClockMilliseconds())
         try await database {
             try await self.file.writeWithoutTransaction(at: .loss) { db in try removal.run(db) }
         }

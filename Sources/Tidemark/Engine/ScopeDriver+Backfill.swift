@@ -5,10 +5,10 @@ import TidemarkWire
 extension ScopeDriver {
     /// One page of what this device had no place for until now.
     func fill(
-        _ backfill: Backfill, since: String?, _ layout: SyncSchema, _ declarations: Declarations
+        _ backfill: Backfill, since: String?, _ schema: SyncSchema, _ declarations: Declarations
     ) async throws -> SyncMachine.Event? {
         let request = BackfillRequest(
-            backfill, since: since, layout: layout, declarations: declarations, pageLimit: snapshotSizing.limit)
+            backfill, since: since, schema: schema, declarations: declarations, pageLimit: snapshotSizing.limit)
         let response = try await page(request.request)
         if isAskedForLess(response) { return try await bootstrap() }
         if response.status != 200 { try await beginAnew(backfill, after: Failure(response, scope: scope)) }

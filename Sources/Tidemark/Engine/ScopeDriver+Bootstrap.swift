@@ -15,25 +15,25 @@ extension ScopeDriver {
     /// up what was edited here; then the next page.
     func bootstrap() async throws -> SyncMachine.Event? {
         nextTimer = nil
-        let (layout, declarations) = try await prepared()
-        try await settleInferred(layout, declarations)
+        let (schema, declarations) = try await prepared()
+        try await settleInferred(schema, declarations)
         let scope = scope
         let (record, isPending, backfill) = try await database {
             try await self.schemaCache.file.read { db in
                 (
-                    try ScopeRecord.read(db, scope), try Pending.exists(db, layout, scope),
-                    try Backfills.next(db, layout, scope)
+                    try ScopeRecord.read(db, scope), try Pending.exists(db, schema, scope),
+                    try Backfills.next(db, schema, scope)
                 )
             }
         }
         guard !record.isFilled else {
             // Another engine on this file has come to the snapshot's end: nothing is left to fill.
             guard let backfill else { return .answered }
-            return try await fill(backfill, since: record.checkpoint, layout, declarations)
+            return try await fill(backfill, since: record.checkpoint, schema, declarations)
         }
-        if record.bootstrap?.asking != nil { return try await ask(layout) }
+        if record.bootstrap?.asking != nil { return try await ask(schema) }
         if isPending, refusal?.isLifted != false, !hasPushed,
-            let exchange = try await seal(layout, declarations, isPull: false), !exchange.keys.isEmpty
+            let exchange = try await seal(schema, declarations, isPull: false), !exchange.keys.isEmpty
         {
             hasPushed = true
             return try await send(exchange) { try await self.bootstrap() }
@@ -43,7 +43,7 @@ extension ScopeDriver {
         if record.bootstrap?.token == nil { takesShared = true }
         let request = SnapshotRequest(
             record.bootstrap, scope: scope, known: takesShared ? max(record.base, record.head ?? 0) : nil,
-            layout: layout, declarations: declarations, pageLimit: snapshotSizing.limit)
+            schema: schema, declarations: declarations, pageLimit: snapshotSizing.limit)
         return try await send(request)
     }
 
@@ -103,10 +103,10 @@ extension ScopeDriver {
     }
 
     /// Whether the server has lost what it once answered has to be known before anything is sent or shown.
-    private func ask(_ layout: SyncSchema) async throws -> SyncMachine.Event? {
+    private func ask(_ schema: SyncSchema) async throws -> SyncMachine.Event? {
         let scope = scope
         let lossProbe = try await database {
-            try await self.schemaCache.file.read { db in try LossProbe(db, scope, layout) }
+            try await self.schemaCache.file.read { db in try LossProbe(db, scope, schema) }
         }
         let response = try await send(lossProbe.request)
         await received(.lossProbe(try lossProbe.answer(response)), response)
@@ -124,10 +124,10 @@ extension ScopeDriver {
     func recovering(
         at point: WritePoint, _ work: @escaping @Sendable (Database, Recovery) throws -> Void
     ) async throws {
-        let (layout, declarations) = try await prepared()
+        let (schema, declarations) = try await prepared()
         lane = randomHex(bytes: 16)
         let recovery = Recovery(
-            scope: scope, layout: layout, declarations: declarations, lane: lane, now: wallClockMilliseconds())
+            scope: scope, schema: schema, declarations: declarations, lane: lane, now: wallClockMilliseconds())
         try await database {
             try await self.file.writeWithoutTransaction(at: point) { db in try work(db, recovery) }
         }

@@ -14,13 +14,13 @@ extension ScopeDriver {
     /// scan brings it again, which changes nothing (A18).
     ///
     /// It is tried once in a scan; what the server will not give comes with the scan all the same.
-    func bringCriticalFirst(_ layout: SyncSchema, _ declarations: Declarations) async throws {
+    func bringCriticalFirst(_ schema: SyncSchema, _ declarations: Declarations) async throws {
         let scope = scope
-        let tables = declarations.critical(of: layout.shapes(in: scope).map(\.name))
+        let tables = declarations.critical(of: schema.shapes(in: scope).map(\.name))
         guard !tables.isEmpty else { return }
         let (record, hasBackfill) = try await database {
             try await self.schemaCache.file.read { db in
-                (try ScopeRecord.read(db, scope), try Backfills.next(db, layout, scope) != nil)
+                (try ScopeRecord.read(db, scope), try Backfills.next(db, schema, scope) != nil)
             }
         }
         guard let since = record.checkpoint, record.isFilled, record.isScanning, !hasBackfill,
@@ -30,13 +30,13 @@ extension ScopeDriver {
         criticalSync = last
         var pages = Self.criticalPages
         for entity in tables {
-            guard try await bring(entity, since: since, layout, declarations, &pages) else { return }
+            guard try await bring(entity, since: since, schema, declarations, &pages) else { return }
         }
     }
 
     /// Returns whether all of the entity's changes are in.
     private func bring(
-        _ entity: String, since: String, _ layout: SyncSchema, _ declarations: Declarations, _ pages: inout Int
+        _ entity: String, since: String, _ schema: SyncSchema, _ declarations: Declarations, _ pages: inout Int
     ) async throws -> Bool {
         var next: (token: String, cursor: String)?
         repeat {
@@ -44,7 +44,7 @@ extension ScopeDriver {
             pages -= 1
             let request = CriticalRequest(
                 scope: scope, entity: entity, since: since, next: next, limit: snapshotSizing.limit,
-                clientID: layout.clientID)
+                clientID: schema.clientID)
             let response = try await page(request.request)
             if isAskedForLess(response) { continue }
             guard response.status == 200 else {
@@ -57,7 +57,7 @@ extension ScopeDriver {
                 let fetched = try? FetchedRecords(body: response.body)
             else { return false }
             let transaction = FetchTransaction(
-                fetched: fetched, scope: scope, layout: layout, declarations: declarations,
+                fetched: fetched, scope: scope, schema: schema, declarations: declarations,
                 now: wallClockMilliseconds())
             let outcome = try await database {
                 try await self.file.writeWithoutTransaction(at: .records) { db in try transaction.run(db) }

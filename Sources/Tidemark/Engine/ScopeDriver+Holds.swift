@@ -9,14 +9,14 @@ extension ScopeDriver {
         await mutex.lock()
         defer { mutex.unlock() }
         do {
-            let (layout, declarations) = try await prepared()
-            try await settleInferred(layout, declarations)
+            let (schema, declarations) = try await prepared()
+            try await settleInferred(schema, declarations)
             let scope = scope
             let isFilling = try await database {
                 try await self.file.read { db in try ScopeRecord.read(db, scope).bootstrap != nil }
             }
             if isFilling, let error = await syncAlone().1 { throw error }
-            var fetch = RecordFetch(schemaCache: schemaCache, scope: scope, layout: layout, declarations: declarations)
+            var fetch = RecordFetch(schemaCache: schemaCache, scope: scope, schema: schema, declarations: declarations)
             var rest = follow[...]
             repeat {
                 fetch.follow = Array(rest.prefix(Self.followedFields))
@@ -29,10 +29,10 @@ extension ScopeDriver {
 
     /// Takes the scope off the device and ends; `false` where something in it is not settled. The caller has the turn.
     func evict() async -> Bool {
-        guard let layout = await schemaCache.layout else { return false }
+        guard let schema = await schemaCache.schema else { return false }
         let (scope, now) = (scope, wallClockMilliseconds())
         let isGone = try? await file.writeWithoutTransaction(at: .leave) { db in
-            try HeldScopes.evict(db, scope, layout, now: now)
+            try HeldScopes.evict(db, scope, schema, now: now)
         }
         guard isGone == true else { return false }
         retire()

@@ -4,21 +4,21 @@ import TidemarkWire
 extension ScopeDriver {
     /// Holds what was written while no trigger stood against the server's rows, before anything is sent or applied: a
     /// page would pass over it, or over what it was made on.
-    func settleInferred(_ layout: SyncSchema, _ declarations: Declarations) async throws {
+    func settleInferred(_ schema: SyncSchema, _ declarations: Declarations) async throws {
         while true {
             let scope = scope
             let entries = try await database {
                 try await self.schemaCache.file.read { db in
-                    try Inferred.uncompared(db, scope, layout, limit: RecordFetch.requestLimit)
+                    try Inferred.uncompared(db, scope, schema, limit: RecordFetch.requestLimit)
                 }
             }
             guard let entity = entries.first?.entity else { return }
             var question = InferenceTransaction(
-                entries: entries, scope: scope, layout: layout, declarations: declarations,
+                entries: entries, scope: scope, schema: schema, declarations: declarations,
                 now: wallClockMilliseconds())
             // The server hands out nothing of a table that is only pushed.
             if declarations.entity(entity).direction != .push {
-                try await ask(&question, entity, layout, declarations)
+                try await ask(&question, entity, schema, declarations)
             }
             let transaction = question
             let settled = try await database {
@@ -27,7 +27,7 @@ extension ScopeDriver {
             guard settled == 0 else { continue }
             let left = try await database {
                 try await self.schemaCache.file.read { db in
-                    try Inferred.uncompared(db, scope, layout, limit: RecordFetch.requestLimit)
+                    try Inferred.uncompared(db, scope, schema, limit: RecordFetch.requestLimit)
                 }
             }
             // Either another engine on this file was faster, or the answer spoke of other records.
@@ -40,13 +40,13 @@ extension ScopeDriver {
     }
 
     private func ask(
-        _ question: inout InferenceTransaction, _ entity: String, _ layout: SyncSchema, _ declarations: Declarations
+        _ question: inout InferenceTransaction, _ entity: String, _ schema: SyncSchema, _ declarations: Declarations
     ) async throws {
         let scope = scope
         let since = try await database {
             try await self.schemaCache.file.read { db in try ScopeRecord.read(db, scope).checkpoint }
         }
-        let fetch = RecordFetch(schemaCache: schemaCache, scope: scope, layout: layout, declarations: declarations)
+        let fetch = RecordFetch(schemaCache: schemaCache, scope: scope, schema: schema, declarations: declarations)
         let records = question.entries.compactMap { entry in
             RecordID(entry.record).map { RefetchQueue.Record(entity: entity, id: $0) }
         }

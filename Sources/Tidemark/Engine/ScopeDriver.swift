@@ -199,10 +199,10 @@ actor ScopeDriver {
 
     private func exchange() async throws -> SyncMachine.Event? {
         nextTimer = nil
-        let (layout, declarations) = try await prepared()
-        try await settleInferred(layout, declarations)
-        try await bringCriticalFirst(layout, declarations)
-        guard let exchange = try await seal(layout, declarations, isPull: true) else { return .unfilled }
+        let (schema, declarations) = try await prepared()
+        try await settleInferred(schema, declarations)
+        try await bringCriticalFirst(schema, declarations)
+        guard let exchange = try await seal(schema, declarations, isPull: true) else { return .unfilled }
         return try await send(exchange) { try await self.exchange() }
     }
 
@@ -258,7 +258,7 @@ actor ScopeDriver {
     /// wait; it is tried before the next.
     private func fetch(_ exchange: Exchange) async throws {
         let fetch = RecordFetch(
-            schemaCache: schemaCache, scope: scope, layout: exchange.layout, declarations: exchange.declarations)
+            schemaCache: schemaCache, scope: scope, schema: exchange.schema, declarations: exchange.declarations)
         do {
             counts += try await fetch.run(exchange.refetch).counts
             fetchError = nil
@@ -282,7 +282,7 @@ actor ScopeDriver {
 
     /// Seals in steps: marks that turn out to be no edits make room for those behind them. `nil` where a page is
     /// wanted and the scope has to be filled first.
-    func seal(_ layout: SyncSchema, _ declarations: Declarations, isPull: Bool) async throws -> Exchange? {
+    func seal(_ schema: SyncSchema, _ declarations: Declarations, isPull: Bool) async throws -> Exchange? {
         let (scope, lane, limit, takesDifferences) = (scope, lane, sizing.limit, takesDifferences)
         if refusal?.isOutdated(by: declarations) == true { refusal = nil }
         let operations = refusal.map { $0.operationLimit(now: now) ?? batching.limit } ?? batching.limit
@@ -292,13 +292,13 @@ actor ScopeDriver {
             let exchange = try await database {
                 try await self.schemaCache.file.durably(at: .seal) { db -> Exchange? in
                     let record = try ScopeRecord.read(db, scope)
-                    try Deferral.resume(db, layout, scope, now: wallClockMilliseconds(), asked: asked)
+                    try Deferral.resume(db, schema, scope, now: wallClockMilliseconds(), asked: asked)
                     if isPull {
                         // What this device had no place for comes before anything newer.
-                        guard record.isFilled, try Backfills.next(db, layout, scope) == nil else { return nil }
+                        guard record.isFilled, try Backfills.next(db, schema, scope) == nil else { return nil }
                     }
                     return try Exchange(
-                        db, record: record, isPull: isPull, lane: lane, layout: layout, declarations: declarations,
+                        db, record: record, isPull: isPull, lane: lane, schema: schema, declarations: declarations,
                         pageLimit: limit, takesDifferences: takesDifferences, operationLimit: operations,
                         now: wallClockMilliseconds())
                 }
@@ -350,13 +350,13 @@ actor ScopeDriver {
                 let outcome = try transaction.run(db)
                 if outcome.pageTaken, !outcome.hasMore {
                     try Outbox.prune(db, transaction.scope, before: prune)
-                    try DeletedRowCache.prune(db, transaction.layout, now: transaction.now)
+                    try DeletedRowCache.prune(db, transaction.schema, now: transaction.now)
                     try Alias.prune(db, now: transaction.now)
                 }
-                return (outcome, try Pending.exists(db, transaction.layout, transaction.scope))
+                return (outcome, try Pending.exists(db, transaction.schema, transaction.scope))
             }
         }
-        let decided = try await database { try await self.decider.decide(transaction.layout) }
+        let decided = try await database { try await self.decider.decide(transaction.schema) }
         takesDifferences = !outcome.wantsWhole && (takesDifferences || !outcome.hasMore && outcome.pageTaken)
         count(outcome)
         // What is pending goes on at once where this round got something done; else it waits for the tick.

@@ -9,8 +9,8 @@ extension SyncEngine {
     /// - Throws: ``SyncError`` as ``install()`` does, and `database_failed` where the file cannot be read.
     public func deletedRecords(in table: String? = nil) async throws -> [DeletedRecord] {
         try await install()
-        guard let layout = await schemaCache.layout else { return [] }
-        return try await file.asked(to: .read) { db in try DeletedRowCache.all(db, layout, table: table) }
+        guard let schema = await schemaCache.schema else { return [] }
+        return try await file.asked(to: .read) { db in try DeletedRowCache.all(db, schema, table: table) }
     }
 
     /// Brings a deleted record back, on this device and, as an insert of the user's, everywhere. One that is there
@@ -20,7 +20,7 @@ extension SyncEngine {
     ///   gone too; ``SyncError`` as ``install()`` does. The record stays in the list then.
     public func restore(_ record: DeletedRecord) async throws {
         try await install()
-        guard let layout = await schemaCache.layout else { return }
-        try await file.asked(to: .write) { db in try DeletedRowCache.restore(db, layout, record) }
+        guard let schema = await schemaCache.schema else { return }
+        try await file.asked(to: .write) { db in try DeletedRowCache.restore(db, schema, record) }
     }
 }

@@ -23,10 +23,10 @@ extension SyncEngine {
         _ updates: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
         try await install()
-        guard let layout = await schemaCache.layout else { return try await file.write(at: .group, updates) }
+        guard let schema = await schemaCache.schema else { return try await file.write(at: .group, updates) }
         let watch = shadowWatch
         return try await file.write(at: .group) { db in
-            try Grouping(db: db, layout: layout, watch: watch).run(updates)
+            try Grouping(db: db, schema: schema, watch: watch).run(updates)
         }
     }
 }

@@ -34,8 +34,8 @@ extension SyncEngine {
         _ table: String, id: String, in scope: Scope, following columns: [String]? = nil
     ) async throws -> RecordHold {
         try await install()
-        let layout = await schemaCache.layout
-        guard let layout, let shape = layout[table] else {
+        let schema = await schemaCache.schema
+        guard let schema, let shape = schema[table] else {
             throw SyncError(
                 .tableUnsupported, "This engine does not sync a table '\(table)'.",
                 hint: "Hold a record of one of the engine's tables.")
@@ -50,11 +50,11 @@ extension SyncEngine {
             throw SyncError(
                 .recordUnknown, "'\(id)' is no id of '\(shape.name)'.", hint: "Use the id on the wire.", scope: scope)
         }
-        let driver = try await take(scope, layout)
+        let driver = try await take(scope, schema)
         do {
             try await driver.bring(
                 RefetchQueue.Record(entity: shape.name, id: id),
-                follow: layout.references(of: shape, in: columns, within: scope))
+                follow: schema.references(of: shape, in: columns, within: scope))
         } catch {
             await release(scope)
             throw error
@@ -63,7 +63,7 @@ extension SyncEngine {
     }
 
     /// Counts one hold more, and follows the scope where nothing did.
-    private func take(_ scope: Scope, _ layout: SyncSchema) async throws -> ScopeDriver {
+    private func take(_ scope: Scope, _ schema: SyncSchema) async throws -> ScopeDriver {
         await holdMutex.lock()
         defer { holdMutex.unlock() }
         if let driver = drivers.first(where: { $0.scope == scope }) {
@@ -130,7 +130,7 @@ extension SyncEngine {
 }
 
 extension SyncSchema {
-    /// The foreign keys of a table, of one column, to records of tables in this layout, as a request names them (W62).
+    /// The foreign keys of a table, of one column, to records of tables in this schema, as a request names them (W62).
     fileprivate func references(of shape: TableSchema, in columns: [String]?, within scope: Scope) -> [String] {
         shapes.filter { $0.rule.mayHold(scope) }.flatMap { parent in
             parent.children.compactMap { child -> String? in

@@ -58,7 +58,7 @@ extension SyncEngine {
     /// - Throws: ``SyncError`` as ``install()`` does, and `database_failed` where the file cannot be written; GRDB's
     ///   `DatabaseError` where the app's schema refuses what a row's return brings about. Nothing is discarded then.
     public func discardInferredEdits(in table: String? = nil) async throws {
-        try await decideInferred(in: table) { db, layout, shape, entry in
+        try await decideInferred(in: table) { db, schema, shape, entry in
             try Inferred.compared(db, entry, waits: false)
             guard let id = RecordID(entry.record), let key = shape.key(of: id) else { return }
             let records = RecordTable(shape)
@@ -73,7 +73,7 @@ extension SyncEngine {
                 else { return }
                 return try records.forget(db, key, id)
             }
-            try CaptureSuppression.whileApplying(db, layout) {
+            try CaptureSuppression.whileApplying(db, schema) {
                 try records.writeOrQuarantine(db, key, id, shadow.cells, scope: shadow.scope ?? entry.scope)
             }
             try records.forget(db, key, id)
@@ -93,11 +93,11 @@ extension SyncEngine {
         _ decide: @escaping @Sendable (Database, SyncSchema, TableSchema, Inferred.Entry) throws -> Void
     ) async throws {
         try await install()
-        guard let layout = await schemaCache.layout else { return }
+        guard let schema = await schemaCache.schema else { return }
         try await file.asked(to: .write) { db in
             for entry in try Inferred.held(db, entity: table) {
-                guard let shape = layout[entry.entity] else { continue }
-                try decide(db, layout, shape, entry)
+                guard let shape = schema[entry.entity] else { continue }
+                try decide(db, schema, shape, entry)
             }
             try Pending.announce(db)
         }

@@ -62,7 +62,7 @@ extension SyncEngine {
         of table: String, _ find: @escaping @Sendable (TableSchema, Database) throws -> RecordState?
     ) async throws -> RecordState {
         try await install()
-        guard let shape = await schemaCache.layout?[table] else {
+        guard let shape = await schemaCache.schema?[table] else {
             throw SyncError(
                 .tableUnsupported, "This engine does not sync a table '\(table)'.",
                 hint: "Ask about one of the engine's tables.")

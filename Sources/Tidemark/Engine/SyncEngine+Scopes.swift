@@ -18,10 +18,10 @@ extension SyncEngine {
     ///   edit stays in the list.
     public func giveBack(_ edit: OrphanedEdit) async throws {
         try await install()
-        guard let layout = await schemaCache.layout else { return }
+        guard let schema = await schemaCache.schema else { return }
         try await file.asked(to: .write) { db in
             guard let entry = try OrphanedEdits.entries(db, "WHERE id = ?1", [.integer(edit.id)]).first else { return }
-            var giving = OrphanReplay(db: db, layout: layout, scope: edit.scope)
+            var giving = OrphanReplay(db: db, schema: schema, scope: edit.scope)
             guard try giving.make([entry]) == 0 else { return }
             throw SyncError(
                 .recordGone, "The edit of \(edit.entity) \(edit.record) cannot be made as things stand.",
@@ -50,13 +50,13 @@ extension SyncEngine {
                 hint: "Make the engine without it, or release what holds it, then leave the scope.", scope: scope)
         }
         try await install()
-        guard let layout = await schemaCache.layout else { return }
+        guard let schema = await schemaCache.schema else { return }
         let now = wallClockMilliseconds()
         do {
             try await file.writeWithoutTransaction(at: .leave) { db in
                 for part in try ScopeRecord.parts(db, of: scope) {
                     try ScopeRemoval(
-                        scope: part, layout: layout, declarations: Declarations(), isLoss: false, now: now
+                        scope: part, schema: schema, declarations: Declarations(), isLoss: false, now: now
                     ).run(db)
                     try db.inTransaction {
                         try HeldScopes.forget(db, part)

@@ -189,10 +189,10 @@ public actor SyncEngine {
 
     /// The scopes in which something can be sent now, and nothing failed.
     private func unlocked(_ errors: [Scope: SyncError]) async throws -> Set<Scope> {
-        guard followed.count > 1, let layout = await schemaCache.layout else { return [] }
+        guard followed.count > 1, let schema = await schemaCache.schema else { return [] }
         let scopes = followed.filter { errors[$0] == nil }
         do {
-            return try await file.read { db in Set(try scopes.filter { try Pending.exists(db, layout, $0) }) }
+            return try await file.read { db in Set(try scopes.filter { try Pending.exists(db, schema, $0) }) }
         } catch let error as DatabaseError { throw Failure.database(error, scope: self.scopes[0]).error }
     }
 
@@ -219,10 +219,10 @@ public actor SyncEngine {
         var last: Int64?
         while !Task.isCancelled {
             _ = await written.sleep(for: configuration.pollInterval)
-            guard let layout = await schemaCache.layout else { continue }
+            guard let schema = await schemaCache.schema else { continue }
             let scopes = followed
             let found = try? await file.read { db in
-                (try Pending.counter(db), try scopes.filter { try Pending.exists(db, layout, $0) })
+                (try Pending.counter(db), try scopes.filter { try Pending.exists(db, schema, $0) })
             }
             guard let (counter, pending) = found, counter != last else { continue }
             last = counter
@@ -251,9 +251,9 @@ public actor SyncEngine {
     public func status() async throws -> SyncStatus {
         let scopes = followed
         // A migration since is looked at first; where that is not possible, the file is told as it is.
-        if await schemaCache.layout != nil { _ = try? await schemaCache.install() }
-        let layout = await schemaCache.layout
-        var status = try await file.asked(to: .read) { db in try SyncStatus(db, scopes: scopes, layout: layout) }
+        if await schemaCache.schema != nil { _ = try? await schemaCache.install() }
+        let schema = await schemaCache.schema
+        var status = try await file.asked(to: .read) { db in try SyncStatus(db, scopes: scopes, schema: schema) }
         status.warnings = await schemaCache.warnings
         for driver in drivers {
             let (state, remaining) = await driver.activity
@@ -295,8 +295,8 @@ public actor SyncEngine {
     ///   as ``install()`` does; GRDB's `DatabaseError` where the app's schema refuses the row.
     public func retry(_ operation: RejectedOperation, changing changes: [String: Value] = [:]) async throws {
         try await install()
-        guard let layout = await schemaCache.layout else { return }
-        try await file.asked(to: .write) { db in try operation.retry(db, layout, changing: changes) }
+        guard let schema = await schemaCache.schema else { return }
+        try await file.asked(to: .write) { db in try operation.retry(db, schema, changing: changes) }
         await publishStatus()
     }
 
@@ -310,8 +310,8 @@ public actor SyncEngine {
     ///   schema refuses what the edit's undoing writes.
     public func discard(_ operation: RejectedOperation) async throws {
         try await install()
-        guard let layout = await schemaCache.layout else { return }
-        try await file.asked(to: .write) { db in try operation.discard(db, layout) }
+        guard let schema = await schemaCache.schema else { return }
+        try await file.asked(to: .write) { db in try operation.discard(db, schema) }
         await publishStatus()
     }
 
@@ -332,8 +332,8 @@ public actor SyncEngine {
     ///   as ``install()`` does; GRDB's `DatabaseError` where the app's schema refuses the row.
     public func resolve(_ conflict: Conflict, with resolution: Conflict.Resolution) async throws {
         try await install()
-        guard let layout = await schemaCache.layout else { return }
-        try await file.asked(to: .write) { db in try conflict.settle(resolution, db, layout) }
+        guard let schema = await schemaCache.schema else { return }
+        try await file.asked(to: .write) { db in try conflict.settle(resolution, db, schema) }
         await publishStatus()
     }
 

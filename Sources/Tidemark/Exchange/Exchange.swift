@@ -18,23 +18,23 @@ struct Exchange: Sendable {
     /// Records to be asked for by name first.
     var refetch: [RefetchQueue.Record]
     var lane: String
-    var layout: SyncSchema
+    var schema: SyncSchema
     var declarations: Declarations
     var request: TransportRequest
 
     /// Seals what is pending and writes the request. Runs inside a write transaction, so that what is sent is durable
     /// before it leaves.
     init(
-        _ db: Database, record: ScopeRecord, isPull: Bool, lane: String, layout: SyncSchema, declarations: Declarations,
+        _ db: Database, record: ScopeRecord, isPull: Bool, lane: String, schema: SyncSchema, declarations: Declarations,
         pageLimit: Int, takesDifferences: Bool, operationLimit: Int, now: Int64
     ) throws {
         let scope = record.scope
-        try layout.check(db, scope)
+        try schema.check(db, scope)
         // A lane that is not in the file is drawn anew: another engine on this file may have told the server all about
         // it and taken it off the list, and its numbers must never be used again.
         let lane = try Outbox.hasLane(db, lane) ? lane : randomHex(bytes: 16)
         let sealing = OutboxBatcher(
-            db: db, layout: layout, scope: record, declarations: declarations, lane: lane, now: now,
+            db: db, schema: schema, scope: record, declarations: declarations, lane: lane, now: now,
             operationLimit: operationLimit)
         let entries = try sealing.batch()
         // A commit that changes nothing syncs nothing: keys that an earlier transaction gave out are safe now too.
@@ -42,7 +42,7 @@ struct Exchange: Sendable {
         self.scope = scope
         self.isPull = isPull
         self.lane = lane
-        self.layout = layout
+        self.schema = schema
         self.declarations = declarations
         since = record.checkpoint
         acknowledged = try Outbox.acknowledgements(db, scope: scope)
@@ -52,11 +52,11 @@ struct Exchange: Sendable {
         onlyBytes = isOne ? entries.reduce(0) { $0 + $1.members.count } : 0
         // What a snapshot fills it brings too.
         refetch = record.bootstrap != nil ? [] : try RefetchQueue.all(db, scope, limit: RecordFetch.requestLimit)
-        marksLeft = entries.isEmpty ? try Pending.marks(db, layout, scope) : 0
+        marksLeft = entries.isEmpty ? try Pending.marks(db, schema, scope) : 0
         var writer = JSONWriter(capacity: entries.reduce(256) { $0 + $1.members.count + 80 })
         writer.raw("{\"protocolVersion\":1,\"scope\":")
         writer.string(scope.name)
-        writer.member("clientId", layout.clientID)
+        writer.member("clientId", schema.clientID)
         if isPull {
             if let since { writer.member("since", since) }
             writer.member("limit", Int64(pageLimit))
@@ -65,7 +65,7 @@ struct Exchange: Sendable {
         Self.write(acknowledged, entries, to: &writer)
         request = TransportRequest(
             method: "POST", path: isPull ? "/sync" : "/sync/push",
-            headers: TransportRequest.headers(clientID: layout.clientID),
+            headers: TransportRequest.headers(clientID: schema.clientID),
             body: writer.bytes)
     }
 
@@ -123,7 +123,7 @@ struct Exchange: Sendable {
 
     func transaction(_ answer: Answer, now: Int64) -> ApplyTransaction {
         ApplyTransaction(
-            answer: answer, scope: scope, since: since, acknowledged: acknowledged, lane: lane, layout: layout,
+            answer: answer, scope: scope, since: since, acknowledged: acknowledged, lane: lane, schema: schema,
             declarations: declarations, now: now)
     }
 }

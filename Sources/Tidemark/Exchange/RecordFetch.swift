@@ -12,7 +12,7 @@ struct RecordFetch: Sendable {
 
     var schemaCache: SchemaCache
     var scope: Scope
-    var layout: SyncSchema
+    var schema: SyncSchema
     var declarations: Declarations
     /// Fields of the named records whose targets come too, as `field:entity`.
     var follow: [String] = []
@@ -84,7 +84,7 @@ struct RecordFetch: Sendable {
                 .answerUnusable, "The answer belongs to another request.", hint: "It is asked for again.", scope: scope)
         }
         let transaction = FetchTransaction(
-            fetched: fetched, scope: scope, layout: layout, declarations: declarations, now: wallClockMilliseconds(),
+            fetched: fetched, scope: scope, schema: schema, declarations: declarations, now: wallClockMilliseconds(),
             repair: repair)
         let outcome = try await database {
             try await schemaCache.file.of(scope).writeWithoutTransaction(at: .records) { db in try transaction.run(db) }
@@ -94,7 +94,7 @@ struct RecordFetch: Sendable {
         result.counts.quarantined += outcome.quarantined
         result.unsent += outcome.unsent
         result.unrepaired.merge(outcome.unrepaired) { $1 }
-        return outcome.pageTaken ? try fetched.names(layout) : []
+        return outcome.pageTaken ? try fetched.names(schema) : []
     }
 
     func request(
@@ -106,7 +106,7 @@ struct RecordFetch: Sendable {
         query += follow.map { TransportRequest.QueryItem("follow", $0) }
         return TransportRequest(
             path: "/sync/records/\(PercentEncoding.encoded(entity))", query: query,
-            headers: TransportRequest.headers(clientID: layout.clientID))
+            headers: TransportRequest.headers(clientID: schema.clientID))
     }
 
     private func database<T: Sendable>(_ work: @Sendable () async throws -> T) async throws -> T {

@@ -9,7 +9,7 @@ actor SchemaCache {
     private let scopes: [Scope]
     /// The scopes, and the sub-scopes that the tables are in.
     let followed: [Scope]
-    private(set) var layout: SyncSchema?
+    private(set) var schema: SyncSchema?
     /// Whether a table waits for the server's word before it goes into another sub-scope.
     private var hasDeferred = false
     private var declarations: Declarations?
@@ -32,8 +32,8 @@ actor SchemaCache {
 
     /// Installs capture, or looks whether a migration has changed the schema since.
     func install() async throws -> SyncSchema {
-        if let layout, layout.schemaVersion == (try await file.read { try SyncSchema.version($0) }) {
-            return layout
+        if let schema, schema.schemaVersion == (try await file.read { try SyncSchema.version($0) }) {
+            return schema
         }
         let now = wallClockMilliseconds()
         let (named, scopes, followed) = (tables, scopes, followed)
@@ -51,23 +51,23 @@ actor SchemaCache {
         let (found, assigned, kept) = try await file.write(at: .install) { [changesets = file.changesets] db in
             try changesets?.check(db)
             let resolved = try SyncedTable.resolve(tables, scopes: scopes)
-            let layout = try Installation.install(db, tables: resolved, scopes: followed).adding(tables, db)
+            let schema = try Installation.install(db, tables: resolved, scopes: followed).adding(tables, db)
             try SyncedTable.note(db, tables)
             try SyncedTable.noteInstall(db)
-            return (layout, try AssignedIDs.read(db), try KeptDeclarations.read(db))
+            return (schema, try AssignedIDs.read(db), try KeptDeclarations.read(db))
         }
-        (layout, self.assigned, self.kept) = (found, assigned, kept)
+        (schema, self.assigned, self.kept) = (found, assigned, kept)
         return found
     }
 
     /// What the app's developer should know of the schema.
-    var warnings: [String] { layout?.warnings(assigned: Set(assigned.map(SQLName.init))) ?? [] }
+    var warnings: [String] { schema?.warnings(assigned: Set(assigned.map(SQLName.init))) ?? [] }
 
     /// Remembers whose ids the server assigns, for the warnings of those who cannot ask it.
     private func note(_ declarations: Declarations) async throws {
         let found = declarations.entities.filter { $0.ids == .server }.map(\.name)
         // Only where it makes a difference to what is said.
-        let isAsked = layout?.shapes.contains { $0.remarks.contains(.countedIDs(table: $0.name)) } ?? false
+        let isAsked = schema?.shapes.contains { $0.remarks.contains(.countedIDs(table: $0.name)) } ?? false
         guard isAsked, found != assigned else { return }
         try await file.write(at: .rules) { db in try AssignedIDs.note(db, found) }
         assigned = found
@@ -77,7 +77,7 @@ actor SchemaCache {
     func heard(fingerprint: String?) { heard = fingerprint ?? heard }
 
     /// What it remembers beside the file.
-    var memory: String { "\(layout != nil) \(declarations != nil) \(known == heard)" }
+    var memory: String { "\(schema != nil) \(declarations != nil) \(known == heard)" }
 
     /// What the operator declared. Asks the server where that is not known or has changed.
     func declarations(clientID: String, scope: Scope) async throws -> Declarations {
@@ -89,7 +89,7 @@ actor SchemaCache {
         let found = try await fetch(clientID: clientID, scope: scope)
         declarations = found
         // They agree with the app, and so the tables may go where it has them.
-        if hasDeferred { layout = nil }
+        if hasDeferred { schema = nil }
         return found
     }
 
@@ -119,7 +119,7 @@ actor SchemaCache {
             do { try await keep(declarations, response) } catch { throw Failure.database(error, scope: scope) }
         }
         for table in tables { try table.check(declarations.entity(table.name)) }
-        try layout?.checkIDs(declarations)
+        try schema?.checkIDs(declarations)
         do { try await note(declarations) } catch { throw Failure.database(error, scope: scope) }
         let fingerprint = response.header(ProtocolVersion.declarationsHeader)
         known = fingerprint

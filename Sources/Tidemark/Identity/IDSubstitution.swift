@@ -9,7 +9,7 @@ import TidemarkWire
 /// is for the wire; what it means here is kept beside it.
 struct IDSubstitution {
     let db: Database
-    let layout: SyncSchema
+    let schema: SyncSchema
     let identity: Identity
     /// Whose page or verdict brought the ids.
     let scope: Scope
@@ -33,7 +33,7 @@ struct IDSubstitution {
 
     private func run(_ steps: [String: [Step]]) throws {
         for (entity, steps) in steps.sorted(by: { $0.key < $1.key }) {
-            guard let shape = layout[entity] else { continue }
+            guard let shape = schema[entity] else { continue }
             try run(steps, shape)
         }
     }
@@ -51,7 +51,7 @@ struct IDSubstitution {
         let operations = SealedNames(db: db)
         for step in steps {
             try operations.resolve(shape.name, step.old, step.new)
-            try BlockedEdits.release(db, layout, behind: RecordName(entity: shape.name, record: step.old.text))
+            try BlockedEdits.release(db, schema, behind: RecordName(entity: shape.name, record: step.old.text))
         }
         try Query(db, "DELETE FROM tidemark_renaming").execute()
     }
@@ -66,7 +66,7 @@ struct IDSubstitution {
         let name = quoted(column.column)
         let set = "SET \(name) = (SELECT new FROM tidemark_renaming WHERE old = +\(name))"
         let isOld = "\(name) IN (SELECT old FROM tidemark_renaming)"
-        guard let shape = layout[column.table] else {
+        guard let shape = schema[column.table] else {
             return try attempt("UPDATE OR IGNORE \(quoted(column.table)) \(set) WHERE \(isOld)")
         }
         guard !isKey(column, of: shape) else { return }
@@ -89,7 +89,7 @@ struct IDSubstitution {
 
     /// The key of a record holds another record's id: it moves with it.
     private func rewriteKeys(_ column: Identity.Column) throws {
-        guard let shape = layout[column.table], isKey(column, of: shape) else { return }
+        guard let shape = schema[column.table], isKey(column, of: shape) else { return }
         let (name, keys) = (quoted(column.column), shape.key.map(\.sql).joined(separator: ", "))
         let found = try Query(
             db,
@@ -113,7 +113,7 @@ struct IDSubstitution {
     private func resolved(
         _ operation: Operation, _ entity: String
     ) throws -> Operation? {
-        guard let shape = layout[operation.entity] else { return nil }
+        guard let shape = schema[operation.entity] else { return nil }
         var probe = operation
         probe.references = identity.references(in: shape).filter { $0.entity == entity }
         return try Resolution(probe, canonical: successor).operation
@@ -121,13 +121,13 @@ struct IDSubstitution {
 
     /// What stands for an id of the entity whose records are being renamed.
     private func successor(_ entity: String, _ old: RecordID) throws -> RecordID? {
-        guard let shape = layout[entity], let key = shape.key(of: old) else { return nil }
+        guard let shape = schema[entity], let key = shape.key(of: old) else { return nil }
         return try Query(db, "SELECT new FROM tidemark_renaming WHERE old = ?1").first(db, key) { $0.cell(0) }
             .flatMap { shape.recordID([$0]) }
     }
 
     private func rewrite(_ document: DocumentReference) throws {
-        guard let shape = layout[document.table], let index = shape.dataIndex(document.column),
+        guard let shape = schema[document.table], let index = shape.dataIndex(document.column),
             let path = JSONPath(document.path)
         else { return }
         for table in [shape.shadowSQL, shape.sql] {
@@ -161,7 +161,7 @@ struct IDSubstitution {
         let tables = Set(
             identity.columns.filter { $0.entity == entity }.map(\.table)
                 + identity.documents.filter { $0.entity == entity }.map(\.table))
-        for shape in layout.shapes where tables.contains(shape.name) {
+        for shape in schema.shapes where tables.contains(shape.name) {
             let rows = try Query(db, "SELECT record, data, scope FROM tidemark_quarantine WHERE entity = ?1")
                 .rows(db, [.text(shape.name)]) { ($0.text(0), $0.blob(1), $0.text(2)) }
             for (record, data, scope) in rows {

@@ -19,15 +19,15 @@ struct Identity: Hashable {
     let documents: [DocumentReference]
 
     /// `nil` where nothing of the kind is declared: the usual case costs nothing.
-    init?(_ db: Database, _ layout: SyncSchema, _ declarations: Declarations) throws {
-        let shapes = layout.shapes.filter { declarations.entity($0.name).ids == .server && $0.mayTakeAssignedIDs }
+    init?(_ db: Database, _ schema: SyncSchema, _ declarations: Declarations) throws {
+        let shapes = schema.shapes.filter { declarations.entity($0.name).ids == .server && $0.mayTakeAssignedIDs }
         guard !shapes.isEmpty else { return nil }
         entities = Set(shapes.map(\.name))
-        documents = layout.documents.filter { [entities] in entities.contains($0.entity) }
+        documents = schema.documents.filter { [entities] in entities.contains($0.entity) }
         for shape in shapes {
             var waiting = [(table: shape.name, column: shape.key[0].name)]
             while let target = waiting.popLast() {
-                let children = try layout[target.table]?.children ?? TableSchema.references(db, to: target.table)
+                let children = try schema[target.table]?.children ?? TableSchema.references(db, to: target.table)
                 for child in children {
                     for (column, parent) in zip(child.columns, child.parentColumns)
                     where parent.isSameName(as: target.column) {

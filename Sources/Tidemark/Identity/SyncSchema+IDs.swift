@@ -5,23 +5,23 @@ import TidemarkWire
 extension SyncSchema {
     /// Takes in what the app said about its tables, and refuses what cannot be, before anything is sent.
     func adding(_ tables: [SyncedTable], _ db: Database) throws -> SyncSchema {
-        var layout = self
+        var schema = self
         for table in tables {
             guard let index = shapes.firstIndex(where: { $0.name.isSameName(as: table.name) }) else { continue }
-            layout.shapes[index].keepsDeleted = table.keepsDeleted?.milliseconds
+            schema.shapes[index].keepsDeleted = table.keepsDeleted?.milliseconds
             let shape = shapes[index]
             if table.ids == .server {
                 try shape.checkAssignedIDs()
-                try layout.warnAboutIDs(db, shape)
+                try schema.warnAboutIDs(db, shape)
             }
             if table.ids == nil, try shape.mayCountUp(db) {
-                layout.shapes[index].remarks.append(.countedIDs(table: shape.name))
+                schema.shapes[index].remarks.append(.countedIDs(table: shape.name))
             }
             for reference in table.references {
-                layout.documents.append(try document(reference, in: shape))
+                schema.documents.append(try document(reference, in: shape))
             }
         }
-        return layout
+        return schema
     }
 
     /// New rows with ids of their own will be refused: a key that SQLite counted up, or rows older than the library.

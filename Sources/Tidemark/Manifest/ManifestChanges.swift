@@ -35,9 +35,9 @@ struct ManifestChanges {
         tables[place].touches.append(touch)
     }
 
-    mutating func write(_ db: Database, _ layout: SyncSchema, _ scope: Scope) throws {
+    mutating func write(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws {
         for table in tables {
-            guard let shape = layout[table.entity] else { continue }
+            guard let shape = schema[table.entity] else { continue }
             try Manifest(db: db, scope: scope, entity: table.entity)
                 .take(Self.changes(table.touches, db, shape, scope))
         }

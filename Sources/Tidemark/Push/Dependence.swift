@@ -11,7 +11,7 @@ struct Dependence {
     }
 
     private let db: Database
-    private let layout: SyncSchema
+    private let schema: SyncSchema
     private let references: [String: [Reference]]
     private let parents: Set<String>
     private var hasBlockers: Bool
@@ -22,11 +22,11 @@ struct Dependence {
     /// Whether a table has records with edits at all.
     private var hasEdits: [String: Bool] = [:]
 
-    init(_ db: Database, _ layout: SyncSchema, lane: String, hasOpen: Bool) throws {
+    init(_ db: Database, _ schema: SyncSchema, lane: String, hasOpen: Bool) throws {
         self.db = db
-        self.layout = layout
+        self.schema = schema
         var references: [String: [Reference]] = [:]
-        for parent in layout.shapes {
+        for parent in schema.shapes {
             for child in parent.children {
                 let columns = parent.key.compactMap { column in
                     zip(child.parentColumns, child.columns).first { $0.0.isSameName(as: column.name) }?.1
@@ -54,7 +54,7 @@ struct Dependence {
     ) throws -> RecordName? {
         guard hasBlockers else { return nil }
         for (_, name) in names(in: operation, shape, id, key, row) {
-            if let blocker = try BlockedEdits(db: db, layout: layout).blocker(behind: name) { return blocker }
+            if let blocker = try BlockedEdits(db: db, schema: schema).blocker(behind: name) { return blocker }
         }
         return nil
     }

@@ -51,7 +51,7 @@ extension OutboxBatcher {
                     result: cell.value))
         }
         guard !fields.isEmpty else { return }
-        do { try CaptureSuppression.whileApplying(db, layout) { try table.write(db, key, restored) } } catch let error
+        do { try CaptureSuppression.whileApplying(db, schema) { try table.write(db, key, restored) } } catch let error
             as DatabaseError
             where error.refusesRow
         { return }
@@ -94,14 +94,14 @@ extension OutboxBatcher {
         owner: String?
     ) throws {
         if let serverRow {
-            do { try CaptureSuppression.whileApplying(db, layout) { try table.write(db, key, serverRow) } } catch let
+            do { try CaptureSuppression.whileApplying(db, schema) { try table.write(db, key, serverRow) } } catch let
                 error
                 as DatabaseError
                 where error.refusesRow
             {
                 // Others stand in its way now; it finds its place as any row of the server's does.
                 if current != nil {
-                    try CaptureSuppression.whileApplying(db, layout) { try table.attemptDelete(db, key) }
+                    try CaptureSuppression.whileApplying(db, schema) { try table.attemptDelete(db, key) }
                 }
                 try QuarantinedRow.put(
                     db, table.shape, record: id.text, scope: owner ?? scope.scope.name, version: nil, cells: serverRow,

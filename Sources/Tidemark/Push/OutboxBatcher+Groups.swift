@@ -44,7 +44,7 @@ extension OutboxBatcher {
             batch.group = nil
             if count > limit, !isAlone { hindrance = hindrance ?? .full }
             guard hindrance == nil else { return .rollback }
-            try layout.rename(db, group: group, to: nil)
+            try schema.rename(db, group: group, to: nil)
             return .commit
         }
         guard let hindrance else { return .sealed(count: count, bytes: bytes) }
@@ -141,7 +141,7 @@ extension OutboxBatcher {
 
     /// The members in the order of their marks, over all tables.
     func members(of group: String) throws -> [Member] {
-        let members = try layout.shapes.flatMap { shape in
+        let members = try schema.shapes.flatMap { shape in
             let found = try Query(
                 db,
                 """
@@ -183,7 +183,7 @@ extension OutboxBatcher {
 
     /// A group that lies in several scopes is none any more: its edits go one by one, each in its own scope.
     private func dissolve(_ group: String, _ batch: inout Batch) throws -> Outcome {
-        try layout.rename(db, group: group, to: nil)
+        try schema.rename(db, group: group, to: nil)
         batch.order.dissolved.insert(group)
         try Pending.announce(db)
         return .done

@@ -74,7 +74,7 @@ extension OutboxBatcher {
             }
         }
         if try isSealed(record) { return .sealed }
-        guard !batch.order.isEarly(record), let shape = layout[name.entity], let key = shape.key(of: name.temporary)
+        guard !batch.order.isEarly(record), let shape = schema[name.entity], let key = shape.key(of: name.temporary)
         else { return .unknown }
         let table = RecordTable(shape)
         // Another scope's turn comes first: that scope looks at it again.
@@ -105,7 +105,7 @@ extension OutboxBatcher {
             try own.table.setGroup(db, own.key, group)
             return .joined
         }
-        try layout.rename(db, group: group, to: mine)
+        try schema.rename(db, group: group, to: mine)
         (batch.order.hasMerged, batch.order.merged) = (true, record)
         unsealed.goesAlong = true
         return .behind(.record(unsealed))

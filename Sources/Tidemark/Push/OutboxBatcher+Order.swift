@@ -137,7 +137,7 @@ extension OutboxBatcher {
     ) throws {
         let own = RecordName(entity: table.shape.name, record: id.text)
         for insert in try batch.dependence.inserts(behind: operation, table.shape, id, key, row) {
-            guard layout.shapes(in: scope.scope).contains(where: { $0.name == insert.unit.table.shape.name }),
+            guard schema.shapes(in: scope.scope).contains(where: { $0.name == insert.unit.table.shape.name }),
                 insert.place ?? "" == "" || insert.place == scope.scope.name
             else { continue }
             let name = insert.unit.name
@@ -190,7 +190,7 @@ extension OutboxBatcher {
 
     private func isUnderWay(_ name: RecordName, _ batch: Batch) throws -> Bool {
         if batch.order.underWay.contains(name) { return true }
-        guard let group = batch.group, let shape = layout[name.entity],
+        guard let group = batch.group, let shape = schema[name.entity],
             let key = RecordID(name.record).flatMap(shape.key(of:))
         else { return false }
         return try RecordTable(shape).group(db, key) == group

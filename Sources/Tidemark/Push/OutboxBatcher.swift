@@ -5,7 +5,7 @@ import TidemarkWire
 /// Turns marks into operations: durably, before anything is sent.
 struct OutboxBatcher {
     let db: Database
-    let layout: SyncSchema
+    let schema: SyncSchema
     let scope: ScopeRecord
     let declarations: Declarations
     let lane: String
@@ -60,12 +60,12 @@ struct OutboxBatcher {
         let budget = operationLimit - entries.count
         let sealedBytes = entries.reduce(0) { $0 + $1.members.count }
         if budget > 0, sealedBytes < byteLimit {
-            let identity = try Identity(db, layout, declarations)
+            let identity = try Identity(db, schema, declarations)
             var batch = Batch(
                 numbers: try LaneNumbers(db, lane: lane), hasOpen: !entries.isEmpty,
                 hasRefusals: try Outbox.hasLocalRefusals(db),
                 hasKnownVersions: try !KnownVersions.isEmpty(db, scope.scope),
-                dependence: try Dependence(db, layout, lane: lane, hasOpen: !entries.isEmpty),
+                dependence: try Dependence(db, schema, lane: lane, hasOpen: !entries.isEmpty),
                 identity: identity,
                 hasBlocked: try BlockedEdits.isAny(db))
             try seal(&batch, limit: budget, bytes: byteLimit - sealedBytes)
@@ -80,7 +80,7 @@ struct OutboxBatcher {
     }
 
     private func seal(_ batch: inout Batch, limit: Int, bytes: Int) throws {
-        let tables = layout.shapes(in: scope.scope).map(RecordTable.init)
+        let tables = schema.shapes(in: scope.scope).map(RecordTable.init)
         var budget = Budget(limit: limit, room: bytes)
         var last: Marked?
         // Those that another scope holds up stay marked, and must not hide the ones behind them.
@@ -196,7 +196,7 @@ struct OutboxBatcher {
         try Outbox.seal(
             db, operation, patched: patched, key: number, scope: scope.scope, editedAt: shadow.since, now: now)
         batch.dependence.note(operation, shape, id, number: number.number)
-        if batch.hasBlocked { try BlockedEdits.release(db, layout, behind: name) }
+        if batch.hasBlocked { try BlockedEdits.release(db, schema, behind: name) }
         if !names.held.isEmpty { try Outbox.note(db, names.held) }
         if !names.isPartial, current == shown { try table.unmark(db, key) }
         return .sealed(count: 1, bytes: operation.fields.bytes.count + 120)
@@ -208,7 +208,7 @@ struct OutboxBatcher {
         try table.dropShadow(db, key)
         if move != nil { try QuarantinedRow.settle(db, table.shape.name, id.text, as: .moved) }
         guard batch.hasBlocked else { return }
-        try BlockedEdits.release(db, layout, behind: RecordName(entity: table.shape.name, record: id.text))
+        try BlockedEdits.release(db, schema, behind: RecordName(entity: table.shape.name, record: id.text))
     }
 
     /// What an operation says beside its fields.

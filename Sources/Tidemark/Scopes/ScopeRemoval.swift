@@ -5,7 +5,7 @@ import TidemarkWire
 /// that was known of its history. Other scopes are left alone (T25).
 struct ScopeRemoval: Sendable {
     var scope: Scope
-    var layout: SyncSchema
+    var schema: SyncSchema
     var declarations: Declarations
     /// Whether the server took the access away, which the status tells.
     var isLoss: Bool
@@ -15,9 +15,9 @@ struct ScopeRemoval: Sendable {
     /// for it here waits to be sent.
     func run(_ db: Database) throws {
         _ = try ApplyTransaction.withoutForeignKeys(db) {
-            try layout.check(db, scope)
+            try schema.check(db, scope)
             guard try isHeld(db) else { return Applier.Outcome() }
-            try CaptureSuppression.whileApplying(db, layout) { try remove(db) }
+            try CaptureSuppression.whileApplying(db, schema) { try remove(db) }
             try Pending.announce(db)
             return Applier.Outcome()
         }
@@ -32,14 +32,14 @@ struct ScopeRemoval: Sendable {
 
     private func remove(_ db: Database) throws {
         // Tables that only another version of the app, or another engine on this file, names hold rows of it too.
-        let shapes = try TableRules.shapes(db, holding: scope, beside: layout)
+        let shapes = try TableRules.shapes(db, holding: scope, beside: schema)
         for shape in shapes {
             try TableRemoval(
                 db: db, scope: scope, table: RecordTable(shape),
                 reserved: declarations.reserved(in: shape), now: now
             ).run()
             // An edit in another table is orphaned as it was made, not as triggers make it when these rows go.
-            try TriggerGuard(db: db, layout: layout).restore()
+            try TriggerGuard(db: db, schema: schema).restore()
         }
         for place in LibraryTable.following(.scopeRemoval) { try place.clear(db, scope: scope) }
         try forget(db, "tidemark_conflict WHERE scope = ?1 AND NOT is_open")

@@ -7,14 +7,14 @@ struct BackfillRequest: Sendable {
     var backfill: Backfill
     /// Where the scope stood when the page was asked for.
     var since: String?
-    var layout: SyncSchema
+    var schema: SyncSchema
     var declarations: Declarations
     var request: TransportRequest
 
-    init(_ backfill: Backfill, since: String?, layout: SyncSchema, declarations: Declarations, pageLimit: Int) {
+    init(_ backfill: Backfill, since: String?, schema: SyncSchema, declarations: Declarations, pageLimit: Int) {
         self.backfill = backfill
         self.since = backfill.token == nil ? since : backfill.since
-        self.layout = layout
+        self.schema = schema
         self.declarations = declarations
         var query: [TransportRequest.QueryItem] = [
             .init("scope", backfill.scope.name), .init("entity", backfill.entity),
@@ -24,7 +24,7 @@ struct BackfillRequest: Sendable {
         if let cursor = backfill.cursor { query.append(.init("pageCursor", cursor)) }
         query.append(.init("limit", String(pageLimit)))
         request = TransportRequest(
-            path: "/sync/snapshot", query: query, headers: TransportRequest.headers(clientID: layout.clientID))
+            path: "/sync/snapshot", query: query, headers: TransportRequest.headers(clientID: schema.clientID))
     }
 
     /// Names as the address takes them; `nil` where it does not take them, and whole rows are asked for instead.
@@ -40,7 +40,7 @@ struct BackfillRequest: Sendable {
 
     func transaction(_ answer: SnapshotAnswer, now: Int64) -> BackfillTransaction {
         BackfillTransaction(
-            answer: answer, backfill: backfill, since: since, layout: layout, declarations: declarations, now: now)
+            answer: answer, backfill: backfill, since: since, schema: schema, declarations: declarations, now: now)
     }
 }
 
@@ -49,14 +49,14 @@ struct BackfillTransaction: Sendable {
     var answer: SnapshotAnswer
     var backfill: Backfill
     var since: String?
-    var layout: SyncSchema
+    var schema: SyncSchema
     var declarations: Declarations
     var now: Int64
 
     /// Runs on the writer, outside any transaction: foreign keys can only be switched there.
     func run(_ db: Database) throws -> Applier.Outcome {
         try ApplyTransaction.withoutForeignKeys(db) {
-            try layout.check(db, backfill.scope)
+            try schema.check(db, backfill.scope)
             try CaptureSuppression.raise(db)
             let outcome = try apply(db)
             try CaptureSuppression.lower(db)
@@ -68,7 +68,7 @@ struct BackfillTransaction: Sendable {
         let record = try ScopeRecord.read(db, backfill.scope)
         var outcome = Applier.Outcome()
         // Another engine on this file has gone on or begun anew meanwhile, or the schema wants more by now.
-        guard try Backfills.next(db, layout, backfill.scope) == backfill else { return outcome }
+        guard try Backfills.next(db, schema, backfill.scope) == backfill else { return outcome }
         guard since == record.checkpoint else {
             try Backfills.write(
                 db, Backfill(scope: backfill.scope, entity: backfill.entity, fields: backfill.fields))
@@ -82,7 +82,7 @@ struct BackfillTransaction: Sendable {
         }
         var next = backfill
         (next.token, next.cursor, next.since) = (answer.token, answer.cursor, record.checkpoint)
-        let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
+        let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
         try applier.take(answer, of: backfill, declared: declarations.entity(backfill.entity))
         if answer.hasMore { try Backfills.write(db, next) } else { try Backfills.end(db, backfill) }
         outcome = applier.outcome

@@ -21,12 +21,12 @@ struct LossProbe: Sendable {
         try !Outbox.answered(db, scope).isEmpty
     }
 
-    init(_ db: Database, _ scope: Scope, _ layout: SyncSchema) throws {
+    init(_ db: Database, _ scope: Scope, _ schema: SyncSchema) throws {
         self.scope = scope
         var writer = JSONWriter(capacity: 512)
         writer.raw("{\"protocolVersion\":1,\"scope\":")
         writer.string(scope.name)
-        writer.member("clientId", layout.clientID)
+        writer.member("clientId", schema.clientID)
         writer.member("limit", 1)
         writer.memberName("acked")
         writer.raw("{")
@@ -38,7 +38,7 @@ struct LossProbe: Sendable {
         }
         writer.raw("},\"operations\":[]}")
         request = TransportRequest(
-            method: "POST", path: "/sync", headers: TransportRequest.headers(clientID: layout.clientID),
+            method: "POST", path: "/sync", headers: TransportRequest.headers(clientID: schema.clientID),
             body: writer.bytes)
     }
 

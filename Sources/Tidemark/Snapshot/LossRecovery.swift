@@ -7,7 +7,7 @@ import TidemarkWire
 /// over the records as any edit does, so that a restored server does not take from the screen what was done here.
 struct LossRecovery {
     let db: Database
-    let layout: SyncSchema
+    let schema: SyncSchema
     let declarations: Declarations
     let now: Int64
 
@@ -56,7 +56,7 @@ struct LossRecovery {
     /// Whether the record was made elsewhere since and deleted here once more, which is still to be sent: that says
     /// what the lost deletion said, and must not be taken for it.
     private func isDeletedAgain(_ entry: OutboxEntry, in scope: Scope) throws -> Bool {
-        guard let shape = layout.shapes(in: scope).first(where: { $0.name == entry.entity }),
+        guard let shape = schema.shapes(in: scope).first(where: { $0.name == entry.entity }),
             let key = RecordID(entry.record).flatMap({ shape.key(of: $0) })
         else { return false }
         let table = RecordTable(shape)
@@ -93,7 +93,7 @@ struct LossRecovery {
 
     private func rebase(_ scope: Scope) throws {
         let record = try ScopeRecord.read(db, scope)
-        let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
+        let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
         while let (entity, record) = try Outbox.nextLosing(db, scope) {
             guard let table = applier.tables[entity], let id = RecordID(record), let key = table.shape.key(of: id),
                 try table.records.holder(db, key) ?? scope.name == scope.name,

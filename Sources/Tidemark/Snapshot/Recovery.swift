@@ -7,7 +7,7 @@ import TidemarkWire
 /// done here in it is replayed.
 struct Recovery: Sendable {
     var scope: Scope
-    var layout: SyncSchema
+    var schema: SyncSchema
     var declarations: Declarations
     /// A new one, for replayed edits.
     var lane: String
@@ -41,11 +41,11 @@ struct Recovery: Sendable {
                 let complete = record.complete ?? 0
                 let isHeld = epoch.map { Epoch.holds(complete, of: asked, in: $0) } ?? true
                 record.epoch = epoch
-                try HistoryReset(db: db, layout: layout).forget(&record, after: isHeld ? complete : 0)
+                try HistoryReset(db: db, schema: schema).forget(&record, after: isHeld ? complete : 0)
                 try record.write(db)
             case .lost(let problem):
                 record.epoch = problem.epoch
-                try HistoryReset(db: db, layout: layout).forget(&record, after: problem.survived ?? 0)
+                try HistoryReset(db: db, schema: schema).forget(&record, after: problem.survived ?? 0)
                 try record.write(db)
                 try lossRecovery.replay(
                     scope, above: problem.lanes ?? [:], lostEpoch: asked.nonEmpty,
@@ -61,7 +61,7 @@ struct Recovery: Sendable {
         var record = try ScopeRecord.read(db, scope)
         let lost = record.bootstrap?.asking ?? record.epoch ?? ""
         let lossRecovery = lossRecovery(db)
-        try HistoryReset(db: db, layout: layout).forget(&record, after: survived)
+        try HistoryReset(db: db, schema: schema).forget(&record, after: survived)
         record.epoch = epoch
         try record.write(db)
         if let lanes {
@@ -72,14 +72,14 @@ struct Recovery: Sendable {
     }
 
     private func lossRecovery(_ db: Database) -> LossRecovery {
-        LossRecovery(db: db, layout: layout, declarations: declarations, now: now)
+        LossRecovery(db: db, schema: schema, declarations: declarations, now: now)
     }
 
     private func inTransaction(_ db: Database, _ body: () throws -> Void) throws {
         _ = try ApplyTransaction.withoutForeignKeys(db) {
-            try layout.check(db, scope)
+            try schema.check(db, scope)
             try Inferred.checkCompared(db, scope)
-            try CaptureSuppression.whileApplying(db, layout, body)
+            try CaptureSuppression.whileApplying(db, schema, body)
             return Applier.Outcome()
         }
     }

@@ -6,20 +6,20 @@ struct SnapshotRequest: Sendable {
     var scope: Scope
     var token: String?
     var cursor: String?
-    var layout: SyncSchema
+    var schema: SyncSchema
     var declarations: Declarations
     var request: TransportRequest
 
     /// - Parameter known: the newest version that is known here, where the page may come from an address that caches
     ///   answer: a snapshot that others began with must not be older.
     init(
-        _ bootstrap: Bootstrap?, scope: Scope, known: Version?, layout: SyncSchema, declarations: Declarations,
+        _ bootstrap: Bootstrap?, scope: Scope, known: Version?, schema: SyncSchema, declarations: Declarations,
         pageLimit: Int
     ) {
         self.scope = scope
         token = bootstrap?.token
         cursor = bootstrap?.cursor
-        self.layout = layout
+        self.schema = schema
         self.declarations = declarations
         var query: [TransportRequest.QueryItem] = [.init("scope", scope.name)]
         if let token { query.append(.init("snapshotToken", token)) }
@@ -27,7 +27,7 @@ struct SnapshotRequest: Sendable {
         query.append(.init("limit", String(pageLimit)))
         if let known { query += [.init(Self.shared, "true"), .init("known", String(known))] }
         request = TransportRequest(
-            path: "/sync/snapshot", query: query, headers: TransportRequest.headers(clientID: layout.clientID))
+            path: "/sync/snapshot", query: query, headers: TransportRequest.headers(clientID: schema.clientID))
     }
 
     private static let shared = "shared"
@@ -45,7 +45,7 @@ struct SnapshotRequest: Sendable {
 
     func transaction(_ answer: SnapshotAnswer, now: Int64) -> SnapshotTransaction {
         SnapshotTransaction(
-            answer: answer, scope: scope, token: token, cursor: cursor, layout: layout, declarations: declarations,
+            answer: answer, scope: scope, token: token, cursor: cursor, schema: schema, declarations: declarations,
             now: now)
     }
 }

@@ -9,14 +9,14 @@ struct SnapshotTransaction: Sendable {
     /// What the request named.
     var token: String?
     var cursor: String?
-    var layout: SyncSchema
+    var schema: SyncSchema
     var declarations: Declarations
     var now: Int64
 
     /// Runs on the writer, outside any transaction: foreign keys can only be switched there.
     func run(_ db: Database) throws -> Applier.Outcome {
         try ApplyTransaction.withoutForeignKeys(db) {
-            try layout.check(db, scope)
+            try schema.check(db, scope)
             try CaptureSuppression.raise(db)
             let outcome = try apply(db)
             try CaptureSuppression.lower(db)
@@ -47,7 +47,7 @@ struct SnapshotTransaction: Sendable {
         outcome = try answer.body.withUnsafeBytes { buffer in
             let changes = UnsafeRawBufferPointer(rebasing: buffer[answer.changes])
             if bootstrap.isDirect { return try fill(db, &record, changes) }
-            return try Swap(db: db, layout: layout, declarations: declarations, now: now)
+            return try Swap(db: db, schema: schema, declarations: declarations, now: now)
                 .take(changes, isLast: !answer.hasMore, &record)
         }
         try finish(db, record)
@@ -69,7 +69,7 @@ struct SnapshotTransaction: Sendable {
     /// Whether there is nothing that a snapshot could contradict.
     private func isEmpty(_ db: Database) throws -> Bool {
         guard try KnownVersions.isEmpty(db, scope) else { return false }
-        return try layout.shapes(in: scope).allSatisfy { shape in
+        return try schema.shapes(in: scope).allSatisfy { shape in
             try [shape.sql, shape.shadowSQL].allSatisfy { table in
                 try Query(db, "SELECT 1 FROM \(table) LIMIT 1").first(db) { _ in true } == nil
             } && QuarantinedRow.isEmpty(db, shape.name)
@@ -79,7 +79,7 @@ struct SnapshotTransaction: Sendable {
     private func fill(
         _ db: Database, _ record: inout ScopeRecord, _ changes: UnsafeRawBufferPointer
     ) throws -> Applier.Outcome {
-        let applier = try Applier(db, layout: layout, record: record, declarations: declarations, now: now)
+        let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
         // A scan that has outlived its window brings rows as they are now.
         applier.rememberRowsAbove = answer.version
         try applier.apply(changes: changes)
@@ -104,6 +104,6 @@ struct SnapshotTransaction: Sendable {
         try record.write(db)
         guard !answer.hasMore else { return }
         // What the snapshot does not hold went from the tables that are named, and only from those.
-        try Backfills.noteDormant(db, named: Set(layout.shapes.map(\.name)), scopes: [scope])
+        try Backfills.noteDormant(db, named: Set(schema.shapes.map(\.name)), scopes: [scope])
     }
 }

@@ -5,7 +5,7 @@ import TidemarkWire
 /// snapshot replaces, it never merges (T7). What it does not hold goes; edits are rebased over what it holds.
 struct Swap {
     let db: Database
-    let layout: SyncSchema
+    let schema: SyncSchema
     let declarations: Declarations
     let now: Int64
 
@@ -18,7 +18,7 @@ struct Swap {
     ) throws -> Applier.Outcome {
         let (named, rows) = try Self.entities(of: changes)
         // As this file spells them, where it has them.
-        let entities = named.map { layout[$0]?.name ?? $0 }
+        let entities = named.map { schema[$0]?.name ?? $0 }
         guard var bootstrap = record.bootstrap else { return Applier.Outcome() }
         guard bootstrap.swapped.allSatisfy({ !entities.contains($0) }) else {
             // The order of entities has changed: what is here could not be told from what is still to come.
@@ -29,7 +29,7 @@ struct Swap {
         for entity in entities where !whole.contains(entity) { whole.append(entity) }
         bootstrap.entity = whole.last
         if isLast {
-            whole += layout.shapes(in: bootstrap.scope).map(\.name)
+            whole += schema.shapes(in: bootstrap.scope).map(\.name)
                 .filter { !whole.contains($0) && !bootstrap.swapped.contains($0) }
         } else if !whole.isEmpty {
             whole.removeLast()
@@ -69,7 +69,7 @@ struct Swap {
         _ entities: Set<String>, _ changes: UnsafeRawBufferPointer, _ record: ScopeRecord
     ) throws -> Applier.Outcome {
         let applier = try Applier(
-            db, layout: layout, record: record, declarations: declarations, now: now, entities: entities)
+            db, schema: schema, record: record, declarations: declarations, now: now, entities: entities)
         guard let bootstrap = record.bootstrap, !applier.tables.isEmpty else { return applier.outcome }
         applier.rememberRowsAbove = bootstrap.version
         let seen = try SeenRecords(db)

@@ -32,8 +32,8 @@ package struct RecordMachines {
         let kept = try KeptDeclarations.read(db)
         isUndeclared = kept == nil
         declarations = kept?.declarations ?? Declarations()
-        let layout = SyncSchema(shapes: shapes, clientID: "", schemaVersion: schemaVersion)
-        identity = try Identity(db, layout, declarations)
+        let schema = SyncSchema(shapes: shapes, clientID: "", schemaVersion: schemaVersion)
+        identity = try Identity(db, schema, declarations)
     }
 
     /// Where a record of a scope stands.

@@ -5,10 +5,10 @@ package import TidemarkWire
 
 extension SyncStatus {
     /// What the file says; activities are the drivers' to tell.
-    package init(_ db: Database, scopes: [Scope]) throws { try self.init(db, scopes: scopes, layout: nil) }
+    package init(_ db: Database, scopes: [Scope]) throws { try self.init(db, scopes: scopes, schema: nil) }
 
-    /// - Parameter layout: the tables as they were read last, which saves reading them once more.
-    init(_ db: Database, scopes: [Scope], layout: SyncSchema?) throws {
+    /// - Parameter schema: the tables as they were read last, which saves reading them once more.
+    init(_ db: Database, scopes: [Scope], schema: SyncSchema?) throws {
         guard try LibrarySchema.isInstalled(db) else {
             for scope in scopes { self.scopes[scope] = ScopeStatus() }
             return
@@ -25,7 +25,7 @@ extension SyncStatus {
         quarantined = try Pending.count(db, "SELECT count(*) FROM tidemark_quarantine WHERE move = 0")
         orphaned = try Pending.count(db, "SELECT count(*) FROM tidemark_orphan")
         let version = try SyncSchema.version(db)
-        try countRows(db, layout.flatMap { $0.schemaVersion == version ? $0 : nil })
+        try countRows(db, schema.flatMap { $0.schemaVersion == version ? $0 : nil })
         for scope in scopes {
             let record = try ScopeRecord.read(db, scope)
             var status = ScopeStatus()
@@ -44,14 +44,14 @@ extension SyncStatus {
     }
 
     /// Tables that only another engine on this file names are counted too: their rows are in the file.
-    private mutating func countRows(_ db: Database, _ layout: SyncSchema?) throws {
+    private mutating func countRows(_ db: Database, _ schema: SyncSchema?) throws {
         for (name, rule) in try TableRules.all(db).sorted(by: { $0.key < $1.key }) {
             guard try FileTable.exists(name, db) else {
                 missingTables.append(name)
                 continue
             }
             guard try FileTable.exists(TableSchema.shadowPrefix + name, db),
-                let shape = layout?[name] ?? (try? TableSchema(db, table: name, rule: rule))
+                let shape = schema?[name] ?? (try? TableSchema(db, table: name, rule: rule))
             else { continue }
             tables[name] = try RowCounting(db: db, shape: shape).rows()
         }

@@ -57,8 +57,8 @@ enum Backfills {
     }
 
     /// The next one of a scope, among the tables that are named.
-    static func next(_ db: Database, _ layout: SyncSchema, _ scope: Scope) throws -> Backfill? {
-        try read(db, scope).first { backfill in layout[backfill.entity]?.rule.mayHold(scope) ?? false }
+    static func next(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws -> Backfill? {
+        try read(db, scope).first { backfill in schema[backfill.entity]?.rule.mayHold(scope) ?? false }
     }
 
     /// The columns of a table whose values are to be fetched into rows that are here.

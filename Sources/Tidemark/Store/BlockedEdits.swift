@@ -18,7 +18,7 @@ struct Blocker: Hashable {
 /// depends on it, and nothing else (F1).
 struct BlockedEdits {
     let db: Database
-    let layout: SyncSchema
+    let schema: SyncSchema
 
     static func isAny(_ db: Database) throws -> Bool {
         try Query(db, "SELECT 1 FROM tidemark_blocked LIMIT 1").first(db) { _ in true } ?? false
@@ -92,7 +92,7 @@ struct BlockedEdits {
 
     /// Whether the record's insert was refused and it is not on its way again.
     private func isBlocker(_ name: RecordName) throws -> Bool {
-        guard let isLocal = try Outbox.isRefusedInsertLocal(db, name), let shape = layout[name.entity],
+        guard let isLocal = try Outbox.isRefusedInsertLocal(db, name), let shape = schema[name.entity],
             let id = RecordID(name.record),
             let key = shape.key(of: id)
         else { return false }
@@ -110,20 +110,20 @@ struct BlockedEdits {
             db, "SELECT DISTINCT blocker_entity, blocker_record FROM tidemark_blocked WHERE reason = 'refused'"
         ).rows(db) { RecordName(entity: $0.text(0), record: $0.text(1)) }
         for blocker in blockers where try !isBlocker(blocker) {
-            try Self.release(db, layout, Self.dependants(db, of: blocker))
+            try Self.release(db, schema, Self.dependants(db, of: blocker))
         }
     }
 
     /// The parent has its id, or is sealed: what waited for it is sealed with the next batch.
-    static func release(_ db: Database, _ layout: SyncSchema, behind parent: RecordName) throws {
-        try release(db, layout, dependants(db, of: parent, .unnamed))
+    static func release(_ db: Database, _ schema: SyncSchema, behind parent: RecordName) throws {
+        try release(db, schema, dependants(db, of: parent, .unnamed))
     }
 
     /// The next batch looks at them again.
-    private static func release(_ db: Database, _ layout: SyncSchema, _ names: [RecordName]) throws {
+    private static func release(_ db: Database, _ schema: SyncSchema, _ names: [RecordName]) throws {
         for name in names {
             try forget(db, name)
-            guard let shape = layout[name.entity], let key = RecordID(name.record).flatMap(shape.key(of:)) else {
+            guard let shape = schema[name.entity], let key = RecordID(name.record).flatMap(shape.key(of:)) else {
                 continue
             }
             try RecordTable(shape).mark(db, key)

@@ -88,13 +88,13 @@ struct Deferral: Hashable, Sendable {
     }
 
     /// Lets those go again whose time has come, or that were edited since; all of them where the app asks.
-    static func resume(_ db: Database, _ layout: SyncSchema, _ scope: Scope, now: Int64, asked: Bool) throws {
+    static func resume(_ db: Database, _ schema: SyncSchema, _ scope: Scope, now: Int64, asked: Bool) throws {
         let known = try read(db, scope)
         // A clock that was put back holds nothing for longer than the longest wait. Where nothing is to be waited for,
         // a record may have come from another scope, or its table was not named meanwhile.
         let isDue = known.map { asked || $0.until <= now || $0.until - now > backoff.maximumMilliseconds * 2 } ?? true
         let edited = known.map { "AND tidemark_edited > \($0.clock)" } ?? ""
-        for shape in layout.shapes(in: scope) {
+        for shape in schema.shapes(in: scope) {
             for place in shape.placesSQL(scope) {
                 try Query(
                     db,
@@ -111,8 +111,8 @@ struct Deferral: Hashable, Sendable {
     }
 
     /// Forgets how often edits were put off, once none is.
-    static func end(_ db: Database, _ layout: SyncSchema, _ scope: Scope) throws {
-        for shape in layout.shapes(in: scope) {
+    static func end(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws {
+        for shape in schema.shapes(in: scope) {
             for place in shape.placesSQL(scope) {
                 let waits = "SELECT 1 FROM \(shape.shadowSQL) WHERE tidemark_mark < 0 AND \(place) LIMIT 1"
                 guard try Query(db, waits).first(db, [], { _ in true }) == nil else { return }

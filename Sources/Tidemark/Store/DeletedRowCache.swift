@@ -21,14 +21,14 @@ enum DeletedRowCache {
             .execute([.integer(Int64(limit))])
     }
 
-    static func all(_ db: Database, _ layout: SyncSchema, table: String?) throws -> [DeletedRecord] {
+    static func all(_ db: Database, _ schema: SyncSchema, table: String?) throws -> [DeletedRecord] {
         let records = try Query(
             db,
             """
             SELECT id, scope, entity, record, data, deleted_at FROM tidemark_deleted_row
             WHERE ?1 IS NULL OR entity = ?1 ORDER BY id DESC
             """
-        ).rows(db, [.optional(table.map { layout[$0]?.name ?? $0 })]) { row -> DeletedRecord? in
+        ).rows(db, [.optional(table.map { schema[$0]?.name ?? $0 })]) { row -> DeletedRecord? in
             guard let scope = Scope(row.text(1)), let data = try? DataObject(stored: row.blob(4)) else { return nil }
             var fields: [String: Value] = [:]
             for field in data.fields { fields[data.nameString(field)] = data.value(data.nameString(field)) }
@@ -38,14 +38,14 @@ enum DeletedRowCache {
         }
         // One that somebody made anew is no longer a deleted one.
         return try records.compactMap { $0 }.filter { record in
-            guard let shape = layout[record.entity], let id = RecordID(record.record), let key = shape.key(of: id)
+            guard let shape = schema[record.entity], let id = RecordID(record.record), let key = shape.key(of: id)
             else { return false }
             return try RecordTable(shape).row(db, key) == nil
         }
     }
 
-    static func restore(_ db: Database, _ layout: SyncSchema, _ record: DeletedRecord) throws {
-        guard let shape = layout[record.entity], let id = RecordID(record.record), let key = shape.key(of: id),
+    static func restore(_ db: Database, _ schema: SyncSchema, _ record: DeletedRecord) throws {
+        guard let shape = schema[record.entity], let id = RecordID(record.record), let key = shape.key(of: id),
             let bytes = try Query(db, "SELECT data FROM tidemark_deleted_row WHERE id = ?1")
                 .first(db, [.integer(record.id)], { $0.blob(0) })
         else { return }
@@ -66,10 +66,10 @@ enum DeletedRowCache {
     }
 
     /// Drops what was kept long enough, and all of tables that do not keep any more.
-    static func prune(_ db: Database, _ layout: SyncSchema, now: Int64) throws {
+    static func prune(_ db: Database, _ schema: SyncSchema, now: Int64) throws {
         let entities = try Query(db, "SELECT DISTINCT entity FROM tidemark_deleted_row").rows(db) { $0.text(0) }
         for entity in entities {
-            let limit = layout[entity]?.keepsDeleted.map { now - $0 } ?? .max
+            let limit = schema[entity]?.keepsDeleted.map { now - $0 } ?? .max
             try Query(db, "DELETE FROM tidemark_deleted_row WHERE entity = ?1 AND deleted_at <= ?2")
                 .execute([.text(entity), .integer(limit)])
         }

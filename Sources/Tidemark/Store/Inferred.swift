@@ -58,8 +58,8 @@ enum Inferred {
     }
 
     /// Those of one scope that the server was not asked about yet, all of the first table among those that are named.
-    static func uncompared(_ db: Database, _ scope: Scope, _ layout: SyncSchema, limit: Int) throws -> [Entry] {
-        for shape in layout.shapes(in: scope) {
+    static func uncompared(_ db: Database, _ scope: Scope, _ schema: SyncSchema, limit: Int) throws -> [Entry] {
+        for shape in schema.shapes(in: scope) {
             let entries = try Query(
                 db,
                 """

@@ -20,10 +20,10 @@ enum Pending {
     }
 
     /// Whether anything can be sent; what the server has no room for waits (``Deferral``).
-    static func exists(_ db: Database, _ layout: SyncSchema, _ scope: Scope) throws -> Bool {
+    static func exists(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws -> Bool {
         // What waits is sent at once when it was edited.
         let edited = try Deferral.read(db, scope).map { "tidemark_mark < 0 AND tidemark_edited > \($0.clock)" }
-        for shape in layout.shapes(in: scope) {
+        for shape in schema.shapes(in: scope) {
             for place in shape.placesSQL(scope) {
                 for mark in ["tidemark_mark > 0", edited].compactMap({ $0 }) {
                     let sql = "SELECT 1 FROM \(shape.shadowSQL) WHERE \(mark) AND \(place) LIMIT 1"
@@ -35,8 +35,8 @@ enum Pending {
         return try Outbox.hasOpen(db, scope)
     }
 
-    static func marks(_ db: Database, _ layout: SyncSchema, _ scope: Scope) throws -> Int {
-        try layout.shapes(in: scope).reduce(0) { sum, shape in
+    static func marks(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws -> Int {
+        try schema.shapes(in: scope).reduce(0) { sum, shape in
             let places = shape.placesSQL(scope).joined(separator: " OR ")
             return sum
                 + (try count(
@@ -65,7 +65,7 @@ enum Pending {
         ).rows(db) { $0.text(0) }
     }
 
-    /// Records with marks, and when the oldest mark was made, by what stands in the file: no layout is needed, so
+    /// Records with marks, and when the oldest mark was made, by what stands in the file: no schema is needed, so
     /// that a command line can look at any app's file.
     static func marks(_ db: Database) throws -> (count: Int, since: Int64?) {
         var total = 0

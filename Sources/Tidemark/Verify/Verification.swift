@@ -53,15 +53,15 @@ struct Verification: Sendable {
     private typealias Found = [String: (records: [RecordID], isCutShort: Bool)]
 
     private func compare(_ result: inout Result) async throws -> Found {
-        let (layout, scope) = (try await schemaCache.install(), scope)
+        let (schema, scope) = (try await schemaCache.install(), scope)
         guard let stand = try await schemaCache.file.read({ try ScopeStand($0, scope) }) else { throw StandMoved() }
         var questions = DigestQuestions(
-            schemaCache: schemaCache, scope: scope, clientID: layout.clientID, stand: stand)
+            schemaCache: schemaCache, scope: scope, clientID: schema.clientID, stand: stand)
         defer { result.counts += questions.counts }
         let answer = try await questions.ask()
         result.part.version = answer.version
         var found: Found = [:]
-        for shape in layout.shapes(in: scope) {
+        for shape in schema.shapes(in: scope) {
             var table = result.part.tables[shape.name] ?? VerifyReport.Table()
             defer { result.part.tables[shape.name] = table }
             if let reason = answer.reasonToLeaveOut(shape.name) {
@@ -102,10 +102,10 @@ struct Verification: Sendable {
     }
 
     private func repair(_ records: [RefetchQueue.Record], _ result: inout Result) async throws {
-        let layout = try await schemaCache.install()
-        let declarations = try await schemaCache.declarations(clientID: layout.clientID, scope: scope)
+        let schema = try await schemaCache.install()
+        let declarations = try await schemaCache.declarations(clientID: schema.clientID, scope: scope)
         let fetched = try await RecordFetch(
-            schemaCache: schemaCache, scope: scope, layout: layout, declarations: declarations, repair: repair
+            schemaCache: schemaCache, scope: scope, schema: schema, declarations: declarations, repair: repair
         ).run(records)
         result.counts += fetched.counts
         for record in fetched.unsent { result.part.tables[record.entity]?.note(unsent: record.id.text) }

@@ -14,7 +14,7 @@ struct RecordFetchTests {
         let schemaCache = try SchemaCache(
             file: AppFile(writer: device.writer), transport: device.wire, tables: device.tables, scopes: [Device.scope])
         let fetch = RecordFetch(
-            schemaCache: schemaCache, scope: Device.scope, layout: try await schemaCache.install(),
+            schemaCache: schemaCache, scope: Device.scope, schema: try await schemaCache.install(),
             declarations: Declarations())
         return try await fetch.run(ids.map { RefetchQueue.Record(entity: entity, id: RecordID($0)!) }).counts
     }
@@ -134,13 +134,13 @@ struct RecordFetchTests {
         let late = LateWire(device.wire)
         let schemaCache = try SchemaCache(
             file: AppFile(writer: device.writer), transport: late, tables: device.tables, scopes: [Device.scope])
-        let layout = try await schemaCache.install()
+        let schema = try await schemaCache.install()
         await late.hold {
             try await server.commit(to: "w:1") { $0.upsert("note", id: "n1", ["title": "newer"]) }
             try await device.sync()
         }
         let counts = try await RecordFetch(
-            schemaCache: schemaCache, scope: Device.scope, layout: layout, declarations: Declarations()
+            schemaCache: schemaCache, scope: Device.scope, schema: schema, declarations: Declarations()
         ).run([RefetchQueue.Record(entity: "note", id: "n1")]).counts
         #expect(counts.roundTrips == 2)
         #expect(try await device.rows("SELECT title FROM note WHERE id = 'n1'") == [#""newer""#])

@@ -81,16 +81,16 @@ struct DeferredEditTests {
         try await device.sql("INSERT INTO list VALUES ('\(id)', 'a')")
         await expectFull(device)
         try await device.sql("INSERT INTO item VALUES ('i', '\(id)', 'b'), ('j', '\(id)', 'c')")
-        let layout = try await layout(device)
+        let schema = try await schema(device)
         let until = try #require(try await deferral(device)).until
         func sealed(at now: Int64) async throws -> Int {
             try await device.writer.write { db in
-                try Deferral.resume(db, layout, Device.scope, now: now, asked: false)
+                try Deferral.resume(db, schema, Device.scope, now: now, asked: false)
             }
             return try await device.seal(declarations: Declarations(entities: [declared])).count
         }
         #expect(try await sealed(at: until - 1) == 0)
-        #expect(try await device.writer.read { db in try !Pending.exists(db, layout, Device.scope) })
+        #expect(try await device.writer.read { db in try !Pending.exists(db, schema, Device.scope) })
         #expect(try await device.engine().status().rows.pending == 3)
         #expect(try await sealed(at: until) == 3)
     }
@@ -121,16 +121,16 @@ struct DeferredEditTests {
     @Test("it goes again when its time has come, when the app asks, and where it was edited")
     func again() async throws {
         let (a, _) = try await devices()
-        let layout = try await layout(a)
+        let schema = try await schema(a)
         let until = try #require(try await deferral(a)).until
         func sealed(at now: Int64) async throws -> Int {
             try await a.writer.write { db in
-                try Deferral.resume(db, layout, Device.scope, now: now, asked: false)
+                try Deferral.resume(db, schema, Device.scope, now: now, asked: false)
             }
             return try await a.seal().count
         }
         func isAnyToSend() async throws -> Bool {
-            try await a.writer.read { db in try Pending.exists(db, layout, Device.scope) }
+            try await a.writer.read { db in try Pending.exists(db, schema, Device.scope) }
         }
         #expect(try await sealed(at: until - 1) == 0)
         #expect(try await !isAnyToSend(), "an app that waits would ask at every write")
@@ -172,7 +172,7 @@ struct DeferredEditTests {
         #expect(try await b.count("note") == 4)
     }
 
-    private func layout(_ device: Device) async throws -> SyncSchema {
+    private func schema(_ device: Device) async throws -> SyncSchema {
         let tables = try SyncedTable.resolve(device.tables, scopes: [Device.scope])
         return try await device.writer.write { db in
             try Installation.install(db, tables: tables, scopes: [Device.scope])

@@ -221,10 +221,10 @@ struct SnapshotSwapTests {
         #expect(error?.code == .answerUnusable)
         // Applied by hand once more: the scan has gone on since, so it is not taken.
         let page = try SnapshotAnswer(body: try #require(await first.response).body)
-        let layout = try await layout(of: device)
+        let schema = try await schema(of: device)
         let outcome = try await device.writer.writeWithoutTransaction { db in
             try SnapshotTransaction(
-                answer: page, scope: Device.scope, token: nil, cursor: nil, layout: layout,
+                answer: page, scope: Device.scope, token: nil, cursor: nil, schema: schema,
                 declarations: Declarations(), now: 1
             ).run(db)
         }
@@ -233,7 +233,7 @@ struct SnapshotSwapTests {
         try await expectSame(device, server, directory)
     }
 
-    private func layout(of device: Device) async throws -> SyncSchema {
+    private func schema(of device: Device) async throws -> SyncSchema {
         let tables = Base.tables.map { ($0, SyncedTable.ScopeRule.constant(Device.scope)) }
         return try await device.writer.write { db in
             try Installation.install(db, tables: tables, scopes: [Device.scope])

@@ -167,9 +167,9 @@ final class Device: Sendable {
     ) async throws -> [OutboxEntry] {
         let (tables, scope) = (try SyncedTable.resolve(tables, scopes: [Self.scope]), Self.scope)
         return try await writer.write { db in
-            let layout = try Installation.install(db, tables: tables, scopes: [scope])
+            let schema = try Installation.install(db, tables: tables, scopes: [scope])
             return try OutboxBatcher(
-                db: db, layout: layout, scope: try ScopeRecord.read(db, scope), declarations: declarations,
+                db: db, schema: schema, scope: try ScopeRecord.read(db, scope), declarations: declarations,
                 lane: lane, now: 1
             ).batch()
         }
@@ -179,10 +179,10 @@ final class Device: Sendable {
     @discardableResult
     func apply(_ json: String, since: String? = nil) async throws -> Applier.Outcome {
         let (tables, scope) = (try SyncedTable.resolve(tables, scopes: [Self.scope]), Self.scope)
-        let layout = try await writer.write { db in try Installation.install(db, tables: tables, scopes: [scope]) }
+        let schema = try await writer.write { db in try Installation.install(db, tables: tables, scopes: [scope]) }
         let transaction = ApplyTransaction(
             answer: try Answer(body: Array(json.utf8)), scope: scope, since: since, acknowledged: [:],
-            lane: "lane-0001", layout: layout, declarations: Declarations(), now: 2)
+            lane: "lane-0001", schema: schema, declarations: Declarations(), now: 2)
         return try await writer.writeWithoutTransaction { db in try transaction.run(db) }
     }
 
