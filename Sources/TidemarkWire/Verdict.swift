@@ -54,8 +54,8 @@ public enum RejectionCode {
     /// The operator's own table does not take the row for another reason, such as a trigger that says no.
     public static let tableRefused = "table_refused"
 
-    /// The protocol's own codes, which mean something to devices. No rule of an operator's may use them: a new code takes
-    /// the word from rules that use it, and their refusals become `rule_failed`.
+    /// The protocol's own codes, which mean something to devices. No rule of an operator's may use them: a new code
+    /// takes the word from rules that use it, and their refusals become `rule_failed`.
     package static let all: Set<String> = [
         recordDeleted, operationMismatch, entityUnknown, directionForbidden, recordTooLarge,
         kindMismatch, idNotAssigned, temporaryIDRefused, tooManyReferences, groupFailed, deleteBrake,

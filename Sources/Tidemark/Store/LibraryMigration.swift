@@ -1,6 +1,6 @@
 import GRDB
 
-/// Brings the library's tables of an older file to today's form. Each step adds what a file of the version before lacks.
+/// Brings the library's tables of an older file to today's form. Each step adds what the version before lacks.
 enum LibraryMigration {
     /// - Parameters:
     ///   - found: the version that the file says.

@@ -79,8 +79,8 @@ enum QuarantinedRow {
             .execute([.text(entity), .text(record), .text(scope)])
     }
 
-    /// The app made a record anew whose edited row was quarantined: that row is no more, also where the new one was taken
-    /// away again. A quarantined row of a record that was never sent is its own only where no scope of this file can
+    /// The app made a record anew whose edited row was quarantined: that row is no more, also where the new one was
+    /// taken away again. A quarantined row of a record that was never sent is its own only where no scope of this file can
     /// have brought it.
     static func forgetOwn(_ db: Database, _ entity: String, _ record: String, _ shadow: Shadow) throws {
         try Query(

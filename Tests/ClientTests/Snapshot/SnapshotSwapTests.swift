@@ -68,7 +68,7 @@ struct SnapshotSwapTests {
     }
 
     @Test("edits stay on screen while the pages come, and are sent behind the swap with the base they were made on")
-    func redrawn() async throws {
+    func rebased() async throws {
         let (device, server, directory) = try await outdated()
         try await server.commit(to: "w:1") { changes in
             changes.upsert("note", id: "n1", ["title": "theirs", "body": "theirs"])

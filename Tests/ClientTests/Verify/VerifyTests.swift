@@ -205,8 +205,9 @@ struct VerifyTests {
         #expect(report.isClean && report.records == 3)
         #expect(try await device.count("tidemark_quarantine") == 2)
         try await device.sql(
-            "UPDATE tidemark_quarantine SET data = CAST('{\"slug\":\"same\",\"body\":\"x\"}' AS BLOB) WHERE record = 'b'"
-        )
+            """
+            UPDATE tidemark_quarantine SET data = CAST('{"slug":"same","body":"x"}' AS BLOB) WHERE record = 'b'
+            """)
         let found = try await device.engine().verify(repairing: true)
         #expect(try compared(found).differingIDs == ["b"])
         #expect(found.isClean)
