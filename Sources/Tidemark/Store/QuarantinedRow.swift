@@ -80,8 +80,8 @@ enum QuarantinedRow {
     }
 
     /// The app made a record anew whose edited row was quarantined: that row is no more, also where the new one was
-    /// taken away again. A quarantined row of a record that was never sent is its own only where no scope of this file can
-    /// have brought it.
+    /// taken away again. A quarantined row of a record that was never sent is its own only where no scope of this
+    /// file can have brought it.
     static func forgetOwn(_ db: Database, _ entity: String, _ record: String, _ shadow: Shadow) throws {
         try Query(
             db,
