@@ -35,7 +35,7 @@ public struct RejectedOperation: Hashable, Sendable, Identifiable {
     public var fields: [String: Value]
     /// The group that it was made in: what has the same one was refused together.
     public var group: String?
-    /// Why, for programs: one of ``RejectionCode``, or a code of the operator's own rules.
+    /// Why, for programs: one of `RejectionCode`, or a code of the operator's own rules.
     public var code: String
     /// Why, for people.
     public var detail: String
