@@ -67,7 +67,7 @@ struct ScopesConvergenceTests {
                 sql: """
                     UPDATE folder SET slug = NULL WHERE slug IN (
                         SELECT \(slug) FROM tidemark_quarantine
-                        WHERE entity = 'folder' AND leaving = 0 AND \(isStuckAside))
+                        WHERE entity = 'folder' AND move = 0 AND \(isStuckAside))
                     """)
             for table in Follower.tables { try db.execute(sql: "DELETE FROM \(table) WHERE \(isStuck)") }
         }
