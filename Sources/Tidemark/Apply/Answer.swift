@@ -86,7 +86,7 @@ struct Answer: Hashable, Sendable {
     }
 }
 
-/// One change of a page, still in the page's bytes.
+/// A change of a page, still in the page's bytes.
 struct IncomingChange {
     /// `absent`: there is no such record; an answer to a question for it by name.
     enum Kind { case upsert, delete, idmap, absent, unknown }

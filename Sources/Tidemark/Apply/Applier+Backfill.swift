@@ -41,8 +41,8 @@ extension Applier {
         try finish()
     }
 
-    /// What the scan did not name. Events leave the server with age and stay here, and a table that is only pushed is
-    /// never told of, so that neither says anything about a row.
+    /// Treats rows that the scan did not name. Their absence means nothing for events, which leave the server with age
+    /// and stay here, nor for the rows of a table that is only pushed, which the server never sends.
     private func visitUnseen(
         _ table: ApplyTable, _ refetch: [Int]?, _ backfill: Backfill, _ declared: EntityDeclaration,
         _ reserved: Set<Int>
@@ -88,8 +88,8 @@ extension Applier {
         try table.records.write(db, key, placed(serverRow, table.shape, key, filled.new, isSent: true))
     }
 
-    /// What was written into a new column before its capture, and gives way: it may be the app's edit, or what the
-    /// migration worked out.
+    /// Lists the values that were written into a new column before its capture and give way, as a conflict: they may be
+    /// the app's edit, or values that the migration worked out.
     private func list(
         _ columns: [Int], of mine: [Cell], under theirs: [Cell], _ shape: TableSchema, _ id: RecordID
     ) throws {

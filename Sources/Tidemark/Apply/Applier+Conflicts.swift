@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import TidemarkWire
 
-/// What an operation was made on, as the file knows it before the verdict changes anything.
+/// An operation and the row that it was made on, as the file knows them before the verdict changes anything.
 struct Meeting {
     let entry: OutboxEntry
     let operation: TidemarkWire.Operation
@@ -13,7 +13,8 @@ struct Meeting {
     func base(of field: String) -> Value? {
         guard operation.baseVersion != nil, shadow.state != .absent else { return nil }
         if let original = shadow.originals[field] { return original.value }
-        // What stands here now came under the edit, which was made on nothing, or on a row that was deleted.
+        // The present cells are no base where the edit was made on no row or on a deleted one: they came under it
+        // later.
         guard let index = shape.dataIndex(field),
             operation.base(ofField: shape.data[index].canonicalName) == operation.baseVersion
         else { return nil }

@@ -113,7 +113,7 @@ extension Shadow {
 }
 
 extension Shadow {
-    /// What was edited since was made on what this operation set.
+    /// Makes the operation's values the base of the edits that were made since.
     mutating func noteTaken(_ operation: Operation, under remaining: LocalDelta, shape: TableSchema) {
         for (index, cell) in operation.fields.cells(in: shape) {
             bases[shape.data[index].name] = nil

@@ -87,7 +87,8 @@ extension Applier {
             return
         }
         let operation = try entry.operation()
-        // What no server ever took is an edit like any that is put off.
+        // Only a replayed operation that a server once took is sent again as it is; any other one becomes an edit
+        // again.
         if verdict.status == .deferred, operation.original?.version != nil { return try bringBackLater(entry) }
         guard let table = tables[entry.entity], let id = RecordID(entry.record), let recordKey = table.shape.key(of: id)
         else { return try Outbox.finish(db, entry, verdict, now: now) }
@@ -121,8 +122,9 @@ extension Applier {
             verdict: verdict, entry: entry, operation: operation, remaining: remaining, known: known, base: base,
             current: current)
         try judge(judged, &serverRow, table, id)
-        // What became of one that is settled, the record itself tells. So it does where the server knew it from before
-        // this device's state was whole, and it is not here: made anew while its namesake was quarantined.
+        // The record is refetched if the outcome is unknown: only the record tells it. It is refetched too if the
+        // server had it before this device's state was whole and it is not here, because it was made anew while its
+        // namesake was quarantined.
         let isOld = serverRow.state == .absent && verdict.record.map { $0.data != nil && $0.version <= known } ?? false
         if isOld || verdict.status == .outcomeUnknown { try want(entry) }
         try noteConflicts(
@@ -132,7 +134,7 @@ extension Applier {
         if verdict.status == .deferred { try regroup(table, recordKey, operation.group) }
     }
 
-    /// One operation with its verdict, and what is known of its record.
+    /// An operation with its verdict, and the file's knowledge of its record.
     private struct Judged {
         let verdict: Verdict
         let entry: OutboxEntry
@@ -203,8 +205,8 @@ extension Applier {
         try table.records.setGroup(db, key, group)
     }
 
-    /// What is replayed after a loss lies over a row that says nothing of it, and so cannot become an edit again:
-    /// it goes once more as it is, under another number, until it is taken.
+    /// Defers a replayed operation. It cannot become an edit again, because the server's row under it does not show the
+    /// edit: it is sent once more as it is, under another number, until it is taken.
     private func bringBackLater(_ entry: OutboxEntry) throws {
         outcome.deferred += 1
         var numbers = try later ?? LaneNumbers(db, lane: randomHex(bytes: 16))
@@ -213,15 +215,16 @@ extension Applier {
         try numbers.store(db, scope: scope)
         var operation = try SealedNames.settled(db, entry.sealedOperation(), of: entry.entity)
         func key(of number: Int64) -> OperationKey { OperationKey(lane: entry.key.lane, number: number) }
-        // One that is neither put off nor open was taken, or is the app's to decide about: this one goes without it
-        // then. What waits for itself is put off until the other has its verdict.
+        // A needed operation that is neither deferred nor open was taken, or is the app's to decide about: this one
+        // does not need it any more. If it is still open, this one names its own number as needed, and so is deferred
+        // until the other one has its verdict.
         let open = try Set(operation.needs.filter { try Outbox.open(db, key: key(of: $0)) != nil })
         operation.renumber { movedLater[key(of: $0)] ?? (open.contains($0) ? moved.number : nil) }
         movedLater[entry.key] = moved.number
         try Outbox.seal(db, entry, again: .lost, key: moved, members: operation.sealedMembers())
     }
 
-    /// What lies over the record: this operation and, where lost ones are being replayed, those behind it.
+    /// Returns the operations that overlay the record: this one and, while lost ones are replayed, those behind it.
     private func sealed(_ operation: Operation, _ entry: OutboxEntry) throws -> (all: Operation?, others: Operation?) {
         guard try isBringingBack.get() else { return (operation, nil) }
         return (

@@ -142,7 +142,7 @@ extension Applier {
         return true
     }
 
-    /// What a record's verdict in its new scope means for the one that it left.
+    /// Settles the scope that a record left, by the record's verdict in its new scope.
     func settleMove(
         _ verdict: Verdict, _ table: ApplyTable, _ id: RecordID, _ key: [Cell], wasThere: Bool
     ) throws {

@@ -15,7 +15,7 @@ extension Applier {
             guard try Inferred.isAnySeed(db, shape.name),
                 try Manifest(db: db, scope: scope, entity: shape.name).next(after: nil) == nil
             else { continue }
-            // What was edited since has a shadow, and is looked at by itself.
+            // Rows that were edited since have a shadow, and are treated by themselves.
             for entry in try Inferred.touchedSeeds(db, scope, shape) {
                 settled += try settle(entry, .absent, isBelowFloor: false) ? 1 : 0
             }
@@ -125,7 +125,8 @@ extension Applier {
 }
 
 extension Conflict {
-    /// What a row said that is older than its table's capture, where the server's row stands, or its deletion.
+    /// Makes the conflict of a row that is older than its table's capture and gives way to the server's row, or to its
+    /// deletion.
     init(
         seed: [Cell], of shape: TableSchema, _ id: RecordID, in scope: Scope, under theirs: [Cell]?, at now: Int64
     ) {

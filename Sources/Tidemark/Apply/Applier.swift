@@ -130,7 +130,7 @@ final class Applier {
             try Deferral.note(db, scope, full, putOff, now: now)
         } else {
             guard try Deferral.read(db, scope) != nil else { return }
-            // What depends on an edit that waits may be answered in a later request than that one.
+            // Edits that depend on a waiting edit may be answered in a later request than that edit.
             try Deferral.hold(db, putOff)
             try Deferral.end(db, schema, scope)
         }
@@ -181,7 +181,7 @@ final class Applier {
         return Epoch.holds(newest, of: known, in: epoch)
     }
 
-    /// What is edited from here on is later than all that this answer could tell.
+    /// Moves the clock past the answer, so that later edits get later stamps than all that the answer could tell.
     private func hear(of syncedAt: Int64) throws {
         record.syncedAt = max(syncedAt, record.syncedAt ?? 0)
         let query = try Query(db, "SELECT clock FROM tidemark_counter")

@@ -1,7 +1,7 @@
 import GRDB
 import TidemarkWire
 
-/// One table while a page is applied: its statements, and whether the short way is open.
+/// A table while a page is applied: its statements, and whether the short way is open.
 final class ApplyTable {
     let shape: TableSchema
     let records: RecordTable
@@ -19,7 +19,7 @@ final class ApplyTable {
 
     private let scope: Scope
     private let hasher: RowHash
-    /// What a row's scope column holds here, as text and as an integer.
+    /// The value of the scope column in this scope's rows, as text and as an integer.
     private let placeText: [UInt8]
     private let placeNumber: Int64?
 

@@ -8,7 +8,7 @@ struct ApplyTransaction: Sendable {
     var scope: Scope
     /// The checkpoint that the request named.
     var since: String?
-    /// What the request told the server of applied verdicts.
+    /// The applied verdicts that the request acknowledged.
     var acknowledged: [String: Int64]
     var lane: String
     var schema: SyncSchema
@@ -70,7 +70,7 @@ struct ApplyTransaction: Sendable {
         return outcome
     }
 
-    /// One transaction in which children may come before their parents: the server knows no keys.
+    /// Runs a transaction in which children may come before their parents, because the server knows no foreign keys.
     static func withoutForeignKeys(
         _ db: Database, _ body: () throws -> Applier.Outcome
     ) throws -> Applier.Outcome {

@@ -151,7 +151,7 @@ extension Applier {
             return
         }
         if incoming == nil, !change.isMove { try keepDeleted(table, id, key) }
-        // One that is merely absent was perhaps never heard of here: it settles nothing.
+        // Only a delete cascades: a record that is merely absent may never have been known here.
         if change.kind == .delete, !change.isMove { try noteTombstone(table, id, key, version: change.version) }
         if let shadow {
             try rebase(table, id, key, shadow, version: change.version, ahead: ahead, incoming: incoming)

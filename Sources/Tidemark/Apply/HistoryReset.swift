@@ -7,7 +7,7 @@ struct HistoryReset {
     let db: Database
     let schema: SyncSchema
 
-    /// What happened after this version happened to a history that is no more.
+    /// Forgets the versions after `survived`: they belong to a history that is no more.
     func forget(_ record: inout ScopeRecord, after survived: Version) throws {
         record.complete = survived > 0 ? record.complete.map { min($0, survived) } : nil
         record.origin = survived > 0 ? record.origin.map { min($0, survived) } : nil

@@ -92,7 +92,7 @@ extension Applier {
         }
         manifest.look(entry.entity, id)
         let row = try table.records.row(db, key)
-        // One that was moved away in sight since is this scope's until that is sent.
+        // A row whose move was captured since belongs to this scope until the move is sent.
         let isHere = try row.map { try table.shape.scope(ofKey: key, $0) == scope || isHeldHere(table, key) } ?? false
         let unseen = Unseen(
             entry: entry, table: table, id: id, key: key, current: isHere ? row : nil,
@@ -156,7 +156,7 @@ extension Applier {
         }
     }
 
-    /// What was written is an edit of the server's row.
+    /// Makes the write that no trigger saw an edit of the server's row.
     private func edit(_ unseen: Unseen, base: [Cell]) throws -> Bool {
         let known = try unseen.table.records.shadow(db, unseen.key)
         // An operation on its way is about to change the server's row, and this edit may take it back.
@@ -173,7 +173,8 @@ extension Applier {
     private func insert(_ unseen: Unseen, isKnown: Bool) throws -> Bool {
         let known = try unseen.table.records.shadow(db, unseen.key)
         if unseen.entry.kind == .seed { return try write(seed(unseen, known), unseen) }
-        // One that the server had, and that was deleted in sight since, the server may have lost and get again.
+        // If a captured delete followed an update of a server's record, the server may have lost the record and get it
+        // again.
         let wasServers = unseen.entry.kind == .update && known?.state == .known
         if unseen.current == nil, unseen.entry.kind != .delete, !wasServers, try !isOnItsWay(unseen) {
             // It was made and taken away again, and nobody else heard of it.

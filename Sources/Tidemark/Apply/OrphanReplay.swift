@@ -6,8 +6,8 @@ struct OrphanReplay {
     let db: Database
     let schema: SyncSchema
     let scope: Scope
-    /// What was done to records since they were orphaned, as it was before any of that was made anew: an edit that was
-    /// orphaned later than another one of its record comes on top of that.
+    /// Edits of records since they were orphaned, as they stood before any of those was made anew: an edit that was
+    /// orphaned later than another one of its record overlays that one.
     private var since: [RefetchQueue.Record: LocalDelta] = [:]
 
     init(db: Database, schema: SyncSchema, scope: Scope) { (self.db, self.schema, self.scope) = (db, schema, scope) }
@@ -19,10 +19,10 @@ struct OrphanReplay {
         var key: [Cell]
     }
 
-    /// One edit, or those of a group: all of them are made, or none. Returns how many.
+    /// Makes an edit, or those of a group: all of them are made, or none. Returns how many.
     mutating func make(_ entries: [OrphanedEdits.Entry]) throws -> Int {
         let edits = entries.compactMap(edit)
-        // One of a table that this engine does not name keeps its whole group.
+        // An edit of a table that this engine does not name keeps its whole group orphaned.
         guard edits.count == entries.count, !edits.allSatisfy(isRest) else { return 0 }
         var refusal: (entry: OrphanedEdits.Entry, reason: String)?
         try db.inSavepoint {
@@ -55,7 +55,7 @@ struct OrphanReplay {
         edit.entry.kind == .update && edit.entry.fields.cells(in: edit.table.shape).isEmpty
     }
 
-    /// What was edited in columns that a migration has taken away or renamed since stays in the list.
+    /// Keeps edits of columns that a migration has removed or renamed since in the list.
     private func keepRest(_ edit: Edit) throws {
         let fields = edit.entry.fields
         let rest = fields.filter { edit.table.shape.dataIndex(canonical: fields.name($0)) == nil }
@@ -109,7 +109,7 @@ struct OrphanReplay {
             for (index, cell) in edit.entry.fields.cells(in: shape) where since.fields[index] == nil {
                 cells[index] = cell
             }
-            // What was made for this scope goes to no other one, whatever the table's rule says by now.
+            // An edit that was made for this scope goes to no other one, even if the table's rule has changed since.
             guard shape.scope(ofKey: key, cells) == scope else {
                 return "By its table's rule the row would be in another scope now."
             }
@@ -126,7 +126,7 @@ struct OrphanReplay {
         func write() throws {
             if let cells { try table.write(db, key, cells) } else { try table.deleteRow(db, key) }
         }
-        // What a foreign key's action does to other rows is to be captured.
+        // The rows that a foreign key's action changes have to be captured.
         let hasActions = try Query(db, "PRAGMA foreign_keys").first(db) { $0.integer(0) } == 1
         guard schema.shapes.contains(where: \.isGuarded), !hasActions else { return try write() }
         guard cells != row else { return }
@@ -165,7 +165,7 @@ struct OrphanReplay {
         return shadow
     }
 
-    /// What was done to the record since the edit was orphaned: it is newer, and stands.
+    /// Returns the edits of the record since this one was orphaned: they are newer, and stand.
     private mutating func editedSince(_ edit: Edit, _ row: [Cell]?) throws -> LocalDelta {
         let record = RefetchQueue.Record(entity: edit.table.shape.name, id: edit.id)
         if let known = since[record] { return known }

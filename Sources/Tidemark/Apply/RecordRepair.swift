@@ -1,4 +1,4 @@
-/// What a repair does with a row that is here and not on the server.
+/// A repair of a row that is here and not on the server.
 enum RecordRepair: Hashable, Sendable {
     /// It may be unsent: it stays, and is sent.
     case keepingLocal

@@ -49,7 +49,7 @@ extension RejectedOperation {
         let table = RecordTable(rewriting.shape)
         guard isLocal else {
             guard isInsert, try table.row(db, rewriting.key) == nil else { return }
-            // What refers to the record goes the way of a deleted parent's children.
+            // Children of the record get `ON DELETE` applied, as if it had been deleted.
             let cascadeRepair = CascadeRepair(db: db, scope: scope, now: wallClockMilliseconds())
             return try cascadeRepair.settleChildren(of: rewriting.shape, rewriting.key, fields)
         }

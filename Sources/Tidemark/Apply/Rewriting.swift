@@ -48,12 +48,12 @@ struct Rewriting {
             .execute(key + row.map { Cell($0.value) })
     }
 
-    /// What was edited here, by column, and the server has not taken; `nil` where the record was deleted here.
+    /// The edits made here that the server has not taken, by column; `nil` where the record was deleted here.
     func edits() throws -> [String: Value]? {
         let table = RecordTable(shape)
         guard let shadow = try table.shadow(db, key), shadow.state != .absent else { return [:] }
         guard let row = try table.row(db, key) else { return nil }
-        // What was edited before its record was deleted elsewhere was made on the same cells.
+        // Edits of a record that was deleted elsewhere later share this base.
         let edited = shape.data.indices.filter { row[$0] != shadow.cells[$0] }
         return Dictionary(uniqueKeysWithValues: edited.map { (shape.data[$0].name, row[$0].value) })
     }

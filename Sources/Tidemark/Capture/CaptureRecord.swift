@@ -1,7 +1,7 @@
 import GRDB
 import TidemarkWire
 
-/// What the file remembers of one table's capture, to tell whether every write since has been seen.
+/// The file's note of a table's capture, by which it is told whether every write since has been seen.
 struct CaptureRecord: Hashable {
     /// Where the table stood in the file's schema. A table that was dropped and made anew stands elsewhere.
     var identity: String?
@@ -9,7 +9,7 @@ struct CaptureRecord: Hashable {
     var columns: [String]?
     /// The types that they had.
     var types: [String]?
-    /// What the table's key held when its first record was named: an id is made of the key's values as they are stored.
+    /// The types of the key's columns when the first record was named: an id is made of the values as they are stored.
     var keyTypes: String?
 
     static func read(_ db: Database, _ table: String) throws -> CaptureRecord {

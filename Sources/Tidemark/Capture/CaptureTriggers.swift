@@ -46,7 +46,7 @@ struct CaptureTriggers {
             make(
                 "guard_before_insert", "BEFORE INSERT", when: nil, whileApplying: true,
                 [noteEvicted(by: evicted(by: shape.uniques[0])), note("NEW", was: 0, from: "WHERE \(isGiven) AND")]),
-            // One whose key SQLite has given.
+            // A row whose key SQLite gives can be noted only after its insert.
             make("guard_insert", "AFTER INSERT", when: nil, whileApplying: true, [note("NEW", was: 0)]),
             make(
                 "guard_update", "BEFORE UPDATE", when: nil, whileApplying: true,
@@ -69,8 +69,8 @@ struct CaptureTriggers {
         return make("before_insert", "BEFORE INSERT", when: nil, [count, evicted, noteNew])
     }
 
-    /// Whatever else was done to the row by now. Most inserts were noted before, and nothing has changed that: where a
-    /// trigger has taken the row away again, it is noted as gone.
+    /// Notes an insert after it happened, unless the note from before it still holds, as it does for most. A row that
+    /// another trigger has taken away again is noted as gone.
     private func insert() -> (String, String) {
         let isPlaced = shape.isScopedByColumn ? " AND tidemark_routing_scope IS \(shape.scopeSQL("NEW"))" : ""
         let isNoted = """
@@ -109,7 +109,7 @@ struct CaptureTriggers {
 
     private func afterDelete() -> (String, String) { make("after_delete", "AFTER DELETE", when: nil, [noteGone]) }
 
-    /// What may evict rows of the table.
+    /// A statement that may evict rows of the table.
     private struct Eviction {
         var suffix: String
         var event: String
@@ -220,7 +220,7 @@ struct CaptureTriggers {
             """
     }
 
-    /// Who has to look at the mark of a row that is gone: the scope that has it.
+    /// The scope that has to look at the mark of a deleted row: the one that has the row.
     private let placeOfGone = "CASE tidemark_state WHEN 0 THEN '' ELSE tidemark_scope END"
 
     /// An update may be that of a newer trigger, within the insert that has made the row anew.

@@ -1,7 +1,7 @@
 import GRDB
 
-/// What has become of the names of columns that were captured. SQLite keeps the capture triggers in step with a
-/// `RENAME COLUMN`, and so they tell which column is which, although another one may have taken its name.
+/// The present names of columns that were captured. SQLite keeps the capture triggers in step with a `RENAME COLUMN`,
+/// and so they tell which column is which, although another one may have taken its name.
 struct ColumnNames {
     /// Names that a new column has taken over.
     private(set) var reused: [String] = []

@@ -3,8 +3,8 @@ package import GRDB
 import TidemarkCore
 package import TidemarkWire
 
-/// What the app said about its tables, as the file keeps it. A tool that opens the file without the app goes by it, so
-/// that it changes nothing of what is synced, and where.
+/// The app's declaration of its tables, as the file keeps it. A tool that opens the file without the app goes by it, so
+/// that it changes neither which tables are synced nor in which scopes.
 extension SyncedTable {
     /// The tables that engines have synced in a file, as they were last declared.
     package static func declared(in db: Database) throws -> [SyncedTable] {
@@ -88,11 +88,11 @@ extension SyncedTable {
     }
 }
 
-/// What is kept of one table beside its rule.
+/// The file's note of a table beside its rule.
 private struct Note: Codable, Hashable {
     /// In milliseconds.
     var keepsDeleted: Int64?
-    /// Who makes its ids, where the app has said so.
+    /// The maker of its ids, where the app has said so.
     var ids: String?
     /// Column, path and table of each place in its documents.
     var references: [[String]]
@@ -112,7 +112,7 @@ private struct Note: Codable, Hashable {
 
     static func all(_ db: Database) throws -> [String: Note] {
         guard try LibrarySchema.isInstalled(db), let text = try Meta.get(db, key) else { return [:] }
-        // What cannot be read is as if nothing were known: the app says it again.
+        // A note that cannot be read counts as none: the app declares its tables again.
         return (try? JSONDecoder().decode([String: Note].self, from: Data(text.utf8))) ?? [:]
     }
 

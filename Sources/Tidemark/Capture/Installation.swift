@@ -138,7 +138,7 @@ enum Installation {
         try Backfills.note(db, entity: shape.name, fields: added.map(\.name), rule: shape.rule)
     }
 
-    /// What was written with capture off may have put edited rows into other scopes.
+    /// Refreshes the routing scopes of edited rows, which writes with capture off may have put into other scopes.
     static func refreshPlaces(_ db: Database, _ shape: TableSchema) throws {
         guard shape.isScopedByColumn else { return }
         let isRow = shape.key.map { "t.\($0.sql) = shadow.\($0.sql)" }.joined(separator: " AND ")
@@ -230,7 +230,7 @@ enum Installation {
     private static func addsUp(_ db: Database, _ shape: TableSchema) throws -> Bool {
         guard try Meta.get(db, schemaVersionKey) != String(SyncSchema.version(db)), try hasKey(db, shape),
             try CaptureRecord.read(db, shape.name).columns != nil,
-            // What the library has taken away itself, to fetch it anew, is no delete.
+            // Rows that the library has taken away itself, to fetch them anew, are no deletes.
             try !RefetchQueue.isAny(db, shape.name)
         else { return true }
         let counting = RowCounting(db: db, shape: shape)
@@ -288,7 +288,7 @@ enum Installation {
         }
         for trigger in wanted
         where isHidden || !installed.contains(where: { $0.0 == trigger.name && $0.1 == trigger.sql }) {
-            // One that went with a table under another name still has this one's.
+            // A trigger that went along with a table under another name still has the old name.
             try db.execute(sql: "DROP TRIGGER IF EXISTS \(quoted(trigger.name)); \(trigger.sql)")
         }
     }

@@ -1,8 +1,8 @@
 import GRDB
 import TidemarkWire
 
-/// What a migration has written into columns that it added, in scopes that are not filled yet: there a snapshot is to
-/// bring whole rows, over what is here. It becomes an edit at once; in a filled scope a ``Backfill`` decides.
+/// Values that a migration has written into columns that it added, in scopes that are not filled yet: there a snapshot
+/// would bring whole rows over them. They become edits at once; in a filled scope a ``Backfill`` decides.
 struct NewColumns {
     let db: Database
     let shape: TableSchema

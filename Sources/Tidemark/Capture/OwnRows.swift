@@ -15,7 +15,7 @@ struct OwnRows {
     private let now: Int64
     private let shape: TableSchema
     private let deletion: Version
-    /// Those that can travel.
+    /// The rows that can travel.
     private(set) var rows: [Row] = []
 
     /// - Parameters:

@@ -7,7 +7,7 @@ extension TableRules {
         var shapes = schema.shapes(in: scope)
         for (name, rule) in try all(db).sorted(by: { $0.key < $1.key })
         where schema[name] == nil && rule.mayHold(scope) {
-            // One that has lost its rule's column, or its key, says nothing any more.
+            // A rule whose table has lost the rule's column, or its key, says nothing any more.
             guard try FileTable.exists(name, db), try FileTable.exists(TableSchema.shadowPrefix + name, db),
                 let shape = try? TableSchema(db, table: name, rule: rule)
             else { continue }

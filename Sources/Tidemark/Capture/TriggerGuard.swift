@@ -18,7 +18,7 @@ struct TriggerGuard {
         for shape in schema.shapes where shape.isGuarded { try restore(RecordTable(shape)) }
     }
 
-    /// What was noted so far is as it should be: the library wrote to the tables by statements of its own.
+    /// Accepts the writes noted so far: the library wrote to the tables by statements of its own.
     func accept() throws {
         for shape in schema.shapes where shape.isGuarded {
             try Query(db, "DELETE FROM \(shape.touchedSQL)").execute()

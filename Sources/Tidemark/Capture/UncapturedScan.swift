@@ -15,7 +15,7 @@ struct UncapturedScan {
     let columns: [String]?
     /// Whether the app said that it would write unseen (``SyncEngine/removeCapture(_:)``).
     let isAnnounced: Bool
-    /// What a row is of which the manifest knows nothing.
+    /// The kind of write that a row counts as if the manifest does not have it.
     private let newKind: Inferred.Kind
     private let retyping: Retyping
 
@@ -53,8 +53,8 @@ struct UncapturedScan {
         return held
     }
 
-    /// What was edited before may have been edited again: a mark too many costs nothing, unless the record waits for a
-    /// word.
+    /// Marks records that were edited before, because they may have been edited again: a needless mark costs nothing.
+    /// Records that wait for a confirmation get none.
     private func markShadows(_ manifests: [Scope: SeenManifest], besides waiting: Set<String>) throws {
         try Pending.announce(db)
         for key in try Query(db, "SELECT \(keyList) FROM \(shape.shadowSQL)")
@@ -95,7 +95,7 @@ struct UncapturedScan {
         }
     }
 
-    /// What an edit was made on was converted with it, else each converted column would count as edited.
+    /// Converts the base of an edit as the edit was converted, else each converted column would count as edited.
     private func retype(_ key: [Cell], _ id: RecordID) throws {
         guard var shadow = try table.shadow(db, key), shadow.state != .absent || shadow.seed != nil else { return }
         let cells = try retyping.after(shadow.cells)
@@ -199,7 +199,7 @@ struct UncapturedScan {
                 scope: scope.name, entity: shape.name, record: id.text, kind: kind, hash: hash, isHeld: false))
     }
 
-    /// What was inferred, and is more than a user is likely to have done, waits for a word.
+    /// Holds inferred edits for a confirmation if there are more of them than a user is likely to have made.
     private func brake(_ manifests: [Scope: SeenManifest]) throws {
         guard !isAnnounced, columns != nil else { return }
         func count(_ kind: Inferred.Kind) throws -> Int {

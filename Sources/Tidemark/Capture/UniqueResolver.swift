@@ -56,8 +56,8 @@ struct UniqueResolver {
         try table.write(db, key, shadow)
     }
 
-    /// What the app made under the record's key meanwhile, and took away again before it was sent, leaves nothing: the
-    /// row that stands there now is no edit, and not deleted.
+    /// Forgets a namesake that the app made under the record's key and took away again before it was sent: the row that
+    /// stands there now is neither edited nor deleted.
     private func forgetNamesake(_ id: RecordID, _ key: [Cell]) throws {
         guard let shadow = try table.shadow(db, key), shadow.state == .absent, shadow.isGone,
             try !Outbox.hasOpen(db, entity: table.shape.name, record: id.text)
@@ -89,7 +89,7 @@ struct UniqueResolver {
         guard shape.isScopedByColumn else { return row == nil ? .due : .outdated }
         let holder = try table.holder(db, key)
         if holder == contender.scope { return row == nil ? .due : .outdated }
-        // What is on its way to a scope lies over its row, which comes with the verdict (`Applier.overlayReplayed`).
+        // An operation in flight overlays this row, which comes with the verdict (`Applier.overlayReplayed`).
         let onItsWay = try Outbox.open(db, entity: shape.name, record: contender.record, scope: contender.scope)
         guard onItsWay.isEmpty else { return .none }
         guard let holder else {
@@ -106,8 +106,8 @@ struct UniqueResolver {
         guard let refusal = try attempt(key, cells) else { return true }
         var reason = refusal
         if refusal.isUniqueViolation {
-            // One with a smaller id stays: either it wins, or a partial index does not hold it at all. One that is
-            // evicted for nothing comes up later in the same scan and finds its place again.
+            // A candidate with a smaller id stays: either it wins, or a partial index does not hold it at all. A
+            // candidate that is evicted for nothing comes up later in the same scan and finds its place again.
             let candidates = try self.candidates(key, cells).filter { id < $0.id }
             if !candidates.isEmpty {
                 try db.execute(sql: "SAVEPOINT tidemark_unique")
@@ -143,7 +143,7 @@ struct UniqueResolver {
         }
     }
 
-    /// What the schema itself says to a row, without the app's triggers.
+    /// Returns the schema's own refusal of a row, without the app's triggers.
     private func trial(_ key: [Cell], _ cells: [Cell]) throws -> DatabaseError? {
         try db.execute(sql: "SAVEPOINT tidemark_trial")
         let refusal = try ConnectionTriggers.off(db) { try write(key, cells) }
@@ -190,8 +190,8 @@ struct UniqueResolver {
             }
     }
 
-    /// What a REPLACE would evict by an index whose values cannot be read off a row: it is tried, noted by the capture
-    /// triggers, which see evictions while triggers are recursive, and taken back.
+    /// Finds the rows that a REPLACE would evict by an index whose values cannot be read off a row: the REPLACE is
+    /// tried, noted by the capture triggers, which see evictions while triggers are recursive, and taken back.
     private func hiddenCandidates(_ key: [Cell], _ cells: [Cell]) throws -> [Candidate] {
         let shape = table.shape
         let wasOn = try Query(db, "PRAGMA recursive_triggers").first(db) { $0.integer(0) } == 1
