@@ -19,7 +19,7 @@ enum HeldScopes {
         try ScopeRecord.follow(db, scope)
     }
 
-    /// What an engine follows by itself is not held any more.
+    /// Ends the holds on scopes that an engine follows by itself from now on.
     static func adopt(_ db: Database, _ scopes: [Scope]) throws {
         let (held, own) = (try all(db), try list(db, ownKey))
         let rest = held.filter { !scopes.contains($0) }

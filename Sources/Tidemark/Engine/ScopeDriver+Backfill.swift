@@ -3,7 +3,7 @@ import TidemarkCore
 import TidemarkWire
 
 extension ScopeDriver {
-    /// One page of what this device had no place for until now.
+    /// Fetches a page of the columns or rows that this device had no place for until now.
     func fill(
         _ backfill: Backfill, since: String?, _ schema: SyncSchema, _ declarations: Declarations
     ) async throws -> SyncMachine.Event? {

@@ -11,8 +11,8 @@ extension ScopeDriver {
         case lossProbe(LossProbe.Outcome)
     }
 
-    /// One request of a scope that is being filled: what is pending goes first, so that a large snapshot never holds
-    /// up what was edited here; then the next page.
+    /// Makes a request of a scope that is being filled: pending edits go first, so that a large snapshot never holds
+    /// them up; then the next page.
     func bootstrap() async throws -> SyncMachine.Event? {
         nextTimer = nil
         let (schema, declarations) = try await prepared()
@@ -52,7 +52,8 @@ extension ScopeDriver {
         if isAskedForLess(response) { return try await bootstrap() }
         if let address = SharedPageAddress(response, scope: scope) {
             guard let answer = try await sharedPage(at: address) else { return try await send(request.alone) }
-            // What is said beside the page, the declarations' name too, is what the server says now, not the cache.
+            // The fields beside the page, the declarations' name too, are from the server's answer and not from the
+            // cache.
             await received(.page({ db, now in try request.transaction(answer, now: now).run(db) }), response)
             return .answered
         }
@@ -65,7 +66,7 @@ extension ScopeDriver {
     private func sharedPage(at address: SharedPageAddress) async throws -> SnapshotAnswer? {
         let response: TransportResponse
         do { response = try await carry(address.request) } catch {
-            // One who has been told to stop asks for nothing more.
+            // A cancelled task asks for nothing more.
             if Task.isCancelled { throw error }
             takesShared = false
             return nil

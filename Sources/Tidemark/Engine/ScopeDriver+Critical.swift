@@ -89,7 +89,7 @@ private struct CriticalRequest {
 }
 
 extension Declarations {
-    /// Those of the tables that come before others, the most critical first; none where all are alike.
+    /// The tables that come before others, the most critical first; none where all are alike.
     fileprivate func critical(of tables: [String]) -> [String] {
         let priorities = tables.map { (name: $0, priority: entity($0).priority) }
         guard let last = priorities.map(\.priority).max() else { return [] }

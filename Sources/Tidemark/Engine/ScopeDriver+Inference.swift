@@ -55,8 +55,8 @@ extension ScopeDriver {
         let problem = Failure(response, scope: scope).problem
         let isOutOfDate = since != nil && [.checkpointExpired, .invalidCheckpoint].contains(problem?.code)
         if isOutOfDate {
-            // Behind the floor nobody knows which of the records were deleted, and none is brought back. A server that
-            // has lost history deleted none.
+            // Deletions below the floor are forgotten: nobody knows which of the records were deleted, and none is
+            // brought back. A server that has lost history deleted none.
             question.isBelowFloor = problem?.reason == .retention
             response = try await send(fetch.request(entity, part, since: nil))
         }

@@ -10,7 +10,7 @@ extension ScopeDriver {
         if failure.problem?.code == .limitOutOfRange { return sizing.refused() }
         guard exchange.onlyKeys.isEmpty, exchange.keys.count > 1 else { return false }
         if status == 413 { return batching.refused(at: exchange.keys.count) }
-        // One bad operation must not stop the others: halving finds it, and says nothing of what goes at once.
+        // A bad operation must not stop the others: halving finds it, and later batches grow again.
         guard failure.mayBeOfOperation else { return false }
         batching.failed(at: exchange.keys.count)
         return true

@@ -30,14 +30,14 @@ actor ScopeDriver {
     private(set) var lastError: SyncError?
     /// Whether the scope has left the device; nothing works on it any more.
     private var isRetired = false
-    /// What the file says of failures; `nil` until it was read.
+    /// The failures that the file has noted; `nil` until it was read.
     var attempts: Attempts?
     var counts = SyncReport.Counts()
     /// Why nothing is pushed (B11). Pulls go on.
     var refusal: PushRefusal?
     private var fetchError: SyncError?
     private var noRoom: SyncError?
-    /// What was sent alone when a request was last too large.
+    /// The operations that were sent alone when a request was last too large.
     var tooLarge: [OperationKey] = []
     /// Whether what the server had no room for goes again at once: the app asks.
     private var retriesDeferred = false
@@ -95,7 +95,7 @@ actor ScopeDriver {
         refusal = nil
         retriesDeferred = true
         await carryOut(machine.handle(.reset, now: now, jitter: Dependencies.current.random()))
-        // What runs beside this sleeps until a time that counts no more.
+        // The loop of `run()` may sleep until a time that counts no more: it is woken.
         if machine.state != .idle { signal.raise() }
         return (counts, lastError)
     }
@@ -115,12 +115,12 @@ actor ScopeDriver {
             isNudged = isNudged || isNudge
             return signal.raise()
         }
-        // Whoever works on the scope goes on with it; a signal besides would be heard after that, for nothing.
+        // The task at work on the scope goes on with it: a second wake is redundant.
         if isNudge { refusal = nil }
         _ = machine.handle(isNudge ? .nudge : .wake, now: now, jitter: 0)
     }
 
-    /// What to show: the state, and for waits how many milliseconds are left.
+    /// The state to be shown, and for waits how many milliseconds are left.
     var activity: (state: SyncMachine.State, remaining: Int64) {
         switch machine.state {
         case .waiting(let until): (machine.state, max(0, until - now))
@@ -128,7 +128,7 @@ actor ScopeDriver {
         }
     }
 
-    /// What it remembers beside the file, moments left out.
+    /// The driver's state outside the file, without points in time.
     var memory: String {
         let flags = [
             takesDifferences, hasPushed, refusal != nil, fetchError != nil, current != nil, signal.isRaised,
@@ -227,7 +227,7 @@ actor ScopeDriver {
                 try await refuse(exchange)
             } else if exchange.keys.count > 0, failure.isOurs || failure.isOfRights, failure.kind.isRefusal {
                 refusal = PushRefusal(failure, of: exchange, after: refusal, now: now)
-                // What a refusal of the token says of a push it says of a pull.
+                // A token that is refused for a push is refused for a pull too.
                 if failure.kind == .needsApp { return try await again() }
             }
         }
@@ -266,7 +266,8 @@ actor ScopeDriver {
             let failure = Failure(error, scope: scope)
             fetchError = failure.error
             if failure.wait != nil { throw failure }
-            // What the server will not tell it is not asked again; a comparison of digests finds what differs.
+            // Records that the server will not tell are not asked for again; a comparison of digests finds any
+            // difference.
             guard failure.kind == .needsApp else { return }
             let scope = scope
             try? await schemaCache.file.write(at: .unwanted) { db in
@@ -294,7 +295,7 @@ actor ScopeDriver {
                     let record = try ScopeRecord.read(db, scope)
                     try Deferral.resume(db, schema, scope, now: wallClockMilliseconds(), asked: asked)
                     if isPull {
-                        // What this device had no place for comes before anything newer.
+                        // Columns and rows that this device had no place for come before anything newer.
                         guard record.isFilled, try Backfills.next(db, schema, scope) == nil else { return nil }
                     }
                     return try Exchange(
@@ -359,7 +360,7 @@ actor ScopeDriver {
         let decided = try await database { try await self.decider.decide(transaction.schema) }
         takesDifferences = !outcome.wantsWhole && (takesDifferences || !outcome.hasMore && outcome.pageTaken)
         count(outcome)
-        // What is pending goes on at once where this round got something done; else it waits for the tick.
+        // Pending edits go on at once if this round got something done; else they wait for the tick.
         let goesOn =
             outcome.refetch + decided > 0
             || isPending && (outcome.verdicts > outcome.deferred || outcome.settled > 0)

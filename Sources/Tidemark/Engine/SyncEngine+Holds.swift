@@ -77,14 +77,14 @@ extension SyncEngine {
         return addDriver(scope)
     }
 
-    /// One hold fewer; the last one takes the scope along, as soon as it may go.
+    /// Ends a hold; the last one takes the scope along, as soon as it may go.
     func release(_ scope: Scope) async {
         guard let count = holds[scope], count > 0 else { return }
         holds[scope] = count - 1
         await evict(scope)
     }
 
-    /// What the process before this one had held when it ended.
+    /// Releases the scopes that the process before this one held when it ended.
     func releaseForgotten() async throws {
         guard restriction == nil else { return }
         for scope in try await takeForgotten() { await evict(scope) }

@@ -2,8 +2,8 @@ public import GRDB
 import TidemarkWire
 
 extension SyncEngine {
-    /// What a record is called by now: the id that the server assigned, where `id` is a temporary one that has been
-    /// replaced; else `id` itself. A screen that holds a temporary id finds its row by it.
+    /// Returns the present id of a record: the one that the server assigned, where `id` is a temporary one that has
+    /// been replaced; else `id` itself. A screen that holds a temporary id finds its row by it.
     ///
     /// Called inside an observation's closure, it makes the observation look again when the id comes:
     ///

@@ -1,6 +1,6 @@
 extension SyncEngine {
-    /// What the engine remembers beside its file, moments left out, as a text: engines that say the same go on alike
-    /// from the same file. For one who explores what engines come to.
+    /// The engine's state outside its file, without points in time, as a text: engines with the same state go on alike
+    /// from the same file. For state-space exploration.
     package var memory: String {
         get async {
             var parts = [await schemaCache.memory]

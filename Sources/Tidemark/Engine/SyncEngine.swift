@@ -266,7 +266,7 @@ public actor SyncEngine {
     private var isPublishing = false
     private var isOutdated = false
 
-    /// One at a time, so that an older reading never comes last.
+    /// Publishes the status, one reading at a time, so that an older one never comes last.
     func publishStatus() async {
         isOutdated = true
         guard !isPublishing else { return }

@@ -1,14 +1,14 @@
 import GRDB
 import TidemarkWire
 
-/// One round trip of one scope: what is sent, and what must still hold when the answer comes.
+/// A round trip of one scope: the request, and the conditions that must still hold when the answer comes.
 struct Exchange: Sendable {
     var scope: Scope
     /// Whether a page is asked for too; not while the scope is being filled.
     var isPull: Bool
     var since: String?
     var acknowledged: [String: Int64]
-    /// What is sent: an answer that has verdicts on anything else is another request's.
+    /// The operations that are sent: an answer with a verdict on any other one is another request's.
     var keys: Set<OperationKey>
     /// The operation that is sent alone, or the group, and its size; empty where the request can be made smaller.
     var onlyKeys: [OperationKey]
@@ -50,7 +50,7 @@ struct Exchange: Sendable {
         let isOne = entries.count == 1 || entries.first?.group != nil && Set(entries.map(\.group)).count == 1
         onlyKeys = isOne ? entries.map(\.key) : []
         onlyBytes = isOne ? entries.reduce(0) { $0 + $1.members.count } : 0
-        // What a snapshot fills it brings too.
+        // A snapshot brings the records that it fills, so none is asked for by name meanwhile.
         refetch = record.bootstrap != nil ? [] : try RefetchQueue.all(db, scope, limit: RecordFetch.requestLimit)
         marksLeft = entries.isEmpty ? try Pending.marks(db, schema, scope) : 0
         var writer = JSONWriter(capacity: entries.reduce(256) { $0 + $1.members.count + 80 })
@@ -102,7 +102,7 @@ struct Exchange: Sendable {
         return answer
     }
 
-    /// What this device answers itself to an operation that no request can carry.
+    /// Answers an operation that no request can carry, in the server's place.
     func answered(_ refusal: Verdict.Refusal, now: Int64) throws -> ApplyTransaction {
         var writer = JSONWriter(capacity: 256)
         writer.raw("{\"results\":[")

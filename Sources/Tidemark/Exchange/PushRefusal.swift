@@ -25,7 +25,7 @@ struct PushRefusal: Sendable {
         error = failure.error
         isOfRights = failure.isOfRights
         suspect = failure.mayBeOfOperation && !exchange.onlyKeys.isEmpty ? exchange : nil
-        // One request may have been cut on its way.
+        // A single refusal proves nothing: the request may have been cut on its way.
         times = former.flatMap { $0.suspect?.onlyKeys == exchange.onlyKeys ? $0.times + 1 : nil } ?? 1
         declarations = exchange.declarations
         count = (former?.count ?? 0) + 1
@@ -37,7 +37,7 @@ struct PushRefusal: Sendable {
             : now
     }
 
-    /// What is said of an operation without which the same request goes through.
+    /// The refusal of an operation without which the same request goes through.
     var verdict: Verdict.Refusal {
         Verdict.Refusal(
             code: RejectionCode.requestRefused, detail: error.detail,

@@ -19,7 +19,7 @@ struct RecordFetch: Sendable {
     /// Set where a comparison found that the records differ.
     var repair: RecordRepair?
 
-    /// What fetching has cost and found.
+    /// The traffic of a fetch, and its findings.
     struct Result: Hashable, Sendable {
         var counts = SyncReport.Counts()
         var unsent: [RefetchQueue.Record] = []

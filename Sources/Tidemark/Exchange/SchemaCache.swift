@@ -1,7 +1,7 @@
 import GRDB
 package import TidemarkWire
 
-/// What all scopes of an engine share: the tables as they stand in the file, and what the operator declared.
+/// The state that all scopes of an engine share: the file's tables as they stand, and the operator's declarations.
 actor SchemaCache {
     let file: AppFile
     let transport: any Transport
@@ -13,7 +13,7 @@ actor SchemaCache {
     /// Whether a table waits for the server's word before it goes into another sub-scope.
     private var hasDeferred = false
     private var declarations: Declarations?
-    /// What the file kept of them when it was opened, or keeps since.
+    /// The declarations that the file kept when it was opened, or keeps since.
     private var kept: KeptDeclarations?
     /// Tables whose ids the operator has the server assign, as last heard.
     private var assigned: [String] = []
@@ -60,7 +60,7 @@ actor SchemaCache {
         return found
     }
 
-    /// What the app's developer should know of the schema.
+    /// Warnings about the schema, for the app's developer.
     var warnings: [String] { schema?.warnings(assigned: Set(assigned.map(SQLName.init))) ?? [] }
 
     /// Remembers whose ids the server assigns, for the warnings of those who cannot ask it.
@@ -76,10 +76,10 @@ actor SchemaCache {
     /// Hears the fingerprint that every answer carries.
     func heard(fingerprint: String?) { heard = fingerprint ?? heard }
 
-    /// What it remembers beside the file.
+    /// The cache's state outside the file.
     var memory: String { "\(schema != nil) \(declarations != nil) \(known == heard)" }
 
-    /// What the operator declared. Asks the server where that is not known or has changed.
+    /// Returns the operator's declarations. Asks the server where they are not known or have changed.
     func declarations(clientID: String, scope: Scope) async throws -> Declarations {
         if let declarations, known == heard { return declarations }
         // Several scopes want to know at once, and one request answers all.
@@ -129,7 +129,7 @@ actor SchemaCache {
 }
 
 extension Declarations {
-    /// What a server declares, for a tool that has no tables yet; `nil` where it does not say so now.
+    /// Fetches a server's declarations, for a tool that has no tables yet; `nil` where it does not give them now.
     package static func fetched(by transport: any Transport) async -> Declarations? {
         let request = TransportRequest(path: "/sync/declarations", headers: [:])
         guard let response = try? await transport.send(request), response.status == 200 else { return nil }

@@ -4,7 +4,7 @@ import TidemarkWire
 
 /// Records what the library's own transactions change in the synced tables.
 struct ChangesetTap: Sendable {
-    /// Those in which rows of the server's come, or go.
+    /// The writes in which rows of the server's come, or go.
     static let points: Set<WritePoint> = [.apply, .page, .records, .inferred, .recover, .lossProbe, .loss]
 
     let tables: [String]
@@ -47,7 +47,7 @@ struct ChangesetTap: Sendable {
         return made?.isEmpty == false
     }()
 
-    /// What a failed body has committed before it failed is told too.
+    /// Reports the changes that a failed body has committed before it failed, too.
     func recording<Result>(
         _ db: Database, _ scope: Scope, _ body: (Database) throws -> Result
     ) throws -> Result {
@@ -56,7 +56,7 @@ struct ChangesetTap: Sendable {
         return try result.get()
     }
 
-    /// What the body changes in the tables; empty where it changes nothing.
+    /// Returns the body's changes of the tables; empty where it changes nothing.
     private static func patchset<Result>(
         _ db: Database, _ tables: [String], of body: (Database) throws -> Result
     ) throws -> (result: Result, patchset: [UInt8]) {

@@ -4,8 +4,8 @@ extension AppFile {
     /// A write transaction that is on the disk when this returns, and all that was committed before it too, however the
     /// app has set up its connections: with a WAL, GRDB's pools leave the last commits to the next checkpoint.
     ///
-    /// What leaves the device is written so. An operation whose key were lost with the power would be sealed under
-    /// another one, and be made again over what others have done since (I8).
+    /// Everything that leaves the device is written so. An operation whose key were lost with the power would be sealed
+    /// under another one, and be made again over what others have done since (I8).
     func durably<Result: Sendable>(
         at point: WritePoint, _ updates: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {

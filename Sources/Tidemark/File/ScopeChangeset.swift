@@ -2,7 +2,7 @@ import CSessions
 public import GRDB
 public import TidemarkWire
 
-/// What one answer of the server has changed in the synced tables, in the form of SQLite's own session extension: for
+/// The changes of the synced tables by one answer of the server, in the form of SQLite's own session extension: for
 /// other databases of the same schema, such as a read-only copy for a widget, or a file of another process.
 ///
 /// ```swift

@@ -2,7 +2,7 @@ package import GRDB
 import TidemarkWire
 
 extension SyncError {
-    /// What SQLite says, by its code: neither the statement nor a value of it is told.
+    /// Makes an error of SQLite's code: neither the statement nor a value of it is told.
     package init(_ error: DatabaseError, scope: Scope? = nil) {
         self.init(
             .databaseFailed, "The database failed: SQLite error \(error.resultCode).",

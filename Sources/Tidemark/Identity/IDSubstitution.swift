@@ -119,7 +119,7 @@ struct IDSubstitution {
         return try Resolution(probe, canonical: successor).operation
     }
 
-    /// What stands for an id of the entity whose records are being renamed.
+    /// Returns the new id of a record that is being renamed.
     private func successor(_ entity: String, _ old: RecordID) throws -> RecordID? {
         guard let shape = schema[entity], let key = shape.key(of: old) else { return nil }
         return try Query(db, "SELECT new FROM tidemark_renaming WHERE old = ?1").first(db, key) { $0.cell(0) }

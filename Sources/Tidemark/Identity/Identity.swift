@@ -63,7 +63,7 @@ struct Identity: Hashable {
 }
 
 extension TableSchema {
-    /// One column, and one that both temporary and assigned ids fit into.
+    /// Whether the key is a single column that both temporary and assigned ids fit into.
     var mayTakeAssignedIDs: Bool {
         key.count == 1 && (key[0].affinity == .text || key[0].affinity == .integer)
     }
@@ -77,7 +77,7 @@ extension TableSchema {
     }
 }
 
-/// What a temporary id of this device stands for.
+/// A temporary id of this device, and the id that replaced it.
 struct Alias: Hashable {
     var entity: String
     var temporary: RecordID
@@ -88,7 +88,7 @@ struct Alias: Hashable {
             .first(db, [.text(entity), .text(temporary.text)]) { RecordID($0.text(0)) } ?? nil
     }
 
-    /// Those that were used here after they had gone: a screen still knew them.
+    /// The temporary ids that were used here after they had been replaced: a screen still knew them.
     static func usedAgain(_ db: Database) throws -> [Alias] {
         try Query(db, "SELECT entity, temporary, record FROM tidemark_alias WHERE again").rows(db) { row in
             guard let temporary = RecordID(row.text(1)), let id = RecordID(row.text(2)) else { return nil }

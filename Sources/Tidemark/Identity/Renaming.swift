@@ -101,7 +101,7 @@ struct Renaming {
     }
 }
 
-/// What sealed operations mean once an id is known that they name: written beside them, never over them.
+/// The present meaning of sealed operations whose ids have become known: written beside them, never over them.
 struct SealedNames {
     let db: Database
 

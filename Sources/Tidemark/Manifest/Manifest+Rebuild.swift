@@ -23,8 +23,9 @@ extension Manifest {
         }
     }
 
-    /// What is known of records that were written while no trigger stood, until the server is asked about them: their
-    /// rows here are not the server's, although they may have no shadow. `nil` of one that the server does not have.
+    /// Returns the hashes of records that were written while no trigger stood, until the server is asked about them:
+    /// their rows here are not the server's, although they may have no shadow. `nil` of one that the server does not
+    /// have.
     private func unseen() throws -> [[UInt8]: UInt64?] {
         let records = try Query(
             db, "SELECT record FROM tidemark_inferred WHERE entity = ?1 AND scope = ?2 AND compared = 0"

@@ -17,7 +17,7 @@ struct ManifestRange {
 
     init() {}
 
-    /// What cannot be read ends the range: the records behind it count as unknown, and the server is asked for them.
+    /// An unreadable entry ends the range: the records behind it count as unknown, and the server is asked for them.
     init(_ blob: [UInt8]) {
         bytes = blob
         var end = 0
@@ -85,7 +85,7 @@ struct ManifestRange {
         var merged: [UInt8] = []
         var isChanged = false
         var grown = 0
-        // What stands before it is in `merged`.
+        // All bytes before this offset are in `merged`.
         var copied = 0
         bytes.withUnsafeBytes { buffer in
             var at = 0

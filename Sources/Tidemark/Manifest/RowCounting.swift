@@ -19,7 +19,7 @@ struct RowCounting {
         let present = "EXISTS (SELECT 1 FROM \(shape.sql) AS t WHERE \(isRow))"
         let edited = try count("\(shape.shadowSQL) AS s WHERE \(present)")
         let known = try count("\(shape.shadowSQL) AS s WHERE tidemark_state = \(Shadow.State.known.rawValue)")
-        // One that stood here before the first capture and was deleted since is sent, and deleted there.
+        // A row that stood here before the first capture and was deleted since is sent, and deleted there.
         let isDelete = "(tidemark_state <> 0 OR tidemark_bases = \(literal(Shadow.seedBases)))"
         let gone = try count("\(shape.shadowSQL) AS s WHERE \(isDelete) AND NOT \(present)")
         let quarantined = try self.quarantined()
@@ -49,7 +49,7 @@ struct RowCounting {
         return try count("\(shape.sql) INDEXED BY \(quoted(index)) WHERE \(shape.isUnnamedSQL)")
     }
 
-    /// What this device refused to send, and is in the table.
+    /// Counts the rows of the table that this device refused to send.
     private func unsent() throws -> Int {
         try Set(Outbox.localRefusals(db, entity: shape.name)).filter { record in
             guard let key = KeyText.key(of: record, in: shape), try table.row(db, key) != nil else { return false }
@@ -118,14 +118,14 @@ struct RowCounting {
     private struct Unseen {
         var pending = 0
         var blocked = 0
-        /// Those of the blocked ones that have a shadow already.
+        /// The blocked records that have a shadow already.
         var blockedEdited = 0
-        /// Those that the manifest has, and that have no shadow.
+        /// The records that the manifest has and no shadow tells of.
         var known = 0
         var deletes = 0
     }
 
-    /// What was written while nothing was captured, and is no edit yet.
+    /// Counts the writes that were made while nothing was captured, and are no edits yet.
     private func unseen() throws -> Unseen {
         var unseen = try seeds()
         let entries = try Query(
@@ -150,7 +150,7 @@ struct RowCounting {
                 unseen.blockedEdited += 1
                 continue
             }
-            // What a shadow says of the base is wrong where an edit was captured on top of one that was not.
+            // A shadow's base is wrong where a captured edit was made on top of one that was not captured.
             unseen.known += (entry.kind.isNew ? 0 : 1) - (shadow?.state == .known ? 1 : 0)
             guard shadow == nil else {
                 // A row that was made and taken away again is nobody's delete.

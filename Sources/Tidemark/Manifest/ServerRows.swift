@@ -49,7 +49,7 @@ struct ServerRows {
         return isAtEnd ? nil : last
     }
 
-    /// What the scope holds and the table does not. The shadow of an edit made on such a row says it better.
+    /// Visits the rows that the scope holds and the table does not. An edited one is visited by its shadow instead.
     private func visitQuarantined(_ db: Database, _ visit: (RecordID, [Cell]) throws -> Void) throws {
         let table = RecordTable(shape)
         for record in try QuarantinedRow.records(db, shape.name, scope) {

@@ -1,8 +1,8 @@
 import GRDB
 import TidemarkWire
 
-/// What the rows of one batch refer to by the schema's own foreign keys, as far as it is not taken yet: an edit names
-/// the inserts of its own lane that it needs, and waits on this device while one of them is refused.
+/// The records that one batch refers to by the schema's own foreign keys and that are not taken yet: an edit names the
+/// inserts of its own lane that it needs, and waits on this device while one of them is refused.
 struct Dependence {
     /// A foreign key to a synced table's own key: the columns here, in the order of the columns there.
     private struct Reference {

@@ -1,12 +1,12 @@
 import TidemarkWire
 
-/// What an operation refers to, as far as that is not taken yet.
+/// The records that an operation refers to and that are not taken yet.
 struct NamedRecords {
     /// Records that it names by their temporary ids.
     var held: [HeldName] = []
     /// Whether a field was left out because it names a record that names this one: it is sent when both have their ids.
     var isPartial = false
-    /// What has to be sealed before it.
+    /// Units that have to be sealed before the operation.
     var behind: [OutboxBatcher.Unit] = []
     /// The record that it has to wait for, if there is one, until that has an id.
     var missing: RecordName?
@@ -16,7 +16,7 @@ struct NamedRecords {
     var hasJoined = false
 }
 
-/// One such name, and where it stands.
+/// A temporary id that an operation names, and its place in it.
 struct HeldName: Hashable {
     var entity: String
     var temporary: RecordID

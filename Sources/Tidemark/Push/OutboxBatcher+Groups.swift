@@ -229,7 +229,8 @@ extension OutboxBatcher {
 
     // MARK: What one request carries
 
-    /// One lane's numbers must not skip, so the batch is cut, never thinned; and never inside a group.
+    /// Cuts the batch to a request's size. It is cut, never thinned, because a lane's numbers must not skip; and never
+    /// inside a group.
     func cut(_ entries: [OutboxEntry]) throws -> [OutboxEntry] {
         var entries = entries
         if let last = entries.last, let group = last.group {
@@ -241,7 +242,7 @@ extension OutboxBatcher {
             let rest = entries[taken...]
             let unit = first.group == nil ? rest.prefix(1) : rest.prefix { $0.group == first.group }
             let size = unit.reduce(0) { $0 + $1.members.count + 80 }
-            // What comes first goes, however large: it would stop everything behind it.
+            // The first unit goes, however large: it would stop everything behind it.
             let fits = bytes + size <= byteLimit + recordByteLimit && taken + unit.count <= operationLimit
             guard fits || taken == 0 else { break }
             (taken, bytes) = (taken + unit.count, bytes + size)

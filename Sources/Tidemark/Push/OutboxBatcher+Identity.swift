@@ -93,8 +93,8 @@ extension OutboxBatcher {
         return try standing(of: unit, record, group, in: own, &batch)
     }
 
-    /// One that is in a group is not sealed without it: the group goes first. Where it waits for this very record,
-    /// both go together.
+    /// A record in a group is not sealed without the group, which goes first. Where the group waits for this very
+    /// record, both go together.
     private func standing(
         of unit: Unit, _ record: RecordName, _ group: String, in own: Unsealed, _ batch: inout Batch
     ) throws -> Standing {

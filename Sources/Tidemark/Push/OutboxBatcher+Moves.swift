@@ -7,7 +7,7 @@ extension OutboxBatcher {
     /// A record that arrives in this scope.
     struct Move {
         var departure: Shadow
-        /// What this scope's row is known to be, with the record's marks.
+        /// This scope's row of the record as far as it is known, with the record's marks.
         var arrival: Shadow
         var current: [Cell]
         var isQuarantined: Bool
@@ -22,7 +22,7 @@ extension OutboxBatcher {
         case isNowhere(column: String)
     }
 
-    /// What is on screen, or would be if the schema took it.
+    /// Returns the row on screen, or the one that would be there if the schema took it.
     func current(_ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow) throws -> [Cell]? {
         if let row = try table.row(db, key) { return row }
         guard !shadow.isGone else { return nil }
@@ -55,12 +55,12 @@ extension OutboxBatcher {
             guard shadow.scope == nil, let current else { return .stays }
             return .moves(try arrive(table, key, id, shadow, current))
         }
-        // What the scope that it leaves says to its last edit decides what it is there.
+        // The verdict on its last edit in the scope that it leaves decides whether that scope has the record.
         if try Outbox.hasOpen(db, entity: shape.name, record: id.text, scope: owner) { return .passes }
         guard let current else { return .stays }
         var departure = shadow
         if let scope = Scope(owner), let unseen = try Inferred.entry(db, scope, shape.name, id.text) {
-            // What the row is on the server there decides what it is here.
+            // The server's row there, which is not known yet, decides whether the record is new here.
             if try ScopeRecord.isFollowed(db, scope) { return .passes }
             // Nobody asks for a scope that this device does not follow: the record is new here.
             try Inferred.compared(db, unseen, waits: false)

@@ -1,17 +1,17 @@
 import GRDB
 import TidemarkWire
 
-/// What refers to a new record is sealed behind it: so the server knows the one before it hears of the other, and a
-/// refusal stops what depends on it. What has to go first is put on a stack of our own, since rows may refer to one
-/// another in long chains.
+/// References to a new record are sealed behind it: so the server knows the one before it hears of the other, and a
+/// refusal stops what depends on it. Records that have to go first are put on a stack of our own, since rows may refer
+/// to one another in long chains.
 extension OutboxBatcher {
-    /// What is sealed in one go.
+    /// The records that are sealed in one go.
     enum Unit {
         case record(Unsealed)
         case group(String)
     }
 
-    /// What was and is looked at out of turn.
+    /// The units that were and are looked at out of turn.
     struct Order {
         /// Records whose sealing has begun and waits for that of a record they refer to.
         private(set) var underWay: Set<RecordName> = []
@@ -46,7 +46,7 @@ extension OutboxBatcher {
         }
     }
 
-    /// What one batch may still take.
+    /// The room that is left in a batch.
     struct Budget {
         private let limit: Int
         private(set) var left: Int
@@ -82,7 +82,7 @@ extension OutboxBatcher {
                 stack += units
                 continue
             }
-            // Whatever came of its own mark alone is not met again in this batch.
+            // A single record that came up by its own mark is not met again in this batch, and need not be remembered.
             if stack.count > 1 || unit.isGroup || !batch.order.underWay.isEmpty { batch.order.end(unit) }
             stack.removeLast()
         }
@@ -97,7 +97,7 @@ extension OutboxBatcher {
         }
     }
 
-    /// What refers to a record that waits for room waits with it.
+    /// Defers units that refer to a record for which the server has no room, until that one goes.
     private func putOff(_ units: [Unit], _ batch: inout Batch) throws {
         for unit in units {
             let records: [(table: RecordTable, key: [Cell])] =
@@ -130,7 +130,8 @@ extension OutboxBatcher {
         try Outbox.isLastOpenReplayed(db, record.name, scope.scope).map { $0 ? .skip : .stop }
     }
 
-    /// What an operation refers to by the schema's foreign keys, where that is new and not sealed in this lane.
+    /// Notes in `names` the new records that an operation refers to by foreign keys and that are not sealed in this
+    /// lane.
     func look(
         behind operation: Operation, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ row: [Cell],
         _ batch: inout Batch, _ names: inout NamedRecords
@@ -163,7 +164,8 @@ extension OutboxBatcher {
         }
     }
 
-    /// What has to be sealed before anything that refers to a new record; `nil` where it was looked at, or waits.
+    /// Returns the unit that has to be sealed before any reference to a new record; `nil` where it was looked at, or
+    /// waits.
     private func unit(of insert: Dependence.Insert, _ batch: Batch) -> Unit? {
         guard !batch.order.isEarly(insert.unit.name) else { return nil }
         var record = insert.unit

@@ -10,12 +10,12 @@ struct OutboxBatcher {
     let declarations: Declarations
     let lane: String
     let now: Int64
-    /// What one request carries at most.
+    /// The limits of one request.
     var operationLimit = 1000
     var byteLimit = 4 << 20
     var recordByteLimit = Limits().recordBytes
 
-    /// What holds for all records of a batch, looked up once instead of for each.
+    /// State that holds for all records of a batch, looked up once instead of for each.
     struct Batch {
         var numbers: LaneNumbers
         let hasOpen: Bool
@@ -41,7 +41,7 @@ struct OutboxBatcher {
         }
     }
 
-    /// What became of one mark.
+    /// The outcome of one mark.
     enum Outcome {
         case sealed(count: Int, bytes: Int)
         /// There was nothing to send, or it cannot travel, or it waits for another record.
@@ -50,7 +50,7 @@ struct OutboxBatcher {
         case skip
         /// Not now, and nothing behind it either: a verdict has to come first, or the request is full.
         case stop
-        /// What it refers to has to be sealed before it.
+        /// Records that it refers to have to be sealed before it.
         case behind([Unit])
     }
 
@@ -83,7 +83,7 @@ struct OutboxBatcher {
         let tables = schema.shapes(in: scope.scope).map(RecordTable.init)
         var budget = Budget(limit: limit, room: bytes)
         var last: Marked?
-        // Those that another scope holds up stay marked, and must not hide the ones behind them.
+        // Marks that another scope holds up stay, and must not hide the ones behind them.
         var passed = true
         while passed {
             passed = false
@@ -162,7 +162,7 @@ struct OutboxBatcher {
         let declared = declarations.entity(shape.name)
         let reserved = Set(shape.data.map(\.name).filter(declared.isServerField))
         if let shown { try restoreReserved(reserved, table, key, id, shown, shadow, isMove: move != nil) }
-        // What was edited since goes as an edit of that, once its verdict is there.
+        // A row of the first capture is sent as it stood then; later edits of it follow once it has its verdict.
         let current = shadow.seed ?? shown
         if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
         if try settleLocally(declared, table, key, id, known, current) { return .done }
@@ -181,7 +181,7 @@ struct OutboxBatcher {
             return .done
         }
         var names = NamedRecords()
-        // What it refers to is sealed first, and may be refused by that.
+        // Records that it refers to are sealed first, and may keep it from being sealed.
         try settleNames(&operation, table, key, id, &batch, &names)
         try look(behind: operation, table, key, id, current ?? [], &batch, &names)
         if let open = names.open { return open }
@@ -211,7 +211,7 @@ struct OutboxBatcher {
         try BlockedEdits.release(db, schema, behind: RecordName(entity: table.shape.name, record: id.text))
     }
 
-    /// What an operation says beside its fields.
+    /// Sets an operation's members beside its fields.
     private func complete(
         _ operation: inout Operation, _ declared: EntityDeclaration, _ shadow: Shadow, _ batch: Batch,
         _ name: RecordName
@@ -246,7 +246,7 @@ struct OutboxBatcher {
         return nil
     }
 
-    /// Whatever keeps it here now, it is looked at in its turn.
+    /// Unblocks a blocked edit, which is looked at in its turn.
     private func lookAgain(_ table: RecordTable, _ key: [Cell], _ name: RecordName) throws {
         guard try BlockedEdits.blocker(db, of: name) != nil else { return }
         try BlockedEdits.forget(db, name)
@@ -279,7 +279,7 @@ struct OutboxBatcher {
         operation.syncedAt = scope.syncedAt.flatMap { stamp > EditStamp(milliseconds: $0) ? $0 : nil }
     }
 
-    /// What was done to the record, or `nil` where it is as it was.
+    /// Returns the record's edit as an operation; `nil` where the record is as it was.
     func edit(
         _ shape: TableSchema, _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?, _ reserved: Set<String>,
         base: Version
