@@ -1,6 +1,6 @@
 public import TidemarkWire
 
-/// What one ``SyncEngine/syncNow()`` did, in all scopes together and in each.
+/// A report of one ``SyncEngine/syncNow()``, for all scopes together and for each.
 ///
 /// ``rejected`` is a part of ``pushed``. Of what was ``received``, ``applied`` made a difference to a table, and
 /// ``quarantined`` is kept outside of it; what this device had already is in neither.
@@ -86,7 +86,7 @@ public struct SyncReport: Hashable, Sendable, CustomStringConvertible {
     /// Bytes of answers' bodies, as on the wire.
     public var bytesReceived: Int { sum(\.bytesReceived) }
 
-    /// One sentence for a log or a screen, without row data.
+    /// A sentence for a log or a screen, without row data.
     public var description: String {
         let troubles = [
             rejected > 0 ? "\(rejected) refused" : nil, quarantined > 0 ? "\(quarantined) quarantined" : nil,

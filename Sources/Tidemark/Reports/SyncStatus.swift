@@ -1,14 +1,14 @@
 public import Foundation
 public import TidemarkWire
 
-/// What a screen shows about syncing.
+/// The state of syncing, for a screen.
 ///
 /// ``pending``, ``sent``, ``rejected``, ``blocked``, ``undecided``, ``orphaned`` and ``quarantined`` are different
 /// things and do not overlap; a record that was edited again after it was sent, refused or blocked counts once for each
 /// of its edits. ``unfollowed`` is a part of ``pending``. ``tables`` counts rows, not edits: it answers the other
 /// question, how much of what is on screen the server has.
 public struct SyncStatus: Hashable, Sendable {
-    /// What the engine is doing.
+    /// The engine's present activity.
     public enum Activity: Hashable, Sendable {
         /// At rest.
         case idle
@@ -36,7 +36,7 @@ public struct SyncStatus: Hashable, Sendable {
 
     /// How one scope stands.
     public struct ScopeStatus: Hashable, Sendable {
-        /// What the engine is doing in it.
+        /// The engine's present activity in the scope.
         public var activity: Activity
         /// The last version at which the rows here were whole.
         public var complete: Version?
@@ -79,9 +79,10 @@ public struct SyncStatus: Hashable, Sendable {
     public var activity: Activity = .idle
     /// Records with edits that are not sealed for sending yet, and deletes that end a move to another scope.
     public var pending = 0
-    /// Those of ``pending`` that belong to a scope which this engine does not follow: they wait until one does.
+    /// The part of ``pending`` that belongs to a scope which this engine does not follow: it waits until an engine
+    /// does.
     public var unfollowed = 0
-    /// Those of ``pending`` that name another record by its temporary id and wait until it has its own.
+    /// The part of ``pending`` that names another record by its temporary id and waits until that has its own.
     package var unnamed = 0
     /// When the oldest edit without a verdict was made.
     public var pendingSince: Date?
@@ -111,7 +112,7 @@ public struct SyncStatus: Hashable, Sendable {
     public var lastError: SyncError?
     /// Each scope.
     public var scopes: [Scope: ScopeStatus] = [:]
-    /// What the schema hides from capture, or does while changes are applied; for developers.
+    /// Warnings about what the schema hides from capture, or does while changes are applied; for developers.
     public var warnings: [String] = []
 
     /// Makes a status, for previews and tests; set the properties that it is to show. Without any it is that of an
@@ -132,7 +133,7 @@ public struct SyncStatus: Hashable, Sendable {
 }
 
 extension SyncStatus: CustomStringConvertible {
-    /// One or two sentences for a log or a screen, without row data: what the engine does, and what waits.
+    /// A sentence or two for a log or a screen, without row data: the engine's activity, and what waits.
     public var description: String {
         let doing =
             switch activity {

@@ -1,6 +1,6 @@
 public import TidemarkWire
 
-/// What a comparison of this device's tables with the server's records has found (F2).
+/// The result of a comparison of this device's tables with the server's records (F2).
 public struct VerifyReport: Hashable, Sendable, CustomStringConvertible {
     /// Something that could not be compared, and why.
     public struct Gap: Hashable, Sendable {
@@ -17,7 +17,7 @@ public struct VerifyReport: Hashable, Sendable, CustomStringConvertible {
 
             /// Events have no present state.
             public static let events = Reason(rawValue: "events")
-            /// What is only pushed is not handed out, so that each device holds its own part.
+            /// A table that is only pushed is not handed out, so that each device holds its own part.
             public static let pushOnly = Reason(rawValue: "push_only")
             /// Some records lack the column on the server, and its default is computed on each device.
             public static let computedDefault = Reason(rawValue: "computed_default")
@@ -41,13 +41,13 @@ public struct VerifyReport: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// One table, as far as its rows belong to one scope.
+    /// A table, as far as its rows belong to one scope.
     public struct Table: Hashable, Sendable {
         /// Rows that were compared: the server's, as this device knows them beneath its own edits.
         public var records: Int
         /// Records that differed from the server's, were missing here, or were here alone.
         public var differing: Int
-        /// Those of them that are as on the server now.
+        /// Differing records that are as on the server now.
         public var repaired: Int
         /// The ids of differing records, the first ``VerifyReport/idLimit`` of them.
         public var differingIDs: [String] = []
@@ -58,7 +58,7 @@ public struct VerifyReport: Hashable, Sendable, CustomStringConvertible {
         public var unrepaired: [String: String] = [:]
         /// More records differ than one comparison looks for; the next one goes on.
         public var isCutShort = false
-        /// What could not be compared.
+        /// Parts that could not be compared.
         public var gaps: [Gap]
 
         /// Makes a table's part, for previews and tests; without arguments, nothing compared yet.
@@ -78,7 +78,7 @@ public struct VerifyReport: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// One scope.
+    /// The part of one scope.
     public struct Part: Hashable, Sendable {
         /// The version as of which was compared.
         public var version: Version
@@ -121,7 +121,7 @@ public struct VerifyReport: Hashable, Sendable, CustomStringConvertible {
     /// Whether everything that can be compared is as on the server now.
     public var isClean: Bool { tables.allSatisfy { $0.differing == $0.repaired && !$0.isCutShort } }
 
-    /// One sentence for a log or a screen, without row data.
+    /// A sentence for a log or a screen, without row data.
     public var description: String {
         let found = differing == 0 ? "all as on the server" : "\(differing) differed, \(repaired) repaired"
         let isCutShort = tables.contains(where: \.isCutShort)

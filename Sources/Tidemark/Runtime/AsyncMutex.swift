@@ -1,4 +1,4 @@
-/// One at a time, in the order of arrival.
+/// A mutex that lets in one task at a time, in the order of arrival.
 package final class AsyncMutex: Sendable {
     private struct State {
         var isTaken = false

@@ -1,7 +1,7 @@
 package import GRDB
 package import TidemarkCore
 
-/// What an engine asks of the world around it: the time, chance, waiting, and its turn at the app's file.
+/// The world around an engine: the time, chance, waiting, and its turn at the app's file.
 ///
 /// Nothing else in the client reads a clock, draws a random number or sleeps. A simulation puts a world of its own in
 /// place for the tasks that it starts, and the same code runs from one seed.
@@ -36,8 +36,8 @@ package enum FileAccess: Hashable, Sendable {
     case write
 }
 
-/// What the library writes to the app's file. Each is a place where a device can lose its power: what was to be written
-/// is there then, or nothing of it.
+/// The library's writes to the app's file. A device can lose its power at each of them: the file then holds all of that
+/// write, or nothing of it.
 package enum WritePoint: String, Hashable, Sendable, CaseIterable {
     /// The triggers and tables of the library, and what has changed in its rules since.
     case install, rules
@@ -47,11 +47,11 @@ package enum WritePoint: String, Hashable, Sendable, CaseIterable {
     case seal
     /// An answer with its verdicts and page; a page of a snapshot; records that were asked for by name.
     case apply, page, records
-    /// What was written while no trigger stood becomes edits, once the server's rows are known.
+    /// Writes that no trigger saw become edits, once the server's rows are known.
     case inferred
     /// The server goes on from elsewhere: a lane with a gap, a lost history, and what it said of that one.
     case repair, recover, lossProbe
-    /// What no server takes; records that are not asked for again; a scan that cannot be continued.
+    /// Operations that no server takes; records that are not asked for again; a scan that cannot be continued.
     case refuse, unwanted, restart
     /// The rows of a scope go: access to it was taken away, or the app has left it.
     case loss, leave

@@ -45,7 +45,7 @@ struct Platform: Environment {
     }
 }
 
-/// One session for all requests of a transport, with every wait bounded.
+/// A session for all requests of a transport, with every wait bounded.
 final class HTTPSession: Sendable {
     private let session: URLSession
 

@@ -4,7 +4,7 @@ public import TidemarkWire
 ///
 /// Only errors whose ``recovery`` is `.needsApp` want code from the app; the others heal by themselves.
 public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What went wrong, as a name that stays: compare it with the constants here, and treat others as your app treats
+    /// The kind of error, as a name that stays: compare it with the constants here, and treat others as your app treats
     /// an error that it does not know. A later version may add some.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         /// The name, such as `network_unavailable`.
@@ -71,7 +71,7 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         ]
     }
 
-    /// Who has to act.
+    /// The side that has to act.
     public enum Recovery: Hashable, Sendable {
         /// Nobody: the next attempt is scheduled.
         case wait
@@ -79,11 +79,11 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         case needsApp
     }
 
-    /// What went wrong.
+    /// The kind of error.
     public var code: Code
-    /// What happened here.
+    /// The description of this failure, with its context.
     public var detail: String
-    /// What can be done about it.
+    /// The remedy.
     public var hint: String
     /// The scope in which it happened.
     public var scope: Scope?
@@ -96,7 +96,7 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         self.scope = scope
     }
 
-    /// Who has to act: the app, unless the code is one of those that heal by themselves.
+    /// The side that has to act: the app, unless the code is one of those that heal by themselves.
     public var recovery: Recovery { Self.transient.contains(code) ? .wait : .needsApp }
 
     private static let transient: Set<Code> = [
@@ -104,7 +104,7 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         .checkpointExpired, .quotaExceeded,
     ]
 
-    /// One line for a log or a screen.
+    /// A line for a log or a screen.
     public var description: String {
         let place = scope.map { " in scope \($0.name)" } ?? ""
         return "\(code)\(place): \(detail)" + (hint.isEmpty ? "" : " \(hint)")

@@ -23,7 +23,7 @@ struct FileTable: Hashable, Sendable {
     /// Every table and view of the file, and the connection's own.
     static func all(_ db: Database) throws -> [FileTable] { try read(db, "PRAGMA table_list") }
 
-    /// What goes by a name; at most one in the file, and one of the connection's own.
+    /// Returns the tables and views of a name; at most one in the file, and one of the connection's own.
     static func named(_ name: String, _ db: Database) throws -> [FileTable] {
         try read(db, "PRAGMA table_list(\(quoted(name)))")
     }

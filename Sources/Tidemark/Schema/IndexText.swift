@@ -1,12 +1,12 @@
-/// What no pragma tells of a unique index: its expressions, and the condition of a partial one, read off the statement
-/// that made it.
+/// The parts of a unique index that no pragma tells: its expressions, and the condition of a partial one, read off the
+/// statement that made it.
 ///
 /// SQLite lets both name columns without their table only, and call nothing that depends on more than the row. So they
 /// can be spliced into a query on any table that has columns of those names.
 struct IndexText: Hashable, Sendable {
     /// The indexed terms in their order, without ASC and DESC.
     private(set) var terms: [String] = []
-    /// What rows have to fulfil to be in the index; `nil` where all are.
+    /// The condition that rows have to fulfil to be in the index; `nil` where all are.
     private(set) var condition: String?
 
     /// - Parameter statement: `CREATE UNIQUE INDEX … ON table(term, …) [WHERE condition]`, as `sqlite_master` has it.

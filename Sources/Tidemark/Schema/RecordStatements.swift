@@ -25,7 +25,7 @@ extension RecordStatements {
         let isKey = keys.enumerated().map { "\($1) = ?\($0 + 1)" }.joined(separator: " AND ")
         let keyList = keys.joined(separator: ", ")
         let dataList = shape.data.map { ", \($0.sql)" }.joined()
-        // One constant column keeps the list from being empty in a table that is all key.
+        // A constant column keeps the list from being empty in a table that is all key.
         rowSelect = "SELECT 1\(dataList) FROM \(shape.sql) WHERE \(isKey)"
         touchedSelect = "SELECT tidemark_was\(dataList) FROM \(shape.touchedSQL) WHERE \(isKey)"
         rowDelete = "DELETE FROM \(shape.sql) WHERE \(isKey)"

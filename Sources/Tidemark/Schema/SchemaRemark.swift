@@ -10,7 +10,7 @@ enum SchemaRemark: Hashable, Sendable {
     /// A key that counts up on each device.
     case countedIDs(table: String)
 
-    /// What is named in one sentence; the others are counted.
+    /// The number of subjects that a sentence names; the others are counted.
     private static let shown = 3
 
     /// The sentences for all of them, those of one kind as one.

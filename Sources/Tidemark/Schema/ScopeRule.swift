@@ -62,7 +62,7 @@ extension SyncedTable {
             }
         }
 
-        /// What the name of a sub-scope has behind its scope's.
+        /// The part of a sub-scope's name behind its scope's.
         var suffix: String { subscope.map { "\(Scope.subscopeMark)\($0)" } ?? "" }
 
         /// The same rule for a table in a sub-scope; `nil` where the names are too long together.
@@ -141,13 +141,13 @@ extension TableSchema {
             """
     }
 
-    /// What the column holds in a row of the scope, as text.
+    /// Returns the scope column's value in a row of the scope, as text.
     func placeText(of scope: Scope) -> String {
         guard case .column(_, let prefix) = rule.kind else { return "" }
         return String(scope.parent.name.dropFirst(prefix.count))
     }
 
-    /// What the column holds in a row of the scope, in the column's own type.
+    /// Returns the scope column's value in a row of the scope, in the column's own type.
     func placeCell(of scope: Scope) -> Cell {
         let text = placeText(of: scope)
         let number = scopeIndex.flatMap { data[$0].affinity == .text ? nil : Int64(text) }

@@ -19,7 +19,7 @@ struct Shadow: Hashable {
     var version: Version?
     /// Fields whose edit was made on an older row than this one; the empty name stands for a delete.
     var bases: [String: Version] = [:]
-    /// What edited fields were when they were edited, where a later row of the server's has come under the edit.
+    /// The values of edited fields before their edit, where a later row of the server's has come under the edit.
     var originals: [String: Cell] = [:]
     /// The place among the marks; `nil` where nothing is new since the last sealing.
     var mark: Int64?

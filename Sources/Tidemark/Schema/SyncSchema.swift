@@ -21,7 +21,7 @@ struct SyncSchema: Hashable, Sendable {
     /// The tables that may hold rows of a scope; those whose scope is constant hold nothing else.
     func shapes(in scope: Scope) -> [TableSchema] { shapes.filter { $0.rule.mayHold(scope) } }
 
-    /// What the app's developer should know of the schema.
+    /// Returns warnings about the schema, for the app's developer.
     ///
     /// - Parameter assigned: tables whose ids the operator has the server assign.
     func warnings(assigned: Set<SQLName>) -> [String] {

@@ -18,7 +18,7 @@ public struct SyncedTable: Hashable, Sendable {
     public var conflicts: ConflictPolicy?
     /// For how long rows that were deleted elsewhere are kept for ``SyncEngine/restore(_:)``; `nil`: not at all.
     public var keepsDeleted: Duration?
-    /// Who the app counts on to make the ids of new records; it is compared with what the server declares.
+    /// The side that the app counts on to make the ids of new records; it is compared with the server's declaration.
     public var ids: EntityDeclaration.IDSource?
     /// The sub-scope that the table is in, as the server declares it: within each scope its tables have a log and
     /// checkpoints of their own, so that they sync, and fail, apart from the rest (A3); `nil`: the scope itself.

@@ -12,7 +12,7 @@ struct TableFlaw: Hashable, Sendable {
         self.hint = hint
     }
 
-    /// One error for all that was found, so that a person mends everything in one go.
+    /// Makes a single error of all flaws that were found, so that a person mends everything in one go.
     static func error(_ flaws: [TableFlaw]) -> SyncError? {
         guard let first = flaws.first else { return nil }
         guard flaws.count > 1 else { return SyncError(.tableUnsupported, first.reason, hint: first.hint) }
@@ -20,7 +20,7 @@ struct TableFlaw: Hashable, Sendable {
         return SyncError(.tableUnsupported, "Some tables cannot be synced as they are:\(lines)", hint: "")
     }
 
-    /// What stands in the way of syncing a table; nothing where nothing does. Nothing is written.
+    /// Returns the flaws that keep a table from being synced; none where it can be. Nothing is written.
     ///
     /// - Parameter rule: how its rows are spread over scopes, where that is known.
     static func all(_ db: Database, table: String, rule: SyncedTable.ScopeRule?) throws -> [TableFlaw] {

@@ -38,8 +38,8 @@ extension TableSchema {
             .first(db, [.text(name)]) { $0.text(0) } ?? ""
     }
 
-    /// One more than the largest number that is there, or that ever was (SQLite's manual, "Autoincrement"). NULL where
-    /// there is none above it.
+    /// SQL for the next number: the largest number that is there, or that ever was, plus 1 (SQLite's manual,
+    /// "Autoincrement"). NULL where there is none above it.
     private func nextNumber(_ db: Database) throws -> String {
         var largest = "(SELECT max(\(key[0].sql)) FROM \(sql))"
         // The word may stand in a comment too; only where SQLite counts for some table does it have a table for it.
@@ -92,7 +92,7 @@ extension TableSchema {
         return Column(
             name: column.name, affinity: affinity, defaultCell: defaultCell,
             returnsToDefault: column.fallback.map(Self.isConstant) ?? !column.isRequired,
-            // What is computed is another value each time.
+            // A computed default is another value each time.
             replacement: column.isRequired && column.fallback.map(Self.isConstant) == true ? defaultCell : nil,
             wireName: DataObject.Builder.quoted(column.name))
     }

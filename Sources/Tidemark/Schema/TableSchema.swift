@@ -1,20 +1,20 @@
 import GRDB
 import TidemarkWire
 
-/// What the file's own schema says about one synced table.
+/// The file's own schema of one synced table.
 struct TableSchema: Hashable, Sendable {
     struct Column: Hashable, Sendable {
         var name: String
         var affinity: Affinity
-        /// What a new row gets where nothing is given.
+        /// The value of a new row where none is given.
         var defaultCell: Cell
         /// Whether a whole record that lacks the column puts it back to that: not where the default is computed, and so
         /// differs from device to device, nor where the schema would refuse it.
         var returnsToDefault: Bool
-        /// What a row holds there that nobody has written to. Where devices work out a default, each holds another
+        /// The value of a row to which nobody has written one. Where devices work out a default, each holds another
         /// value, and all of them count as written.
         var unwrittenCell: Cell { returnsToDefault ? defaultCell : .null }
-        /// What a REPLACE puts in the place of NULL, and so evicts by; `nil` where the column takes NULL.
+        /// The value that a REPLACE puts in the place of NULL, and so evicts by; `nil` where the column takes NULL.
         var replacement: Cell?
         /// The name as the wire spells it, with quotes, and without.
         var wireName: [UInt8]
@@ -23,7 +23,7 @@ struct TableSchema: Hashable, Sendable {
     }
 
     struct UniqueIndex: Hashable, Sendable {
-        /// What the index holds at one place.
+        /// The content of the index at one place.
         enum Term: Hashable, Sendable {
             case column(String)
             /// SQL, and the columns of the table that it may name.
@@ -39,7 +39,7 @@ struct TableSchema: Hashable, Sendable {
 
         var name: String
         var parts: [Part]
-        /// What rows have to fulfil to be in a partial index, in SQL that names columns alone.
+        /// The condition that rows have to fulfil to be in a partial index, in SQL that names columns alone.
         var condition: String?
     }
 
@@ -64,7 +64,7 @@ struct TableSchema: Hashable, Sendable {
     var uniques: [UniqueIndex]
     /// Whether the schema takes rows without a value in some column of the key, as SQLite does unless told not to.
     var mayLackKey = false
-    /// What SQL calls the rows' own numbers; `nil` where they have none, or where that is the key.
+    /// The name of the rows' own numbers in SQL; `nil` where they have none, or where that is the key.
     var rowNumber: String?
     /// SQL for the key of a row whose key SQLite gives; `nil` where it gives none.
     var nextNumberSQL: String?

@@ -43,7 +43,7 @@ struct ScopeRemoval: Sendable {
         }
         for place in LibraryTable.following(.scopeRemoval) { try place.clear(db, scope: scope) }
         try forget(db, "tidemark_conflict WHERE scope = ?1 AND NOT is_open")
-        // What was refused or waits for a decision is the app's to let go of.
+        // Refused operations and open conflicts stay, because they are the app's to let go of.
         try Outbox.clear(db, scope)
         try forget(db, "tidemark_scope WHERE name = ?1")
         try Query(db, "INSERT INTO tidemark_scope(name, lost_at) VALUES (?1, ?2)")

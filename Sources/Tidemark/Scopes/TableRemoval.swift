@@ -22,8 +22,8 @@ struct TableRemoval {
         try deleteRows()
     }
 
-    /// What was written unseen, and is no edit yet. Which of its fields were edited nobody knows, so it is kept whole.
-    /// One that was edited in sight since is kept with that.
+    /// Orphans a write that no trigger saw and that is no edit yet. Nobody knows which of its fields were edited, so
+    /// the whole row is kept. A write to a record with captured edits is orphaned together with those.
     private func orphan(_ entry: Inferred.Entry) throws {
         guard !entry.isCompared, let id = RecordID(entry.record), let key = shape.key(of: id),
             try table.shadow(db, key) == nil
@@ -41,7 +41,7 @@ struct TableRemoval {
         try OrphanedEdits.note(db, destination ?? scope, shape, id, kind, fields: unreserved(current), now: now)
     }
 
-    /// What this device may write of a row.
+    /// Returns the values of a row that this device may write.
     private func unreserved(_ row: [Cell]) -> [Int: Cell] {
         Dictionary(uniqueKeysWithValues: row.enumerated().map { ($0, $1) }.filter { !reserved.contains($0.0) })
     }
@@ -84,7 +84,7 @@ struct TableRemoval {
         }
     }
 
-    /// What was sealed for this scope and has no verdict.
+    /// Returns the operations on the record that were sealed for this scope and have no verdict.
     private func sent(_ id: RecordID) throws -> [OutboxEntry] {
         try Outbox.open(db, entity: shape.name, record: id.text, scope: scope.name)
     }
@@ -103,7 +103,7 @@ struct TableRemoval {
         if shape.isScopedByColumn, shadow.routingScope == "", owner != scope.name, place != scope { return }
         if owner == scope.name, let place, place != scope { return try detach(key, id, shadow, place) }
         if let owner, owner != scope.name { return try turnBack(key, id, shadow, owner, current) }
-        // What is on this device only and cannot travel stays, as the rows do that have no key (I13).
+        // An insert that cannot travel is on this device only and stays, as the rows do that have no key (I13).
         if let current, try shadow.state == .absent && !mayTravel(current) && sent(id).isEmpty { return }
         try note(key, id, shadow, current)
         try drop(key, id)
@@ -121,7 +121,8 @@ struct TableRemoval {
         return data.finish().bytes.count <= Limits().recordBytes
     }
 
-    /// What is not known to have reached the server: edits that were not sealed, and sealed ones without a verdict.
+    /// Orphans edits that are not known to have reached the server: those not sealed, and sealed ones without a
+    /// verdict.
     private func note(_ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?) throws {
         let sent = try sent(id)
         let edits = LocalDelta(shape: shape, shadow: shadow, operation: nil, current: current, reserved: reserved)
@@ -215,13 +216,13 @@ struct TableRemoval {
         try forgetHindrances(id)
     }
 
-    /// What stood in the way of edits that are orphaned is nobody's concern any more.
+    /// Forgets the blockers of edits that are orphaned, which are not sent anyway.
     private func forgetHindrances(_ id: RecordID) throws {
         let name = RecordName(entity: shape.name, record: id.text)
         try BlockedEdits.forget(db, name)
     }
 
-    /// What is left are clean rows, and rows that cannot travel: these are on this device only, and stay.
+    /// Deletes the clean rows that are left. Rows that cannot travel are on this device only, and stay.
     private func deleteRows() throws {
         let isStaying = staying.map { " AND NOT (\($0.isInSQL(scope, "t")))" } ?? ""
         let isUnsent = shape.key.map { "s.\($0.sql) = t.\($0.sql)" }.joined(separator: " AND ")

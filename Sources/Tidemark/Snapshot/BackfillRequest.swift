@@ -75,7 +75,7 @@ struct BackfillTransaction: Sendable {
             return outcome
         }
         if let known = record.epoch, let epoch = answer.epoch, !Epoch.holds(record.base, of: known, in: epoch) {
-            // What the page holds is of a history that this device does not know: it asks first what became of its own.
+            // The page is of a history that this device does not know: it asks first what became of its own operations.
             try Bootstrap.begin(db, backfill.scope, asking: known, hasLost: true)
             outcome.hasMore = true
             return outcome

@@ -6,7 +6,7 @@ import TidemarkWire
 ///
 /// It sends nothing and asks for a page, of which nothing is taken, since a token that only reads may do just that.
 struct LossProbe: Sendable {
-    /// What the answer says.
+    /// The result of the probe.
     enum Outcome: Sendable {
         /// Nothing of this device's is lost, and the history has this name now.
         case kept(epoch: String?)

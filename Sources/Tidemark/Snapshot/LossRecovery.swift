@@ -35,7 +35,7 @@ struct LossRecovery {
                 continue
             }
             operation.original = original(of: operation, lost, epoch)
-            // What is not replayed the server still has.
+            // Needed operations that are not replayed are still on the server.
             operation.renumber { moved[OperationKey(lane: lost.entry.key.lane, number: $0)] }
             let key = numbers.take()
             moved[lost.entry.key] = key.number
@@ -48,7 +48,7 @@ struct LossRecovery {
 
     // MARK: OutboxBatcher again
 
-    /// What the server does not have.
+    /// Returns the operations that the server does not have.
     private func lost(_ scope: Scope, above marks: [String: Int64]) throws -> [Int64] {
         try Outbox.replayable(db, scope).filter { $0.key.number > marks[$0.key.lane] ?? 0 }.map(\.id)
     }
@@ -69,8 +69,8 @@ struct LossRecovery {
         return Lost(entry: entry, version: try Outbox.version(db, id: id))
     }
 
-    /// What the operation was in the history that is gone. One that was replayed once and never answered since is
-    /// still what it was at first.
+    /// Returns the operation's epoch and version in the history that is gone. An operation that was replayed once and
+    /// never answered since keeps its first ones.
     private func original(of operation: Operation, _ lost: Lost, _ epoch: String?) -> Operation.Original? {
         // A delete of what was not there took effect at no version.
         if let version = lost.version, version > 0 {
@@ -123,8 +123,8 @@ struct LossRecovery {
         try applier.resolveUniqueValues()
     }
 
-    /// What was edited again to what a lost operation had set is not to be taken for that operation's doing, which
-    /// another one of the lost history may outdo: the operation comes back without it, and the edit is sent by itself.
+    /// Leaves fields that were edited again to a lost operation's values out of that operation, so that they are sent
+    /// as edits by themselves: as a part of the replayed operation, another one of the lost history may outdo them.
     private func withhold(
         _ edits: LocalDelta, of place: (scope: Scope, entity: String, record: String), _ shape: TableSchema
     ) throws {

@@ -2,8 +2,8 @@ import GRDB
 import TidemarkCore
 import TidemarkWire
 
-/// What a device does when the server cannot go on from where it stands. The scope is filled anew in any case; the
-/// outbox stays in any case; where the server has lost history, what is remembered of that ends with it, and what was
+/// Recovers when the server cannot go on from this device's checkpoint. The scope is filled anew and the outbox stays
+/// in any case; where the server has lost history, all that is remembered of that history is forgotten, and what was
 /// done here in it is replayed.
 struct Recovery: Sendable {
     var scope: Scope
@@ -33,8 +33,8 @@ struct Recovery: Sendable {
             guard var bootstrap = try Bootstrap.read(db, scope), let asked = bootstrap.asking else { return }
             var record = try ScopeRecord.read(db, scope)
             let lossRecovery = lossRecovery(db)
-            // That no lane's end is missing says nothing of versions: what a restored server had not yet taken may have
-            // come to it a second time.
+            // Versions are forgotten even if no lane's end is missing: operations that a restored server had not yet
+            // taken may have come to it a second time.
             switch outcome {
             case .kept(let epoch):
                 // A snapshot that names another history than this one is asked about again.

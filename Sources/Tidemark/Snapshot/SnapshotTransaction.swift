@@ -6,7 +6,7 @@ import TidemarkWire
 struct SnapshotTransaction: Sendable {
     var answer: SnapshotAnswer
     var scope: Scope
-    /// What the request named.
+    /// The token and cursor that the request named.
     var token: String?
     var cursor: String?
     var schema: SyncSchema
@@ -35,8 +35,8 @@ struct SnapshotTransaction: Sendable {
         if token == nil, let known = record.epoch, let epoch = answer.epoch, epoch != known,
             try LossProbe.hasSomethingToLose(db, scope) || !KnownVersions.isEmpty(db, scope)
         {
-            // What the server took was taken in the history of that name; whether it is in this one is not known. Nor
-            // can the snapshot's versions be held against those that are remembered.
+            // The server took this device's operations in the history of that name; whether they are in this one is not
+            // known. Nor can the snapshot's versions be held against those that are remembered.
             try Bootstrap.begin(db, scope, asking: known)
             return outcome
         }
@@ -103,7 +103,7 @@ struct SnapshotTransaction: Sendable {
         }
         try record.write(db)
         guard !answer.hasMore else { return }
-        // What the snapshot does not hold went from the tables that are named, and only from those.
+        // Rows that the snapshot does not hold went from the tables that are named, and only from those.
         try Backfills.noteDormant(db, named: Set(schema.shapes.map(\.name)), scopes: [scope])
     }
 }

@@ -86,8 +86,8 @@ struct Swap {
         return applier.outcome
     }
 
-    /// What the snapshot does not hold was deleted. Entries of events are only ever appended, and what is only pushed
-    /// never comes back: neither goes.
+    /// Takes out the records that the snapshot does not hold: they were deleted. Events stay, because they are only
+    /// ever appended, and so do the rows of a table that is only pushed, which never come back.
     private func takeOut(of table: ApplyTable, _ applier: Applier, at version: Version) throws {
         let declared = declarations.entity(table.shape.name)
         guard declared.kind == .state, declared.direction != .push else { return }

@@ -98,7 +98,7 @@ package struct RecordMachines {
     }
 }
 
-/// One record's rows in the bookkeeping tables, put together.
+/// The rows of a record in the bookkeeping tables, put together.
 private struct RecordReading {
     let db: Database
     let shape: TableSchema

@@ -4,7 +4,7 @@ import TidemarkCore
 package import TidemarkWire
 
 extension SyncStatus {
-    /// What the file says; activities are the drivers' to tell.
+    /// Reads the status from the file, but for the activities, which are the drivers' to tell.
     package init(_ db: Database, scopes: [Scope]) throws { try self.init(db, scopes: scopes, schema: nil) }
 
     /// - Parameter schema: the tables as they were read last, which saves reading them once more.
@@ -68,7 +68,7 @@ extension SyncStatus {
             }
     }
 
-    /// What needs the app comes first, then work, then waits.
+    /// Sums up the scopes: an activity that needs the app comes first, then work, then waits.
     mutating func summarize() {
         let ordered = scopes.sorted { $0.key < $1.key }.map(\.value)
         lastError = ordered.compactMap(\.lastError).first

@@ -1,8 +1,9 @@
 import GRDB
 import TidemarkWire
 
-/// What the server gave, or passed over, while this device had no place for it: a column that a migration has added
-/// since, or a table that no engine on this file named (F5). It is fetched by itself, before anything newer.
+/// Columns or rows that the server gave, or passed over, while this device had no place for them: a migration has added
+/// the column since, or no engine on this file named the table (F5). They are fetched by themselves, before anything
+/// newer.
 struct Backfill: Hashable, Sendable {
     var scope: Scope
     var entity: String
@@ -16,7 +17,7 @@ struct Backfill: Hashable, Sendable {
     var since: String?
 }
 
-/// What is to be fetched, durably: noted in the transaction that made room for it, done when the last page is in.
+/// The backfills to be made, durably: noted in the transaction that made room for them, done when the last page is in.
 enum Backfills {
     /// For every scope of the file that may have passed it over, whether this engine follows it or not: another engine,
     /// or a later one, goes on from where the scope stands.

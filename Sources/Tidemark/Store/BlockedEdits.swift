@@ -99,7 +99,7 @@ struct BlockedEdits {
         let table = RecordTable(shape)
         if try table.shadow(db, key)?.mark != nil { return false }
         if try Outbox.hasOpen(db, entity: name.entity, record: name.record) { return false }
-        // What this device refused to send is on screen still.
+        // An insert that this device refused to send is a blocker although its row is on screen still.
         return try isLocal || table.row(db, key) == nil
     }
 

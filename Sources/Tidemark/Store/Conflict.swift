@@ -6,7 +6,7 @@ public import TidemarkWire
 /// Most are settled by the time they are listed, by the policy that the operator declared. Those of an entity whose
 /// policy is `manual` are open: they wait for ``SyncEngine/resolve(_:with:)``, or for the engine's conflict handler.
 public struct Conflict: Hashable, Sendable, Identifiable {
-    /// One column, as far as each side's value is known.
+    /// A column, as far as each side's value is known.
     public struct Field: Hashable, Sendable {
         /// The column.
         public var name: String
@@ -16,7 +16,7 @@ public struct Conflict: Hashable, Sendable, Identifiable {
         public var mine: Value?
         /// The value set elsewhere; `nil` where the record was deleted there.
         public var theirs: Value?
-        /// What stands; `nil` while nobody has decided, and where the record is deleted.
+        /// The value that stands; `nil` while nobody has decided, and where the record is deleted.
         public var result: Value?
 
         /// Makes a field from its values.
@@ -29,12 +29,12 @@ public struct Conflict: Hashable, Sendable, Identifiable {
         }
     }
 
-    /// What an app or its user decides.
+    /// A decision of an app or its user.
     public enum Resolution: Hashable, Sendable {
-        /// What was set here is written again, as a new edit on the record as it stands now; a column that was edited
-        /// here since keeps that edit. Of a settled conflict, that brings a lost edit back.
+        /// The values set here are written again, as a new edit on the record as it stands now; a column that was
+        /// edited here since keeps that edit. Of a settled conflict, that brings a lost edit back.
         case keepMine
-        /// What was set elsewhere stands. Of a settled conflict that went to this device, it is written again.
+        /// The values set elsewhere stand. Of a settled conflict that went to this device, they are written again.
         case takeTheirs
         /// These values are written.
         case merge([String: Value])

@@ -49,7 +49,7 @@ enum Conflicts {
             .first(db, [.integer(operation)], conflict) ?? nil
     }
 
-    /// Those that wait for a decision, oldest first.
+    /// Returns the conflicts that wait for a decision, oldest first.
     static func open(_ db: Database, _ scope: Scope, after id: Int64) throws -> [Conflict] {
         try Query(
             db, "SELECT \(columns) FROM tidemark_conflict WHERE is_open AND scope = ?1 AND id > ?2 ORDER BY id"

@@ -11,7 +11,7 @@ struct Deferral: Hashable, Sendable {
     var attempts: Int
     /// The clock of edits as of then: a record that was edited since is sent at once.
     var clock: Int64
-    /// What the server says, and what can be done.
+    /// The server's explanation, and the remedy.
     var detail, hint: String
 
     /// 30 s, doubled each time, up to 15 minutes.
@@ -76,7 +76,7 @@ struct Deferral: Hashable, Sendable {
         for (table, key) in records { try table.putOff(db, key) }
     }
 
-    /// What is edited from now on goes at once; edits of before wait.
+    /// Notes the clock: later edits go at once, and earlier ones wait.
     static func noteClock(_ db: Database, _ scope: Scope) throws {
         try Query(
             db,

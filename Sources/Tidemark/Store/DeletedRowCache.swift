@@ -36,7 +36,7 @@ enum DeletedRowCache {
                 id: row.integer(0), scope: scope, entity: row.text(2), record: row.text(3), fields: fields,
                 deletedAt: Date(milliseconds: row.integer(5)))
         }
-        // One that somebody made anew is no longer a deleted one.
+        // A record that somebody made anew is no longer a deleted one.
         return try records.compactMap { $0 }.filter { record in
             guard let shape = schema[record.entity], let id = RecordID(record.record), let key = shape.key(of: id)
             else { return false }

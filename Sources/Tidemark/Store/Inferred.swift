@@ -57,7 +57,7 @@ enum Inferred {
             .execute([.text(entity), .integer(kind.rawValue)])
     }
 
-    /// Those of one scope that the server was not asked about yet, all of the first table among those that are named.
+    /// Returns entries of one scope that the server was not asked about yet, all of the first table that has any.
     static func uncompared(_ db: Database, _ scope: Scope, _ schema: SyncSchema, limit: Int) throws -> [Entry] {
         for shape in schema.shapes(in: scope) {
             let entries = try Query(
@@ -82,7 +82,7 @@ enum Inferred {
         ).first(db, [.text(entity), .text(record), .text(scope.name)], entry)
     }
 
-    /// Those that wait to be confirmed, of one table or of all.
+    /// Returns the entries that wait to be confirmed, of one table or of all.
     static func held(_ db: Database, entity: String?) throws -> [Entry] {
         try Query(
             db,
@@ -162,7 +162,7 @@ enum Inferred {
             .execute([.text(entry.entity), .text(entry.record), .text(entry.scope)])
     }
 
-    /// Those that wait for a word in a table go on waiting for it, whatever is found of them again.
+    /// Keeps entries that wait for a confirmation waiting, whatever is found of their records again.
     static func hold(_ db: Database, _ entity: String, records: Set<String>) throws {
         for record in records {
             try Query(db, "UPDATE tidemark_inferred SET held = 1 WHERE entity = ?1 AND record = ?2")

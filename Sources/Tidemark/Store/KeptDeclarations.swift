@@ -1,7 +1,7 @@
 import GRDB
 import TidemarkWire
 
-/// What the operator declared, as it was last fetched: the next start asks whether it is still that.
+/// The operator's declarations as they were last fetched: the next start asks whether they are still the same.
 struct KeptDeclarations: Sendable {
     /// The server's name for it (`ETag`).
     var tag: String

@@ -1,7 +1,7 @@
 import GRDB
 import TidemarkWire
 
-/// One of the library's own tables in the app's file, and what becomes of its rows where a record, a table or a scope
+/// A table of the library's own in the app's file, and what becomes of its rows where a record, a table or a scope
 /// changes its name or leaves the device. Every such change goes through ``all``, so that a new table is listed once.
 struct LibraryTable: Hashable, Sendable {
     /// The columns by which a row names what it is about.

@@ -44,7 +44,7 @@ extension Shadow {
         return result
     }
 
-    /// What is on screen with operation and edits drawn over the server's row.
+    /// Returns the row on screen: the server's row overlaid with the operation and the edits.
     func rebased(with operation: Operation?, _ edits: LocalDelta, shape: TableSchema, current: [Cell]?) -> [Cell]? {
         switch edits {
         case .deleted: return nil
@@ -83,7 +83,7 @@ extension DataObject {
         var values: [String: Value] = [:]
         for field in fields {
             guard let cell = kept(field) else { continue }
-            // What is shown is not repaired: the app sees the bytes that it wrote.
+            // Text that is not UTF-8 is not repaired: the app sees the bytes that it wrote.
             if case .text(let bytes) = cell, !cell.isSendable {
                 values[nameString(field)] = .blob(bytes)
             } else {
@@ -113,7 +113,7 @@ extension TableSchema {
         return whole
     }
 
-    /// What this device has in a column of a record that lacks the field on the server.
+    /// Returns this device's value of a column in a record that lacks the field on the server.
     func cell(lacking index: Int, in scope: Scope) -> Cell {
         index == scopeIndex ? placeCell(of: scope) : data[index].defaultCell
     }

@@ -6,7 +6,7 @@ public import TidemarkWire
 /// An edit that was not sent when access to its scope was lost, or the scope was left. It is given back as an edit when
 /// the scope is filled again; until then the app may show it, export it or let go of it.
 public struct OrphanedEdit: Hashable, Sendable, Identifiable {
-    /// What was done to the record.
+    /// A kind of edit.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         /// The record was made here, or moved into the scope; `fields` is all of it.
         case insert
@@ -24,7 +24,7 @@ public struct OrphanedEdit: Hashable, Sendable, Identifiable {
     public var entity: String
     /// The record's id on the wire.
     public var record: String
-    /// What was done to it.
+    /// The kind of edit.
     public var kind: Kind
     /// The fields as they were edited; text that is not UTF-8 is a BLOB here.
     public var fields: [String: Value]
@@ -53,7 +53,7 @@ public struct OrphanedEdit: Hashable, Sendable, Identifiable {
 }
 
 enum OrphanedEdits {
-    /// What the file keeps of an edit.
+    /// A kind of edit, as the file keeps it.
     enum Stored: String {
         case insert, update, delete
         /// The record moved here from another scope, which has it back: an insert that takes it from there.

@@ -13,8 +13,8 @@ extension Outbox {
         case mismatch = 3
     }
 
-    /// What all operations on a record that have no verdict come to together: more than one only where lost ones are
-    /// brought back.
+    /// Returns all operations on a record that have no verdict, as a single one: there are several only while lost ones
+    /// are replayed.
     static func overlay(
         _ db: Database, entity: String, record: String, scope: String, without id: Int64? = nil
     ) throws -> Operation? {

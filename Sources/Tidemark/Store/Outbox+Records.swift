@@ -1,6 +1,6 @@
 import GRDB
 
-/// What is in the outbox of one record, for those who read its state.
+/// The outbox of a single record, for readers of its state.
 extension Outbox {
     /// The records of a table (`?1`) with operations that are open or were refused, each with its scope, as SQL.
     static let unsettledRecords = """

@@ -54,7 +54,7 @@ extension Outbox {
         ).rows(db, [.text(scope.name)]) { ($0.text(0), $0.integer(1)) }
     }
 
-    /// What is sent again where a server has lost it: all that it took, or has not answered.
+    /// Returns the operations that are replayed if a server has lost them: all that it took, or has not answered.
     static func replayable(_ db: Database, _ scope: Scope) throws -> [(id: Int64, key: OperationKey)] {
         try Query(
             db,

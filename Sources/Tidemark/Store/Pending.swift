@@ -1,7 +1,7 @@
 import GRDB
 import TidemarkWire
 
-/// What waits in the file, counted for the status and for waking up.
+/// The edits that wait in the file, counted for the status and for waking up.
 enum Pending {
     /// How far the marks are numbered: one cheap read tells whether anybody wrote.
     static func counter(_ db: Database) throws -> Int64 {
@@ -21,7 +21,7 @@ enum Pending {
 
     /// Whether anything can be sent; what the server has no room for waits (``Deferral``).
     static func exists(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws -> Bool {
-        // What waits is sent at once when it was edited.
+        // A deferred record is sent at once if it was edited since.
         let edited = try Deferral.read(db, scope).map { "tidemark_mark < 0 AND tidemark_edited > \($0.clock)" }
         for shape in schema.shapes(in: scope) {
             for place in shape.placesSQL(scope) {

@@ -1,7 +1,7 @@
 import GRDB
 import TidemarkWire
 
-/// One synced table and its shadow.
+/// A synced table and its shadow.
 struct RecordTable {
     let shape: TableSchema
     private var sql: RecordStatements { shape.statements }

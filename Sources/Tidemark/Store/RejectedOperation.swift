@@ -39,7 +39,7 @@ public struct RejectedOperation: Hashable, Sendable, Identifiable {
     public var code: String
     /// Why, for people.
     public var detail: String
-    /// What can be done about it.
+    /// The remedy.
     public var hint: String
     /// When the verdict came, by this device's clock.
     public var rejectedAt: Date

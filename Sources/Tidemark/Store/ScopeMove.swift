@@ -39,7 +39,7 @@ extension QuarantinedRow {
         ).first(db) { _ in true } ?? false
     }
 
-    /// What a record's last insert or edit came to, for the scopes that wait to be left.
+    /// Settles the moves of a record that wait for the verdict on its insert in the new scope.
     static func settle(_ db: Database, _ entity: String, _ record: String, as move: Move) throws {
         try Query(
             db,

@@ -14,7 +14,7 @@ extension TransportResponse {
 /// A failed exchange: what the machine is told, and what people are told.
 struct Failure: Error {
     var kind: FailureClass
-    /// What the server asked for, in milliseconds.
+    /// The wait that the server asked for, in milliseconds.
     var wait: Int64?
     var error: SyncError
     /// The problem of a 409, which says where a lane broke off.

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What carries requests to the server and answers back. The engine knows no more of the network than this.
+/// A carrier of requests to the server and of its answers. The engine knows no more of the network than this.
 ///
 /// ``HTTPTransport`` is the one for apps; tests and daemons bring their own.
 public protocol Transport: Sendable {
@@ -20,7 +20,7 @@ extension Transport {
     package func authorization(_ token: @Sendable () async throws -> String) async throws -> String {
         do { return "Bearer \(try await token())" } catch {
             guard !(error is SyncError), !(error is URLError), !(error is CancellationError) else { throw error }
-            // What the error says may hold a secret: only its type is shown.
+            // The error's text may hold a secret: only its type is shown.
             throw SyncError(
                 .tokenUnavailable, "The app's closure for the token threw \(String(reflecting: type(of: error))).",
                 hint: "Call wake() once it can give one; until then it is asked again after growing waits.")
@@ -28,7 +28,7 @@ extension Transport {
     }
 }
 
-/// One request to the server.
+/// A request to the server.
 public struct TransportRequest: Hashable, Sendable {
     /// `GET` or `POST`.
     public var method: String

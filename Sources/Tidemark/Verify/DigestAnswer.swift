@@ -24,7 +24,7 @@ struct DigestAnswer: Hashable, Sendable {
 
     private init() {}
 
-    /// What a table adds up to on the server, which may spell its name in another case.
+    /// Returns the server's digest of a table, whose name the server may spell in another case.
     func digest(of table: String) -> EntityDigest {
         entities[table] ?? entities.first { Identifier.isSameName($0.key, table) }?.value ?? EntityDigest()
     }

@@ -83,7 +83,7 @@ struct DigestBisection {
             if part.count <= 1, range.every == 1 || part.count == 0 {
                 list(part, expected: expected, sums.listed[index])
             } else if let last = found.last, last.through == after {
-                // What lies side by side is looked at together.
+                // Adjoining ranges that differ are looked at together.
                 let every = max(last.every, Self.step(Int(truncatingIfNeeded: part.count)))
                 found[found.count - 1] = Range(after: last.after, through: part.through, every: every)
             } else {

@@ -1,9 +1,9 @@
 import TidemarkCore
 import TidemarkWire
 
-/// What the rows of one table add up to, in the parts of a key range: the device's side of a digest.
+/// The sums over the rows of one table, in the parts of a key range: the device's side of a digest.
 struct LocalDigest: Sendable {
-    /// One record by itself, where a part is looked at row by row.
+    /// A record by itself, where a part is looked at row by row.
     struct Record: Hashable, Sendable {
         var id: RecordID
         var number: UInt64

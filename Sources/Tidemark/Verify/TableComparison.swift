@@ -2,7 +2,7 @@ import GRDB
 import TidemarkCore
 import TidemarkWire
 
-/// One table against the server's digest of it: which columns can be compared, and whether anything differs.
+/// A table against the server's digest of it: which columns can be compared, and whether anything differs.
 struct TableComparison: Sendable {
     let shape: TableSchema
     private let scope: Scope
@@ -39,7 +39,7 @@ struct TableComparison: Sendable {
         self.differs = differs
     }
 
-    /// What each compared column counts for in a record that lacks the field on the server.
+    /// The term of each compared column in the sum of a record that lacks the field on the server.
     var contentsLacking: [(name: [UInt8], content: UInt64)] {
         columns.map { (Array(shape.data[$0].canonicalName), Self.content(lacking: $0, of: shape, in: scope)) }
     }
@@ -54,8 +54,7 @@ struct TableComparison: Sendable {
 }
 
 extension DigestPart {
-    /// What the part adds up to on a device that has the columns and gives a field its default where the record lacks
-    /// it.
+    /// Returns the part's sum on a device that has the columns and gives a field its default where the record lacks it.
     func sum(defaults: [(name: [UInt8], content: UInt64)]) -> UInt64 {
         having.reduce(sum) { sum, field in
             let content = defaults.first { $0.name == field.field }?.content ?? 0
