@@ -252,7 +252,7 @@ private struct FilledRow {
         serverRow.cells[index] = served ?? column.unwrittenCell
         guard new[index] != serverRow.cells[index] else { return }
         isEdited = true
-        // It was made without a look at the server's value.
+        // The edit was made without a look at the server's value.
         if served != nil { serverRow.bases[column.name] = 0 }
     }
 }

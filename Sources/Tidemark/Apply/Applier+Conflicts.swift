@@ -47,8 +47,8 @@ extension Applier {
         for overwrite in verdict.overwrites {
             let name = meeting.column(overwrite.field)
             let (base, mine) = (meeting.base(of: name), meeting.mine(name))
-            // Where the server keeps no version per field, it names every field of a row that somebody wrote to. One
-            // that still held what this edit was made on has met nobody's.
+            // A server without a version per field names every field of a row that somebody wrote to. A field that
+            // still held this edit's base is in no conflict.
             if let base, base == overwrite.theirs { continue }
             add(
                 Conflict.Field(

@@ -195,8 +195,8 @@ extension Applier {
         outcome.refetch += 1
     }
 
-    /// Back into the group that it was sealed with. Where it was edited in another one meanwhile, the two share a
-    /// record now, and are one.
+    /// Puts the record back into the group that it was sealed with. If it was edited in another group meanwhile, the
+    /// two groups share a record, and become one.
     private func regroup(_ table: ApplyTable, _ key: [Cell], _ group: String?) throws {
         guard let group else { return }
         if let later = try table.records.group(db, key), later != group {

@@ -54,8 +54,8 @@ extension Applier {
             reason: "Its column names another scope than the one that it came in.", contends: false, fresh: false)
     }
 
-    /// A replayed edit lies over nothing while another scope has the record's place. Once that is free it lies
-    /// over the record, as any edit does.
+    /// Overlays the record with its replayed operations once the record's place is free. They have no row to overlay
+    /// while another scope has that place.
     func overlayReplayed(_ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
         let shape = table.shape
         guard shape.isScopedByColumn, try isBringingBack.get(), try table.records.holder(db, key) == nil,

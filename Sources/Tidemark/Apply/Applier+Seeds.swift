@@ -5,8 +5,8 @@ import TidemarkWire
 // MARK: - Rows that stood in a table when it was captured for the first time
 
 extension Applier {
-    /// Nothing was ever written to the scope on the server: all rows of the first capture are inserts, in one go.
-    /// Returns how many records were settled.
+    /// Makes all rows of the first capture inserts, in one go, because nothing was ever written to the scope on the
+    /// server. Returns how many records were settled.
     func insertSeeds() throws -> Int {
         guard record.isNew, record.complete == nil else { return 0 }
         var settled = 0
@@ -67,7 +67,7 @@ extension Applier {
         let shape = table.shape
         var theirs = incoming
         var shadow = known.answered
-        // It was made without a look at the server's row.
+        // The row was made without a look at the server's row.
         (shadow.state, shadow.version) = (.known, 0)
         for index in shape.data.indices where table.isLacking(index) {
             theirs[index] = nil

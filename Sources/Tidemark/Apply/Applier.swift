@@ -139,14 +139,14 @@ final class Applier {
 
     func declared(_ entity: String) -> EntityDeclaration { declarations.entity(entity) }
 
-    /// Comes last, when rows, shadows and rows outside the tables are as they stay.
+    /// Ends the transaction, when rows, shadows and quarantined rows are final.
     func finish() throws {
         try TriggerGuard(db: db, schema: schema).restore()
         try manifest.write(db, schema, scope)
     }
 
-    /// An answer names its history. Where that is not the one of what is remembered beyond the checkpoint, which the
-    /// server hears nothing of, the scope is filled anew, and whether the server has what it once took is asked.
+    /// Goes on in the epoch of an answer. If the epoch changed and does not hold the versions remembered beyond the
+    /// checkpoint, of which the server knows nothing, the scope is filled anew, and lost operations are probed for.
     func goOn(in epoch: String) throws {
         if let known = record.epoch, known != epoch, Epoch(text: known)?.isBeforeAll != true {
             let history = HistoryReset(db: db, schema: schema)
@@ -157,7 +157,7 @@ final class Applier {
                     record.bootstrap = try Bootstrap.read(db, scope)
                 }
             } else if record.bootstrap?.token == nil, try !record.isNew || !isKept(of: known, in: epoch) {
-                // Before the first page of a filling nothing but the name tells.
+                // Only the name tells the history before the first page of a filling.
                 try history.forget(&record, after: 0)
                 try Bootstrap.begin(db, scope, asking: record.bootstrap?.asking ?? known)
             }
@@ -190,7 +190,7 @@ final class Applier {
         try Query(db, "UPDATE tidemark_counter SET clock = ?1").execute([.integer(clock.last.packed)])
     }
 
-    /// Comes before anything that writes to the app's tables.
+    /// Refuses to go on where this transaction may not write to the app's tables: called before any such write.
     func beforeWritingRows() throws {
         guard mayWriteRows else { throw RowsToWrite() }
     }

@@ -77,7 +77,7 @@ struct CascadeRepair {
         }
     }
 
-    /// A record will never come to be: what refers to it is settled as if it had been deleted.
+    /// Applies `ON DELETE` to the references to a record that will never exist, as if it had been deleted.
     func settleChildren(of shape: TableSchema, _ key: [Cell], _ fields: [String: Value]) throws {
         var values = ByName<Cell>()
         for (name, value) in fields { values[name] = Cell(value) }
@@ -135,7 +135,7 @@ struct CascadeRepair {
         guard let own else {
             let gone = readsRows ? try rows(table, condition, referred) : []
             try attempt("DELETE FROM \(quoted(table)) WHERE \(condition)", referred)
-            // Where the schema keeps one of them, its own children stay with it.
+            // A row that the schema keeps has its own children stay with it.
             return try gone.isEmpty || rows(table, condition, referred).isEmpty ? (gone, 0) : ([], 0)
         }
         var (gone, listed): ([ByName<Cell>], Int) = ([], 0)
@@ -147,7 +147,7 @@ struct CascadeRepair {
         return (gone, listed)
     }
 
-    /// Where the app's schema forbids the action, the reference stays dangling, as it does under RESTRICT.
+    /// Runs the action. If the app's schema forbids it, the reference stays dangling, as it does under RESTRICT.
     private func attempt(_ action: () throws -> Void) throws {
         do { try action() } catch let error as DatabaseError where error.refusesRow {}
     }

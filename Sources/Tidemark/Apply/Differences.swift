@@ -36,7 +36,7 @@ extension Verdict {
     /// Whether the server could not make out the text that a patch was made from.
     var asksForWhole: Bool { status == .rejected && refusal?.code == RejectionCode.patchBaseUnknown }
 
-    /// The same verdict as one that puts the edit off: it is sealed again, whole.
+    /// The verdict as a deferral: the edit is sealed again, whole.
     func deferred() -> Verdict {
         var verdict = self
         verdict.status = .deferred

@@ -45,7 +45,7 @@ struct InferenceTransaction: Sendable {
         }
         guard since == record.checkpoint else { return 0 }
         if fetched.head == 0 { settled += try applier.insertSeeds() }
-        // Else the server's versions count in another history than the one that this device knows.
+        // Versions of a history that this device does not know cannot be compared with its own.
         let isComparable = try fetched.epoch.map { try applier.goOnWhereKept(in: $0) } ?? true
         try fetched.visitAll { change, reader in
             let id = reader.string(change.id)
@@ -177,7 +177,7 @@ extension Applier {
         // again.
         let wasServers = unseen.entry.kind == .update && known?.state == .known
         if unseen.current == nil, unseen.entry.kind != .delete, !wasServers, try !isOnItsWay(unseen) {
-            // It was made and taken away again, and nobody else heard of it.
+            // The row was made and taken away again, and nobody else heard of it.
             if known != nil { try unseen.table.records.forget(db, unseen.key, unseen.id) }
             return false
         }
@@ -223,7 +223,8 @@ extension Applier {
         return [current, old].map(unseen.hash).contains { $0 == expected || $0 &+ lost == expected }
     }
 
-    /// Both sides have changed it: the app decides. The row is the server's until then.
+    /// Notes a conflict of two sides that have both changed the record: the app decides. The row is the server's until
+    /// then.
     private func meet(_ unseen: Unseen, _ theirs: [Cell], version: Version) throws {
         let fields = unseen.shape.data.indices.filter { unseen.current?[$0] != theirs[$0] }.map { index in
             Conflict.Field(
@@ -247,7 +248,7 @@ extension Applier {
         try OrphanedEdits.note(db, scope, unseen.shape, unseen.id, .revival, fields: fields, reason: reason, now: now)
     }
 
-    /// Forgets what was written, and puts what the server has in its place; what is on its way lies over that.
+    /// Replaces the unseen write with the server's row, overlaid with the operation in flight.
     func takeServers(_ unseen: Unseen, version: Version, _ cells: [Int: Cell]?) throws {
         let (table, id, key) = (unseen.table, unseen.id, unseen.key)
         let found = try table.records.shadow(db, key)
@@ -277,8 +278,8 @@ extension Applier {
         try overlay(table, id, key, serverRow, operation, .none, current: current, isQuarantined: isQuarantined)
     }
 
-    /// Remembers the version of a row that came ahead of its page. One of a history that this device does not know says
-    /// nothing of its own: any version is newer.
+    /// Remembers the version of a row that came ahead of its page. A version of a history that this device does not
+    /// know cannot be compared with its own: it counts as 0, so that any version is newer.
     func noteKnownVersion(_ unseen: Unseen, _ version: Version, isDeleted: Bool) throws -> Version {
         guard version < .max else { return 0 }
         if version > record.base {

@@ -74,7 +74,7 @@ struct OrphanReplay {
         return Edit(entry: entry, table: RecordTable(shape), id: id, key: key)
     }
 
-    /// They travel together again, under a name that no server has answered yet.
+    /// Puts the edits into a group again, under a name that no server has answered yet.
     private func group(_ edits: [Edit]) throws {
         let group = randomHex(bytes: 8)
         for edit in edits where try edit.table.shadow(db, edit.key)?.mark != nil {

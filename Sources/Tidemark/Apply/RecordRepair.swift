@@ -1,6 +1,6 @@
 /// A repair of a row that is here and not on the server.
 enum RecordRepair: Hashable, Sendable {
-    /// It may be unsent: it stays, and is sent.
+    /// The row may be unsent: it stays, and is sent.
     case keepingLocal
     case discardingLocal
 }

@@ -41,9 +41,9 @@ extension SyncedTable {
     private static let warnedKey = "warned"
     private static let commandKey = "set_up_by_command"
 
-    /// Lets go of scopes that nothing ever came of, such as one whose name was mistyped and never granted: it is as if
-    /// their tables had never been synced, and all rows that are there are sent to whichever scope they are synced into
-    /// next. Scopes that this file held, has had a verdict from or keeps edits of stay as they are.
+    /// Removes scopes that never synced, such as one whose name was mistyped and never granted: it is as if their
+    /// tables had never been synced, and all their rows are sent to the scope into which they are synced next. Scopes
+    /// that this file held, has had a verdict from or keeps edits of stay as they are.
     package static func release(_ db: Database, beside scope: Scope) throws {
         guard try LibrarySchema.isInstalled(db) else { return }
         let unheld = try Query(

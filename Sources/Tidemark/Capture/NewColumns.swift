@@ -39,7 +39,7 @@ struct NewColumns {
         var shadow = Shadow(state: .known, cells: row)
         for index in added {
             shadow.cells[index] = shape.data[index].unwrittenCell
-            // It was made without a look at the server's value.
+            // The edit was made without a look at the server's value.
             shadow.bases[shape.data[index].name] = 0
         }
         if shape.isScopedByColumn { (shadow.scope, shadow.routingScope) = (scope.name, scope.name) }

@@ -21,7 +21,7 @@ actor ScopeDriver {
     private var takesDifferences = true
     /// When the last page of a scan in key order was asked for.
     var pageSent = Dependencies.current.uptime
-    /// Nothing else of this engine works on the scope meanwhile.
+    /// The mutex of all work of this engine on the scope.
     let mutex = AsyncMutex()
     private let signal = WakeSignal()
     /// Whether the app called, and not an edit.
@@ -216,7 +216,7 @@ actor ScopeDriver {
         let response: TransportResponse
         do { response = try await send(exchange.request) } catch {
             sizing.failed()
-            // Where no network is at all, that is known at once, and says nothing about the batch.
+            // A failure at once is for want of a network, and says nothing about the size of the batch.
             if now - sent >= Self.slow, exchange.keys.count > 0 { batching.failed(at: exchange.keys.count) }
             throw error
         }

@@ -117,7 +117,7 @@ extension SyncEngine {
         guard holds[scope] == 0, evicting.insert(scope).inserted else { return }
         defer { evicting.remove(scope) }
         guard let driver = drivers.first(where: { $0.scope == scope }) else { return }
-        // Its turn comes first: a request of this scope must not hold up holds of others.
+        // The driver's mutex is taken first: a request of this scope must not hold up holds of others.
         await driver.mutex.lock()
         defer { driver.mutex.unlock() }
         await holdMutex.lock()

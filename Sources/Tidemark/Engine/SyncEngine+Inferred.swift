@@ -66,8 +66,8 @@ extension SyncEngine {
             guard let shadow, shadow.mark == nil, shadow.state == .known else {
                 // The server's row is not known here: it is fetched with the next exchange.
                 if let scope = Scope(entry.scope) { try RefetchQueue.note(db, scope, entry.entity, entry.record) }
-                // Where the server did not have it, the row here is no edit any more. It goes with the fetch, and what
-                // depends on it as after any deletion; an edit on its way keeps it until its verdict.
+                // A row that the server did not have is no edit any more. The fetch removes it, and applies `ON DELETE`
+                // to its children; an edit in flight keeps it until its verdict.
                 guard let shadow, shadow.mark == nil,
                     try Outbox.open(db, entity: entry.entity, record: entry.record, scope: entry.scope).isEmpty
                 else { return }

@@ -76,7 +76,7 @@ public actor SyncEngine {
         }
         guard drivers.isEmpty else { return }
         for scope in scopes where restriction == nil || restriction == scope.parent { addDriver(scope) }
-        // Where the file does not answer just now, the next engine on it takes them away.
+        // The next engine on this file releases the forgotten scopes if the file does not answer just now.
         try? await releaseForgotten()
     }
 

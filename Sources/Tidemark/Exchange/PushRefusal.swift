@@ -18,7 +18,7 @@ struct PushRefusal: Sendable {
     private let declarations: Declarations
     /// Refusals in a row.
     private let count: Int
-    /// Not before then: a server that takes every pull and no push is not asked in a hurry.
+    /// The earliest time of the next push: a server that takes every pull and no push is not asked in a hurry.
     private let next: Instant
 
     init(_ failure: Failure, of exchange: Exchange, after former: PushRefusal?, now: Instant) {

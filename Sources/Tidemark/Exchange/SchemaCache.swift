@@ -88,7 +88,7 @@ actor SchemaCache {
         if let declarations, known == heard { return declarations }
         let found = try await fetch(clientID: clientID, scope: scope)
         declarations = found
-        // They agree with the app, and so the tables may go where it has them.
+        // The declarations agree with the app, and so the tables may go where it has them.
         if hasDeferred { schema = nil }
         return found
     }

@@ -73,8 +73,8 @@ struct Renaming {
             .execute(newKey + oldKey)
     }
 
-    /// Both are here: the record came from the server, and this device made it under its old name. What was made here
-    /// are edits of the server's row, or its delete, unless there are some already.
+    /// Merges two rows of one record: the server's, and the one that this device made under its old id. This one's
+    /// values become edits of the server's row, or its delete, unless there are edits already.
     private func merge(
         _ row: [Cell]?, _ oldShadow: Shadow?, _ oldKey: [Cell], into standing: [Cell]?, _ newShadow: Shadow?,
         _ new: RecordID, _ newKey: [Cell]
@@ -113,7 +113,7 @@ struct SealedNames {
         return known
     }
 
-    /// The same as it is sealed again: a record that has its id by now keeps it, and its references theirs.
+    /// An operation as it is sealed again: a record that has its id by now keeps it, and its references theirs.
     static func settled(_ db: Database, _ operation: Operation, of entity: String) throws -> Operation {
         var settled = try known(db, operation, of: entity)
         if settled.id != nil { settled.tempID = nil }

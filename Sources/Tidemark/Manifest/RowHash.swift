@@ -29,7 +29,7 @@ struct RowHash {
     /// A cell's part of the sum, before it is weighted.
     func content(_ column: Int, _ cell: Cell) -> UInt64 { Self.content(columns[column], cell) }
 
-    /// The same for a column that this device does not have any more.
+    /// Returns the content of a column that this device does not have any more.
     static func content(of column: some Collection<UInt8>, _ cell: Cell) -> UInt64 {
         content(CellHash.prefix(field: column), cell)
     }

@@ -10,7 +10,7 @@ struct NamedRecords {
     var behind: [OutboxBatcher.Unit] = []
     /// The record that it has to wait for, if there is one, until that has an id.
     var missing: RecordName?
-    /// Where something that it refers to waits for a verdict: what that means for it.
+    /// The outcome for the operation where a record that it refers to waits for a verdict.
     var open: OutboxBatcher.Outcome?
     /// Whether the record goes with a group now, which waits for it.
     var hasJoined = false

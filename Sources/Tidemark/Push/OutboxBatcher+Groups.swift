@@ -94,7 +94,7 @@ extension OutboxBatcher {
             case .done where outside.isEmpty:
                 guard let found = try hindrance(record, after: last) else { break }
                 if own.contains(record.name) { return found }
-                // It belongs to another group, and tells in that one's turn what is the matter with it.
+                // The record belongs to another group, whose turn tells why it is not sealed.
                 if let named = batch.order.merged, try isMember(record, batch) {
                     return .blocked(by: Blocker(name: named, reason: .unnamed))
                 }
@@ -258,7 +258,7 @@ extension RecordTable {
             .first(db, key) { $0.optionalText(0) } ?? nil
     }
 
-    /// Back into the group that it was taken out of, if there was one.
+    /// Puts the record back into the group that it was taken out of, if there was one.
     func setGroup(_ db: Database, _ key: [Cell], _ group: String?) throws {
         guard let group else { return }
         let isKey = shape.key.enumerated().map { "\($1.sql) = ?\($0 + 2)" }.joined(separator: " AND ")

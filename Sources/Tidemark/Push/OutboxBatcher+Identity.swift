@@ -50,13 +50,13 @@ extension OutboxBatcher {
     private enum Standing {
         /// The server knows it when it comes to this operation, or will say what to wait for.
         case sealed
-        /// It can be sealed, and then goes first.
+        /// The record can be sealed, and then goes first.
         case behind(Unit)
-        /// It is in a group that waits for this record, which goes with the group now.
+        /// The record is in a group that waits for the one being sealed, which goes with the group now.
         case joined
-        /// It waits for this very operation; the field must come later.
+        /// The record waits for this very operation; the field must come later.
         case underWay(field: String)
-        /// It is refused, gone, blocked, or another scope's and without an id yet.
+        /// The record is refused, gone, blocked, or another scope's and without an id yet.
         case unknown
     }
 

@@ -45,7 +45,7 @@ extension OutboxBatcher {
         }
         let here = scope.scope.name
         if shadow.seed != nil, let owner = shadow.scope, owner != place {
-            // It was moved since: first it is sent where it stood, and then it leaves.
+            // The row was moved since: first it is sent where it stood, and then it leaves.
             return owner == here ? .stays : try pass(table, key, shadow, to: owner)
         }
         guard place == here || place.isEmpty else {
@@ -89,7 +89,7 @@ extension OutboxBatcher {
     ) throws -> Move {
         let here = scope.scope.name
         let isQuarantined = try table.row(db, key) == nil
-        // It was here before and has not left yet, or another device put it here too.
+        // The record was here before and has not left yet, or another device put it here too.
         let known = isQuarantined && shadow.scope == nil ? nil : try QuarantinedRow.entry(db, table.shape, id, here)
         var arrival = shadow
         arrival.state = known == nil ? .absent : .known

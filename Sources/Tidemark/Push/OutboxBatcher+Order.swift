@@ -153,7 +153,7 @@ extension OutboxBatcher {
             } else if insert.isMarked, !(insert.group.map(batch.order.groupsUnderWay.contains) ?? false),
                 insert.group == nil || insert.group != batch.group
             {
-                // It was looked at, and stays for the time being.
+                // The insert was looked at, and stays for the time being.
                 names.open = .skip
                 return
             } else if batch.hasBlocked, names.missing == nil, try BlockedEdits.unnamedParent(db, of: name) != nil,

@@ -44,13 +44,13 @@ struct OutboxBatcher {
     /// The outcome of one mark.
     enum Outcome {
         case sealed(count: Int, bytes: Int)
-        /// There was nothing to send, or it cannot travel, or it waits for another record.
+        /// The record has nothing to send, or it cannot travel, or it waits for another record.
         case done
-        /// It stays: it is another scope's, or waits for that one's verdict.
+        /// The mark stays: it is another scope's, or waits for that one's verdict.
         case skip
-        /// Not now, and nothing behind it either: a verdict has to come first, or the request is full.
+        /// The batch ends here: a verdict has to come first, or the request is full.
         case stop
-        /// Records that it refers to have to be sealed before it.
+        /// The record refers to others that have to be sealed before it.
         case behind([Unit])
     }
 

@@ -93,7 +93,7 @@ struct TableSchema: Hashable, Sendable {
     static let shadowPrefix = "tidemark_shadow_"
     var shadowName: String { Self.shadowPrefix + name }
     var shadowSQL: String { quoted(shadowName) }
-    /// Where rows of a guarded table are noted as they should be; empty between transactions.
+    /// The table that notes rows of a guarded table as they should be; empty between transactions.
     var touchedName: String { "tidemark_touched_" + name }
     var touchedSQL: String { quoted(touchedName) }
 

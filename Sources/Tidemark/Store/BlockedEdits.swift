@@ -132,7 +132,7 @@ struct BlockedEdits {
 }
 
 extension RecordTable {
-    /// Nothing of the record is to be sent any more: what it waited for goes with its shadow.
+    /// Forgets the record's edits, none of which is sent any more: its shadow, and the blocker that they waited for.
     func forget(_ db: Database, _ key: [Cell], _ id: RecordID) throws {
         try dropShadow(db, key)
         let name = RecordName(entity: shape.name, record: id.text)

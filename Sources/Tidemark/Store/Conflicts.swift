@@ -61,7 +61,7 @@ enum Conflicts {
             .first(db, [.text(entity), .text(record)]) { _ in true } ?? false
     }
 
-    /// It is decided: the list says how, and the operation that was kept with it goes.
+    /// Closes a decided conflict: the list says how, and the operation that was kept with it goes.
     static func settle(_ db: Database, _ conflict: Conflict) throws {
         try Query(db, "UPDATE tidemark_conflict SET is_open = 0, fields = ?2, operation = NULL WHERE id = ?1")
             .execute([.integer(conflict.id), .blob(encode(conflict.fields))])

@@ -138,7 +138,7 @@ enum Inferred {
             .databaseFailed, "The app's schema changed just now.", hint: "It is tried again by itself.", scope: scope)
     }
 
-    /// It is held against the server's row: one that needs no confirmation is done with.
+    /// Notes that the entry was compared with the server's row. An entry that needs no confirmation is removed.
     static func compared(_ db: Database, _ entry: Entry, waits: Bool) throws {
         let what = waits ? "UPDATE tidemark_inferred SET compared = 1" : "DELETE FROM tidemark_inferred"
         try Query(db, "\(what) WHERE entity = ?1 AND record = ?2 AND scope = ?3")
@@ -156,7 +156,7 @@ enum Inferred {
         }
     }
 
-    /// It is sent once it is held against the server's row.
+    /// Ends the wait for a confirmation: the write is sent once it was compared with the server's row.
     static func letGo(_ db: Database, _ entry: Entry) throws {
         try Query(db, "UPDATE tidemark_inferred SET held = 0 WHERE entity = ?1 AND record = ?2 AND scope = ?3")
             .execute([.text(entry.entity), .text(entry.record), .text(entry.scope)])

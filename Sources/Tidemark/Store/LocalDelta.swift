@@ -35,7 +35,7 @@ enum LocalDelta: Hashable {
 }
 
 extension Shadow {
-    /// The row as it stands with an operation on its way drawn over it; `nil`: no row.
+    /// The server's row overlaid with an operation in flight; `nil`: no row.
     func overlaid(with operation: Operation?, shape: TableSchema) -> [Cell]? {
         guard let operation else { return state == .absent ? seed : cells }
         guard operation.setsFields else { return nil }

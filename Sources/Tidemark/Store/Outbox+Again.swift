@@ -73,9 +73,9 @@ extension Outbox {
 }
 
 extension Outbox {
-    /// An operation has gone to another lane: what it needs has another number there. What did not come along and has
-    /// taken no effect yet nobody could name there; an operation that is told to wait for itself is put off, and sealed
-    /// again with what it needs by then.
+    /// Renumbers the needs of an operation that was moved to another lane. A needed operation that was not moved, and
+    /// has not taken effect, has no number there: the operation names its own number instead, so that it is deferred,
+    /// and sealed again with its needs of that time.
     static func renumber(_ db: Database, _ entry: OutboxEntry, _ moved: [Int64: Int64], own: Int64) throws {
         var bare = entry
         bare.content = nil
@@ -102,7 +102,7 @@ extension Operation {
         needs = found
     }
 
-    /// Says nothing of some fields.
+    /// Removes fields.
     mutating func leaveOut(_ names: Set<String>) {
         let canonical = Set(names.map { DataObject.canonical($0)[...] })
         let all = fields

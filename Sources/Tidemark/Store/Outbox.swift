@@ -192,7 +192,7 @@ enum Outbox {
     static func finish(_ db: Database, _ entry: OutboxEntry, _ verdict: Verdict, now: Int64) throws {
         var (status, version) = (verdict.isShort ? Verdict.Status.merged : verdict.status, verdict.version)
         if status == .outcomeUnknown, let original = try entry.sealedOperation().original?.version {
-            // It was not lost after all, and another loss may come yet: it is what it was at first.
+            // The operation was not lost after all: it keeps its first version, by which another loss is recovered.
             (status, version) = (.applied, original)
         }
         if status == .merged, let newest = version, try entry.sealedOperation().isSeed {

@@ -5,13 +5,13 @@ import TidemarkWire
 enum QuarantinedRow {
     /// A row that left for another scope stays here until the server has taken its delete (Protocol.md).
     enum Move: Int64 {
-        /// It does not leave.
+        /// The row does not leave.
         case no = 0
         /// The server has not said yet whether it took the row in its new scope.
         case waiting = 1
-        /// It did; the delete here is to be sealed.
+        /// The server took the row in its new scope; the delete here is to be sealed.
         case moved = 2
-        /// It did not, and the row was deleted here meanwhile: the delete here is to be sealed.
+        /// The server did not take it there, and the row was deleted here meanwhile: the delete here is to be sealed.
         case deleted = 3
         /// The delete is sealed, and has no verdict yet.
         case sealed = 4

@@ -22,7 +22,7 @@ struct RecordTable {
         return try holder(db, key) ?? ""
     }
 
-    /// Where the mark of a record belongs after all.
+    /// Corrects the scope that has to look at the record's mark.
     func setRoutingScope(_ db: Database, _ key: [Cell], _ scope: String) throws {
         try Query(db, sql.shadowRoutingScope).execute(key + [.text(scope)])
     }
@@ -57,7 +57,7 @@ struct RecordTable {
         try noteWanted(db, key, nil)
     }
 
-    /// Where a foreign key of the app's schema keeps the row, it stays on this device.
+    /// Deletes the row, unless a foreign key of the app's schema keeps it: then it stays on this device.
     func attemptDelete(_ db: Database, _ key: [Cell]) throws {
         do { try deleteRow(db, key) } catch let error as DatabaseError where error.refusesRow {}
     }

@@ -25,7 +25,7 @@ struct ScopeRecord: Hashable, Sendable {
     /// Whether deltas can bring the scope up to date.
     var isFilled: Bool { checkpoint != nil && bootstrap == nil }
 
-    /// Whether nothing ever came of the scope but verdicts.
+    /// Whether this device has had nothing but verdicts of the scope.
     var isNew: Bool { checkpoint == nil && complete == nil && origin == nil && head == nil && bootstrap?.asking == nil }
 
     /// The last version at which the rows of one entity were whole.
