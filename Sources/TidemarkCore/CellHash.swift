@@ -1,15 +1,15 @@
 import TidemarkWire
 
-/// What one cell counts for in a digest: the product, modulo 2^64, of a number for its record and one for its content.
-/// A product lets the other side work out what records that lack a field would add to the sum, had they its default.
+/// The share of one cell in a digest: the product, modulo 2^64, of a number for its record and one for its content. A
+/// product lets the other side work out what records that lack a field would add to the sum, had they its default.
 package enum CellHash {
     /// A record's number. It is odd, so that two contents never count the same in it.
     package static func record(entity: String, id: UnsafeRawBufferPointer) -> UInt64 {
         record(prefix(entity: entity), id: id)
     }
 
-    /// What the hashes of an entity's records begin with: its name in the spelling that both sides know, whatever case
-    /// each of them writes it in.
+    /// The hash in progress that all records of an entity have in common: of its name without case, since each side may
+    /// write it in a case of its own.
     package static func prefix(entity: String) -> SipHash { prefix(EntityKey(entity).bytes) }
 
     /// The hash in progress that all values of a field have in common, whatever case a side writes its name in.

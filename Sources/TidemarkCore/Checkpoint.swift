@@ -38,7 +38,7 @@ package struct Checkpoint: Hashable, Sendable {
     package var retained: Version { origin ?? complete }
 }
 
-/// What the server knows of a scope's past, as far as checkpoints need it.
+/// The part of a scope's history that checkpoints need.
 package struct ScopeHistory: Hashable, Sendable {
     package var head: Version
     /// Rows superseded at or below this version are gone.

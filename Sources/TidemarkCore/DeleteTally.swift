@@ -16,7 +16,7 @@ package struct DeleteTally: Hashable, Sendable {
     /// Whether anything was counted since it was read.
     package private(set) var hasChanged = false
 
-    /// What was kept; nothing where that cannot be read.
+    /// Decodes a stored tally, up to the first number that cannot be read.
     package init(stored bytes: [UInt8]) {
         var reader = ByteReader(bytes)
         while let start = reader.integer(), let count = reader.integer() {
@@ -33,7 +33,7 @@ package struct DeleteTally: Hashable, Sendable {
         return writer.bytes
     }
 
-    /// What counts at a moment. A clock that was put back forgets nothing for as long as the window.
+    /// The deletes that count at a moment. A clock that was put back by less than the window makes none be forgotten.
     package func count(at moment: Int64, within window: Int64) -> Int64 {
         parts.reduce(0) { $0 + (Self.isOpen($1, at: moment, within: window) ? $1.count : 0) }
     }

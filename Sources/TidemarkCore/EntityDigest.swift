@@ -45,7 +45,7 @@ package struct EntityDigest: Hashable, Sendable {
 
     // MARK: Records by their payloads
 
-    /// One record's row was replaced by another one; `nil` stands for none.
+    /// Replaces one record's row in the sums by another one; `nil` stands for no row.
     package mutating func replace(
         _ record: UInt64, _ old: UnsafeRawBufferPointer?, with new: UnsafeRawBufferPointer?
     ) throws(JSONError) {
@@ -164,7 +164,7 @@ extension EntityDigest {
         fields.filter { $0.count != 0 }.sorted { $0.name.lexicographicallyPrecedes($1.name) }
     }
 
-    /// What a field's sum would be if records that lack it had `content` in it.
+    /// The sum that a field would have if the records that lack it had `content` in it.
     package func sum(of name: some Collection<UInt8>, lacking content: UInt64) -> UInt64 {
         let field = self[name]
         return (field?.sum ?? 0) &+ content &* (records &- (field?.having ?? 0))

@@ -53,14 +53,14 @@ package struct Epoch: Hashable, Sendable {
 // MARK: - As a text
 
 extension Epoch {
-    /// What stands on the wire; to a device it is a name like any other.
+    /// The epoch as it stands on the wire; to a device it is an opaque name.
     package var text: String {
         var writer = ByteWriter()
         write(to: &writer)
         return Base64URL.encode(writer.bytes)
     }
 
-    /// `nil` for what no server of ours has written.
+    /// `nil` for a text that no Tidemark server has written.
     package init?(text: String) {
         guard text.utf8.count <= Operation.Original.epochLimit, let bytes = Base64URL.decode(text) else { return nil }
         var reader = ByteReader(bytes)
@@ -72,7 +72,7 @@ extension Epoch {
     package static func holds(_ version: Version, of known: String, in next: String) -> Bool {
         if known == next { return true }
         guard let known = Epoch(text: known), let next = Epoch(text: next) else { return false }
-        // Before all nothing has a version, and the first write gives every history its name.
+        // The epoch before the first write has no versions, so every history continues it.
         return known.isBeforeAll || next.holds(version, of: known)
     }
 

@@ -1,4 +1,4 @@
-/// What kind of failure it was, which alone decides what happens next (B11).
+/// The kind of a failure, which alone decides what the engine does next (B11).
 package enum FailureClass: Hashable, Sendable, CaseIterable {
     /// The network, a busy server, an answer that was cut or came from somebody else: wait and try again.
     case transient

@@ -6,7 +6,7 @@ package import TidemarkWire
 ///
 /// Within a scope the order is kept: what one caller asks there is done in the order in which it came.
 package struct FairQueue<Work> {
-    /// What one caller waits for.
+    /// The works that one caller waits for, by scope.
     private struct Line {
         var works: [Scope: ArraySlice<Work>] = [:]
         /// His scopes, the one whose turn is next first.
@@ -49,7 +49,7 @@ package struct FairQueue<Work> {
     private static var rememberedLimit: Int { 4096 }
 
     private var lines: [String: Line] = [:]
-    /// Those who wait, the one whose turn is next first.
+    /// The waiting callers, the one whose turn is next first.
     private var callers: [String] = []
     /// When each had his last turn, counted in turns.
     private var served: [String: Int] = [:]
@@ -83,7 +83,7 @@ package struct FairQueue<Work> {
         callers.insert(caller, at: low)
     }
 
-    /// What is handed out next, of that which may be.
+    /// The work that is handed out next, of those works that are free.
     package func first(where isFree: (Scope, Work) -> Bool = { _, _ in true }) -> Work? {
         for caller in callers {
             if let line = lines[caller], let place = line.place(where: isFree) {

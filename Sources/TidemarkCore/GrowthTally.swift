@@ -1,5 +1,5 @@
-/// What one user has added to a scope within a day, less what he took out of it again: a note that a store keeps beside
-/// the scope.
+/// The rows and bytes that one user has added to a scope within a day, less those that he took out of it again. A store
+/// keeps the tally as a note beside the scope.
 package struct GrowthTally: Hashable, Sendable {
     /// For how long growth counts, in milliseconds.
     package static let window: Int64 = 24 * 3_600_000

@@ -1,7 +1,7 @@
 package import TidemarkWire
 
-/// What a record was when it was deleted: kept with the tombstone of an entity whose edits win over deletes, so that an
-/// edit brings the whole record back and not just the fields that it names.
+/// The last state of a deleted record. It is kept with the tombstone of an entity whose edits win over deletes, so that
+/// an edit brings the whole record back and not just the fields that it names.
 package struct LastState: Hashable, Sendable {
     package var data: DataObject
     package var fieldVersions: FieldVersions
@@ -21,7 +21,7 @@ package struct LastState: Hashable, Sendable {
         writer.integer(Self.format)
         writer.run(fieldVersions.encoded())
         writer.run(data.bytes)
-        // Behind all else, and only where there is one: a reader from before it does not look there.
+        // The stamp comes last, and only if there is one: a reader of an older version stops before it.
         if deletedAt != .zero { writer.integer(deletedAt.packed) }
         return writer.bytes
     }

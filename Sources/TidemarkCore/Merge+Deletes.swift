@@ -5,7 +5,7 @@ extension Meeting {
     func delete() -> Merge.Outcome {
         guard let current, let data = current.data else { return .nothing(Merge.Answer()) }
         var answer = Merge.Answer()
-        // One that names no base means the record as it is.
+        // A delete that names no base refers to the record as it is.
         if let base = operation.baseVersion, isUnseen(data, current, base: base) {
             // A record that moves to another scope is not gone: its edits go where it went.
             switch operation.isMove ? .win : declaration.deletes {

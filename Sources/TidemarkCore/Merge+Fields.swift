@@ -10,7 +10,7 @@ extension Meeting {
         return .write(met.data, written: .only(met.changed), met.answer)
     }
 
-    /// What came of an edit.
+    /// The outcome of an edit's merge with the record.
     struct Met {
         var data: DataObject
         /// The fields that the edit sets.
@@ -18,7 +18,7 @@ extension Meeting {
         var answer: Merge.Answer
     }
 
-    /// Who has the say on one field that both sides have set.
+    /// The side whose value wins a field that both sides have set.
     private enum Winner { case mine, theirs, nobody }
 
     /// `nil`: the policy leaves the decision to the app.

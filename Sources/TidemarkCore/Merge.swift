@@ -12,7 +12,7 @@ package enum Merge {
         package var time: Int64
         /// A tombstone: what was deleted, where that is kept.
         package var last: LastState?
-        /// What devices have replayed of it out of a lost history.
+        /// The record's memory of writes that devices replayed out of a lost history.
         package var originals = Originals()
 
         package init(
@@ -77,11 +77,11 @@ package enum Merge {
 /// One edit, the record that it meets, and what is declared of both.
 struct Meeting {
     let operation: Operation
-    /// What is to be written: the fields sent but for those that are the server's, and those that a rule has set.
+    /// The fields to write: those that were sent, without the server-authoritative ones, and those that a rule has set.
     let fields: DataObject
-    /// What was sent and is left out, or is another value than was sent.
+    /// The fields that were sent and are left out, or get another value than was sent.
     let losses: [Verdict.Loss]
-    /// Whether `fields` is not what the device has sent.
+    /// Whether `fields` differs from what the device has sent.
     let isAltered: Bool
     let current: Merge.Current?
     let declaration: EntityDeclaration

@@ -1,9 +1,9 @@
 package import TidemarkWire
 
-/// What a record remembers of writes that devices replayed out of a lost history: the versions that they had there,
-/// so that a lower one never beats a higher one, whichever comes first. A record without such writes needs nothing.
+/// A record's memory of writes that devices replayed out of a lost history: the versions that they had there, so that a
+/// lower one never beats a higher one, whichever comes first. A record without such writes needs nothing.
 package struct Originals: Hashable, Sendable {
-    /// Who wrote a field last.
+    /// The origin of a field's last write.
     package enum Mark: Hashable, Sendable {
         /// An edit of this history.
         case native

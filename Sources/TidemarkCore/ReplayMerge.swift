@@ -6,15 +6,16 @@ package import TidemarkWire
 /// Every write has a place in the order of the lost history: its version there; its own version, where both histories
 /// have it; and behind everything, where it was made in this history after the two had parted.
 package struct ReplayMerge: Hashable, Sendable {
-    /// What becomes of the operation.
+    /// The way that the operation takes from here.
     package enum Course: Hashable, Sendable {
-        /// It goes on to the entity's policy like this.
+        /// The entity's policy decides on this operation.
         case goesOn(Operation)
-        /// So too, but it begins a record whose insert has not come back yet.
+        /// The policy decides on this operation too, but it begins a record whose insert has not come back yet.
         case begins(Operation)
-        /// What was written later stands.
+        /// A later write stands, and the operation changes nothing.
         case stands
-        /// It is written like this, whatever the policy says: a deletion, or what is left after one.
+        /// The record is written like this, whatever the policy says: `nil` is a deletion; else these fields are later
+        /// than it.
         case write(DataObject?)
     }
 

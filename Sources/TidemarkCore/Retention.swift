@@ -16,11 +16,11 @@ package enum AgeClock {
         return max(reading, min(wall, overflow ? wall : (Instant(milliseconds: reading) + step).milliseconds))
     }
 
-    /// What counts as now where something is to be called old: the earlier of both clocks.
+    /// The moment from which ages are reckoned: the earlier of both clocks, so that nothing is called old too soon.
     package static func present(_ reading: Int64, wall: Int64) -> Int64 { min(reading, wall) }
 }
 
-/// What a store knows of a device in a scope.
+/// A device's standing in a scope, as a store knows it.
 package struct Standing: Hashable, Sendable {
     /// The version that its checkpoint holds on to; `nil` for a device that has not shown any yet.
     package var version: Version?

@@ -5,7 +5,7 @@ package import TidemarkWire
 package struct SharedPage: Hashable, Sendable {
     package var scope: Scope
     package var handle: SnapshotHandle
-    /// Behind which record it begins; `nil` for the first page.
+    /// The record behind which the page begins; `nil` for the first page.
     package var cursor: Cursor?
     /// Rows on it, at most.
     package var limit: Int
@@ -20,7 +20,7 @@ package struct SharedPage: Hashable, Sendable {
         self.expires = expires
     }
 
-    /// What its address ends with: the same for the same page, and nobody without the key can make one.
+    /// The end of the page's address: the same for the same page, and impossible to make without the key.
     package func token(key: [UInt8]) -> String {
         var writer = ByteWriter()
         writer.integer(expires)

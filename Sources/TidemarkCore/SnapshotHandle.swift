@@ -5,10 +5,10 @@ package struct SnapshotHandle: Hashable, Sendable {
     package var epoch: Epoch
     /// The version as of which rows are shown.
     package var horizon: Version
-    /// What the reader has already: 0 for a snapshot.
+    /// The version up to which the reader has the scope already: 0 for a snapshot.
     package var base: Version
-    /// A number of what the scan goes through and in which order: under another one its cursors mean nothing, and its
-    /// end is no end.
+    /// A number for the rows of the scan and their order: under another number its cursors mean nothing, and its end is
+    /// no end.
     package var scan: Int64
 
     package init(epoch: Epoch, horizon: Version, base: Version, scan: Int64) {

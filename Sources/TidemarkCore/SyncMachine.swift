@@ -40,7 +40,7 @@ package struct SyncMachine: Hashable, Sendable {
         case applied(hasMore: Bool, wait: Int64?)
         /// The exchange or the apply failed. `wait`: what the server asked for, in milliseconds.
         case failed(FailureClass, wait: Int64?)
-        /// Whoever asked was cancelled in the midst of it: nothing failed, and nothing is known.
+        /// The caller cancelled the request midway: it did not fail, and its outcome is unknown.
         case abandoned
     }
 
@@ -106,7 +106,7 @@ package struct SyncMachine: Hashable, Sendable {
         }
     }
 
-    /// What it remembers, moments left out, as a text.
+    /// The machine's state without its moments, as a text.
     package var outline: String {
         let state: String
         switch self.state {

@@ -1,5 +1,5 @@
-/// What a temporary id looks like. Both sides know one by its shape alone, so no list of them is kept anywhere, and
-/// none can be mistaken for an id that a server assigns.
+/// The form of a temporary id. Both sides know one by its form alone, so no list of them is kept anywhere, and none can
+/// be mistaken for an id that a server assigns.
 package enum TemporaryShape {
     /// Text keys: this and something random.
     package static let prefix = "local-"

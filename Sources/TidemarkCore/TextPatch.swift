@@ -26,7 +26,7 @@ package enum TextPatch {
         return FieldPatch(field: field, splices: splices, hash: mark(of: new))
     }
 
-    /// What a splice takes on the wire beside its text.
+    /// Bytes that a splice takes on the wire beside its text.
     static let spliceCost = 16
 
     /// The text that a patch makes of `old`; `nil` where it does not fit, or what comes out is not what its maker had.

@@ -3,11 +3,11 @@
 package struct TokenBucket: Hashable, Sendable {
     /// How fast it fills, and how much it holds.
     package struct Rate: Hashable, Sendable {
-        /// What comes back within `period`.
+        /// Tokens that come back within `period`.
         let count: Int64
         /// In milliseconds.
         let period: Int64
-        /// What may be taken at once, after a time of rest.
+        /// Tokens that may be taken at once, after a time of rest.
         let burst: Int64
 
         /// The largest of each number: their products fit.
@@ -19,7 +19,7 @@ package struct TokenBucket: Hashable, Sendable {
             (self.count, period, self.burst) = (bounded(Int64(count)), bounded(milliseconds), bounded(Int64(burst)))
         }
 
-        /// One of what is taken costs `period` of credit, and each millisecond brings `count`.
+        /// The credit of a full bucket. A token costs `period` of credit, and each millisecond brings `count`.
         fileprivate var fullCredit: Int64 { burst * period }
     }
 
