@@ -1,6 +1,6 @@
 import TidemarkWire
 
-/// What a caller may do in one scope: the answer to the one question that a host's authorisation has to settle.
+/// A caller's permission in one scope: the answer to the one question that a host's authorisation has to settle.
 public struct Access: Hashable, Sendable {
     /// How far the permission goes.
     public enum Level: Hashable, Sendable {
@@ -17,8 +17,8 @@ public struct Access: Hashable, Sendable {
 
     /// How far the permission goes.
     public var level: Level
-    /// Who is asking, for example a token's `sub`, in at most ``principalLimit`` bytes of UTF-8. Operation keys belong
-    /// to it: nobody replays another's.
+    /// The caller's name, for example a token's `sub`, in at most ``principalLimit`` bytes of UTF-8. Operation keys
+    /// belong to it: nobody replays another's.
     public var principal: String
     /// Whether this is one of the operator's own programs, which may write server-authoritative fields (E4).
     public var isService: Bool

@@ -66,8 +66,8 @@ extension SyncServer {
             throw CommitError(code: RejectionCode.entityUnknown, detail: "Entity \(operation.entity) is not declared.")
         }
         if let refusal = misplacement(of: operation, in: scope) {
-            // What was there before its entity got a sub-scope can be taken away. It lives on where it belongs now, so
-            // what refers to it stays.
+            // Records from before their entity got a sub-scope can be taken away. Each lives on where it belongs now,
+            // so the records that refer to it stay.
             guard operation.kind == .delete else {
                 throw CommitError(code: refusal.code, detail: refusal.detail)
             }
@@ -109,7 +109,7 @@ extension SyncServer {
 public struct CommitError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A code of the protocol's rejection list, such as `record_too_large`, or `scope_erased`.
     public var code: String
-    /// What happened, without row data.
+    /// The error's context, without row data.
     public var detail: String
 
     /// The code and the detail.

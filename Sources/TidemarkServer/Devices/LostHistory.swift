@@ -57,7 +57,7 @@ struct LostHistory {
     func told(_ problem: Problem) throws -> Problem {
         guard problem.reason != nil, let device else { return problem }
         var problem = problem
-        // What it has not seen was kept for it until it had been away for too long.
+        // The store keeps deletions for a known device; one without a standing has been away for too long.
         if problem.reason == .retention, try reader.standing(of: device) == nil { problem.code = .clientUnknown }
         let lanes = try reader.lanes(of: device, limit: Self.laneLimit)
         problem.lanes = Dictionary(lanes.map { ($0.lane, $0.number) }) { first, _ in first }

@@ -5,7 +5,7 @@ extension SyncServer {
     /// How often a device that does nothing new is written down.
     private static let interval: Int64 = 60 * 60 * 1000
 
-    /// What a request tells of its device; `nil` where the store knows it already.
+    /// The standing of a request's device, where it has to be written down; `nil` where the store knows it already.
     ///
     /// - Parameters:
     ///   - version: what its checkpoint holds on to, where it shows one.

@@ -45,7 +45,8 @@ extension SyncServer {
             let scan =
                 try query.cursor.map { text in
                     try LostHistory(reader, of: device).resume(try Self.checkpoint(text, query, key: key))
-                    // Who begins anew may have stored the `null` of its last page, and is told every deletion too.
+                    // A caller that begins anew may have stored the `null` of its last page, and is told every deletion
+                    // too.
                 } ?? .beginning(of: history, holding: reader.state.retentionFloor + 1)
             var delta = CursorDelta(
                 query: query, rows: RowSplicer(limit: limit, byteBudget: byteBudget),

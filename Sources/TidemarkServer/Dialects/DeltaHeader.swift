@@ -1,6 +1,6 @@
 package import TidemarkWire
 
-/// What an `x-apiomat-delta` header says that its sender holds (C2).
+/// The records that a caller holds, as its `x-apiomat-delta` header names them (C2).
 package enum DeltaHeader: Hashable, Sendable {
     package static let name = DialectHeader.delta
     package static let deletedName = DialectHeader.deltaDeleted

@@ -7,7 +7,7 @@ package struct RecordQuery: Hashable, Sendable {
     package var entity: String
     package var spelling: RecordSpelling
     package var filters: [RecordFilter] = []
-    /// What the caller holds already.
+    /// The records that the caller holds already.
     package var delta: DeltaHeader?
     package var limit: Int64?
     /// Where the page before has ended.
@@ -32,7 +32,7 @@ package struct RecordPage: Hashable, Sendable {
     package var stamp: Int64
 }
 
-/// One record, and the tag that it has as it is.
+/// A record as it is, and its entity tag.
 package struct PlainRecord: Hashable, Sendable {
     package var body: [UInt8]
     /// Without quotes.
@@ -79,7 +79,8 @@ extension SyncServer {
         }
     }
 
-    /// What is only pushed is for the operator's own programs, and a strict server has nothing that is not declared.
+    /// Entities that are only pushed can be read by the operator's own programs alone, and a strict server has no
+    /// entities that are not declared.
     func requireReadable(_ entity: String, _ access: Access) throws(Problem) {
         guard Identifier.isEntity(entity) else {
             throw Problem(.invalidIdentifier, "The entity's name is not of the allowed form.")
@@ -108,9 +109,9 @@ extension PlainRecord {
 
 /// Where a list goes on, bound to what is listed.
 private enum ListPlace: Hashable {
-    /// Behind this record; the scan began at this time.
+    /// The list goes on behind this record; the scan began at this time.
     case record(RecordID, begun: Int64)
-    /// Behind this time. `began`: the caller had nothing when the scan began, at that time.
+    /// The list goes on behind this time. `began`: the caller had nothing when the scan began, at that time.
     case time(Int64, began: Int64?)
 
     private static let marks: (record: Int64, time: Int64) = (1, 2)
@@ -200,7 +201,7 @@ private struct RecordList {
 
     // MARK: In the order of ids
 
-    /// What the caller holds and is not in the list: deleted, never here, or not what is looked for any more.
+    /// Lists the held records that are not in the list: deleted, never here, or not matched by the filters any more.
     /// Held records are read where there are filters, as many bytes of them as a page may have.
     private mutating func listGone(_ held: [[UInt8]: Int64]) throws {
         var read = 0

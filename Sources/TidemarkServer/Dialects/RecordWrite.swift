@@ -17,7 +17,7 @@ package struct RecordWrite: Sendable {
     package var kind: Kind
     package var spelling: RecordSpelling
     package var condition = WriteCondition()
-    /// What makes two requests one: the same key again gets the first answer, and has no second effect.
+    /// The `Idempotency-Key`: a second request with the same key gets the first answer, and has no second effect.
     package var key: String?
 
     package init(_ kind: Kind, _ record: RecordID, of entity: String, in scope: Scope, as spelling: RecordSpelling) {
@@ -62,7 +62,7 @@ extension WriteCondition.Tags {
     }
 }
 
-/// What became of a write.
+/// The outcome of a write.
 package struct WrittenRecord: Hashable, Sendable {
     /// The record as it stands; `nil` where it is gone, or where the caller may not read it.
     package var record: PlainRecord?
@@ -92,10 +92,10 @@ extension SyncServer {
         }
     }
 
-    /// Who may not write is told before a body is read.
+    /// Refuses a caller who may not write before the body is read.
     package func requireWritable(_ scope: Scope, _ access: Access) throws { try access.require(.readWrite, in: scope) }
 
-    /// The same for who may not read.
+    /// Refuses a caller who may not read before the body is read.
     package func requireReadable(_ scope: Scope, _ access: Access) throws { try access.require(.read, in: scope) }
 
     /// The same of one entity.
@@ -104,7 +104,7 @@ extension SyncServer {
         try requireReadable(entity, access)
     }
 
-    /// What is refused is a problem, has applied nothing, and has used no key.
+    /// Throws a problem for a write that is refused, which then has applied nothing and used no key.
     package func write(_ write: RecordWrite, access: Access) async throws -> WrittenRecord {
         try access.require(.readWrite, in: write.scope)
         guard Identifier.isEntity(write.entity) else {
@@ -118,7 +118,7 @@ extension SyncServer {
                 let head = writer.state.head
                 var attempt = WriteAttempt(self, writer, write, access, at: moment)
                 var written = try writer.holdingReferences(of: access, grants: grants) { try attempt.take() }
-                // What the record's own table has made of it is in the same answer.
+                // The record's own table may have changed it: its changes are in the same answer.
                 try self.takeCaptured(writer, write.scope, limit: Self.capturedBeforePush + 2, at: moment)
                 if !written.isReplayed { written.record = try attempt.present() }
                 try self.boundWindow(writer, since: superseded)
@@ -130,7 +130,7 @@ extension SyncServer {
     }
 }
 
-/// One such write, inside its transaction.
+/// A write of one record, inside its transaction.
 private struct WriteAttempt {
     /// No device has so short a name.
     private static let client = "rest"
@@ -306,7 +306,7 @@ private struct WriteAttempt {
             record: isDelete ? nil : try present(at: stored.version), isNew: isNew, isReplayed: true)
     }
 
-    /// What makes two requests the same.
+    /// The digest by which two requests are the same.
     private var digest: [UInt8] {
         let (kind, fields): (String, DataObject) =
             switch write.kind {

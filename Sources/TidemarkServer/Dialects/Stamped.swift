@@ -124,7 +124,7 @@ private struct StampedPush {
     mutating func take() throws {
         let first = outcome.taken
         while outcome.taken < request.items.count {
-            // One is always taken, so that every device gets on.
+            // At least one item is always taken, so that every device gets on.
             if outcome.taken > first, push.cost.isSpent { break }
             try take(request.items[outcome.taken], at: outcome.taken)
             outcome.taken += 1
@@ -167,7 +167,8 @@ private struct StampedPush {
                 .init(
                     item: place, code: verdict.refusal?.code ?? RejectionCode.unsupportedOperation,
                     detail: verdict.refusal?.detail ?? "The item has to wait."))
-            // What stands in its place is told too, so that the device need not go on with what nobody else has.
+            // The device is told of the record in the item's place too, so that it need not go on with a state that
+            // nobody else has.
             if current != nil { outcome.lost.append(place) }
         }
     }

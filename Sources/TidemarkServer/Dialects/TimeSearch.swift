@@ -17,8 +17,8 @@ extension ScopeReader {
     /// Finds the place of a time. The log is in the order of versions, and times grow strictly with them, so the place
     /// is found in as many looks as the newest version has binary digits.
     ///
-    /// Who sends a time that lies ahead of this server's is told everything. A time of before deletions that are not
-    /// kept any more is refused; where there are such, one that lies ahead is refused too.
+    /// A caller whose time lies ahead of this server's is told everything. A time of before deletions that are not kept
+    /// any more is refused; where there are such, one that lies ahead is refused too.
     ///
     /// - Parameters:
     ///   - time: 0 or less: the caller has nothing, and begins.

@@ -1,7 +1,7 @@
 import TidemarkCore
 package import TidemarkWire
 
-/// What is asked of a digest (Protocol.md): of a whole scope, or of one entity's key range in parts.
+/// The question for a digest (Protocol.md): of a whole scope, or of one entity's key range in parts.
 package struct DigestQuery: Hashable, Sendable {
     package var scope: Scope
     /// The checkpoint as of whose `complete` is compared; absent: the newest version.

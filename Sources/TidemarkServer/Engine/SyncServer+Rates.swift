@@ -33,7 +33,7 @@ extension SyncServer {
 
     private var instant: Instant { Instant(milliseconds: configuration.uptime().milliseconds) }
 
-    /// What stands for a caller in memory. A longer name is refused everywhere else.
+    /// The caller's name in the counts, cut to a bounded length. A longer name is refused everywhere else.
     private static func counted(_ caller: String) -> String {
         guard caller.utf8.count > Access.principalLimit else { return caller }
         return String(decoding: caller.utf8.prefix(Access.principalLimit), as: UTF8.self)

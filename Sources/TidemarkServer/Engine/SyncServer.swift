@@ -32,13 +32,13 @@ public final class SyncServer: Sendable {
     let subscopes: Set<String>
     /// Scopes to whose attached tables those of other scopes refer: as many as the operator has attached, at most.
     let referredScopes = Guarded<Set<Scope>>([])
-    /// Who waits on this node for news of which scopes.
+    /// The waiters on this node, by the scopes that they wait for.
     let nudges = Nudges()
     /// Streams of nudges that are being opened: each reads the heads of up to `streamScopes` scopes.
     let openings: FairGate
     /// Memory for pushes that are worked on. Small ones have a part of their own, so that they wait for no large one.
     let (largeWork, smallWork): (FairGate, FairGate)
-    /// What each caller has asked for lately.
+    /// The rates at which callers have asked lately.
     let rates: Rates
     /// The snapshots whose pages shared caches may keep; `nil` where none may.
     let sharedHandles: Guarded<SharedHandles>?
@@ -48,7 +48,7 @@ public final class SyncServer: Sendable {
     /// Requests that may wait for their turn; those beyond are refused for now.
     private static let waitingRequests = 10_000
 
-    /// What a host may set.
+    /// The settings of a host.
     public struct Configuration: Sendable {
         /// How long a superseded row is kept for readers in mid-scan, at most (`windowBytes`).
         public var window: Duration = .seconds(15 * 60)

@@ -1,13 +1,13 @@
 import TidemarkCore
 public import TidemarkWire
 
-/// What is to be erased.
+/// The target of an erasure.
 public enum ErasureTarget: Hashable, Sendable {
     /// All that the store keeps of a scope and its sub-scopes, for everybody and for good: only the names stay, so that
     /// they are refused. Rows of attached tables are the operator's, and stay.
     case scope(Scope)
-    /// What the store keeps under the name of a caller, a token's `sub`, in all scopes: his devices and what is known
-    /// of their edits. The log does not say who wrote a record.
+    /// The devices of a caller in all scopes and the answers to their edits, which the store keeps under his name, a
+    /// token's `sub`. The log does not say who wrote a record.
     case principal(String)
 }
 

@@ -1,6 +1,7 @@
 import TidemarkWire
 
-/// What one push has cost so far, inside the transaction that carries it out, and whether it has come to its end (I14).
+/// The cost of one push so far, inside the transaction that carries it out, and whether the push has come to its end
+/// (I14).
 ///
 /// Everybody who pushes shares one writer, so a request is ended before others wait too long: behind an operation or a
 /// group, never within one.

@@ -3,12 +3,12 @@ import TidemarkWire
 
 // MARK: - How much one caller may ask for (I14)
 
-/// What each caller has left. A server that starts again has counted nothing.
+/// The requests that each caller has left. A server that starts again has counted nothing.
 final class Rates: Sendable {
     /// `nil`: there is no limit.
     private let requests: Guarded<TokenBuckets>?
     private let scopes: Guarded<TokenBuckets>?
-    /// Requests for shared pages, by scope: nobody says who they are of.
+    /// Requests for shared pages, by scope: they carry no token, and so no caller's name.
     private let pages: Guarded<TokenBuckets>?
 
     /// Seconds' worth of requests that may come at once.

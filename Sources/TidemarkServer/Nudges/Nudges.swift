@@ -1,11 +1,11 @@
 import TidemarkWire
 
-/// Who waits for news of which scopes, on one node (Protocol.md).
+/// The waiters for news of scopes, on one node (Protocol.md).
 ///
 /// A nudge only says "pull": it may be lost, come twice or late, and nothing rests on it but how soon a device asks. So
 /// the hub keeps no queue. Of each scope that somebody waits for it knows one number, the newest head that it has heard
 /// of; a waiter has a set of heads that it has not taken yet, one for each of its scopes at most, and newer ones take
-/// the place of older ones. Whoever takes slowly gets fewer nudges and holds no memory; a connection whose reader takes
+/// the place of older ones. A slow reader gets fewer nudges and holds no memory; a connection whose reader takes
 /// nothing is the HTTP floor's to close (`writeTimeout`).
 ///
 /// Heads come from this node's own commits, when they are durable, and from the store, which says what other nodes have
@@ -129,12 +129,12 @@ final class Nudges: Sendable {
     }
 }
 
-/// One that waits for news of some scopes.
+/// A caller that waits for news of some scopes.
 package final class Waiter: Sendable {
     fileprivate let id: Int
     package let scopes: Set<Scope>
     fileprivate let principal: String
-    /// One element whenever there is something to look at; many at once are one. Ends with the waiter.
+    /// Yields an element whenever there is something to look at; many at once are one. Ends with the waiter.
     package let wakes: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
     private let heads = Guarded<[Scope: Version]>([:])

@@ -85,7 +85,7 @@ extension SyncServer {
         return references
     }
 
-    /// What stands before and behind the last colon. In either name `\:` is a colon, and `\\` a backslash.
+    /// The parts before and behind the last colon. In either name `\:` is a colon, and `\\` a backslash.
     private static func halves(of text: String) -> (field: String, entity: String)? {
         var halves: [String] = [""]
         var scalars = text.unicodeScalars[...]

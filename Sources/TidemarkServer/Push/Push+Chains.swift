@@ -3,7 +3,7 @@ import TidemarkWire
 
 // MARK: - What an operation builds on
 
-/// What became of an operation that another one builds on.
+/// The outcome of an operation that another one builds on.
 enum ChainLink: Hashable {
     case unknown
     case withoutEffect
@@ -16,11 +16,11 @@ extension Push {
         var versions: Set<Version> = []
         var next: Int64? = number
         var steps = 0
-        // Whatever lies further back counts as unseen.
+        // Operations further back count as unseen.
         while let number = next, steps < server.limits.operations {
             switch try link(number, lane) {
-            // The one that is named may still come. What lies behind one that took effect did so too; it was
-            // acknowledged since, and its device knows the versions.
+            // The operation that is named may still come. Those behind an operation that took effect did so too; they
+            // were acknowledged since, and their device knows the versions.
             case .unknown: return steps == 0 ? nil : versions
             case .withoutEffect: return nil
             case .took(let version, let base):
@@ -32,7 +32,7 @@ extension Push {
         return versions
     }
 
-    /// What became of one own operation, looked up once a request.
+    /// The outcome of one own operation, looked up once a request.
     private mutating func link(_ number: Int64, _ lane: LaneName) throws -> ChainLink {
         let key = OperationKey(lane: lane.lane, number: number)
         if let known = chains[key] { return known }
@@ -45,7 +45,7 @@ extension Push {
         } else {
             link = .unknown
         }
-        // One that is not there yet may come in this very request.
+        // An unknown operation may come in this very request, so its link is not kept.
         if link != .unknown { chains[key] = link }
         return link
     }

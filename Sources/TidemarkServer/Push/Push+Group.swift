@@ -9,7 +9,7 @@ extension Push {
     mutating func takeAll() throws {
         var rest = request.operations[...]
         while let first = rest.first {
-            // One is always taken, or one group, so that every device gets on.
+            // At least one operation or group is always taken, so that every device gets on.
             if rest.startIndex > 0, cost.isSpent { break }
             guard let group = first.operation.group else {
                 try take(first)
@@ -91,7 +91,8 @@ extension Verdict {
         return verdict
     }
 
-    /// What the others of a group are told where this became of one: they are put off with it, or refused with it.
+    /// The verdict for the other operations of a group whose operation `blocker` has this one: they are put off with
+    /// it, or refused with it.
     fileprivate func ofOthers(_ blocker: Int64) -> Verdict {
         guard status == .deferred else {
             return .groupFailed("Operation \(blocker) of the same group was not taken.", after: blocker)

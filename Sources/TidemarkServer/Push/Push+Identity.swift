@@ -66,8 +66,8 @@ extension Push {
     }
 
     /// Where the server assigns ids, a device brings none of its own making: another device might have made the same.
-    /// One that a server may have given is taken, be it of a record that moves here or of one that was lost. Only what
-    /// the id looks like counts: the answer tells nothing of other scopes.
+    /// An id that a server may have given is taken, be it of a record that moves here or of one that was lost. Only
+    /// what the id looks like counts: the answer tells nothing of other scopes.
     private func unassigned(
         _ operation: Operation, _ record: RecordID, _ declaration: EntityDeclaration
     ) throws -> (Verdict, isVerbatim: Bool)? {

@@ -1,13 +1,13 @@
 import TidemarkCore
 import TidemarkWire
 
-/// What became of a request's operations.
+/// The outcome of a request's operations.
 struct PushResult: Sendable {
     /// The verdicts as elements of a JSON array.
     var results: [UInt8] = []
     /// Versions written exactly as the device asked: it need not be told of them.
     var verbatim: Set<Version> = []
-    /// Those of them that are edits: a device that begins anew may not have the rest of the record.
+    /// The versions among them that are edits: a device that begins anew may not have the rest of the record.
     var edits: Set<Version> = []
     /// The name of the history that the verdicts are of; `nil` where there was nothing to do.
     var epoch: String?
@@ -46,8 +46,8 @@ extension SyncServer {
             try self.takeCaptured(writer, request.scope, limit: Self.capturedBeforePush, at: moment)
             var push = Push(server: self, writer: writer, request: request, access: access, moment: moment)
             try writer.holdingReferences(of: access, grants: grants) { try push.takeAll() }
-            // What the tables made of it is in the log with it, and in the same answer: a note of the table's and one
-            // of the store's for each row.
+            // Changes that the tables made of the push are in the log with it, and in the same answer: a note of the
+            // table's and one of the store's for each row.
             try self.takeCaptured(
                 writer, request.scope, limit: Self.capturedBeforePush + 2 * request.operations.count, at: moment)
             try push.acknowledge()
@@ -75,12 +75,12 @@ struct Push {
     var effects: [OperationKey: Bool] = [:]
     /// Links of chains of earlier operations, as far as they were asked for.
     var chains: [OperationKey: ChainLink] = [:]
-    /// What this user has deleted lately of entities that have a brake, as far as it was asked for.
+    /// The user's recent deletes of entities that have a brake, as far as they were asked for.
     var tallies: [EntityKey: DeleteTally] = [:]
     /// Whether the caller's edits are settled by their stamps, whatever is declared (D3); where a person decides, that
     /// stays so.
     var hasStamps = false
-    /// What this user has added to the scope lately, where that counts and was asked for.
+    /// The user's recent growth of the scope, where it counts and was asked for.
     var growth: GrowthTally?
 
     init(server: SyncServer, writer: any ScopeWriter, request: ExchangeRequest, access: Access, moment: Int64) {
@@ -132,8 +132,8 @@ struct Push {
         throw problem
     }
 
-    /// What a device is told: the verdict, or, where the answer is full, one without what makes it large. The device
-    /// then fetches the record by its name; what it has to decide about it sends again, and hears then.
+    /// The verdict for the device, or, where the answer is full, one without what makes it large. The device then
+    /// fetches the record by its name; an edit that it has to decide about it sends again, and hears then.
     func told(_ verdict: Verdict) -> (verdict: Verdict, members: [UInt8], isWhole: Bool) {
         let members = verdict.members()
         guard verdict.status != .rejected, !result.hasRoom(for: members.count, of: server.limits.resultBytes) else {
@@ -215,7 +215,7 @@ struct Push {
             append(key, Verdict(.rejected, refusal: refusal).members(), isReplayed: false)
             return
         }
-        // One without a version may stand before others that wrote something and are not in this request.
+        // A verdict without a version may stand before others that wrote something and are not in this request.
         result.note(stored.version ?? 1)
         guard result.hasRoom(for: stored.members.count, of: server.limits.resultBytes) else {
             let short = short(of: try Verdict(members: stored.members), id: try knownID(of: sealed.operation))
@@ -366,8 +366,8 @@ extension Operation {
 }
 
 extension Verdict {
-    /// What is told of an operation where there is no room for more: that it is settled, and at which version, or that
-    /// it waits.
+    /// A short verdict of an operation, where there is no room for more: that it is settled, and at which version, or
+    /// that it waits.
     fileprivate init(short tookEffect: Bool, version: Version?, id: RecordID?) {
         self.init(tookEffect ? .outcomeUnknown : .deferred, version: tookEffect ? version : nil)
         self.id = id

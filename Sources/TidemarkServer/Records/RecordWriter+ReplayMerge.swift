@@ -7,7 +7,8 @@ struct Restored {
     /// Whether it begins a record whose insert has not come back yet.
     let begins: Bool
 
-    /// What was asked for is so already: where an older value may still come back, that has to be remembered.
+    /// Answers an operation whose values are in place already. They are written down as replayed where an older value
+    /// may still come back.
     func note(
         _ answer: Merge.Answer, _ operation: Operation, _ record: RecordID, _ current: Merge.Current?,
         _ records: RecordWriter, at moment: Int64
@@ -60,7 +61,7 @@ extension RecordWriter {
         return Verdict(data == nil ? .applied : .merged, standing: data, at: version)
     }
 
-    /// What the record remembers of a loss after a write.
+    /// The record's memory of replayed writes, after a write.
     func originals(
         _ current: Merge.Current?, _ data: DataObject?, _ writes: Merge.Writes, _ operation: Operation,
         _ restored: Restored?

@@ -9,7 +9,7 @@ struct RecordWriter {
     let limits: Limits
     /// The operator's own rules, where there are any for this entity.
     var ruling: Ruling?
-    /// What the request costs; `nil` where nobody asks.
+    /// The cost of the request; `nil` where nobody asks.
     var cost: Cost?
 
     func apply(
@@ -137,7 +137,7 @@ struct RecordWriter {
         return last
     }
 
-    /// What a tombstone tells beside its version, as members on the wire; `nil` where that is nothing.
+    /// The payload of a tombstone beside its version, as members on the wire; `nil` where there is none.
     private func tombstone(_ operation: Operation, unseenSince: Version?) -> [UInt8]? {
         var members: [String] = []
         if let unseenSince { members.append("\"base\":\(unseenSince)") }

@@ -1,7 +1,7 @@
 import TidemarkCore
 import TidemarkWire
 
-/// What one pass over a store's history has let go, or would.
+/// The history that one pass over a store has removed, or would.
 public struct Compaction: Hashable, Sendable {
     /// Rows that newer ones had replaced; `nil` where that was only rehearsed.
     public var superseded: Int?
@@ -12,7 +12,7 @@ public struct Compaction: Hashable, Sendable {
     public var devices = 0
     /// Lanes of such devices, not used for a year.
     public var lanes = 0
-    /// What counts as now for all of it, in milliseconds since 1970: not later than the clock of ages allows.
+    /// The present moment for all of it, in milliseconds since 1970: not later than the clock of ages allows.
     public var present: Int64 = 0
     /// The wall clock, in milliseconds since 1970.
     public var wall: Int64 = 0
@@ -75,7 +75,7 @@ extension SyncServer {
     private func compact(_ scope: Scope, _ compaction: inout Compaction, isRehearsal: Bool) async throws {
         let due = Due(configuration, at: compaction.present)
         let limit = configuration.sweepLimit
-        // What is left of an erased scope is not counted any more, and goes with `erase`.
+        // The rest of an erased scope is not counted any more, and goes with `erase`.
         let found = try await store.read(scope) { reader in
             reader.state.erasedAt == nil
                 ? try reader.unheard(devicesBefore: due.devices, lanesBefore: due.lanes) : nil
@@ -116,7 +116,7 @@ extension SyncServer {
     }
 }
 
-/// What is old, by the present moment.
+/// The moments before which things are old.
 private struct Due: Sendable {
     /// `nil`: history is kept for ever.
     var history: Int64?
@@ -136,7 +136,7 @@ private struct Due: Sendable {
     }
 }
 
-/// One step of the retention floor, up to what is old and what every known device has.
+/// A step of the retention floor, up to rows that are not old yet or that a known device has not got.
 private struct Step: Sendable {
     let start: Version
     let floor: Version

@@ -28,7 +28,8 @@ struct FieldSelection: Hashable, Sendable {
 
     func contains(_ name: some Collection<UInt8>) -> Bool { names.contains { Identifier.isSameName($0, name) } }
 
-    /// Those fields of a stored row, as a JSON object; `nil` where it has none of them, or with `all` not each of them.
+    /// The selected fields of a stored row, as a JSON object; `nil` where it has none of them, or with `all` not each
+    /// of them.
     func object(from payload: UnsafeRawBufferPointer, all: Bool = false) -> [UInt8]? {
         var writer = JSONWriter(capacity: 64)
         var count = 0

@@ -1,7 +1,7 @@
 import TidemarkCore
 import TidemarkWire
 
-/// What travels of a changed row to a reader that holds the row before.
+/// The part of a changed row that travels to a reader that holds the row before.
 struct RowDifference: Hashable {
     /// The version of the row that the reader holds, where texts of it are patched.
     var base: Version?
@@ -47,7 +47,7 @@ struct RowDiffer {
         return RowDifference(data: data, isPartial: true)
     }
 
-    /// What `,"partial":true` takes.
+    /// Bytes that `,"partial":true` takes.
     private static let partialCost = 15
 
     /// The fields that were written since the reader's state was whole.

@@ -37,7 +37,7 @@ public struct EntityRule: Sendable {
         self.decide = decide
     }
 
-    /// What becomes of an edit.
+    /// The decision on an edit.
     public enum Decision: Hashable, Sendable {
         /// It goes on to the entity's conflict policy.
         case accept
@@ -54,7 +54,7 @@ public struct EntityRule: Sendable {
         case reject(code: String, detail: String, hint: String = "")
     }
 
-    /// Who sends an edit.
+    /// The sender of an edit.
     public struct Caller: Hashable, Sendable {
         /// The token's `sub`; empty for the server's own program.
         public var principal: String
@@ -81,7 +81,7 @@ public struct EntityRule: Sendable {
         /// Of `current`, the fields that the editor knew as they are. One that is missing has been written since by
         /// somebody else.
         public var base: Fields
-        /// Who sends it.
+        /// The sender of the edit.
         public var caller: Caller
         /// The server's time, in milliseconds since 1970.
         public var moment: Int64

@@ -9,7 +9,8 @@ extension SyncServer {
     /// Bytes of a scope's rows from which on its pages are shared: asking for the address of a smaller one costs as
     /// much as the page.
     private static let leastSharedBytes: Int64 = 64 << 10
-    /// Who reads shared pages, for the turns at the store: all of them as one, which no token's `sub` needs to be.
+    /// The name of all readers of shared pages, for the turns at the store: they count as one caller, and no token's
+    /// `sub` needs to be like that.
     private static let sharedReader = "\0shared pages"
 
     /// Whether snapshot pages have addresses that need no token.

@@ -184,7 +184,7 @@ struct KeyScan {
 }
 
 extension SnapshotQuery {
-    /// Behind which record of a scan the page begins.
+    /// The record of a scan behind which the page begins.
     func place(in handle: SnapshotHandle, key: [UInt8]) throws(Problem) -> Cursor? {
         guard let text = cursor else { return nil }
         guard let place = Cursor(token: text, in: handle, scope: scope, key: key) else {

@@ -48,10 +48,10 @@ extension ChangeStore {
 /// Thrown by a store that cannot do its work for a while: its disk is full or does not answer, or somebody else has
 /// locked it for too long. It may be asked for again, and nothing of it is done but where ``mayBeDone`` says so.
 public struct StoreUnavailable: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What the store says, for the operator's log.
+    /// The store's own message, for the operator's log.
     public var description: String
-    /// Whether what was asked for may be done all the same: the store was lost at the commit, and could not be asked
-    /// since. A device that asks again finds its lane's mark; a program has to look what is there.
+    /// Whether the work may be done all the same: the store was lost at the commit, and could not be asked since. A
+    /// device that asks again finds its lane's mark; a program has to look what is there.
     public var mayBeDone: Bool
 
     /// Makes an error with what the store says.

@@ -1,7 +1,7 @@
 import TidemarkCore
 public import TidemarkWire
 
-/// Who a device is: nobody speaks for another's.
+/// The name of a device within its principal's: nobody speaks for another's device.
 public struct DeviceName: Hashable, Sendable {
     /// The token's `sub`.
     public var principal: String
@@ -34,9 +34,9 @@ public struct LaneName: Hashable, Sendable {
     }
 }
 
-/// What a store knows of a device in a scope.
+/// A device's standing in a scope, as a store knows it.
 public struct DeviceStanding: Hashable, Sendable {
-    /// The version that its checkpoint holds on to: what was deleted above it is kept for it. `nil`: it has shown none.
+    /// The version that its checkpoint holds on to: deletions above it are kept for it. `nil`: it has shown none.
     public var version: Version?
     /// When it was last heard of, in milliseconds since 1970.
     public var seen: Int64

@@ -2,7 +2,7 @@ public import TidemarkWire
 
 /// Reads which devices of a scope are known, and from which version on deletions are kept for them.
 public protocol DeviceReader {
-    /// What is known of a device; `nil` for one that was never heard of, or too long ago.
+    /// The standing of a device; `nil` for one that was never heard of, or too long ago.
     func standing(of device: DeviceName) throws -> DeviceStanding?
 
     /// The lowest version that a device of the scope holds on to; `nil` where none does.

@@ -35,7 +35,7 @@ package struct DigestKeeper {
     /// The digests of the entities that were touched, to be stored.
     package var stored: [(entity: String, sums: [UInt8])] { kept.values.map { ($0.entity, $0.digest.stored()) } }
 
-    /// One entity's digest as it would be stored now; `nil` where it was not touched.
+    /// The digest of one entity as it would be stored now; `nil` where it was not touched.
     package func stored(of entity: String) -> [UInt8]? { kept[EntityKey(entity)]?.digest.stored() }
 
     private static func load(_ entity: String, _ load: () throws -> [UInt8]?) throws -> Kept {

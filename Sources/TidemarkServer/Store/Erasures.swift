@@ -1,10 +1,11 @@
 /// Counts what an erasure would remove from a scope.
 public protocol ErasureReader {
-    /// What is kept in the scope under a principal's name, or, with `nil`, all that an erasure of the scope removes.
+    /// Counts the things that are kept in the scope under a principal's name, or, with `nil`, all that an erasure of
+    /// the scope removes.
     func held(by principal: String?) throws -> Erasure
 }
 
-/// Erases a scope, or what is kept in it under a principal's name, in steps.
+/// Erases a scope, or the things that are kept in it under a principal's name, in steps.
 public protocol ErasureWriter: ErasureReader {
     /// Marks the scope as erased since a moment: it has no entities, digests, openings and sizes any more, and its head
     /// is one more, so that whoever watches it looks. Does nothing where it is marked.
@@ -15,7 +16,7 @@ public protocol ErasureWriter: ErasureReader {
     func erase(of principal: String?, limit: Int) throws -> Erasure
 }
 
-/// What an erasure has removed from a store, or would.
+/// The things that an erasure has removed from a store, or would.
 public struct Erasure: Hashable, Sendable {
     /// Changes in the log: records, what has replaced them, deletions and events.
     public var changes = 0

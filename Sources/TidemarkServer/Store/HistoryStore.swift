@@ -1,8 +1,8 @@
 public import TidemarkWire
 
-/// What a store does for all of its scopes at once, so that history goes when nobody needs it any more. Its functions
-/// are called from any task, several at once; each throws ``StoreUnavailable`` for what passes by itself, and an error
-/// of the store's own for the rest.
+/// The work that a store does for all of its scopes at once, so that history goes when nobody needs it any more. Its
+/// functions are called from any task, several at once; each throws ``StoreUnavailable`` for troubles that pass by
+/// themselves, and an error of the store's own for the rest.
 public protocol HistoryStore: Sendable {
     /// Removes at most `limit` rows that were superseded before a moment (milliseconds since 1970; a row is superseded
     /// at the moment given with its successor), the first of them first, and raises each scope's sweep floor before.

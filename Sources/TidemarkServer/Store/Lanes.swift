@@ -6,13 +6,13 @@ public protocol LaneReader {
     /// A device's lanes and how far each has come, the last used first, at most `limit` of them.
     func lanes(of device: DeviceName, limit: Int) throws -> [(lane: String, number: Int64)]
 
-    /// What was answered to an operation, while it is kept.
+    /// The answer to an operation, while it is kept.
     func verdict(_ lane: LaneName, _ number: Int64) throws -> StoredVerdict?
 }
 
 /// Writes the lanes of a scope and their verdicts.
 public protocol LaneWriter: LaneReader {
-    /// Records that a lane has come to `number`, with what was answered there.
+    /// Records that a lane has come to `number`, with the answer there.
     func store(_ verdict: StoredVerdict, _ lane: LaneName, _ number: Int64, at moment: Int64) throws
 
     /// Drops the stored verdicts of a lane up to `number`; the lane's own mark stays.

@@ -6,7 +6,7 @@ package struct LogEntry: Hashable, Sendable {
     package var entity: String
     /// The record's id.
     package var record: String
-    /// What the row is.
+    /// The kind of the row.
     package var kind: RowKind
     /// The bytes as they were appended, those of a tombstone included; `nil` where there were none.
     package var payload: [UInt8]?

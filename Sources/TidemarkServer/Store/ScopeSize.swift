@@ -16,7 +16,7 @@ public struct ScopeSize: Hashable, Sendable {
     public static func + (lhs: Self, rhs: Self) -> Self {
         Self(rows: lhs.rows + rhs.rows, bytes: lhs.bytes + rhs.bytes)
     }
-    /// What the one has more than the other; less is negative.
+    /// The difference of two sizes; it may be negative.
     public static func - (lhs: Self, rhs: Self) -> Self {
         Self(rows: lhs.rows - rhs.rows, bytes: lhs.bytes - rhs.bytes)
     }
@@ -29,20 +29,20 @@ extension ScopeSize {
     /// About how many bytes of a disk that is.
     package var weight: Int64 { bytes + rows * Self.rowWeight }
 
-    /// One row's: its fields, or, of a tombstone, what it keeps of them. The note beside live fields is never much
-    /// larger than they are, and counts for nothing: else an edit that makes a record no larger would add to it.
+    /// The size of one row: its fields, or, of a tombstone, those that it keeps. The note beside live fields is never
+    /// much larger than they are, and counts for nothing: else an edit that makes a record no larger would add to it.
     package init(of kind: RowKind, payload: [UInt8]?, note: [UInt8]?) {
         self.init(rows: 1, bytes: Int64((kind == .delete ? note : payload)?.count ?? 0))
     }
 }
 
 extension NewRow {
-    /// What the row adds to its scope.
+    /// The size that the row adds to its scope.
     package var size: ScopeSize { ScopeSize(of: kind, payload: payload, note: fieldVersions) }
 }
 
 extension StoredRecord {
-    /// What the row takes of its scope.
+    /// The size that the row has in its scope.
     package var size: ScopeSize {
         ScopeSize(of: payload == nil ? .delete : .upsert, payload: payload, note: fieldVersions)
     }

@@ -1,6 +1,6 @@
 public import TidemarkWire
 
-/// What a store knows of a scope apart from its rows.
+/// A store's knowledge of a scope apart from its rows.
 public struct ScopeState: Hashable, Sendable {
     /// The newest version.
     public var head: Version = 0
@@ -25,7 +25,7 @@ public struct ScopeState: Hashable, Sendable {
     /// A scope that nobody wrote to.
     public init() {}
 
-    /// What is left of a scope that was erased.
+    /// The state of a scope that was erased.
     public static func erased(at moment: Int64, head: Version) -> ScopeState {
         var state = ScopeState()
         (state.head, state.erasedAt) = (head, moment)

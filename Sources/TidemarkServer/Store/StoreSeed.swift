@@ -1,6 +1,6 @@
-/// What is random about a store: the id of an opening, and the token key of a store that is made with it.
+/// The random parts of a store: the id of an opening, and the token key of a store that is made with it.
 package struct StoreSeed: Sendable {
-    /// By it histories are told apart that went on from one state of a store.
+    /// The id of the opening. It tells histories apart that went on from one state of a store.
     package var incarnation: Int64
     /// 32 bytes.
     package var tokenKey: [UInt8]

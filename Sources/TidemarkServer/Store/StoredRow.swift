@@ -25,7 +25,7 @@ public struct StoredRecord: Hashable, Sendable {
     }
 }
 
-/// What kind of row stands in the log.
+/// The kind of a row in the log.
 public enum RowKind: Int64, Hashable, Sendable, CaseIterable {
     /// A record's state.
     case upsert = 0
@@ -53,7 +53,7 @@ public struct NewRow: Hashable, Sendable {
     public var entity: String
     /// The record.
     public var record: RecordID
-    /// What the row is.
+    /// The kind of the row.
     public var kind: RowKind
     /// The fields as canonical JSON. For a tombstone `nil`, or digits: the version that it was made on, where others
     /// had written since. For an idmap its members on the wire.
@@ -81,7 +81,7 @@ public struct NewRow: Hashable, Sendable {
 public struct BorrowedChange {
     /// Its version.
     public var version: Version
-    /// What the row is.
+    /// The kind of the row.
     public var kind: RowKind
     /// When it was committed, in milliseconds since 1970.
     public var time: Int64
@@ -91,7 +91,7 @@ public struct BorrowedChange {
     public var record: UnsafeRawBufferPointer
     /// The row's payload, empty where it has none.
     public var payload: UnsafeRawBufferPointer
-    /// What ``NewRow/fieldVersions`` a live row was appended with; empty where it had none or more than
+    /// The ``NewRow/fieldVersions`` that a live row was appended with; empty where it had none or more than
     /// ``largestNote`` bytes, and where nobody asked for it.
     public var fieldVersions: UnsafeRawBufferPointer
     /// Bytes of ``fieldVersions`` that a scan reads, at most: without them a row travels whole.

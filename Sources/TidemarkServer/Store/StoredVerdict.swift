@@ -1,8 +1,8 @@
 public import TidemarkWire
 
-/// What was answered to an operation, kept until the device acknowledges it.
+/// The answer to an operation, kept until the device acknowledges it.
 public struct StoredVerdict: Hashable, Sendable {
-    /// The fingerprint of what was asked.
+    /// The fingerprint of the operation.
     public var digest: [UInt8]
     /// The answer's members, as they were sent.
     public var members: [UInt8]

@@ -9,7 +9,7 @@ public protocol TableStore: ChangeStore {
 
 /// The one writer of a scope whose records may also stand in tables of the operator's own.
 ///
-/// What is appended goes into the table too, in the same transaction; ``LogWriter/append(_:at:)`` throws a
+/// Each appended row goes into the table too, in the same transaction; ``LogWriter/append(_:at:)`` throws a
 /// ``RowRefusal`` where the table does not take it, and nothing of it is done then.
 public protocol TableScopeWriter: ScopeWriter {
     /// Whether records of an entity stand in such a table. Their ids are not the server's to assign.
@@ -75,7 +75,7 @@ public struct RowRefusal: Error, Hashable, Sendable {
     public var code: String
     /// For people: what is wrong, without row data.
     public var detail: String
-    /// What can be done about it.
+    /// The remedy, for people.
     public var hint: String
 
     /// Makes a refusal from its parts.

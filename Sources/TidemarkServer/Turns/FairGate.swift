@@ -7,7 +7,7 @@ package import TidemarkWire
 package final class FairGate: Sendable {
     private struct State {
         var free: Int
-        /// What each caller holds.
+        /// The weight that each caller holds.
         var held: [String: Int] = [:]
         var waiting = FairQueue<Waiter>()
     }
@@ -115,7 +115,7 @@ package final class FairGate: Sendable {
         admit(waiters)
     }
 
-    /// Those whose turn it is. The first that does not fit is waited for: others would go past it for ever.
+    /// The waiters whose turn it is. The first that does not fit is waited for: others would go past it for ever.
     private func next(_ state: inout State) -> [Waiter] {
         var admitted: [Waiter] = []
         // Not in `state` meanwhile: what is asked of each waiter reads it.
