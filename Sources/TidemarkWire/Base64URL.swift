@@ -34,7 +34,8 @@ package enum Base64URL {
             bytes.append(UInt8(truncatingIfNeeded: pending >> bits))
             pending &= (1 << bits) - 1
         }
-        // What is left over of the last digit says nothing; a whole digit would be one too many.
+        // The bits that are left of the last digit are padding and have to be zero; a whole digit would be one too
+        // many.
         return bits < 6 && pending == 0 ? bytes : nil
     }
 

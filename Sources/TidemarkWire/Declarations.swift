@@ -1,4 +1,4 @@
-/// What the operator declared about one entity: stated once, on the server, and told to every device.
+/// The operator's declaration of one entity: stated once, on the server, and told to every device.
 public struct EntityDeclaration: Hashable, Sendable {
     /// Whether a record has one present state, or every entry counts.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
@@ -18,7 +18,7 @@ public struct EntityDeclaration: Hashable, Sendable {
         case push
     }
 
-    /// Who makes the ids of new records.
+    /// The side that makes the ids of new records.
     public enum IDSource: String, Hashable, Sendable, CaseIterable {
         /// The device, once and for all: the normal way.
         case client
@@ -32,7 +32,7 @@ public struct EntityDeclaration: Hashable, Sendable {
     public var kind: Kind
     /// How edits that did not know of each other are settled.
     public var conflict: ConflictPolicy
-    /// What becomes of a delete and an edit that did not know of each other.
+    /// How a delete and an edit that did not know of each other are settled.
     public var deletes: DeletePolicy
     /// Fields that only the server's own programs may write (E4).
     public var serverFields: [String]
@@ -40,12 +40,12 @@ public struct EntityDeclaration: Hashable, Sendable {
     public var direction: Direction
     /// The class in which its records come first or last in a snapshot; lower classes come earlier (A18).
     public var priority: Int
-    /// What a new record gets in fields that its device did not send: a field that newer apps no longer have keeps a
-    /// value for the older ones through its deprecation window (A19).
+    /// The values that a new record gets in fields that its device did not send: a field that newer apps no longer have
+    /// keeps a value for the older ones through its deprecation window (A19).
     public var defaults: [String: Value]
     /// Fields of large text that travel as patches both ways where both sides know the text before the edit (A9).
     public var patch: [String]
-    /// Who makes the ids of new records.
+    /// The side that makes the ids of new records.
     public var ids: IDSource
     /// How many records one user may delete before the server asks whether that is meant; `nil`: any number.
     public var brake: DeleteBrake?
@@ -115,7 +115,7 @@ public enum ConflictPolicy: String, Hashable, Sendable, CaseIterable {
     case manual
 }
 
-/// What becomes of a delete and an edit of one record that did not know of each other.
+/// How a delete and an edit of one record that did not know of each other are settled.
 public enum DeletePolicy: String, Hashable, Sendable, CaseIterable {
     /// The record stays deleted; the edit is refused, or listed as lost. The default.
     case win
@@ -152,7 +152,7 @@ package struct Declarations: Hashable, Sendable {
         entities.first { Identifier.isSameName($0.name, entity) }
     }
 
-    /// What holds for an entity, declared or not.
+    /// The declaration of an entity, or the defaults for one that is not declared.
     package func entity(_ name: String) -> EntityDeclaration { self[name] ?? EntityDeclaration(name) }
 
     /// Where records of an entity lie within a scope: in the scope itself, or in the entity's sub-scope;

@@ -126,7 +126,7 @@ package enum Identifier {
         isPrintable(text, limit: entityLimit) && text.utf8.first != blank && text.utf8.last != blank
     }
 
-    /// What an entity's name has to be, for those who chose one that is not.
+    /// The rule for an entity's name, told to those who chose a name that breaks it.
     package static let entityHint =
         "1 to \(entityLimit) bytes of UTF-8 without control characters, and no blank at either end"
 

@@ -1,6 +1,6 @@
 extension Operation {
-    /// What an operation was in a history that the server has lost, where a device replays it: the epoch of its
-    /// verdict, and the version that it had got there.
+    /// The place of a replayed operation in the history that the server has lost: the epoch of its verdict, and the
+    /// version that it had got there.
     package struct Original: Hashable, Sendable {
         package static let epochLimit = 256
 

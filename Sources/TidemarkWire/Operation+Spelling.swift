@@ -36,7 +36,7 @@ extension Operation {
         var taken: Set<ArraySlice<UInt8>> = []
         for field in fields.fields {
             let name = names[fields.name(field)] ?? fields.name(field)
-            // What comes over the wire names a field once; so does what is stored of anything else.
+            // An operation from the wire names each field once; so does everything else that is stored.
             if taken.insert(name).inserted { builder.append(canonicalName: name, canonicalValue: fields.value(field)) }
         }
         operation.fields = builder.finish()

@@ -138,7 +138,8 @@ extension Operation {
         writer.raw("]")
     }
 
-    /// What makes two sendings of one key the same operation, whatever order a sender wrote the members in.
+    /// The canonical form: two sendings of one key with the same form are the same operation, whatever order a sender
+    /// wrote the members in.
     package func canonicalBytes() -> [UInt8] {
         var sorted = self
         sorted.fields = fields.sorted()

@@ -1,7 +1,7 @@
 /// An answer that says no to a request as a whole, as RFC 9457 problem details.
 package struct Problem: Error, Hashable, Sendable {
     package var code: ProblemCode
-    /// What happened here, without row data, SQL or stack traces.
+    /// The context of this problem, without row data, SQL or stack traces.
     package var detail: String
     /// `checkpoint_expired` and `client_unknown`: why.
     package var reason: Reason?
@@ -117,7 +117,7 @@ package struct Problem: Error, Hashable, Sendable {
 }
 
 extension Problem {
-    /// What a broken document means for the request that carried it.
+    /// Makes the problem of a request that carried a broken document.
     package init(_ error: JSONError) {
         let place = error.path.isEmpty ? "at byte \(error.offset)" : "in `\(error.path.clipped)`"
         let limit = error.limit.map { "; \($0) are taken" } ?? ""

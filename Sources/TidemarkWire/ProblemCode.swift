@@ -111,7 +111,7 @@ extension ProblemCode {
         }
     }
 
-    /// What the caller can do about it.
+    /// The remedy, for the caller.
     package var hint: String {
         switch self {
         case .unsupportedProtocol: "Send one of the versions listed in `supported`."

@@ -4,7 +4,7 @@ package struct Reference: Hashable, Sendable {
     package enum Place: Hashable, Sendable {
         /// A field's whole value.
         case field(String)
-        /// What a path finds in the JSON document that a text field holds.
+        /// The value that a path finds in the JSON document that a text field holds.
         case document(field: String, path: String)
         /// A part of the record's own id, counted from 0; the whole id where that is not a list.
         case key(part: Int64)
@@ -29,7 +29,7 @@ package struct Reference: Hashable, Sendable {
 }
 
 extension Reference {
-    /// One operation names so many places at most.
+    /// The places that one operation names at most.
     package static let limit = 10_000
 
     package func write(to writer: inout JSONWriter) {

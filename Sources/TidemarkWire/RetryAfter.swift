@@ -1,5 +1,5 @@
-/// What `Retry-After` asks for: seconds, or a date as HTTP writes it (RFC 9110, 10.2.3 and 5.6.7). `Backoff` is written
-/// alike.
+/// The wait that `Retry-After` asks for: seconds, or a date as HTTP writes it (RFC 9110, 10.2.3 and 5.6.7). `Backoff`
+/// is written alike.
 package enum RetryAfter {
     private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 

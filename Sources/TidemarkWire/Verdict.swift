@@ -21,7 +21,7 @@ public enum RejectionCode {
     public static let tooManyReferences = "too_many_references"
     /// Another operation of the same group was not taken.
     public static let groupFailed = "group_failed"
-    /// One user has deleted more records lately than is taken without a question.
+    /// The user has deleted more records lately than the server takes without a confirmation.
     public static let deleteBrake = "delete_brake"
     /// The scope has no room for it now: the operation is `deferred` with this code, and sent again later.
     public static let quotaExceeded = "quota_exceeded"

@@ -38,7 +38,7 @@ struct AttachedTable: Codable, Hashable, Sendable {
 
     var sql: String { "\(SQL.quoted(schema)).\(SQL.quoted(name))" }
 
-    /// What a row's scope column has to say in a scope; `nil` where no row of the table can be in it.
+    /// The text that a row's scope column has to hold in a scope; `nil` where no row of the table can be in it.
     func scopeText(in scope: Scope) -> String? {
         guard scope.subscope == subscope else { return nil }
         let scope = scope.parent

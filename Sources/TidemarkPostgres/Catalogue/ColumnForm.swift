@@ -1,7 +1,7 @@
 import Foundation
 import TidemarkWire
 
-/// What a column's values are on the wire, and how they go to and fro.
+/// The form of a column's values on the wire, and how they go to and fro.
 enum ColumnForm: String, Codable, Hashable, Sendable {
     case integer, real, flag, text, blob
     /// A `timestamptz`: `2026-11-21T18:00:00.000000Z`.
@@ -61,8 +61,8 @@ enum ColumnForm: String, Codable, Hashable, Sendable {
         }
     }
 
-    /// What a place in a statement is given for a value; `nil` where it is none of the column's. The server reads the
-    /// text, and says whether it likes it.
+    /// The parameter that stands for a value in a statement; `nil` where it is none of the column's. The server reads
+    /// the text, and refuses one that it cannot read.
     func parameter(_ value: Value) -> Parameter? {
         switch (self, value) {
         case (_, .null): .null
@@ -88,8 +88,8 @@ struct AttachedColumn: Codable, Hashable, Sendable {
 
     var sql: String { SQL.quoted(name) }
 
-    /// What a text becomes in a statement. An integer that is too large for its column is in no row, or refused; and
-    /// the column may have become wider since.
+    /// The type that a text is cast to in a statement. An integer that is too large for its column is in no row, or
+    /// refused; and the column may have become wider since.
     var castType: String { form == .integer ? "bigint" : type }
 
     /// A place in a statement for a value of the column.

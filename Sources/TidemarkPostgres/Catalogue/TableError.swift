@@ -1,6 +1,6 @@
 /// Why a table cannot be attached, filled or detached.
 public struct TableError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What kind of error it is.
+    /// The kind of an error.
     public enum Code: String, Hashable, Sendable, CaseIterable {
         /// There is no such table, or more than one goes by the name.
         case tableUnknown = "table_unknown"
@@ -26,11 +26,11 @@ public struct TableError: Error, Hashable, Sendable, CustomStringConvertible {
         case notAttached = "not_attached"
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     public var code: Code
-    /// What is wrong.
+    /// The error's context.
     public var message: String
-    /// What can be done about it.
+    /// The remedy, for people.
     public var hint: String
 
     /// The message.

@@ -68,7 +68,7 @@ struct TableRules {
         }
     }
 
-    /// What a place in a statement is given for a value.
+    /// The parameter that stands for a value in a statement.
     ///
     /// - Throws: ``RowRefusal`` for a value that the column cannot hold.
     func parameter(_ value: Value, for column: AttachedColumn) throws -> Parameter {

@@ -27,8 +27,9 @@ struct ColumnWidth: Hashable, Sendable {
     }
 }
 
-/// What a value may be before PostgreSQL reads it: eight bytes may spell a number of a hundred thousand digits, and a
-/// document may be nested deeper than its reader's stack. How long a record may be is another limit (`recordBytes`).
+/// The bounds of a value, which are checked before PostgreSQL reads it: eight bytes may spell a number of a hundred
+/// thousand digits, and a document may be nested deeper than its reader's stack. The length of a record has another
+/// limit (`recordBytes`).
 enum ValueBounds {
     /// Digits of a `numeric` before the point, and as many behind it, written out without an exponent.
     static let numericDigits = 1000
@@ -39,7 +40,7 @@ enum ValueBounds {
     /// Bytes of a number of another type, a time, a UUID or a label, however they are spelled.
     static let spellingBytes = 128
 
-    /// What is wrong with a text that is to go into a column, as a sentence; `nil` where PostgreSQL may read it.
+    /// The flaw of a text that is to go into a column, as a sentence; `nil` where PostgreSQL may read it.
     static func flaw(of text: String, in column: AttachedColumn, _ width: ColumnWidth?) -> String? {
         let name = "The column \(column.name)"
         if text.utf8.contains(0) { return "\(name) holds no text with a NUL (U+0000) in it." }
@@ -115,7 +116,7 @@ enum ValueBounds {
         return "\(name) holds \(limit) digits before the point, and the value has \(digits.before)."
     }
 
-    /// What a `numeric` holds beside numbers.
+    /// Whether a text is one of the values that a `numeric` holds beside numbers.
     private static func isNoNumber(_ text: String) -> Bool {
         guard text.utf8.count <= "-infinity".utf8.count else { return false }
         let word = text.lowercased().drop { $0 == "+" || $0 == "-" }
@@ -170,11 +171,11 @@ enum ValueBounds {
 
 /// How many digits a decimal number has where it is written out without its exponent.
 struct Digits: Hashable, Sendable {
-    /// Before the point, without zeros in front.
+    /// Digits before the point, without zeros in front.
     let before: Int
-    /// Behind it, with zeros at the end: a `numeric` keeps them.
+    /// Digits behind the point, with zeros at the end: a `numeric` keeps them.
     let after: Int
-    /// As it is spelled, with all zeros and without the exponent.
+    /// Digits as the number is spelled, with all zeros and without the exponent.
     let length: Int
 
     /// An exponent that is larger than any that counts.

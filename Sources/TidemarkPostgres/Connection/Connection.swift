@@ -66,7 +66,7 @@ struct Connection: ~Copyable {
     /// Puts a request on its way. Whether it went well is seen at the next ``receive()``.
     mutating func send(_ request: Request, isAsked: Bool) throws(PostgresError) {
         let statement = request.statement
-        // One without a name is prepared each time, and takes the place of the last such one.
+        // A statement without a name is prepared each time, and takes the place of the last such one.
         if statement.name.isEmpty || prepared.insert(statement.name).inserted {
             guard PQsendPrepare(handle, statement.name, statement.sql, 0, nil) == 1 else { throw lost() }
             pending.append(.preparation(of: statement.name))
@@ -91,7 +91,8 @@ struct Connection: ~Copyable {
         for entry in expected {
             let result = try next()
             var error = error(of: result)
-            // One without a name is prepared each time: it is not out of date, but asks for what cannot be done.
+            // A statement without a name is prepared each time, so it is never out of date: the error means that it
+            // asks for a thing that cannot be done.
             if entry.isUnnamed, error?.sqlState == "0A000" { error?.code = .other }
             if let error {
                 PQclear(result)
@@ -116,7 +117,7 @@ struct Connection: ~Copyable {
         return results
     }
 
-    /// What others have told on channels that this connection listens to; waits for it for a while.
+    /// Returns the messages of others on channels that this connection listens to; waits for them for a while.
     mutating func messages(within time: Duration) throws(PostgresError) -> [String] {
         guard pending.isEmpty, !isLost else { throw lost() }
         if isReadable(for: time.milliseconds, events: Int16(POLLIN)) {

@@ -30,7 +30,7 @@ final class Connector: @unchecked Sendable {  // because what changes is only to
             return session
         } catch {
             lock.withLock {
-                // What has failed slowly says nothing about a server that another worker has reached meanwhile.
+                // A slow failure says nothing about a server that another worker has reached meanwhile.
                 if let lastSuccess, lastSuccess > start { return }
                 failures += 1
                 pausedUntil = .now + pause

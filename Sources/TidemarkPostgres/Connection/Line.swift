@@ -32,7 +32,7 @@ final class Line {
         try repeating { session in try finish(session.write { _, _ in try body(session) }) }
     }
 
-    /// What a transaction came to, after asking about it where its commit was not answered.
+    /// Returns or throws the outcome of a transaction, after asking about it where its commit was not answered.
     func finish<Result>(_ outcome: WriteOutcome<Result>) throws -> Result {
         switch outcome {
         case .committed(let result): return result
@@ -60,7 +60,7 @@ final class Line {
                 // Perhaps in another scope, by a transaction that came in between: then another look sees it.
                 guard attempt < Self.attempts else { throw error }
             }
-            // Those who stood in each other's way should not meet again.
+            // Transactions that stood in each other's way should not meet again.
             Thread.sleep(forTimeInterval: Double.random(in: 0...0.01) * Double(attempt))
             attempt += 1
         }
@@ -68,6 +68,6 @@ final class Line {
 }
 
 extension PostgresError {
-    /// As the engine takes it: what passes by itself is unavailable.
+    /// The error as the engine takes it: one that may pass by itself is `StoreUnavailable`.
     var told: any Error { code.mayPass ? StoreUnavailable(description) : self }
 }

@@ -1,5 +1,5 @@
 extension PostgresStore {
-    /// What a host may set. Every node may set its own, but for the schema.
+    /// The settings of a host. Every node may have its own, but for the schema.
     public struct Configuration: Sendable {
         /// The schema that holds the tables, made where there is none: small letters, digits and underscores.
         public var schema = "tidemark"
@@ -32,7 +32,7 @@ extension PostgresStore {
         /// How often a node looks whether others have committed to scopes that somebody waits for: a nudge comes at the
         /// latest so long after a commit, whatever becomes of the hints that nodes send each other.
         public var lookInterval: Duration = .seconds(5)
-        /// What changes within this time is told to the other nodes together.
+        /// Changes within this time are told to the other nodes together.
         public var hintPause: Duration = .milliseconds(50)
 
         /// The defaults.
@@ -41,7 +41,7 @@ extension PostgresStore {
         /// How long a server that says nothing at all is waited for: all its own limits have ended by then.
         var patience: Duration { Self.bounded(statementTimeout) + Self.bounded(lockTimeout) + .seconds(5) }
 
-        /// What PostgreSQL can hold of a time: it counts milliseconds, and 0 stands for no limit.
+        /// The time within the bounds of PostgreSQL, which counts milliseconds; 0 stands for no limit.
         static func bounded(_ time: Duration) -> Duration { min(max(time, .zero), .milliseconds(Int64(Int32.max))) }
 
         /// Whether the schema's name can stand in a statement as it is.

@@ -1,9 +1,9 @@
-/// What PostgreSQL, or the way to it, has answered instead of a result.
+/// An error that PostgreSQL, or the way to it, has answered instead of a result.
 ///
-/// What passes by itself reaches the engine as `StoreUnavailable`; this is thrown for the rest, and by
+/// An error that may pass by itself reaches the engine as `StoreUnavailable`; this is thrown for the rest, and by
 /// ``PostgresStore/init(url:configuration:)``. It never holds row data, nor the password of an address.
 public struct PostgresError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What kind of error it is, the same for all that is handled alike.
+    /// The kind of an error, the same for all errors that are handled alike.
     public enum Code: Hashable, Sendable, CaseIterable {
         /// The address cannot be read.
         case address
@@ -33,16 +33,16 @@ public struct PostgresError: Error, Hashable, Sendable, CustomStringConvertible 
         case other
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     public var code: Code
     /// The five characters that PostgreSQL gave, empty where it gave none.
     public var sqlState: String
-    /// What is said, for the operator's log.
+    /// The message, for the operator's log.
     public var message: String
     /// The constraint or the column that a row violates, where the server names one.
     var place: String?
 
-    /// The code of PostgreSQL and what it says.
+    /// PostgreSQL's code and message.
     public var description: String {
         sqlState.isEmpty ? "PostgreSQL: \(message)" : "PostgreSQL error \(sqlState): \(message)"
     }

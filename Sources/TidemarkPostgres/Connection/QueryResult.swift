@@ -14,7 +14,7 @@ final class QueryResult {
     /// Rows that were inserted, changed or removed.
     var affected: Int { PQcmdTuples(handle).flatMap { Int(String(cString: $0)) } ?? 0 }
 
-    /// What was done, such as `COMMIT`.
+    /// The command that was done, such as `COMMIT`.
     var tag: String { PQcmdStatus(handle).map { String(cString: $0) } ?? "" }
 
     func isNull(_ row: Int, _ column: Int32) -> Bool { PQgetisnull(handle, Int32(row), column) != 0 }

@@ -4,7 +4,7 @@ import Foundation
 /// Where a server is, as libpq understands it. The password in it is for libpq alone.
 struct ServerAddress: Sendable {
     private let url: String
-    /// What must not stand in any message.
+    /// The passwords, which must not stand in any message.
     private let secrets: [String]
 
     /// - Throws: ``PostgresError`` without any part of what was given: a mistyped address may hold a password anywhere.
@@ -31,7 +31,7 @@ struct ServerAddress: Sendable {
         self.secrets = secrets.filter { !$0.isEmpty }
     }
 
-    /// What the address may override stands before it, what it may not behind.
+    /// The address may override the parameters before it, and not those behind it.
     ///
     /// A server that is cut off without a word is noticed by the kernel within about half a minute.
     private var parameters: [(String, String)] {

@@ -255,7 +255,8 @@ extension Session {
                 try connection.send(Request(Self.rollback), isAsked: false)
                 _ = try connection.receive()
             } catch {
-                // What was unanswered had an error: the transaction is undone by that, or is so with the connection.
+                // An unanswered request had an error: the transaction is undone by that, or by the end of the
+                // connection.
                 if !connection.isLost, (try? connection.send(Request(Self.rollback), isAsked: false)) != nil {
                     _ = try? connection.receive()
                 }
@@ -265,7 +266,7 @@ extension Session {
     }
 }
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 enum WriteOutcome<Result> {
     case committed(Result)
     /// Nothing of it is there, and why.

@@ -91,7 +91,7 @@ struct ParameterBuffer {
         withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
-    /// One dimension, no NULL, elements of a type, counted from 1.
+    /// Appends an array's header: one dimension, no NULL, elements of a type, counted from 1.
     private mutating func appendHead(_ count: Int, of type: Int32) {
         append(Int32(count > 0 ? 1 : 0))
         append(Int32(0))

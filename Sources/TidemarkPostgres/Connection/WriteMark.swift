@@ -8,11 +8,11 @@
 struct WriteMark: Hashable, Sendable {
     /// The row of the connection.
     let trace: Int64
-    /// What the transaction left there.
+    /// The random number that the transaction left there.
     let batch: Int64
     let run: ServerRun
 
-    /// What a restored or restarted server would answer, a connection that outlives it says.
+    /// Reads the server's run with each mark, because a connection may outlive a restore of the database beneath it.
     private static let statement = Statement(
         "mark",
         """
@@ -41,7 +41,7 @@ struct WriteMark: Hashable, Sendable {
 
     // MARK: Asking
 
-    /// What is known of a transaction that was not answered.
+    /// The outcome of a transaction that was not answered, as far as it is known.
     enum Outcome: Hashable, Sendable {
         case committed, undone
         /// Nobody can say any more.

@@ -1,8 +1,8 @@
 import Foundation
 import TidemarkServer
 
-/// What nodes say to each other: which scopes have changed, so that whoever waits for one hears of it sooner than by
-/// looking. A hint is only a reason to look: it may be lost, and what it says is never believed.
+/// A message between nodes: it says which scopes have changed, so that a node where somebody waits for one hears of it
+/// sooner than by looking. A hint is only a reason to look: it may be lost, and its content is never believed.
 ///
 /// A message names the node that speaks and, on a line each, scopes; or a star, where there are too many: look at all.
 /// It goes by `NOTIFY` on a channel of the schema's name, from a connection that does nothing else: inside the
@@ -95,14 +95,14 @@ final class HintedScopes: Sendable {
         }
     }
 
-    /// One element whenever there is something to take.
+    /// Yields an element whenever there is something to take.
     func wakes() -> AsyncStream<Void> {
         let (wakes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         state.withLock { $0.wake = continuation }
         return wakes
     }
 
-    /// What was gathered of the scopes that are watched.
+    /// Takes the gathered scopes that are watched.
     func take(of watched: Set<Scope>) -> [Scope] {
         let scopes = state.withLock { state in
             defer { state.scopes = .none }

@@ -34,7 +34,7 @@ final class HintListener: Sendable {
             do {
                 let session = try connector.connect()
                 try session.listen(connector.configuration.schema)
-                // What was told before nobody has heard.
+                // Hints from before this connection were heard by nobody, so all scopes are looked at.
                 hinted.add(.all)
                 while !isEnded {
                     for message in try session.messages(within: Self.slice) {

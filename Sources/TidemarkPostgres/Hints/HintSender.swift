@@ -18,7 +18,7 @@ final class HintSender: @unchecked Sendable {  // because what changes is only t
         self.node = node
     }
 
-    /// What was committed. The thread begins with the first of it.
+    /// Notes the scopes of a commit. The thread begins with the first of them.
     func changed(_ scopes: some Sequence<Scope>) {
         condition.withLock {
             guard !isClosed else { return }

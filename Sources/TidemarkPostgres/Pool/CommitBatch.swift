@@ -20,7 +20,7 @@ struct CommitBatch: Sendable {
     let incarnations: Incarnations
     let hints: HintSender
 
-    /// What a transaction has come to, for when it is committed.
+    /// The result of a transaction, kept until it is committed.
     private struct Done {
         let answers: [CommitJob.Answer]
         /// Scopes that have rows now which they had not.
@@ -73,7 +73,8 @@ struct CommitBatch: Sendable {
     }
 
     private func commitEach(_ jobs: [CommitJob], on line: Line) {
-        // What holds up one job of a scope holds up the others too: they need not wait for it one after the other.
+        // A failure that holds up one job of a scope holds up the others too: they need not wait for it one after the
+        // other.
         var unavailable: [Scope: StoreUnavailable] = [:]
         for job in jobs {
             if let error = unavailable[job.scope] {
@@ -107,10 +108,10 @@ struct CommitBatch: Sendable {
     private func transact(
         _ jobs: [CommitJob], _ session: Session, isBrief: Bool = false
     ) -> WriteOutcome<Done> {
-        // One order for all nodes, so that two never wait for each other.
+        // All nodes lock scopes in the same order, so that two never wait for each other.
         let scopes = Set(jobs.map(\.scope)).sorted()
         let locks = scopes.flatMap(ScopeRow.lock)
-        // By itself it does not wait long for its scope either.
+        // A brief transaction with a single job does not wait long for its scope either.
         let first = isBrief && jobs.count == 1 ? [Request(Self.brief)] : []
         return session.write(asking: first + [AttachedTables.all] + locks) { mark, asked in
             let found = asked.dropFirst(first.count)
@@ -140,7 +141,7 @@ struct CommitBatch: Sendable {
         }
     }
 
-    /// One job in a part of its own, so that its failure undoes only itself. One that is alone takes the whole
+    /// Runs one job in a part of its own, so that its failure undoes only itself. A job that is alone takes the whole
     /// transaction with it.
     private func run(
         _ job: CommitJob, _ writer: PostgresScopeWriter, _ session: Session, isAlone: Bool

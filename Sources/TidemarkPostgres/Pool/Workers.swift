@@ -41,7 +41,8 @@ struct Workers: Sendable {
         let line = Line(connector)
         var wasConnected = false
         while queue.wait() {
-            // One that is about to connect counts: others that fail meanwhile should not give up what it will do.
+            // A worker that is about to connect counts: others that fail meanwhile should not give up the work that it
+            // will do.
             note(&wasConnected, true, queue)
             do { _ = try line.session() } catch {
                 note(&wasConnected, false, queue)

@@ -113,7 +113,7 @@ enum Schema {
         }
     }
 
-    /// What an erasure finds ids by.
+    /// The index by which an erasure finds ids.
     private static let aliasIndex = "CREATE INDEX alias_scope ON alias (scope, principal)"
 
     /// The order in which a window that holds too much is ended.
@@ -127,7 +127,7 @@ enum Schema {
             CREATE TABLE meta (
                 key text COLLATE "C" PRIMARY KEY, number bigint NOT NULL, bytes bytea) WITH (fillfactor = 50)
             """,
-            // What became of the last transaction of each connection that writes, for one who was not answered.
+            // The last transaction of each connection that writes, for a caller whose commit was not answered.
             """
             CREATE TABLE writer (
                 id bigint PRIMARY KEY, batch bigint NOT NULL, used_at timestamptz NOT NULL) WITH (fillfactor = 50)
@@ -164,7 +164,7 @@ enum Schema {
                 """,
                 windowIndex,
             ]
-            // What the live records of an entity add up to, kept in step with the log. Sums do not compress.
+            // The sums over the live records of an entity, kept in step with the log. Sums do not compress.
             + partitions.table(
                 "digest",
                 """
@@ -189,7 +189,8 @@ enum Schema {
                 took_effect boolean NOT NULL, scope text COLLATE "C" NOT NULL, digest bytea NOT NULL,
                 members bytea NOT NULL, PRIMARY KEY (scope, lane, number)
                 """)
-            // Who is known, from which version on deletions are kept for it, and from which on verdicts gave it rows.
+            // The known devices: from which version on deletions are kept for each, and from which on verdicts gave it
+            // rows.
             + partitions.table(
                 "device",
                 """
@@ -201,7 +202,7 @@ enum Schema {
                 "CREATE INDEX device_seen ON device (scope, seen_at)",
                 "CREATE INDEX device_name ON device (principal, client)",
             ]
-            // What was deleted lately of entities that have a brake, by whom.
+            // The recent deletes of entities that have a brake, by user.
             + partitions.table(
                 "deletes",
                 """
@@ -211,7 +212,7 @@ enum Schema {
     }
 
     private static let assigned = [
-        // What devices' temporary ids stand for, in all scopes: a row may move from one to another.
+        // The ids that devices' temporary ids stand for, in all scopes: a row may move from one to another.
         """
         CREATE TABLE alias (
             made_at bigint NOT NULL, scope text COLLATE "C" NOT NULL, principal bytea NOT NULL,

@@ -1,6 +1,6 @@
 import TidemarkServer
 
-/// What an erasure finds and removes, in steps that hold up the scope's other writers for a moment only.
+/// Counts and removes the rows of an erasure, in steps that hold up the scope's other writers for a moment only.
 enum Erasing {
     /// Bytes of rows that one step removes, about.
     private static let stepBytes = 4 << 20
@@ -23,7 +23,7 @@ enum Erasing {
         }
     }
 
-    /// What stands under the scope and a principal; an absent principal is anybody.
+    /// The condition for rows of the scope and a principal; an absent principal is anybody.
     private static let place = "scope = $1 AND ($2::bytea IS NULL OR principal = $2)"
 
     private static func held(in table: String) -> String { "SELECT count(*) FROM \(table) WHERE \(place)" }
@@ -111,7 +111,7 @@ enum Erasing {
     private static let raiseForm = Statement(
         "erasure form", "UPDATE meta SET number = $1 WHERE key = 'schema' AND number < $1")
 
-    /// What the scope's row names is written at the transaction's end.
+    /// Removes the digests and openings. The scope's own row is written at the transaction's end.
     static func mark(_ session: Session, _ scope: Parameter) throws {
         try session.write(raiseForm, .integer(Schema.newest))
         try session.write(dropDigests, scope)

@@ -1,6 +1,6 @@
 import TidemarkServer
 
-/// What is kept of a lane beside its name.
+/// The state of a lane beside its name.
 struct LaneRow {
     /// Its number among the lanes of its scope; its verdicts are found by it.
     var place: Int64

@@ -14,7 +14,7 @@ class PostgresScope: ScopeReader {
         self.kept = row
     }
 
-    /// What every statement names first.
+    /// The first parameter of every statement.
     var name: Parameter { .text(scope.name) }
 
     var state: ScopeState { kept.state }

@@ -1,7 +1,7 @@
 import TidemarkServer
 import TidemarkWire
 
-// What comes into the log at its head, and what leaves behind its floors.
+// Rows enter the log at its head, and leave it below its floors.
 extension PostgresScopeWriter {
     private static let insert = """
         INSERT INTO change (scope, entity, record, version, kind, time, payload, field_versions, originals)

@@ -33,7 +33,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     var isDrainingCapture = false
     /// The rules of the tables that this transaction has written to, read once from the catalogue.
     var rules: [Int64: TableRules] = [:]
-    /// What the caller may read of other scopes, as far as that is known; `nil` for the server's own programs.
+    /// Whether the caller may read other scopes, as far as that is known; `nil` for the server's own programs.
     var referenceGrants: [Scope: Bool]?
 
     func serverFields(of entity: String) -> [String] { tables[entity]?.readOnly ?? [] }

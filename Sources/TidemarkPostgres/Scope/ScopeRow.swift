@@ -1,6 +1,6 @@
 import TidemarkServer
 
-/// What is kept of a scope in its row, and of its incarnations.
+/// The stored row of a scope, and its incarnations.
 struct ScopeRow {
     var state = ScopeState()
     /// Lanes that were ever made in the scope.
@@ -40,7 +40,7 @@ struct ScopeRow {
         return row
     }
 
-    /// What asks for a scope's row and locks it for the length of the transaction.
+    /// The requests that read a scope's row and lock it for the length of the transaction.
     static func lock(_ scope: Scope) -> [Request] {
         [Request(lockRow, .text(scope.name)), Request(incarnations, .text(scope.name))]
     }

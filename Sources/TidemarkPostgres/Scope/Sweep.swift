@@ -5,7 +5,7 @@ enum Sweep {
     /// Rows that one transaction removes: it holds up the writers of their scopes for so long.
     private static let step = 1000
 
-    /// One node at a time does it: two would wait for each other and find nothing.
+    /// Lets one node at a time sweep: two would wait for each other and find nothing.
     private static let lock = Statement(
         "sweep", "SELECT pg_try_advisory_xact_lock(hashtextextended('tidemark sweep ' || current_schema(), 0))")
     private static let find = Statement(

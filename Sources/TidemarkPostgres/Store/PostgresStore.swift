@@ -23,7 +23,7 @@ public final class PostgresStore: ChangeStore {
     let reads: ReadQueue
     private let commits: CommitQueue
     private let workers = Workers()
-    /// What it is called in the hints that it sends.
+    /// The node's name in the hints that it sends.
     private let node = String(UInt64.random(in: .min ... .max), radix: 36)
     private let hints: HintSender
     private let address: ServerAddress

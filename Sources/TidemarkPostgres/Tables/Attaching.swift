@@ -12,7 +12,7 @@ struct Attaching {
         try session.write(Self.plainStrings)
         let found = try CatalogueTable(session, named: plan.table)
         try found.check()
-        // Whoever writes now is waited for, and whoever comes waits: no row is between the triggers and the fill.
+        // The lock waits for present writers, and later ones wait for it: no row is between the triggers and the fill.
         try session.write(Statement("", "LOCK TABLE \(found.sql) IN SHARE ROW EXCLUSIVE MODE"))
         // Commits that have not seen the table are over then.
         try session.write(Self.lock)

@@ -1,9 +1,9 @@
-/// What is put into the operator's table, and taken out again: two triggers, and the function behind them.
+/// The objects that are put into the operator's table, and taken out again: two triggers, and the function behind them.
 extension AttachedTable {
     var function: String { "\(home).capture_\(id)" }
 
-    /// The function belongs to who attaches the table, so that other roles need no rights in the log's schema. It notes
-    /// which record to look at in which scopes, and nothing else: no lock is taken, and no version.
+    /// The function belongs to the role that attaches the table, so that other roles need no rights in the log's
+    /// schema. It notes which record to look at in which scopes, and nothing else: no lock is taken, and no version.
     private var body: String {
         """
         DECLARE place text;

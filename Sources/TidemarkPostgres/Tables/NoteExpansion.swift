@@ -17,7 +17,7 @@ enum NoteExpansion {
         SELECT id, table_id, at_scope, at_record, at_version FROM capture
         WHERE scope = '' AND id = (SELECT min(id) FROM capture WHERE scope = '') FOR UPDATE SKIP LOCKED
         """)
-    /// Whatever else is noted of the table by now is done with it.
+    /// The note for the whole table covers all other such notes of the table so far.
     private static let drop = Statement(
         "drop others", "DELETE FROM capture WHERE scope = '' AND table_id = $1 AND id <> $2")
     private static let end = Statement("end of all", "DELETE FROM capture WHERE scope = '' AND id = $1")

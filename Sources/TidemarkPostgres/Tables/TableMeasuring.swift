@@ -20,7 +20,7 @@ struct RowSizes {
         }
     }
 
-    /// What the log has of them is read, too.
+    /// Adds the sizes of the records in the log, which are read too.
     mutating func add(logged answer: QueryResult) throws {
         for row in 0..<answer.count {
             add(Int(clamping: try answer.integer(row, 1)), of: Array(answer.bytes(row, 0)))

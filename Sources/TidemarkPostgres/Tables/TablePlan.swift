@@ -1,7 +1,7 @@
 public import TidemarkServer
 
 extension PostgresStore {
-    /// What the operator declares of a table that is to be attached.
+    /// The operator's declaration of a table that is to be attached.
     public struct TablePlan: Hashable, Sendable {
         /// Where the table's rows belong.
         public enum Place: Hashable, Sendable {

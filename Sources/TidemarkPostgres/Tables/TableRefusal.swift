@@ -9,7 +9,7 @@ extension RowRefusal {
             hint: "It is of the type \(column.type).")
     }
 
-    /// What a row refers to is not there, or is not the author's to see: which of the two is nobody's to know.
+    /// Refuses a row whose reference is missing, or is not the author's to see: which of the two is nobody's to know.
     init(reference name: String?) {
         self.init(
             code: RejectionCode.referenceViolated,
@@ -29,7 +29,7 @@ extension RowRefusal {
     /// Columns that are named at most where one of them is at fault.
     private static let namedColumns = 5
 
-    /// What PostgreSQL says of a row, without the row.
+    /// Makes a refusal of PostgreSQL's error about a row, without the row.
     ///
     /// - Parameter columns: the columns that were written, of which one may hold a value that it cannot.
     init(_ error: PostgresError, _ references: [TableReference] = [], columns: [AttachedColumn] = []) {

@@ -1,10 +1,11 @@
 import TidemarkServer
 import TidemarkWire
 
-/// What is appended to the log goes into the operator's own table, in the same transaction.
+/// Rows that are appended to the log go into the operator's own table, in the same transaction.
 ///
-/// Only what an edit changes is written, so that what another program has written to other columns since stays. What
-/// the table makes of a row, by defaults or triggers, is looked at like any write, and reaches the log behind this one.
+/// Only fields that an edit changes are written, so that values stay that another program has written to other columns
+/// since. Changes that the table makes to a row, by defaults or triggers, are looked at like any write, and reach the
+/// log behind this one.
 extension PostgresScopeWriter {
     /// - Throws: ``RowRefusal`` where the table does not take the row.
     func write(_ row: NewRow, to table: AttachedTable) throws {
@@ -30,14 +31,15 @@ extension PostgresScopeWriter {
         let key = Parameter.text(row.record.text)
         let rules = try rules[table.id] ?? TableRules(of: table, session)
         self.rules[table.id] = rules
-        // What the table cannot hold may stand in the log from before, and be deleted.
+        // Values that the table cannot hold may stand in the log from before, and be deleted.
         if row.kind != .delete {
             try rules.check(row.record.text, for: table.key)
             if let column = table.scopeColumn { try rules.check(place, for: column) }
         }
         try write(row, key, place, table, rules)
-        // The log gets what the device sent. What the table has made of it may leave no note under this key and in this
-        // scope: a value put back or respelled, a row moved away or under another key, a delete undone by a trigger.
+        // The log gets the row that the device sent. A change that the table has made to it may leave no note under
+        // this key and in this scope: a value put back or respelled, a row moved away or under another key, a delete
+        // undone by a trigger.
         try look(at: key, table)
     }
 
@@ -165,7 +167,8 @@ extension PostgresScopeWriter {
 
     private static let pathOut = Statement("path out", "SET LOCAL search_path TO DEFAULT")
     private static let zone = Statement("zone", "SET LOCAL TimeZone TO 'UTC'")
-    /// What a constraint says at the end of the transaction would be said of everything in it.
+    /// Constraints are checked after each row: at the end of the transaction, an error would count for everything in
+    /// it.
     private static let checkNow = Statement("check now", "SET CONSTRAINTS ALL IMMEDIATE")
 
     /// Runs a write of one row, and answers how many rows it has reached. The table's own triggers run with the paths
