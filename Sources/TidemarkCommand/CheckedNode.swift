@@ -6,7 +6,7 @@
     struct CheckedNode {
         let node: Node
         let path: String
-        /// What to call it in a complaint.
+        /// The node's name in a complaint.
         let name: String
 
         init(_ node: Node, path: String, name: String) {

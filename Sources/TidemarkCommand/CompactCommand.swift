@@ -52,7 +52,7 @@
         }
     }
 
-    /// What was let go, for people and for programs.
+    /// The result of a compaction, for people and for programs.
     struct CompactReport: Codable, Hashable {
         var dryRun: Bool
         /// Replaced rows; not counted ahead.

@@ -1,8 +1,8 @@
 #if Server
     import Foundation
 
-    /// What the command says: results on standard output, everything else on standard error. Names and values in it may
-    /// come from anybody, so that nothing of them reaches the terminal as an order, or as a line of its own.
+    /// The command's output: results on standard output, everything else on standard error. Names and values in it may
+    /// come from anybody, so nothing of them reaches the terminal as an order, or as a line of its own.
     enum Console {
         /// Writes a line at once, so that whoever reads a pipe sees it when it is true.
         static func line(_ text: String) { FileHandle.standardOutput.write(Data((text.printable + "\n").utf8)) }

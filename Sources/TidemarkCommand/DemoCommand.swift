@@ -26,7 +26,7 @@
         @Option(help: ArgumentHelp("A new folder for the files.", valueName: "folder"))
         var keep: String?
 
-        /// What the devices are filled with.
+        /// The records that the devices are filled with.
         enum Records: String, ExpressibleByArgument, CaseIterable { case packages, countries }
 
         @Option(help: "packages or countries; without it packages, where this machine has some.")

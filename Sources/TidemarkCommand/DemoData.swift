@@ -113,7 +113,7 @@
             }
         }
 
-        /// One row for each relation whose target is installed; of alternatives, the first that is.
+        /// Makes one row for each relation whose target is installed; of alternatives, the first that is.
         private static func dependencies(
             of name: String, _ record: [String: String], _ names: Set<String>
         ) -> [[String?]] {

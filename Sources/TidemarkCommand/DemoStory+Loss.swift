@@ -2,7 +2,7 @@
     import Foundation
     import GRDB
 
-    /// What no device may suffer from: a server that goes back in time.
+    /// Damage that no device may suffer from: a server that goes back in time.
     extension DemoStory {
         /// The server loses all that came after the copy, and the devices replay what they had sent.
         func loseHistory(_ report: inout DemoReport) async throws {

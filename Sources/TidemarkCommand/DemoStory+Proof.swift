@@ -4,7 +4,7 @@
 
     /// Damage that no sync can see, since no trigger has seen it: the digest does.
     extension DemoStory {
-        /// One row of B is changed past its triggers; `tidemark verify` finds it, and fetches it again, alone.
+        /// Changes one row of B past its triggers; `tidemark verify` finds it, and fetches it again, alone.
         func prove(_ report: inout DemoReport) async throws {
             say("")
             say("8. one value of B is damaged behind everybody's back, as a bad disk would do it")

@@ -3,7 +3,7 @@
     import GRDB
     import TidemarkServer
 
-    /// What the demo found out, for programs.
+    /// The findings of the demo, for programs.
     struct DemoReport: Codable, Hashable {
         var folder: String
         var rows = 0
@@ -214,7 +214,8 @@
             check(report.edits["deletedByB"] == "deleted", "the record that B deleted", &report)
         }
 
-        /// What a device keeps of the edits that lost or overwrote: those of the cast in full, the others as a number.
+        /// Prints the edits that a device keeps because they lost or overwrote: those of the cast in full, the others
+        /// as a number.
         private func tellOfKept(_ device: String, _ cast: Cast) async throws {
             let status = try await world.status(device)
             let names = [cast.apart, cast.together, cast.deletedByA, cast.deletedByB]

@@ -80,7 +80,7 @@
     typealias Rows = [String: [String: Value]]
 
     extension DemoWorld {
-        /// What a device's file holds.
+        /// The rows in a device's file.
         func rows(of name: String) throws -> Rows {
             var rows: Rows = [:]
             try open(name).read { db in
@@ -95,7 +95,7 @@
             return rows
         }
 
-        /// What the server holds: everything that it gives to a device that begins from nothing.
+        /// The rows on the server: everything that it gives to a device that begins from nothing.
         func rowsOfServer() async throws -> Rows {
             guard let root = URL(string: url) else { throw URLError(.badURL) }
             let transport = AsyncHTTPClientTransport(root) { token }

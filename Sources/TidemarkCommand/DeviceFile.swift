@@ -99,7 +99,7 @@
             if mayRelease, declared.scopes.count == 1, !declared.isFit(for: scope, named) {
                 try database.write { db in try SyncedTable.release(db, beside: scope) }
                 let rest = try self.declared() ?? Declared(tables: [], scopes: [])
-                // What was let go of is synced into this scope from now on.
+                // Tables that were released are synced into this scope from now on.
                 named += declared.tables.map(\.name).filter { rest[$0] == nil && !named.contains($0) }
                 declared = rest
             }
@@ -160,7 +160,7 @@
         }
     }
 
-    /// What a file syncs: its tables with their rules, and its scopes.
+    /// The tables that a file syncs, with their rules, and its scopes.
     struct Declared {
         var tables: [SyncedTable]
         var scopes: [Scope]
@@ -193,7 +193,7 @@
     }
 
     extension Failure {
-        /// What the client says, in the words of a command line.
+        /// Puts a client's error into the words of a command line.
         init(_ error: SyncError) {
             let isOffline = error.code == .networkUnavailable
             let hint = isOffline ? "check that the server runs and that --server names it" : error.hint

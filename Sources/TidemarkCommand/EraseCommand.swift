@@ -85,7 +85,7 @@
         }
     }
 
-    /// What was erased, for people and for programs.
+    /// The result of an erasure, for people and for programs.
     struct EraseReport: Codable, Hashable {
         /// Whether it was done, and not only counted.
         var erased: Bool

@@ -65,7 +65,7 @@
         var tables: [TableRows] = []
         /// Tables that were synced and are in the file no more.
         var missingTables: [String] = []
-        /// What was written while nothing was captured, and waits for a confirmation.
+        /// The inferred edits, made while nothing was captured: they wait for a confirmation.
         var inferred: [InferredReport] = []
         /// Edits kept for a scope that is lost, or of records that were deleted elsewhere.
         var orphaned = 0

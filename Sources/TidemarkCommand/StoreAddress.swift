@@ -21,7 +21,7 @@
             } else if text.hasPrefix("sqlite:"), text.utf8.count > 7 {
                 self = .sqlite(path: String(text.dropFirst(7)))
             } else {
-                // What is mistyped may hold a password.
+                // A mistyped address may hold a password.
                 let told = text.contains("@") ? "this" : "'\(text)'"
                 throw Failure("\(told) is not a store that this server has", hint: "name one with \(forms)")
             }

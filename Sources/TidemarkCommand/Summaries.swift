@@ -2,13 +2,13 @@
     import Foundation
     import Tidemark
 
-    /// What one sync did, for people and for programs.
+    /// The result of one sync, for people and for programs.
     struct SyncSummary: Codable, Hashable {
         var pushed, received, applied, quarantined, rejected, roundTrips, bytesSent, bytesReceived: Int
         var seconds: Double
         /// Whether nothing waits, for the server or for anybody's word.
         var isSettled: Bool
-        /// What is left in the file after it: edits without a verdict, refused edits, quarantined rows.
+        /// The numbers of things left in the file after it: edits without a verdict, refused edits, quarantined rows.
         var waiting, rejectedInAll, quarantinedInAll: Int
         /// Where the rows of each table stand, and what waits for a word.
         var tables: [TableRows]

@@ -60,7 +60,7 @@
         func run() async throws {
             let device = try DeviceFile(file)
             let scope = try device.scope(named: scope)
-            // What an app declared stays as it is, even if nothing ever came of it.
+            // An app's declarations stay as they are, even if its tables never synced.
             let isOurs = try device.isOurs()
             var declared = try device.declared(with: tables, in: scope, mayRelease: isOurs)
             let transport = try connection.transport()

@@ -3,7 +3,7 @@
     import TidemarkPostgres
     import TidemarkServer
 
-    /// What `tidemark attach` and `tidemark detach` do with a store.
+    /// The work of `tidemark attach` and `tidemark detach` on a store.
     struct TableCommands {
         let store: PostgresStore
         private let server: SyncServer
@@ -63,7 +63,7 @@
         func detach(_ entity: String, dropsScopeColumn: Bool) async throws -> DetachReport {
             let all = try await told { try await store.attachedTables() }
             let attachment = all.first { $0.entity == entity }
-            // What cannot be taken over does not keep the table.
+            // Writes that cannot be taken over do not keep the table attached.
             var problem = attachment?.problem
             if attachment != nil {
                 do { try await takeCaptured() } catch {
@@ -134,7 +134,7 @@
             return lines
         }
 
-        /// What keeps its rows from the devices.
+        /// The troubles that keep its rows from the devices.
         var troubles: [String] {
             var lines: [String] = []
             if !filled { lines.append("  older rows are not all taken over: give the same `tidemark attach` again") }
@@ -144,7 +144,7 @@
         }
     }
 
-    /// What `tidemark attach` did.
+    /// The result of `tidemark attach`.
     struct AttachReport: Codable, Hashable {
         var attached: AttachedReport
         /// Rows that were there before.
@@ -162,7 +162,7 @@
         }
     }
 
-    /// What `tidemark detach` did.
+    /// The result of `tidemark detach`.
     struct DetachReport: Codable, Hashable {
         var table, entity: String
         var scopeColumn: String?

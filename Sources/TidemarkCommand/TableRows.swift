@@ -21,7 +21,7 @@
 
         var line: String { "table \(table): \(([count(rows, "row", "rows")] + parts).joined(separator: ", "))" }
 
-        /// What is not confirmed, in words; `nil` where all is.
+        /// The rows that are not confirmed, in words; `nil` where all are.
         var troubles: String? {
             let troubles = parts.dropFirst()
             return troubles.isEmpty ? nil : "\(table): " + troubles.joined(separator: ", ")

@@ -40,7 +40,7 @@
                 failure.report()
                 exit(withError: ExitCode.failure)
             } catch {
-                // What ArgumentParser throws (usage, help, exit codes) it also knows how to show.
+                // ArgumentParser knows how to show its own errors (usage, help, exit codes).
                 if error is CleanExit || error is ExitCode || exitCode(for: error) != .failure {
                     exit(withError: error)
                 }

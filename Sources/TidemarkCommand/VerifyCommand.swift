@@ -59,7 +59,7 @@
         }
     }
 
-    /// What a comparison found, for people and for programs.
+    /// The findings of a comparison, for people and for programs.
     struct VerifySummary: Codable, Hashable {
         struct Table: Codable, Hashable {
             var table: String
@@ -70,7 +70,7 @@
             /// Why records differ still, by their ids.
             var unrepaired: [String: String]
             var isCutShort: Bool
-            /// What was not compared: a column, or the whole table, and why.
+            /// The parts that were not compared: a column, or the whole table, and why.
             var gaps: [String]
         }
 

@@ -5,12 +5,12 @@
     /// Bytes of bodies that are on their way, of all requests and of each caller (I14). While others wait for room,
     /// the body that has been on its way for longest is the first to go.
     package final class BodyBudget: Sendable {
-        /// One caller's part of the whole.
+        /// A caller may have one part in so many of the whole.
         private static let shares = 2
         /// The first bytes of each count for nobody: connections bound their sum, and a body that is no larger is never
         /// held up by others.
         fileprivate static let uncounted = 64 << 10
-        /// For so long no body has to go for another.
+        /// No body has to go for another within so long of its beginning.
         private static let grace = Duration.seconds(1)
 
         fileprivate struct State {

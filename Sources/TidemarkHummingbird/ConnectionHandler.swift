@@ -35,7 +35,7 @@
         private var takenAtCheck = 0
         /// Something came that is not HTTP: nothing more is read.
         private var isBroken = false
-        /// What came was too long to be looked at.
+        /// Whether a request's headers were too long to be read.
         private var isOversized = false
         /// The end of the wait for headers, of the wait for a body, and of lingering.
         private var deadline: Scheduled<Void>?
@@ -101,7 +101,7 @@
                 connections.isBusy(context.channel)
                 close(context, in: TimeAmount(limits.requestTimeout))
                 if asked == 1, head.headerFields[.expect]?.lowercased() == "100-continue" { encourageLater(context) }
-                // Whoever answers GET answers HEAD (RFC 9110, 9.3.2).
+                // A server that answers GET answers HEAD (RFC 9110, 9.3.2).
                 bodiless.append(head.method == .head)
                 if head.method == .head { head.method = .get }
                 return context.fireChannelRead(wrapInboundOut(.head(head)))
@@ -150,8 +150,9 @@
             context.fireUserInboundEventTriggered(event)
         }
 
-        /// One who has only ended his half of the connection still gets his answer; one who has hung up says so to
-        /// whatever comes, and with the connection ends what he asked for. An answer that has begun is what comes.
+        /// A caller who has only ended his half of the connection still gets his answer. The connection of one who has
+        /// hung up fails when something is written to it, and with it ends his request: so a comment or an interim
+        /// answer is written from time to time, unless an answer is being written already.
         private func lookLater(_ context: ChannelHandlerContext) {
             let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
             look = context.eventLoop.scheduleTask(in: Self.lookInterval) {
@@ -209,7 +210,7 @@
             if stallCheck == nil, context.channel.isActive { checkLater(context) }
         }
 
-        /// What the framework says of a request that it cannot read, with headers and a body like any other refusal.
+        /// The framework's refusal of a request that it cannot read, with headers and a body like any other refusal.
         private func explained(_ head: HTTPResponse) -> (HTTPResponse, ByteBuffer)? {
             guard head.status == .badRequest, head.headerFields[.contentLength] == "0" else { return nil }
             let problem =

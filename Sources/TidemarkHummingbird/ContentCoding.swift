@@ -12,7 +12,7 @@
             self = body.count >= Gzip.threshold ? Self.preferred(header) : .identity
         }
 
-        /// What the end of an entity tag says of the body's coding: another form has other bytes.
+        /// The mark of the body's coding at the end of an entity tag: another form has other bytes.
         var tagMark: String { self == .identity ? "" : "-\(rawValue)" }
 
         /// An entity tag without the mark of a coding.
@@ -30,8 +30,8 @@
             }
         }
 
-        /// What an `Accept-Encoding` header takes (RFC 9110, 12.5.3). Brotli has to be asked for by name, and is
-        /// preferred to gzip of the same weight: it is smaller and takes no longer.
+        /// The coding that an `Accept-Encoding` header prefers (RFC 9110, 12.5.3). Brotli has to be asked for by name,
+        /// and is preferred to gzip of the same weight: it is smaller and takes no longer.
         static func preferred(_ header: String?) -> ContentCoding {
             guard let header else { return .identity }
             var gzip: Double?

@@ -25,7 +25,7 @@
         }
     }
 
-    /// What a condition lists (RFC 9110, 8.8.3 and 13.1): any record, or those with one of these tags, without quotes.
+    /// The list of a condition (RFC 9110, 8.8.3 and 13.1): any record, or those with one of these tags, without quotes.
     enum EntityTagList: Hashable {
         case any
         case these([Item])

@@ -64,10 +64,10 @@
         static let contentType = "text/event-stream"
         /// Says nothing but that the stream is there.
         static let comment = ":\n\n"
-        /// What a nudge is called.
+        /// The name of a nudge's event.
         static let event = "changes"
 
-        /// After what has been written nothing is for so long: what comes meanwhile goes together.
+        /// The pause after a write: nudges that come meanwhile go together.
         private static let pace: Duration = .milliseconds(100)
 
         let waiter: Waiter
@@ -117,7 +117,7 @@
             let interval = server.streamComment
             while !Task.isCancelled {
                 let rest = min(interval - silence, .milliseconds(server.millisecondsUntil(expires)))
-                // What is due was said already, and is on its way to a reader that is slow.
+                // The comment that is due was asked for already, and is on its way to a reader that is slow.
                 try? await Task.sleep(for: rest > .zero ? rest : interval / 8)
                 waiter.wake()
             }

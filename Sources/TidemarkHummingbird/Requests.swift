@@ -66,7 +66,7 @@
             do {
                 return try Gzip.decompress(bytes, limit: size)
             } catch {
-                // One that says less than is in it is no gzip either.
+                // A body that inflates to more bytes than it announces is no gzip either.
                 if case .tooLarge(let size) = error, size == limit {
                     throw Self.tooLarge("more bytes, inflated,", limit)
                 }

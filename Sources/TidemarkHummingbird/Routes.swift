@@ -157,7 +157,8 @@
             [.get, .head, .post, .put, .patch, .delete, .options, .trace, .connect]
         }
 
-        /// One address, one method; the others are told so instead of being told that there is nothing.
+        /// Adds a route for one method of an address; other methods are told so instead of being told that there is
+        /// nothing.
         func on(
             _ path: RouterPath, only method: HTTPRequest.Method,
             use handler: @escaping @Sendable (Request, Context) async throws -> Response
@@ -165,7 +166,7 @@
             on(path, methods: [(method, handler)])
         }
 
-        /// One address, some methods.
+        /// Adds a route for some methods of an address.
         func on(
             _ path: RouterPath,
             methods handlers: [(HTTPRequest.Method, @Sendable (Request, Context) async throws -> Response)]

@@ -4,7 +4,7 @@
     public import Logging
     import NIOCore
 
-    /// What one listening socket grants to whoever connects. Hummingbird itself sets no such limit.
+    /// The limits that one listening socket sets for its callers. Hummingbird itself sets none of them.
     ///
     /// ```swift
     /// let limits = ServerLimits()

@@ -7,7 +7,7 @@
     public import TidemarkServer
     import TidemarkWire
 
-    /// What every answer has in common: the protocol's headers, and problem details for whatever goes wrong.
+    /// The common parts of every answer: the protocol's headers, and problem details for errors.
     ///
     /// ``TidemarkServer/SyncServer/routes(context:authorize:caller:)`` brings it along. A server that only syncs
     /// adds it to its router too, so that unknown addresses are answered in the same form; twice does no harm.
@@ -56,9 +56,9 @@
             }
         }
 
-        /// What goes out says what the caller can do; what went wrong inside goes into the log only.
+        /// The answer says what the caller can do; the cause within the server goes into the log only.
         private func problem(for error: any Error, _ request: Request, _ context: Context) -> Problem {
-            // Whoever asked has gone, or the server ends: nothing went wrong.
+            // The caller has gone, or the server ends: nothing went wrong.
             if Task.isCancelled { return Problem(.unavailable, "The request was given up.") }
             if let problem = error as? Problem {
                 if problem.reason == .epoch || problem.reason == .ahead, lostHistory.isDue() {
@@ -79,7 +79,7 @@
         }
     }
 
-    /// Whoever may ask could fill the operator's log with it: once a minute is enough to be seen.
+    /// Limits a warning to one a minute, which is enough to be seen: callers could fill the operator's log with it.
     private final class RareWarning: Sendable {
         private let last = NIOLockedValueBox<ContinuousClock.Instant?>(nil)
 
@@ -94,7 +94,7 @@
     }
 
     extension Problem {
-        /// What a host's own errors, and the router's, mean in the protocol's terms.
+        /// Makes the problem, in the protocol's terms, of a host's own error, or the router's.
         fileprivate init?(status: HTTPResponse.Status, _ request: Request) {
             switch status.code {
             case 400, 422: self.init(.malformedRequest, "The request was not understood.")

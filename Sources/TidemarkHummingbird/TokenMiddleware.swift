@@ -10,7 +10,7 @@
     }
 
     extension TokenRequestContext {
-        /// Who asks, for ``TidemarkServer/SyncServer/routes(context:authorize:caller:)``.
+        /// The caller's name, for ``TidemarkServer/SyncServer/routes(context:authorize:caller:)``.
         ///
         /// - Throws: an answer of 403 where the token grants no scope at all.
         public func caller() throws -> String {

@@ -4,7 +4,7 @@
     public import TidemarkServer
     import TidemarkWire
 
-    /// What a token says: who it is, until when, and what may be done in which scopes (Protocol.md).
+    /// The claims of a token: who it is, until when, and what may be done in which scopes (Protocol.md).
     public struct TokenClaims: Hashable, Sendable {
         /// How far a grant goes.
         public enum Grant: String, Hashable, Sendable, CaseIterable, Codable {
@@ -14,7 +14,7 @@
             case readWrite = "rw"
         }
 
-        /// Who the token speaks for (`sub`).
+        /// The principal that the token speaks for (`sub`).
         public var subject: String
         /// When it ends (`exp`).
         public var expires: Date
@@ -31,7 +31,7 @@
             self.isService = isService
         }
 
-        /// What the token grants in a scope: the widest of the patterns that match it.
+        /// The token's access to a scope: the widest of the grants whose patterns match it.
         public func access(to scope: Scope) -> Access {
             let grants = scopes.filter { Self.matches($0.key, scope) }.values
             let level: Access.Level = grants.contains(.readWrite) ? .readWrite : grants.isEmpty ? .none : .read

@@ -13,8 +13,8 @@ struct PagePlace: Hashable, Sendable {
 extension ObjectCache {
     /// Takes one page of a fetch.
     ///
-    /// Whatever ends the fetch behind this page, nothing is skipped: the stamp moves with the page only where the pages
-    /// come in the order of times, else with the last page, to the time of the first.
+    /// No object is skipped if the fetch ends behind this page: the stamp moves with the page only where the pages come
+    /// in the order of times, else with the last page, to the time of the first.
     func take(_ page: ObjectPage, of query: ObjectQuery, _ delta: Delta, _ place: PagePlace) async throws {
         try await write { db in
             var state = try CollectionState.take(query, db)

@@ -2,10 +2,10 @@ import Foundation
 import GRDB
 import TidemarkWire
 
-/// What a store keeps: each object once, the collections that it was found in, and how fresh each collection is.
+/// The content of a store: each object once, the collections that it was found in, and how fresh each collection is.
 ///
-/// Every function is one transaction. Who calls them sees to it that one class is worked on at one time: an answer that
-/// is older than what is kept would undo it.
+/// Every function is one transaction. The caller sees to it that one class is worked on at one time: an answer that is
+/// older than the stored one would undo it.
 struct ObjectCache: Sendable {
     private let queue: DatabaseQueue
     /// How often everything was forgotten.

@@ -32,7 +32,7 @@ struct ObjectPage: Sendable {
                 var reader = JSONReader(bytes)
                 var ids: [RecordID] = []
                 try reader.enterArray()
-                // What is no id was never kept.
+                // A text that is no id was never stored.
                 while try reader.nextElement() { if let id = RecordID(try reader.readString()) { ids.append(id) } }
                 try reader.finish()
                 return ids

@@ -98,7 +98,7 @@ extension ObjectStore {
 
 extension ObjectStore: ObjectRequester {}
 
-/// What sends requests within its limits.
+/// A sender of requests, within its limits.
 protocol ObjectRequester: Sendable {
     var limits: ObjectLimits { get }
     var transport: any Transport { get }

@@ -133,7 +133,8 @@ public final class ObjectStore: Sendable {
         return settings
     }
 
-    /// One answer about a class at a time: one that was overtaken by a newer one would bring back what is gone.
+    /// Takes one answer about a class at a time: an answer that was overtaken by a newer one would bring deleted
+    /// objects back.
     private func inTurn<Result: Sendable>(
         _ name: String, _ body: @Sendable (ObjectCache) async throws -> Result
     ) async throws -> Result {

@@ -3,8 +3,8 @@ import TidemarkWire
 
 /// Why a store has no answer. The description is safe to show and to log: it holds no objects, SQL or token.
 public struct ObjectStoreError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What went wrong, as a name that stays: compare it with the constants here, and treat others as your app treats
-    /// an error that it does not know. A later version may add some.
+    /// The kind of an error, as a name that stays: compare it with the constants here, and treat others as your app
+    /// treats an error that it does not know. A later version may add some.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         /// The name, such as `network_unavailable`.
         public var rawValue: String
@@ -52,11 +52,11 @@ public struct ObjectStoreError: Error, Hashable, Sendable, CustomStringConvertib
         ]
     }
 
-    /// What went wrong.
+    /// The kind of the error.
     public var code: Code
-    /// What happened here.
+    /// The error's context.
     public var detail: String
-    /// What can be done about it.
+    /// The remedy, for people.
     public var hint: String
 
     init(_ code: Code, _ detail: String, hint: String) {
@@ -65,7 +65,7 @@ public struct ObjectStoreError: Error, Hashable, Sendable, CustomStringConvertib
         self.hint = hint
     }
 
-    /// One line for a log or a screen.
+    /// The error in one line, for a log or a screen.
     public var description: String { "\(code): \(detail) \(hint)" }
 
     /// Whether the cache may stand in for the answer.

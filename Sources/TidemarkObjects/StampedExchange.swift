@@ -10,11 +10,11 @@ struct StampedEdit: Sendable {
     var data: DataObject?
     /// Grows with each edit of the store: one that was made while its item was on its way has another.
     var number: Int64
-    /// What was deleted.
+    /// The item's data before it was deleted.
     var former: DataObject?
 }
 
-/// What one request says.
+/// The content of one request.
 struct StampedQuestion: Sendable {
     var clientStamp: Int64
     /// While the first sync has not come to its end.
@@ -47,7 +47,7 @@ struct StampedQuestion: Sendable {
     }
 }
 
-/// What the server says to it.
+/// The server's answer to a request.
 struct StampedAnswer: Sendable {
     struct Item: Sendable {
         var entity = ""

@@ -3,7 +3,8 @@ import GRDB
 import Tidemark
 import TidemarkWire
 
-/// What a stamped store keeps: items as they stand here, the edits of them that wait, and the stamp of the last sync.
+/// The content of a stamped store: items as they stand here, the edits of them that wait, and the stamp of the last
+/// sync.
 struct StampedFile: Sendable {
     private let queue: DatabaseQueue
 
@@ -203,7 +204,7 @@ struct StampedFile: Sendable {
         try db.execute(
             sql: "DELETE FROM tidemark_stamped_edit WHERE entity = ? AND id = ? AND number = ?",
             arguments: [edit.entity, edit.id.text, edit.number])
-        // What the server took as it was sent does not come back.
+        // The server does not send an item back that it took as it was sent, so the item counts as seen in this scan.
         try db.execute(
             sql: """
                 UPDATE tidemark_stamped_item SET scan = (SELECT scan FROM tidemark_stamped)

@@ -45,7 +45,7 @@ public final class StampedStore: Sendable {
 
     // MARK: Items
 
-    /// One item as it stands on this device, edits that are not sent in it; `nil` where there is none.
+    /// An item as it stands on this device, edits that are not sent in it; `nil` where there is none.
     ///
     /// - Throws: ``ObjectStoreError``.
     public func item(_ entity: String, id: RecordID) async throws -> StampedItem? {
@@ -168,7 +168,7 @@ private struct StampedCourse {
     private var halved: Int?
     /// The edit that was refused alone, and what was said. A request may be cut on its way, so it is sent twice.
     private var suspect: (edit: StampedEdit, error: ObjectStoreError, times: Int)?
-    /// Who may only read is told what has changed all the same, and this at the end.
+    /// A caller who may only read is told what has changed all the same, and gets this error at the end.
     private(set) var denial: ObjectStoreError?
 
     init(limit: Int) { self.limit = limit }
@@ -178,11 +178,11 @@ private struct StampedCourse {
 
     private var isProbing: Bool { (suspect?.times ?? 0) > 1 }
 
-    /// Whatever no other request can mend is thrown on.
+    /// Decides on the next request after an error; throws one that no other request can mend.
     mutating func meet(_ error: ObjectStoreError, _ question: StampedQuestion) throws {
         switch (error.code, question.edits.count) {
         case (.forbidden, 1...): denial = error
-        // One edit that no request goes through with must not stop the others: halving finds it.
+        // An edit that no request goes through with must not stop the others: halving finds it.
         case (.requestRefused, 2...): halved = question.edits.count / 2
         case (.requestRefused, 1):
             let edit = question.edits[0]
@@ -216,7 +216,7 @@ public struct StampedRefusal: Hashable, Sendable {
     public let entity: String
     /// The item's id.
     public let id: RecordID
-    /// What was set; `nil` for a delete.
+    /// The fields that were set; `nil` for a delete.
     public let fields: [String: Value]?
     /// A code of the protocol's rejection list, such as `record_too_large`.
     public let code: String
@@ -224,7 +224,7 @@ public struct StampedRefusal: Hashable, Sendable {
     public let detail: String
 }
 
-/// What a sync did.
+/// The result of a sync.
 public struct StampedReport: Hashable, Sendable {
     /// Edits that were sent.
     public var sent = 0

@@ -1,7 +1,7 @@
 public import Foundation
 public import TidemarkWire
 
-/// One object as the server wrote it.
+/// An object as the server wrote it.
 public struct StoredObject: Hashable, Sendable, Identifiable {
     /// Its id within its class.
     public let id: RecordID

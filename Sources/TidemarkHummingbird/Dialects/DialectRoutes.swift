@@ -54,7 +54,7 @@
         }
     }
 
-    /// What the routes of all dialects have in common: whom a request is for, and what it may do.
+    /// The common parts of all dialects' routes: whom a request is for, and what it may do.
     struct DialectHost<Context: RequestContext>: Sendable {
         let server: SyncServer
         let paths: [String: EntityPath]

@@ -1,7 +1,7 @@
 import GRDB
 import TidemarkServer
 
-/// What an erasure finds and removes, in steps that hold up other writers for a moment only.
+/// Counts and removes the rows of an erasure, in steps that hold up other writers for a moment only.
 enum Erasing {
     /// Bytes of rows that one step removes, about: their pages are overwritten in the same transaction.
     private static let stepBytes: Int64 = 4 << 20
@@ -14,9 +14,9 @@ enum Erasing {
         let ofScope: String
         /// Of the principal `?3`; `nil` where a row is nobody's.
         let ofPrincipal: String?
-        /// What names a row.
+        /// The columns that name a row.
         var key = "rowid"
-        /// What a row takes, where it may be large.
+        /// The bytes of a row, where it may be large.
         var bytes = "0"
     }
 
@@ -83,7 +83,7 @@ enum Erasing {
                     sql: "DELETE FROM \(kind.table) WHERE (\(kind.key)) = (\(marks))")
                 for key in keys { try delete.execute(arguments: StatementArguments(key)) }
                 gone[keyPath: kind.count] += keys.count
-                // What is small shares a transaction.
+                // Small removals share a transaction.
                 if bytes >= stepBytes { break }
             }
             return gone
@@ -103,7 +103,7 @@ enum Erasing {
         return (keys, bytes)
     }
 
-    /// Whatever is removed meanwhile is overwritten where it stood. Elsewhere that would cost too much: each page that
+    /// Overwrites removed content on the disk while `work` runs. Elsewhere that would cost too much: each page that
     /// becomes free would be written.
     fileprivate static func overwriting<Result>(_ db: Database, _ work: () throws -> Result) throws -> Result {
         // Some systems have it on, or in part, from the start.

@@ -12,7 +12,7 @@ class SQLiteScope: ScopeReader {
     /// The last answer to a question for a record's newest row; a writer that appends to it need not ask again.
     var lastNewest: (entity: String, record: RecordID, kind: RowKind?, payload: [UInt8]?, size: ScopeSize)?
 
-    /// What a row takes, as `ScopeSize` counts it.
+    /// The bytes of a row, as `ScopeSize` counts them.
     static let bytes = "coalesce(length(CASE kind WHEN 1 THEN field_versions ELSE payload END), 0)"
     /// The columns of a sum over rows: how many they are, and what they take.
     static let size = "count(*), coalesce(sum(\(bytes)), 0)"
@@ -41,7 +41,7 @@ class SQLiteScope: ScopeReader {
         state.incarnations = try Row.fetchAll(incarnations, arguments: [id]).map { ($0[0], $0[1]) }
     }
 
-    /// What this object knows beside the database, so that a part of a transaction can be undone.
+    /// The state of this object beside the database, so that a part of a transaction can be undone.
     var memory: (id: Int64?, state: ScopeState) {
         get { (id, state) }
         set { (id, state) = newValue }

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import TidemarkServer
 
-// What comes into the log at its head, and what leaves behind its floors.
+// Rows enter the log at its head, and leave it below its floors.
 extension SQLiteScopeWriter {
     func append(_ row: NewRow, at moment: Int64) throws -> Version {
         let id = try create(at: moment)

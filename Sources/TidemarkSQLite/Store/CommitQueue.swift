@@ -63,7 +63,7 @@ final class CommitQueue: Sendable {
         if begins { Task { await drain() } }
     }
 
-    /// One job in a savepoint of its own, so that its failure undoes only itself.
+    /// Runs one job in a savepoint of its own, so that its failure undoes only itself.
     private func attempt<Result>(
         _ db: Database, _ scope: Scope, _ holdsUpOthers: Bool, _ body: (any ScopeWriter) throws -> Result
     ) throws -> Result {

@@ -2,9 +2,9 @@ package import Foundation
 import GRDB
 package import TidemarkServer
 
-// What the file holds, for one who checks what the engine has written.
+// The content of the file, for tests of what the engine has written.
 extension SQLiteStore {
-    /// What is known of a scope apart from its rows; all zero for one that nobody wrote to.
+    /// The state of a scope apart from its rows; all zero for a scope that nobody wrote to.
     package func state(of scope: Scope) throws -> ScopeState {
         try pool.read { db in try SQLiteScope(db, scope).state }
     }

@@ -48,13 +48,13 @@ enum Schema {
                         (SELECT \(SQLiteScope.size) FROM change WHERE scope = scope.id AND superseded_by IS NOT NULL)
                     """)
         }
-        // What is erased is refused, and the ids of a scope are found by it.
+        // The moment marks a scope as erased, so that it is refused; the index finds the ids of a scope.
         migrator.registerMigration("6") { db in
             try db.execute(sql: "ALTER TABLE scope ADD COLUMN erased_at INTEGER")
             try db.execute(sql: "CREATE INDEX alias_scope ON alias (scope, principal)")
         }
-        // The migrator by itself passes over what it does not know, and this version would write past a newer one's
-        // counts.
+        // The migrator by itself passes over migrations that it does not know, and this version would write past a
+        // newer one's counts.
         guard try !pool.read(migrator.hasBeenSuperseded) else { throw NewerStore() }
         try migrator.migrate(pool)
         return try pool.read { db in
@@ -88,7 +88,7 @@ enum Schema {
         "CREATE UNIQUE INDEX change_version ON change (scope, version)",
         "CREATE UNIQUE INDEX change_record ON change (scope, entity, record, version)",
         "CREATE INDEX change_superseded ON change (superseded_at) WHERE superseded_at IS NOT NULL",
-        // What the live records of an entity add up to, kept in step with the log.
+        // The sums over the live records of an entity, kept in step with the log.
         """
         CREATE TABLE digest (
             scope INTEGER NOT NULL, entity TEXT NOT NULL, sums BLOB NOT NULL, PRIMARY KEY (scope, entity)
@@ -106,7 +106,7 @@ enum Schema {
             version INTEGER, base_number INTEGER, took_effect INTEGER NOT NULL, PRIMARY KEY (lane, number)
         ) WITHOUT ROWID
         """,
-        // What devices' temporary ids stand for.
+        // The ids that devices' temporary ids stand for.
         """
         CREATE TABLE alias (
             principal TEXT NOT NULL, client TEXT NOT NULL, entity TEXT NOT NULL, temporary TEXT NOT NULL,
@@ -118,7 +118,8 @@ enum Schema {
         "CREATE INDEX alias_age ON alias (made_at)",
         // The last integer id assigned per entity, in all scopes: a row may move from one to another.
         "CREATE TABLE assigned (entity TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID",
-        // Who is known, from which version on deletions are kept for it, and from which on it holds rows by verdicts.
+        // The known devices: from which version on deletions are kept for each, and from which on verdicts gave it
+        // rows.
         """
         CREATE TABLE device (
             scope INTEGER NOT NULL, principal TEXT NOT NULL, client TEXT NOT NULL, version INTEGER,
@@ -126,7 +127,7 @@ enum Schema {
         """,
         "CREATE INDEX device_version ON device (scope, version)",
         "CREATE INDEX device_seen ON device (scope, seen_at)",
-        // What was deleted lately of entities that have a brake, by whom.
+        // The recent deletes of entities that have a brake, by user.
         """
         CREATE TABLE deletes (
             scope INTEGER NOT NULL, principal TEXT NOT NULL, entity TEXT NOT NULL, note BLOB NOT NULL,
