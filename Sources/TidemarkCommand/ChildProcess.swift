@@ -125,7 +125,7 @@
             descriptor = mkstemp(&template)
             guard descriptor >= 0 else { throw Failure("no file can be made in \(folder)") }
             unlink(template)
-            // Only what is handed over on purpose goes to a program that is started.
+            // A program that is started gets only the descriptors that are handed over on purpose.
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             _ = fcntl(descriptor, F_SETFL, O_APPEND)
         }

@@ -40,7 +40,7 @@
             let clock = ContinuousClock()
             let start = clock.now
             let (up, down) = try await begin()
-            // Of the server as it is before anything is edited; it comes back in chapter 7.
+            // The copy is of the server before anything is edited; it comes back in chapter 7.
             try world.server.copyStore()
             let cast = try chooseCast()
             try await editApart(cast)

@@ -9,7 +9,7 @@
     enum Memory {
         /// Blocks from this size on are mappings of their own, and are given back when they are freed.
         private static let mapped: Int32 = 1 << 20
-        /// So much stays at the end of an arena.
+        /// The bytes that stay at the end of an arena.
         private static let kept: Int32 = 8 << 20
 
         static func giveBackWhatIsFree() {

@@ -90,7 +90,8 @@
             try await Self.serve(app, address: address, limits: limits, logger: logger)
         }
 
-        /// As many connections as the system has descriptors for: a server that runs out of them takes nobody.
+        /// Lowers the number of connections to the descriptors that the system has: a server that runs out of them
+        /// takes nobody.
         private static func fitted(_ limits: ServerLimits, _ logger: Logger) -> ServerLimits {
             let room = Descriptors.room(forConnections: limits.mostConnections)
             guard room < limits.mostConnections else { return limits }

@@ -1,6 +1,6 @@
 package import TidemarkWire
 
-/// Where a reader stands in a scope's log (Protocol.md): what an opaque `since` says to the server.
+/// A reader's place in a scope's log (Protocol.md), which an opaque `since` carries to the server.
 package struct Checkpoint: Hashable, Sendable {
     /// The history that the versions below are of.
     package var epoch: Epoch
@@ -86,7 +86,7 @@ extension Checkpoint {
         return next
     }
 
-    /// After a page: at `position`, or at the end of the scan.
+    /// The checkpoint after a page: at `position`, or at the end of the scan.
     package func advanced(to position: Version?) -> Checkpoint {
         var next = self
         if let position {

@@ -63,7 +63,8 @@ package struct EntityDigest: Hashable, Sendable {
         }
     }
 
-    /// Only what differs is hashed. Rows of one record name their fields in the same order, as far as they go together.
+    /// Replaces a row cell by cell, and hashes only the cells that differ. Rows of one record name their fields in the
+    /// same order, as far as they go together.
     private mutating func exchange(
         _ record: UInt64, _ old: UnsafeRawBufferPointer, _ new: UnsafeRawBufferPointer
     ) throws(JSONError) {

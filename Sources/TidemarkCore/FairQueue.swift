@@ -100,7 +100,7 @@ package struct FairQueue<Work> {
             let work = lines[caller]?.remove(at: place)
             callers.remove(at: turn)
             turns += 1
-            // With as many who wait, forgetting is worth its time only once they are as many again.
+            // Forgetting reads all names, so it happens only once twice as many are remembered as wait.
             if served.count >= max(Self.rememberedLimit, 2 * callers.count) {
                 served = served.filter { lines[$0.key] != nil }
             }

@@ -26,13 +26,14 @@ extension Meeting {
         return data.fields.contains { !isSeen(data.name($0), in: current.fieldVersions, base: base) }
     }
 
-    /// Nobody knows the id. Without a base an upsert makes the record; with one, it was deleted long ago.
+    /// Merges an upsert with an id that nobody knows. Without a base it makes the record; with one, the record was
+    /// deleted long ago.
     func onAbsent() -> Merge.Outcome {
         operation.baseVersion == nil ? insert() : refuse(nil)
     }
 
-    /// Without a base an upsert makes the record anew. With one, somebody deleted it meanwhile: the edit is refused, or
-    /// brings the record back as it was, with its fields on top.
+    /// Merges an upsert with a tombstone. Without a base it makes the record anew. With one, somebody deleted the
+    /// record meanwhile: the edit is refused, or brings the record back as it was, with its fields on top.
     func onTombstone(_ current: Merge.Current) -> Merge.Outcome {
         if operation.baseVersion == nil { return insert() }
         guard declaration.deletes == .lose, let last = current.last, !fields.fields.isEmpty else {

@@ -14,8 +14,8 @@ package struct ReplayMerge: Hashable, Sendable {
         case begins(Operation)
         /// A later write stands, and the operation changes nothing.
         case stands
-        /// The record is written like this, whatever the policy says: `nil` is a deletion; else these fields are later
-        /// than it.
+        /// The record is written like this, whatever the policy says: `nil` deletes it, and fields are those that
+        /// outlive a deletion.
         case write(DataObject?)
     }
 

@@ -3,7 +3,7 @@ package import TidemarkWire
 /// Puts canonical ids in the places where an operation names temporary ones: on the server before anything is stored,
 /// on the device where a sealed operation is read again.
 package struct Resolution: Hashable, Sendable {
-    /// With every id in place that is known.
+    /// The operation with every id in place that is known.
     package var operation: Operation
     /// The first reference whose id is not known; it stands in `operation` as it came.
     package var missing: Missing?
@@ -37,7 +37,7 @@ package struct Resolution: Hashable, Sendable {
 
 /// Looks through the places of one operation.
 private struct Search {
-    /// Nothing more is wanted.
+    /// Ends the search early: nothing more has to be looked up.
     struct Ended: Error {}
 
     private struct Name: Hashable {

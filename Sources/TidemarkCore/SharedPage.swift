@@ -107,7 +107,7 @@ package struct SharedHandles: Hashable, Sendable {
         return present
     }
 
-    /// Not where the clock has gone back since either.
+    /// Whether an entry is not too old; it is too old as well where the clock has gone back since.
     private func isGood(_ entry: Entry, at now: Int64) -> Bool {
         let rest = entry.until - now
         return 0 < rest && rest <= age
@@ -118,7 +118,8 @@ extension SnapshotHandle {
     /// Whether the scope's rows are still kept as this snapshot shows them.
     package func isExact(in history: ScopeHistory) -> Bool { horizon >= history.sweepFloor }
 
-    /// Whether it can take the place of one of the present: of the same history, in the same order, all rows kept.
+    /// Whether this handle can take the place of the present one: of the same history, in the same order, all rows
+    /// kept.
     fileprivate func isShared(in history: ScopeHistory, at present: SnapshotHandle) -> Bool {
         guard scan == present.scan, epoch == present.epoch, isExact(in: history) else { return false }
         do throws(Problem) { try check(in: history) } catch { return false }

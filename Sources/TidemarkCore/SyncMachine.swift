@@ -248,7 +248,8 @@ package struct SyncMachine: Hashable, Sendable {
         }
     }
 
-    /// When the next attempt is made. What the server asks for is kept even where it is longer than any other wait.
+    /// Returns the moment of the next attempt. The wait that the server asks for is kept even where it is longer than
+    /// any other.
     private mutating func backOff(_ failure: FailureClass, now: Instant, jitter: UInt64) -> Instant {
         failures = min(failures + 1, Self.limit)
         let delay = settings.backoff.delay(

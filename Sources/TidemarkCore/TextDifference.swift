@@ -3,8 +3,8 @@ import TidemarkWire
 /// Finds what two texts share, in time that grows with their length whatever is in them: blocks of the old text are
 /// found again in the new one by a rolling hash, and grown to both sides.
 ///
-/// After a difference the nearest common block is taken, counted in bytes that would have to go or come. All steps
-/// spent on looking for it are paid for by the bytes that are passed then.
+/// After a difference the search takes the nearest common block, counted in bytes that would have to go or come. The
+/// bytes that it passes then pay for all steps spent on the search.
 struct TextDifference {
     let old: [UInt8]
     let new: [UInt8]

@@ -1,5 +1,5 @@
-/// So much in a time, and for a while more than that: what one caller may ask for. Time is an argument, and what was
-/// not asked for fills it up again.
+/// A token bucket: it limits how often one caller may ask, and lets him ask more often for a while after a rest. Time
+/// is an argument.
 package struct TokenBucket: Hashable, Sendable {
     /// How fast it fills, and how much it holds.
     package struct Rate: Hashable, Sendable {
@@ -46,7 +46,7 @@ package struct TokenBucket: Hashable, Sendable {
         return nil
     }
 
-    /// Nothing tells it from a new one.
+    /// Whether the bucket is as good as a new one.
     package func isFull(_ rate: Rate, at now: Instant) -> Bool { credit(rate, at: now) == rate.fullCredit }
 
     private func credit(_ rate: Rate, at now: Instant) -> Int64 {

@@ -247,7 +247,7 @@
             }
         }
 
-        /// Nothing waits any more, or some of it was taken since the last time; or the connection ends.
+        /// Closes the connection of a reader that has taken nothing since the last check, although bytes wait for it.
         private func check(_ context: ChannelHandlerContext) {
             stallCheck = nil
             guard noteUnsent(context) > 0 else { return }
@@ -264,7 +264,7 @@
             let options = context.channel.syncOptions
             let unsent = (try? options?.getOption(ChannelOptions.bufferedWritableBytes)) ?? 0
             let taken = writtenBytes - unsent
-            // Where more was asked already, the next answer waits behind this one.
+            // The next answer waits behind this one, where more requests have come already.
             let held = isStream ? unsent : (writtenBytes - answeredBytes) * (asked > 1 ? 2 : 1)
             connections.note(unsent: held, of: context.channel, tookSome: taken > takenBytes)
             takenBytes = max(takenBytes, taken)

@@ -59,7 +59,7 @@
             state.withLockedValue { $0.entries[ObjectIdentifier(channel)]?.idleSince = nil }
         }
 
-        /// All that was asked is answered. One that is over the limit goes now.
+        /// Notes that all requests of a connection are answered. A connection over the limit is closed now.
         func isIdle(_ channel: any Channel) {
             let (id, now) = (ObjectIdentifier(channel), channel.eventLoop.now)
             let victim = state.withLockedValue { state -> (any Channel)? in
@@ -69,8 +69,8 @@
             victim?.close(promise: nil)
         }
 
-        /// So many bytes are held for the connection's reader now. Where all readers together leave too many, those
-        /// that have taken nothing for longest go, but never the only one.
+        /// Notes how many bytes are held for the connection's reader. Where all readers together leave too many, the
+        /// readers that have taken nothing for longest go, but never the only one.
         func note(unsent bytes: Int, of channel: any Channel, tookSome: Bool) {
             let (id, now) = (ObjectIdentifier(channel), channel.eventLoop.now)
             let victims = state.withLockedValue { state -> [any Channel] in

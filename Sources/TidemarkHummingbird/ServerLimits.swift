@@ -47,7 +47,8 @@
     }
 
     extension ServerLimits {
-        /// HTTP/1.1 within these limits. What a connection had asked for and has not begun ends with the connection.
+        /// HTTP/1.1 within these limits. Requests that a connection has sent and that have not begun end with the
+        /// connection.
         public func http1() -> HTTPServerBuilder {
             let limits = self
             let open = OpenConnections(limits)

@@ -56,7 +56,7 @@
             case .untilWritten: .tagged(page.body, "private, no-cache", to: request)
             case .window(let seconds): .tagged(page.body, "private, max-age=\(seconds)", to: request)
             case .shared(let seconds):
-                // Nobody may give it out once it is over, not even where this server cannot be reached.
+                // No cache may give an expired page out, not even where this server cannot be reached.
                 .tagged(
                     page.body, "public, max-age=\(seconds), must-revalidate, immutable", vary: "Accept-Encoding",
                     to: request)

@@ -1,8 +1,8 @@
 import TidemarkWire
 
 extension ObjectStore {
-    /// Brings the cache's collection up to date. What the server cannot tell in one form is asked for in the next
-    /// simpler one: the map, the time, the complete list.
+    /// Brings the cache's collection up to date. A delta that the server cannot tell in one form is asked for in the
+    /// next simpler one: the map, the time, the complete list.
     func refresh(_ query: ObjectQuery, _ strategy: DeltaSyncStrategy, in cache: ObjectCache) async throws {
         var delta = try await self.delta(query, strategy, in: cache)
         while true {

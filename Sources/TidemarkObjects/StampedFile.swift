@@ -79,7 +79,7 @@ struct StampedFile: Sendable {
         try await write { db in
             let known = try Self.edits(db, "entity = ? AND id = ?", [entity, id.text]).first
             let current = try Self.data(db, entity, id)
-            // Of a delete and what is set after it only the second is sent: what was deleted is set to NULL by it.
+            // A delete and fields that are set after it are sent as one edit, which sets the deleted fields to NULL.
             let before = known.flatMap { $0.data ?? $0.former?.cleared }
             let merged = data.map { before?.overlaid(with: $0) ?? $0 }
             let former = data == nil ? current ?? known?.former : nil
@@ -89,7 +89,7 @@ struct StampedFile: Sendable {
                     INSERT OR REPLACE INTO tidemark_stamped_edit (entity, id, stamp, data, former, number)
                     VALUES (?, ?, ?, ?, ?, (SELECT number FROM tidemark_stamped))
                     """,
-                // Of two edits the later one is later, whatever the clock did between them.
+                // The later edit gets the later stamp, whatever the clock did between the two.
                 arguments: [
                     entity, id.text, max(moment, (known?.stamp ?? .min).addingOne), merged.map { Data($0.bytes) },
                     former.map { Data($0.bytes) },

@@ -1,4 +1,4 @@
-/// By which rule it was settled, that an edit met somebody else's.
+/// The rule that settled an edit's conflict with somebody else's.
 public enum ConflictRule: String, Hashable, Sendable, CaseIterable {
     /// The edit that reached the server later stands.
     case lastWriteWins

@@ -3,7 +3,7 @@
 /// It keeps places in the document, and no copies of the names: an object of many small members must not cost many
 /// times its bytes.
 package struct MemberNames {
-    /// So many are looked through one by one.
+    /// The number of members up to which they are looked through one by one.
     private static let few = 8
 
     private struct Entry {

@@ -42,9 +42,9 @@ package struct Operation: Hashable, Sendable {
     package var isConfirmed = false
     /// An insert of a row that is older than its device's capture: it makes a record, and never changes one.
     package var isSeed = false
-    /// Where the operation holds temporary ids of other records.
+    /// The places that hold temporary ids of other records.
     package var references: [Reference] = []
-    /// Where this is one that the server has lost, and that a device replays: what it was.
+    /// The operation's place in a lost history, where a device replays it.
     package var original: Original?
 
     package init(_ kind: Kind, entity: String = "", id: RecordID? = nil) {

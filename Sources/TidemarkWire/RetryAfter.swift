@@ -26,7 +26,7 @@ package enum RetryAfter {
             let hour = number(words[order.time], 0...23), let minute = number(words[order.time + 1], 0...59),
             let second = number(words[order.time + 2], 0...60), var year = number(words[order.year], 0...9999)
         else { return nil }
-        // Of two digits: within fifty years of these ones.
+        // A year of two digits is one from 1970 to 2069.
         if words[order.year].utf8.count == 2 { year += year < 70 ? 2000 : 1900 }
         let days = Timestamp.days(year: year, month: Int64(month) + 1, day: day)
         return (days * 86_400 + hour * 3600 + minute * 60 + second) * 1000

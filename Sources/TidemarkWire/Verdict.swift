@@ -150,8 +150,8 @@ package struct Verdict: Hashable, Sendable {
     /// Whether something of the operation stands in the log, or stood there before.
     package var tookEffect: Bool { status == .applied || status == .merged || status == .outcomeUnknown }
 
-    /// Taken as one that is `merged`, but there was no room to tell the record. What is `settled` because nothing more
-    /// is known of it has no version.
+    /// Whether the operation was taken as one that is `merged`, but there was no room to tell the record. A verdict
+    /// that is `settled` because nothing more is known of it has no version.
     package var isShort: Bool { status == .outcomeUnknown && version != nil }
 
     /// Taken as it was sent, and nothing to tell.

@@ -104,8 +104,8 @@ struct TableReference {
     let parentNumber: Int64?
     var pairs: [Pair] = []
 
-    /// Whether a write of some columns chooses what is referred to. What the scope's column refers to is chosen by
-    /// the grant of the scope.
+    /// Whether a write of some columns chooses the row that is referred to. The row that the scope's column refers to
+    /// is chosen by the grant of the scope.
     func isChosen(bySetting columns: Set<String>, scopeColumn: String?) -> Bool {
         pairs.contains { $0.own != scopeColumn && ($0.isComputed || columns.contains($0.own)) }
     }

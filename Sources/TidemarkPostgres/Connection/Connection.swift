@@ -9,7 +9,7 @@ import TidemarkCore
 struct Connection: ~Copyable {
     private enum Pending {
         case preparation(of: String)
-        /// Where it is not asked, nobody wants the answer, as long as it is no error.
+        /// `isAsked`: whether somebody wants the answer; without it only an error counts.
         case run(String, isAsked: Bool)
 
         var isUnnamed: Bool {
@@ -28,7 +28,7 @@ struct Connection: ~Copyable {
     private var prepared: Set<String> = []
     private var pending: [Pending] = []
     private var parameters = ParameterBuffer()
-    /// Nothing that is sent arrives any more.
+    /// Whether the connection is lost, so that no request arrives any more.
     private(set) var isLost = false
 
     init(to address: ServerAddress, patience: Duration) throws(PostgresError) {

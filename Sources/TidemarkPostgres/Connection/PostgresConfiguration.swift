@@ -6,8 +6,8 @@ extension PostgresStore {
         /// Into how many parts the tables of the log are divided by scope (`PARTITION BY HASH`) when the schema is
         /// made; 0: they are whole. A schema that is there stays as it was made.
         public var partitions = 0
-        /// With more, the locks of a few nodes' connections, each on all parts of five tables, are more than a server
-        /// takes as it is installed (`max_locks_per_transaction`).
+        /// The limits of `partitions`. With more, the locks of a few nodes' connections, each on all parts of five
+        /// tables, are more than a server takes as it is installed (`max_locks_per_transaction`).
         package static let partitionRange = 0...32
         /// Connections that write, at most. Each commits what arrived for its scopes together.
         public var writers = 6
@@ -21,7 +21,7 @@ extension PostgresStore {
         public var statementTimeout: Duration = .seconds(30)
         /// How long a statement may wait for somebody else's lock (`lock_timeout`).
         public var lockTimeout: Duration = .seconds(10)
-        /// After what time the server ends a transaction of a node that says nothing any more
+        /// The time after which the server ends a transaction of a node that says nothing any more
         /// (`idle_in_transaction_session_timeout`): it holds up other nodes in its scopes for so long.
         public var idleTimeout: Duration = .seconds(30)
         /// How long a node tries to find out whether a commit was made after its connection broke.

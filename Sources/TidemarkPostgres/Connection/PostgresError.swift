@@ -101,7 +101,7 @@ extension PostgresError.Code {
         }
     }
 
-    /// Whether it is the table of somebody else that does not take what is asked for: the same would be refused again.
+    /// Whether an operator's table refuses the row: the same row would be refused again.
     var isRefusal: Bool {
         switch self {
         case .data, .limit, .other, .permission, .schema: true

@@ -46,7 +46,7 @@ final class Session {
 
     // MARK: Messages of other connections
 
-    /// From now on hears what is told on a channel; its name has the form of a schema's.
+    /// Listens to a channel from now on; its name has the form of a schema's.
     func listen(_ channel: String) throws { _ = try ask(Statement("listen", "LISTEN \"\(channel)\"")) }
 
     func messages(within time: Duration) throws -> [String] {

@@ -23,7 +23,7 @@ struct WriteMark: Hashable, Sendable {
     /// A connection's row, before any of its transactions.
     static let first = Statement("trace", "INSERT INTO writer (id, batch, used_at) VALUES ($1, 0, now())")
 
-    /// On this server's disk is enough for a row that says nothing yet.
+    /// Lets a commit wait for this server's disk only, because a new row says nothing yet that a standby would need.
     static let soon = Statement("soon", "SELECT set_config('synchronous_commit', 'local', true)")
 
     /// The first thing that a transaction does.
@@ -44,7 +44,7 @@ struct WriteMark: Hashable, Sendable {
     /// The outcome of a transaction that was not answered, as far as it is known.
     enum Outcome: Hashable, Sendable {
         case committed, undone
-        /// Nobody can say any more.
+        /// The connection's row is gone, so nobody can say any more.
         case unknown
     }
 
@@ -63,8 +63,8 @@ struct WriteMark: Hashable, Sendable {
 
     // MARK: Sweeping
 
-    /// Rows of connections that have not written for an hour. One that is only idle makes itself another; nobody asks
-    /// about a commit for as long (`settlingTimeout`).
+    /// Removes rows of connections that have not written for an hour. A connection that is only idle makes itself
+    /// another; nobody asks about a commit for as long (`settlingTimeout`).
     private static let remove = Statement(
         "remove traces",
         """

@@ -29,7 +29,7 @@ struct CommitBatch: Sendable {
         let left: [CommitJob]
     }
 
-    /// After this time a transaction takes no further write: what has one already waits for its commit.
+    /// The time after which a transaction takes no further write: a write in it already waits for its commit.
     private static let time = Duration.milliseconds(50)
 
     /// Commits all of them together, or, where that fails, each by itself: so that none is refused for another's sake.
@@ -42,7 +42,7 @@ struct CommitBatch: Sendable {
                 return give(try line.finish(transact(jobs, try line.session(), isBrief: isShared)))
             }
         } catch let error as StoreUnavailable {
-            // Nobody is there, or nobody knows whether it is done: in no case may it be done again.
+            // The server is away, or it is unknown whether the commit was made: in no case may the jobs run again.
             for job in jobs { job.fail(error) }
             return []
         } catch {

@@ -54,7 +54,7 @@ final class CommitQueue: WorkQueue, @unchecked Sendable {  // because what chang
         }
     }
 
-    /// Takes out what waits for nobody any more. What a worker has taken is done.
+    /// Takes a job out whose caller has gone. A job that a worker has taken is done.
     private func leave(_ caller: String, _ scope: Scope, _ isGone: Guarded<Bool>) -> CommitJob? {
         guard let job = waiting.remove(of: caller, in: scope, where: { $0.isGone === isGone }) else { return nil }
         count(scope, -1)

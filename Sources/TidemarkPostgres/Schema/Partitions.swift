@@ -1,5 +1,5 @@
-/// Into how many parts the tables of the log are divided by scope. Those that grow with records and devices are; lists
-/// with a bound of their own and what is of the whole store are not.
+/// The number of parts into which the log's tables are divided by scope. Tables that grow with records and devices are
+/// divided; lists with a bound of their own and tables of the whole store are not.
 struct Partitions {
     /// 0: none.
     var count: Int

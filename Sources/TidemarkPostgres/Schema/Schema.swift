@@ -1,7 +1,7 @@
 import Foundation
 
-/// The log's tables. What belongs to a scope has a key that begins with it and is reached by its name alone, so that
-/// the tables can be partitioned or distributed by it. What cannot is in small tables of the whole store (decision 7).
+/// The log's tables. Rows of a scope have a key that begins with it and are reached by its name alone, so that the
+/// tables can be partitioned or distributed by it. Other rows are in small tables of the whole store (decision 7).
 ///
 /// Names that are ASCII by their grammar are `text` in the order of their bytes; whatever else people write is `bytea`,
 /// since PostgreSQL's `text` depends on the database's encoding and holds no NUL.

@@ -63,7 +63,7 @@ enum Devices {
         return (Int(try answers[0].integer(0, 0)), Int(try answers[1].integer(0, 0)))
     }
 
-    /// From now on the lanes of the devices that go age by themselves.
+    /// The statement by which devices are forgotten; from then on their lanes age by themselves.
     private static func forgetting(_ old: String) -> String {
         """
         WITH old AS (SELECT principal, client, seen_at FROM device WHERE scope = $1 AND \(old)),

@@ -4,7 +4,7 @@ import TidemarkWire
 /// The one writer of a scope inside a transaction, which holds the lock of the scope's row: versions are taken in the
 /// order of commits, on however many nodes.
 ///
-/// Jobs of one transaction share it. What it knows beside the database goes back with a part that fails.
+/// Jobs of one transaction share it. Its state beside the database goes back with a part that fails.
 final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     let incarnation: Int64
     var memory = Memory()

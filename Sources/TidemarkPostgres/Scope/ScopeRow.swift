@@ -45,7 +45,7 @@ struct ScopeRow {
         [Request(lockRow, .text(scope.name)), Request(incarnations, .text(scope.name))]
     }
 
-    /// The rows of scopes that were asked for by `lock`. Those that nobody has written to are locked by their names,
+    /// The rows of scopes that were asked for by `lock`. Scopes that nobody has written to are locked by their names,
     /// and looked for again, since somebody else may have been the first.
     static func locked(
         _ scopes: [Scope], _ answers: ArraySlice<QueryResult>, _ session: Session

@@ -59,7 +59,7 @@ enum Sweep {
             old[name] = scope
         }
         let scopes = old.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-        // All floors before all rows: whoever else writes to one of the scopes takes their locks in this order too.
+        // All floors are raised before any row goes: other writers of these scopes take their locks in this order too.
         for (name, scope) in scopes { try session.write(raise, .text(name), .integer(scope.floor)) }
         let gone = try session.ask(
             scopes.map { name, scope in Request(remove, .text(name), .integers(scope.versions)) })
@@ -81,7 +81,7 @@ enum Sweep {
     private static let removeOldest = Statement(
         "remove oldest", "DELETE FROM change WHERE scope = $1 AND version = ANY ($2)")
 
-    /// As the scope's writer, who keeps its state at the end: a reader sees the rows or the floor.
+    /// Sweeps one scope as its writer, who stores the state at the end: a reader sees the rows or the floor.
     static func run(
         _ session: Session, _ scope: Parameter, supersededBeyond weight: Int64, limit: Int, _ state: inout ScopeState
     ) throws -> Int {

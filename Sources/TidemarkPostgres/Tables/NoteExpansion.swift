@@ -24,7 +24,8 @@ enum NoteExpansion {
     private static let keep = Statement(
         "keep place",
         "UPDATE capture SET at_scope = $2, at_record = $3, at_version = $4 WHERE scope = '' AND id = $1")
-    /// Along the index of records, and so with what is superseded: a bound of what is live would be none.
+    /// Reads along the index of records, superseded rows too: a limit of live rows would not bound the rows that are
+    /// read.
     private static let note = Statement(
         "note records",
         """

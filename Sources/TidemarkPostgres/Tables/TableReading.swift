@@ -2,7 +2,8 @@ import TidemarkServer
 import TidemarkWire
 
 extension AttachedTable {
-    /// Rows by their keys: the key, the scope's name, and more. What is too long for a name is cut: it is none.
+    /// Reads rows by their keys: the key, the scope's name, and more. A text that is too long for a scope's name is
+    /// cut, and so names none.
     private func reading(_ more: String) -> Statement {
         Statement(
             "",

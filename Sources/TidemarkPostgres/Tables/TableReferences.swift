@@ -37,7 +37,7 @@ extension PostgresScopeWriter {
             var condition: String?
             switch parent.place {
             case .constant(let name):
-                // All that is there may be seen: the constraint says the rest.
+                // The author may see every row of his own scope, so the constraint's own check is enough.
                 if name == scope.parent.name { continue }
                 guard let other = Scope(name) else { break }
                 guard let isGranted = grants[other] else {

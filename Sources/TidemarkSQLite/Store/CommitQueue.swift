@@ -6,7 +6,7 @@ import TidemarkServer
 final class CommitQueue: Sendable {
     /// Writes that share one transaction, at most: the first of them should not wait long for the last.
     private static let batchLimit = 256
-    /// After this time a transaction takes no further write: what has one already waits for its commit.
+    /// The time after which a transaction takes no further write: a write in it already waits for its commit.
     private static let batchTime = Duration.milliseconds(50)
     /// Writes that may wait; those beyond are refused for now.
     private static let waitingLimit = 10_000
@@ -131,7 +131,8 @@ private struct Job: Sendable {
 
     /// Whether its caller has gone. It is the write's own, and so tells it from the others.
     let isGone: Guarded<Bool>
-    /// Does the work, knowing whether finished writes wait for it. What it returns takes the commit's outcome.
+    /// Does the work, knowing whether finished writes wait for it. The function that it returns takes the commit's
+    /// outcome.
     let run: @Sendable (Database, _ holdsUpOthers: Bool) -> Answer
     let fail: @Sendable (any Error) -> Void
 

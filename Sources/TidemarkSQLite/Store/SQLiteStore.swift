@@ -181,7 +181,7 @@ public final class SQLiteStore: ChangeStore {
 private enum Unavailability {
     static func told<Result>(_ work: () async throws -> Result) async throws -> Result {
         do { return try await work() } catch let error as DatabaseError where error.mayPass {
-            // Without the statement: what it says is for a log.
+            // The statement is left out: the description is for a log, and the statement may hold row data.
             throw StoreUnavailable("SQLite error \(error.extendedResultCode.rawValue): \(error.message ?? "unknown")")
         }
     }

@@ -120,7 +120,7 @@ private struct ScopeDigest {
         left.utf8.lexicographicallyPrecedes(right.utf8)
     }
 
-    /// Takes out what records have become since, and takes in what they were. What is read is not kept.
+    /// Takes the digests back to `version`: takes out the records as they are, and takes in the records as they were.
     private func rewind(_ digests: inout [EntityKey: Present]) throws {
         var changed: [(entity: EntityKey, name: String, record: RecordID)] = []
         var budget = limits.digestBytes

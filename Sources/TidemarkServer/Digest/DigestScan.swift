@@ -42,8 +42,8 @@ struct DigestRange: Hashable, Sendable {
     }
 }
 
-/// Sums a key range part by part, in one pass over its rows. What is too long for one answer goes on behind its last
-/// part.
+/// Sums a key range part by part, in one pass over its rows. A range that is too long for one answer goes on behind its
+/// last part.
 struct DigestScan {
     let reader: any ScopeReader
     let range: DigestRange

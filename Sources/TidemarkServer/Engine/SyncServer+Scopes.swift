@@ -37,7 +37,7 @@ extension SyncServer {
         try await store.read(scope.parent, for: caller) { try $0.state.refuseErased(scope.parent) }
     }
 
-    /// Where another process has erased the scope, this one learns it from the first who is refused.
+    /// Ends the streams of a scope once its first caller is refused: another process may have erased it.
     private func endingStreams<Result>(of scope: Scope, _ work: () async throws -> Result) async throws -> Result {
         do { return try await work() } catch let problem as Problem where problem.code == .scopeErased {
             nudges.end(of: scope)

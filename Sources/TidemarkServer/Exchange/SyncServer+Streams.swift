@@ -1,7 +1,7 @@
 package import TidemarkWire
 
 extension SyncServer {
-    /// Begins to wait for news of scopes that the caller may read. What it takes first are their heads as they are.
+    /// Begins to wait for news of scopes that the caller may read. The waiter first takes their present heads.
     ///
     /// - Throws: the refusal of a scope, and `too_many_requests`.
     package func waiter(for grants: [(scope: Scope, access: Access)]) async throws -> Waiter {
@@ -55,7 +55,8 @@ extension SyncServer {
     /// How often a stream without news says that it is there.
     package var streamComment: Duration { configuration.streamComment }
 
-    /// From now by the engine's clock, in milliseconds; at most a day, so that a clock which is set is noticed.
+    /// The time until a moment by the engine's clock, in milliseconds; at most a day, so that a clock which is set is
+    /// noticed.
     package func millisecondsUntil(_ moment: Int64) -> Int64 {
         let (rest, overflow) = moment.subtractingReportingOverflow(configuration.now())
         return min(overflow ? .max : rest, 86_400_000)

@@ -30,10 +30,10 @@ final class Cost {
         start = uptime()
     }
 
-    /// One row was looked up that no operation names as its own.
+    /// Counts one lookup of a row that no operation names as its own.
     func lookUp() { lookups += 1 }
 
-    /// So many bytes go into the log, or are kept beside it.
+    /// Counts bytes that go into the log, or are kept beside it.
     func write(_ count: Int) { bytes += count }
 
     var isSpent: Bool {

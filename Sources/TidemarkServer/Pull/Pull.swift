@@ -56,8 +56,8 @@ extension SyncServer {
             rows.writer.string(scope.name)
             rows.writer.memberName("since")
             if let since { rows.writer.string(since) } else { rows.writer.raw("null") }
-            // As of the head, although the rows go to the horizon only: verdicts of this request, or of an earlier one
-            // of the scan, may be above it, and of a later opening of the store.
+            // The epoch is that of the head, although the rows go to the horizon only: verdicts of this request, or of
+            // an earlier one of the scan, may be above it, and of a later opening of the store.
             rows.writer.member("epoch", history.epoch(of: history.head).text)
             rows.writer.raw(",\"changes\":[")
             let differ = RowDiffer(reader, declarations, takes, complete: scan.complete)

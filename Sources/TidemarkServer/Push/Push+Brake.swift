@@ -4,8 +4,8 @@ import TidemarkWire
 // MARK: - The brake on deletes
 
 extension Push {
-    /// Why a delete is not taken: its user has deleted more lately than an operator takes without a question. What has
-    /// nothing to delete goes on.
+    /// Refuses a delete whose user has deleted more lately than an operator takes without a confirmation. A delete of a
+    /// record that is gone passes.
     mutating func brake(
         _ operation: Operation, _ record: RecordID, _ declaration: EntityDeclaration
     ) throws -> Verdict.Refusal? {

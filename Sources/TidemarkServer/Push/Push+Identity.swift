@@ -14,8 +14,8 @@ extension Push {
         try operation.tempID.flatMap { try writer.id(for: temporaryName(operation.entity, $0)) }
     }
 
-    /// Puts canonical ids in the place of temporary ones, the operation's own among them, and writes it. One that names
-    /// a record which is not here yet waits for it: a temporary id never reaches another device.
+    /// Puts canonical ids in the place of temporary ones, the operation's own among them, and writes it. An operation
+    /// that names a record which is not here yet waits for it: a temporary id never reaches another device.
     mutating func identify(
         _ operation: Operation, _ declaration: EntityDeclaration, seen: Set<Version>
     ) throws -> (Verdict, isVerbatim: Bool) {
@@ -58,7 +58,7 @@ extension Push {
         return (verdict, isVerbatim)
     }
 
-    /// Whether a record that has its id was deleted here, also where nothing is left of that. One that got its id in
+    /// Whether the record of an id was deleted here, also where no tombstone is left. A record that got its id in
     /// another scope has never been here: it moves.
     private func isGone(_ entity: String, _ record: RecordID) throws -> Bool {
         if let row = try writer.newest(entity: entity, record: record) { return row.payload == nil }
@@ -85,7 +85,7 @@ extension Push {
         _ operation: Operation, under temporary: RecordID, _ declaration: EntityDeclaration, seen: Set<Version>
     ) throws -> (Verdict, isVerbatim: Bool) {
         guard operation.kind == .upsert, operation.baseVersion == nil else {
-            // Nothing of it is here, so there is nothing to delete; an edit waits for its insert.
+            // The record is not here, so there is nothing to delete; an edit waits for its insert.
             return (Verdict(operation.kind == .delete ? .applied : .deferred), false)
         }
         struct NotTaken: Error { var verdict: Verdict }

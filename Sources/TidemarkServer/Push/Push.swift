@@ -143,7 +143,7 @@ struct Push {
         return (short, short.members(), false)
     }
 
-    /// A verdict without the record. What was overwritten or lost by it is still told, as far as there is any room.
+    /// A verdict without the record. Values that it overwrote or lost are still told, as far as there is any room.
     private func short(of verdict: Verdict, id: RecordID?) -> Verdict {
         var short = Verdict(short: verdict.tookEffect, version: verdict.version, id: id)
         guard verdict.tookEffect else { return short }
@@ -259,7 +259,7 @@ extension Push {
     mutating func apply(_ sent: Operation, lane: LaneName) throws -> (Verdict, isVerbatim: Bool) {
         if sent.kind == .void { return (Verdict(.applied), false) }
         let operation = server.spelled(sent, in: writer.state)
-        // Not lost after all: its lane is not known any more, its effect is.
+        // The operation was not lost after all: its lane is not known any more, but its effect is.
         if let original = operation.original, writer.state.history.holds(original) {
             var verdict = Verdict(.outcomeUnknown)
             verdict.id = try knownID(of: operation)

@@ -25,7 +25,7 @@ struct PatchedOperation {
         var upsert = operation
         upsert.kind = .upsert
         upsert.patches = []
-        // Of a record that is gone for good nothing has to be made out: the edit is refused for that. After a loss the
+        // The edit of a record that is gone for good is refused, so its text need not be made out. After a loss the
         // record may come back later.
         if newest?.payload == nil, declaration.deletes == .win, operation.original == nil { return upsert }
         var texts = DataObject.Builder(capacity: 4096)

@@ -33,7 +33,7 @@ struct RecordWriter {
         case .refused(let refusal)?: return (Verdict(.rejected, refusal: refusal), false)
         case nil: break
         }
-        // Only its sender says that it was lost, so the rules were asked about it first.
+        // The sender alone says that the write was lost, so the rules were asked about it first.
         if let whole { return (try write(whole.data, whole.how, operation, record, current, at: moment), false) }
         let stamp = stamp(of: operation, on: current, at: moment)
         let isNew = current?.data == nil && operation.baseVersion == nil && restored?.begins != true
@@ -125,7 +125,7 @@ struct RecordWriter {
         return versions
     }
 
-    /// Where an edit may bring the record back, its tombstone keeps what it was.
+    /// The last state of a record, kept with its tombstone where an edit may bring the record back.
     private func lastState(
         _ current: Merge.Current?, _ operation: Operation, _ stamp: EditStamp
     ) -> LastState? {

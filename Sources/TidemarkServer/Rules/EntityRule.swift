@@ -13,8 +13,8 @@ public import TidemarkWire
 /// ```
 ///
 /// It runs inside the transaction that commits the edit, while every other writer waits: keep it quick, and let it only
-/// compute. The same edit has to be judged alike whenever it is asked about. One that throws refuses the edit with the
-/// code `rule_failed`.
+/// compute. The same edit has to be judged alike whenever it is asked about. A rule that throws refuses the edit with
+/// the code `rule_failed`.
 public struct EntityRule: Sendable {
     /// The entity whose edits it looks at.
     public let entity: String
@@ -78,7 +78,7 @@ public struct EntityRule: Sendable {
         public var mine: Fields
         /// The record as it stands; `nil` where there is none, or none any more.
         public var current: Fields?
-        /// Of `current`, the fields that the editor knew as they are. One that is missing has been written since by
+        /// The fields of `current` that the editor knew as they are. A field that is missing has been written since by
         /// somebody else.
         public var base: Fields
         /// The sender of the edit.

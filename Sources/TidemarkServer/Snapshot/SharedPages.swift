@@ -9,8 +9,8 @@ extension SyncServer {
     /// Bytes of a scope's rows from which on its pages are shared: asking for the address of a smaller one costs as
     /// much as the page.
     private static let leastSharedBytes: Int64 = 64 << 10
-    /// The name of all readers of shared pages, for the turns at the store: they count as one caller, and no token's
-    /// `sub` needs to be like that.
+    /// The name under which all readers of shared pages take turns at the store, as one caller. No token needs it as
+    /// its `sub`.
     private static let sharedReader = "\0shared pages"
 
     /// Whether snapshot pages have addresses that need no token.
@@ -87,7 +87,7 @@ extension SyncServer {
         return SnapshotPage(body: body, lifetime: .shared(try rest() / 1000))
     }
 
-    /// Whether a caller sees what all readers of a scope see. What an access hides or shows beyond that has to be
-    /// looked at here: such a caller gets pages of his own.
+    /// Whether a caller sees the same as all readers of a scope. An access that hides or shows other things has to be
+    /// told apart here: such a caller gets pages of his own.
     private func hasCommonView(_ access: Access) -> Bool { withheld(from: access) == withheld(from: .none) }
 }

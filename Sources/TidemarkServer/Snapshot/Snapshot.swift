@@ -9,7 +9,7 @@ package struct SnapshotQuery: Hashable, Sendable {
     package var cursor: String?
     /// The checkpoint from which a delta goes; `nil` for a snapshot.
     package var since: String?
-    /// Whether it is a delta that goes on.
+    /// Whether the scan to go on with is a delta.
     package var isDelta = false
     package var limit: Int64?
     /// The only entity wanted.

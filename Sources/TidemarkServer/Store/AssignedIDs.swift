@@ -5,7 +5,7 @@ public protocol IDReader {
     /// The id that a device's temporary one stands for, in whatever scope it was assigned; `nil` for none.
     func id(for name: TemporaryName) throws -> RecordID?
 
-    /// Where a record of this id was given it under a temporary one, by whatever device; `nil`: nowhere.
+    /// The scope that assigned this id to a temporary one, of whatever device; `nil`: none.
     func assignment(of record: RecordID, entity: String) throws -> AssignmentPlace?
 }
 

@@ -13,8 +13,8 @@ public protocol ChangeStore: HistoryStore, RejectionStore, WatchedStore {
     var tokenKey: [UInt8] { get }
 
     /// Runs `body` on a consistent view of one scope. Other scopes and writers are not held up. A body may run again,
-    /// where the store was lost meanwhile. Those who wait take turns, by `caller`: whom it is for, and empty for the
-    /// server itself.
+    /// where the store was lost meanwhile. Readers that wait take turns by `caller`: whom the read is for, and empty
+    /// for the server itself.
     func read<Result: Sendable>(
         _ scope: Scope, for caller: String, _ body: @escaping @Sendable (any ScopeReader) throws -> Result
     ) async throws -> Result

@@ -6,7 +6,8 @@ extension ScopeState {
     /// reader has to fill anew whatever its checkpoint names, and no later one lists them in its name. A server that is
     /// started anew every day would otherwise have more of them to read with each request than anything else.
     ///
-    /// Answers where the first of the others began; `nil` where none went. One that writes again begins again.
+    /// Answers where the first of the remaining openings began; `nil` where none went. A forgotten opening that writes
+    /// again begins again.
     public mutating func forgetOpenings() -> Version? {
         let named = incarnations.dropFirst().firstIndex { $0.start >= retentionFloor }.map { $0 - 1 }
         let needed = (named ?? incarnations.endIndex - 1) - Epoch.ancestorLimit

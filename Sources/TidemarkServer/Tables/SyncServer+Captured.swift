@@ -151,7 +151,7 @@ extension SyncServer {
         return try write(operation, record, records, at: moment)
     }
 
-    /// Nobody is asked about what has happened already: no rule can undo it.
+    /// Writes a captured change without asking the operator's rules: the table has it already, and no rule can undo it.
     private func write(
         _ operation: Operation, _ record: RecordID, _ records: RecordWriter, at moment: Int64
     ) throws -> Verdict.Refusal? {
