@@ -60,7 +60,7 @@ struct SharedHandleTests {
         #expect(handles.rest(until: 100_000, at: 40_000) == 60_000)
         #expect(handles.rest(until: 100_000, at: 39_999) == nil)
         #expect(handles.rest(until: .max, at: -5) == nil)
-        // What is asked for beyond the limits counts as they do.
+        // A delay beyond a limit counts as the limit.
         #expect(SharedHandles(delay: .max, window: 1).expiry(at: 0) == SharedHandles.delays.upperBound)
         #expect(SharedHandles(delay: -1, window: 1).expiry(at: 0) == SharedHandles.delays.lowerBound)
     }

@@ -58,7 +58,7 @@ struct FailurePointTests {
 
 @Suite("A story in which nothing fails ends well")
 struct StoryTests {
-    /// What a failure is held against: a story that ends badly by itself says nothing of failures. One did: a record
+    /// Plays each story without a failure: one that ends badly by itself says nothing of failures. One did: a record
     /// that had come back in part counted as different for ever.
     @Test(arguments: Scenarios.all)
     func sound(_ scenario: Scenario) async throws {

@@ -25,12 +25,12 @@ struct RowCounting {
         let quarantined = try self.quarantined()
         let unseen = try self.unseen()
         let undecided = try self.undecided()
-        let held = try self.held()
+        let waiting = try blockedEdits()
         let unsent = try self.unsent()
         let manifested = try count("tidemark_manifested WHERE entity = ?1", sum: "records", [name])
         rows.unable = unsent + (try unnamed())
-        rows.blocked = held + unseen.blocked + undecided
-        rows.pending = edited - unsent - held - unseen.blockedEdited + unseen.pending
+        rows.blocked = waiting + unseen.blocked + undecided
+        rows.pending = edited - unsent - waiting - unseen.blockedEdited + unseen.pending
         rows.confirmed = manifested - known - quarantined.base - unseen.known - undecided
         rows.deletes =
             try max(0, gone - quarantined.edited) + unseen.deletes + braked() + QuarantinedRow.leaving(db, shape.name)
@@ -63,7 +63,7 @@ struct RowCounting {
     }
 
     /// Edits that are not sent while the insert of a record that they refer to is refused.
-    private func held() throws -> Int {
+    private func blockedEdits() throws -> Int {
         try Query(db, "SELECT record FROM tidemark_blocked WHERE entity = ?1 AND reason = 'refused'").rows(db, [name]) {
             $0.text(0)
         }

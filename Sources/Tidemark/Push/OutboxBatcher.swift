@@ -187,7 +187,7 @@ struct OutboxBatcher {
         if let open = names.open { return open }
         guard names.behind.isEmpty else { return .behind(names.behind) }
         if names.hasJoined { return .done }
-        if try isHeld(operation, table, key, id, current, &batch, names.missing) { return .done }
+        if try isBlocked(operation, table, key, id, current, &batch, names.missing) { return .done }
         if let move { try carryOut(move, table, id, key) }
         operation.needs = batch.dependence.needs(of: operation, shape, id, key, current ?? [])
         // Nobody could put an id into a patch.
@@ -254,7 +254,7 @@ struct OutboxBatcher {
     }
 
     /// Whether the edit waits on this device for another record: one whose insert was refused, or that has no id yet.
-    private func isHeld(
+    private func isBlocked(
         _ operation: Operation, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ current: [Cell]?,
         _ batch: inout Batch, _ missing: RecordName?
     ) throws -> Bool {

@@ -49,7 +49,7 @@ extension RecordMachine {
         }
     }
 
-    /// A scope goes when its edits are orphaned. What is on this device only and cannot travel stays.
+    /// A scope goes when its edits are orphaned. A row that is on this device only and cannot travel stays.
     private var mayGo: Bool {
         access == .followed && inFlight == .none && !place.isLeaving && base != .seeded
             && (local == .clean || block == .unsendable && base == .absent)

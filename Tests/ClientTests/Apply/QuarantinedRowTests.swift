@@ -4,7 +4,7 @@ import Testing
 
 @testable import Tidemark
 
-@Suite("Parking: a row that the app's schema does not take never fails the page")
+@Suite("Quarantine: a row that the app's schema does not take never fails the page")
 struct QuarantinedRowTests {
     private func slug(_ id: String, _ version: Int, _ slug: String) -> String {
         Device.upsert("note", id, version, #"{"slug":"\#(slug)"}"#)

@@ -150,7 +150,7 @@ struct RetentionTests {
         }
         var answer = try await page(nil)
         seen.formUnion(answer.changes.map(\.id))
-        // What the scan began with is old, and everybody else has it; then one of its records goes, too.
+        // The scan's first rows are old, and every other device has them; then one of their records is deleted, too.
         bench.clock += 200 * day
         try await bench.server.commit(to: "s") { changes in
             changes.delete("task", id: "b")

@@ -90,7 +90,7 @@ final class StoreBench {
 
     func state(_ scope: Scope = "s") async throws -> ScopeState { try await read(scope) { $0.state } }
 
-    /// What a scan to a horizon sees.
+    /// The changes that a scan to a horizon sees.
     func changes(
         _ scope: Scope = "s", after position: Version = 0, through horizon: Version = .max,
         tombstonesAfter: Version = 0

@@ -48,7 +48,7 @@ extension Oracle {
         if entry.kind == .idmap, let payload = entry.payload { try learn(payload) }
         let live = scopes[scope]?.current.newestLive(key)
         scopes[scope]?.append(row)
-        // What a lost history had may be there again already when it is replayed.
+        // A row of a lost history may be there again before its device replays it.
         if let former, entry.kind != .idmap, former == row.cells, scopes[scope]?.newest == 0, !isLost(key) {
             throw Violation("I8", "log of \(scope), version \(entry.version): nothing changes in \(key)")
         }
