@@ -42,6 +42,9 @@ struct PublicValueTests {
         status.activity = .stopped(SyncError(.scopeForbidden, "No access."))
         (status.pending, status.quarantined) = (0, 4)
         #expect(status.description == "Stopped by scope_forbidden: 1 refused, 4 quarantined.")
+        status = SyncStatus()
+        (status.sent, status.blocked, status.undecided, status.orphaned) = (1, 2, 3, 4)
+        #expect(status.description == "At rest: 1 without a verdict, 2 blocked, 3 undecided, 4 orphaned.")
     }
 
     @Test("a report is a sentence, and its numbers are the sums of its scopes'")
