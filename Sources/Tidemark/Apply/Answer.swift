@@ -112,31 +112,27 @@ struct IncomingChange {
 
     /// `nil` for an element that lacks what every change has: a kind of a newer server.
     static func read(from reader: inout JSONReader) throws(JSONError) -> IncomingChange? {
-        var kind: Kind = .unknown
-        var entity: JSONReader.Text?
-        var id: JSONReader.Text?
-        var version: Version?
-        var data: Range<Int>?
-        var patches: Range<Int>?
-        var isPartial = false
-        var base: Version?
-        var isMove = false
-        var (temporary, client): (JSONReader.Text?, JSONReader.Text?)
+        var parts = Parts()
         try reader.enterObject()
-        while let name = try reader.nextMember() {
+        while let name = try reader.nextMember() { try parts.read(name, from: &reader) }
+        guard let entity = parts.entity, let id = parts.id, let version = parts.version else { return nil }
+        return IncomingChange(
+            kind: parts.kind, entity: entity, id: id, version: version, data: parts.data, patches: parts.patches,
+            isPartial: parts.isPartial, base: parts.base, isMove: parts.isMove, temporary: parts.temporary,
+            client: parts.client)
+    }
+
+    /// The members of a change, as far as they are read.
+    private struct Parts {
+        var kind: Kind = .unknown
+        var entity, id, temporary, client: JSONReader.Text?
+        var version, base: Version?
+        var data, patches: Range<Int>?
+        var (isPartial, isMove) = (false, false)
+
+        mutating func read(_ name: JSONReader.Text, from reader: inout JSONReader) throws(JSONError) {
             if reader.matches(name, "type") {
-                let type = try reader.readText()
-                if reader.matches(type, "upsert") || reader.matches(type, "event")
-                    || reader.matches(type, "patch")
-                {
-                    kind = .upsert
-                } else if reader.matches(type, "delete") {
-                    kind = .delete
-                } else if reader.matches(type, "idmap") {
-                    kind = .idmap
-                } else if reader.matches(type, "none") {
-                    kind = .absent
-                }
+                kind = IncomingChange.kind(try reader.readText(), in: reader)
             } else if reader.matches(name, "entity") {
                 entity = try reader.readText()
             } else if reader.matches(name, "id") {
@@ -161,9 +157,12 @@ struct IncomingChange {
                 try reader.skip()
             }
         }
-        guard let entity, let id, let version else { return nil }
-        return IncomingChange(
-            kind: kind, entity: entity, id: id, version: version, data: data, patches: patches, isPartial: isPartial,
-            base: base, isMove: isMove, temporary: temporary, client: client)
+    }
+
+    private static func kind(_ type: JSONReader.Text, in reader: JSONReader) -> Kind {
+        if ["upsert", "event", "patch"].contains(where: { reader.matches(type, $0) }) { return .upsert }
+        if reader.matches(type, "delete") { return .delete }
+        if reader.matches(type, "idmap") { return .idmap }
+        return reader.matches(type, "none") ? .absent : .unknown
     }
 }

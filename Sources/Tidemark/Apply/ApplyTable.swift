@@ -65,20 +65,7 @@ final class ApplyTable {
         // long way.
         guard shape.key.count == 1, change.kind == .upsert || (shape.children.isEmpty && shape.keepsDeleted == nil)
         else { return false }
-        let query: Query
-        if change.kind == .delete {
-            query = try deletion ?? deletionQuery(db)
-            deletion = query
-            query.reset()
-        } else {
-            try readFields(change, reader)
-            guard !shape.isScopedByColumn || leavesScope(change) || saysScope(reader) else { return false }
-            // A part makes no row, and a part of nothing is looked at on the long way.
-            guard !change.isPartial || !present.isEmpty else { return false }
-            query = try writeQuery(db, isWhole: !change.isPartial)
-            query.reset()
-        }
-        guard bindKey(change.id, reader, query) else { return false }
+        guard let query = try plainQuery(change, reader, db), bindKey(change.id, reader, query) else { return false }
         if change.kind == .upsert { bindFields(reader, change.data ?? 0..<0, query) }
         do { try query.execute() } catch let error as DatabaseError where error.refusesRow {
             // GRDB forgets a statement that failed; so does this table.
@@ -90,6 +77,23 @@ final class ApplyTable {
         guard db.changesCount > 0 else { return false }
         note(change, reader, in: &manifest)
         return true
+    }
+
+    /// The statement for a change, ready to be bound; `nil` where the change goes the long way.
+    private func plainQuery(_ change: IncomingChange, _ reader: JSONReader, _ db: Database) throws -> Query? {
+        let query: Query
+        if change.kind == .delete {
+            query = try deletion ?? deletionQuery(db)
+            deletion = query
+        } else {
+            try readFields(change, reader)
+            guard !shape.isScopedByColumn || leavesScope(change) || saysScope(reader) else { return nil }
+            // A part makes no row, and a part of nothing is looked at on the long way.
+            guard !change.isPartial || !present.isEmpty else { return nil }
+            query = try writeQuery(db, isWhole: !change.isPartial)
+        }
+        query.reset()
+        return query
     }
 
     /// A row whose values SQLite keeps as they came is hashed where it stands; any other is read again.

@@ -85,7 +85,8 @@ extension OutboxBatcher {
                 guard let id = member.id else { return .unsendable(member) }
                 stack.append(Unsealed(table: member.table, key: member.key, id: id))
             }
-            guard let record = stack.last, !batch.order.isEarly(record.name) else {
+            let record = stack[stack.count - 1]
+            if batch.order.isEarly(record.name) {
                 stack.removeLast()
                 continue
             }
@@ -93,33 +94,31 @@ extension OutboxBatcher {
             case .sealed(_, let size): (count, bytes) = (count + 1, bytes + size)
             case .done where outside.isEmpty:
                 guard let found = try hindrance(record, after: last) else { break }
-                if own.contains(record.name) { return found }
-                // The record belongs to another group, whose turn tells why it is not sealed.
-                if let named = batch.order.merged, try isMember(record, batch) {
-                    return .blocked(by: Blocker(name: named, reason: .unnamed))
-                }
+                if let found = try hindrance(found, of: record, own, batch) { return found }
             case .skip where outside.isEmpty:
-                if own.contains(record.name) { return .skip }
-                if let named = batch.order.merged, try isMember(record, batch) {
-                    return .blocked(by: Blocker(name: named, reason: .unnamed))
-                }
+                if let found = try hindrance(.skip, of: record, own, batch) { return found }
             case .done, .skip: break
             case .stop: return .full
             case .behind(let units):
                 batch.order.begin(.record(record))
-                let along = units.compactMap { unit -> Unsealed? in
-                    if case .record(let other) = unit, other.goesAlong { other } else { nil }
-                }
+                let along = units.compactMap(\.recordAlong)
                 stack += along
-                guard along.count < units.count else { continue }
-                outside += units.filter { unit in
-                    if case .record(let other) = unit { !other.goesAlong } else { true }
-                }
+                outside += units.filter { $0.recordAlong == nil }
                 if !along.isEmpty { continue }
             }
             batch.order.end(.record(record))
             stack.removeLast()
         }
+    }
+
+    /// What keeps the group from being sealed where one record is not. A record of another group only does where this
+    /// group was merged with that one, whose turn tells why.
+    private func hindrance(
+        _ found: Hindrance, of record: Unsealed, _ own: Set<RecordName>, _ batch: Batch
+    ) throws -> Hindrance? {
+        if own.contains(record.name) { return found }
+        guard let named = batch.order.merged, try isMember(record, batch) else { return nil }
+        return .blocked(by: Blocker(name: named, reason: .unnamed))
     }
 
     private func isMember(_ record: Unsealed, _ batch: Batch) throws -> Bool {

@@ -51,10 +51,17 @@ extension OutboxBatcher {
         guard place == here || place.isEmpty else {
             return try pass(table, key, shadow, to: place)
         }
-        guard let owner = shadow.scope, owner != here else {
-            guard shadow.scope == nil, let current else { return .stays }
-            return .moves(try arrive(table, key, id, shadow, current))
+        guard let owner = shadow.scope else {
+            return try current.map { .moves(try arrive(table, key, id, shadow, $0)) } ?? .stays
         }
+        return owner == here ? .stays : try arrival(table, key, id, shadow, current, from: owner)
+    }
+
+    /// What becomes here of a record that another scope has.
+    private func arrival(
+        _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?, from owner: String
+    ) throws -> Ownership {
+        let shape = table.shape
         // The verdict on its last edit in the scope that it leaves decides whether that scope has the record.
         if try Outbox.hasOpen(db, entity: shape.name, record: id.text, scope: owner) { return .passes }
         guard let current else { return .stays }

@@ -9,6 +9,11 @@ extension OutboxBatcher {
     enum Unit {
         case record(Unsealed)
         case group(String)
+
+        /// The record, where it goes into the group that is being sealed.
+        var recordAlong: Unsealed? {
+            if case .record(let record) = self, record.goesAlong { record } else { nil }
+        }
     }
 
     /// The units that were and are looked at out of turn.

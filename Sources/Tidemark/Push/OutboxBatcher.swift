@@ -147,39 +147,71 @@ struct OutboxBatcher {
         if batch.order.isEarly(name) { return .done }
         if batch.hasBlocked { try lookAgain(table, key, name) }
         guard let known = try table.shadow(db, key) else { return .done }
-        var shadow = known
-        if shadow.isGone { try QuarantinedRow.forgetOwn(db, shape.name, id.text, shadow) }
-        let shown = try current(table, key, id, shadow)
-        var move: Move?
-        switch try ownership(table, key, id, shadow, shown) {
+        if known.isGone { try QuarantinedRow.forgetOwn(db, shape.name, id.text, known) }
+        var edited = Edited(
+            table: table, key: key, id: id, known: known, shadow: known, shown: try current(table, key, id, known))
+        switch try ownership(table, key, id, known, edited.shown) {
         case .stays: break
-        case .moves(let found): (move, shadow) = (found, found.arrival)
+        case .moves(let found): (edited.move, edited.shadow) = (found, found.arrival)
         case .passes: return .skip
         case .isNowhere(let column):
             try refuse(&batch, table, key, id: id, why: "Its column '\(column)' makes no scope's name.")
             return .done
         }
+        return try seal(&batch, edited)
+    }
+
+    /// A record with edits that this scope sends.
+    private struct Edited {
+        let table: RecordTable
+        let key: [Cell]
+        let id: RecordID
+        /// Its shadow in the file.
+        let known: Shadow
+        /// The shadow that its edits are made on: of a record that arrives from another scope, an empty one.
+        var shadow: Shadow
+        /// The row on screen.
+        let shown: [Cell]?
+        var move: Move?
+
+        var name: RecordName { RecordName(entity: table.shape.name, record: id.text) }
+    }
+
+    /// Makes the operation of a record's edits, if there is something to send.
+    private func seal(_ batch: inout Batch, _ edited: Edited) throws -> Outcome {
+        let (table, key, id, shadow, shown) = (edited.table, edited.key, edited.id, edited.shadow, edited.shown)
+        let shape = table.shape
         let declared = declarations.entity(shape.name)
         let reserved = Set(shape.data.map(\.name).filter(declared.isServerField))
-        if let shown { try restoreReserved(reserved, table, key, id, shown, shadow, isMove: move != nil) }
+        if let shown { try restoreReserved(reserved, table, key, id, shown, shadow, isMove: edited.move != nil) }
         // A row of the first capture is sent as it stood then; later edits of it follow once it has its verdict.
         let current = shadow.seed ?? shown
         if batch.hasRefusals { try Outbox.forgetLocalRefusals(db, entity: shape.name, record: id.text) }
-        if try settleLocally(declared, table, key, id, known, current) { return .done }
+        if try settleLocally(declared, table, key, id, edited.known, current) { return .done }
         let ahead = batch.hasKnownVersions ? try KnownVersions.version(db, scope.scope, shape.name, id.text) : nil
         guard
             var operation = edit(
                 shape, id, shadow, current, reserved, base: shadow.version ?? ahead ?? scope.base(of: shape.name))
         else {
-            try drop(table, key, id, move, batch)
+            try drop(table, key, id, edited.move, batch)
             return .done
         }
-        try complete(&operation, declared, shadow, batch, name)
+        try complete(&operation, declared, shadow, batch, edited.name)
         if let why = misfit(operation, shape, current, reserved) {
             if current != shown { return try sealAgain(&batch, table, key, id, shadow.answered) }
             try refuse(&batch, table, key, id: id, why: why)
             return .done
         }
+        return try seal(&batch, edited, operation, declared, current)
+    }
+
+    /// Seals an operation, unless a record that it names comes first.
+    private func seal(
+        _ batch: inout Batch, _ edited: Edited, _ made: Operation, _ declared: EntityDeclaration, _ current: [Cell]?
+    ) throws -> Outcome {
+        var operation = made
+        let (table, key, id) = (edited.table, edited.key, edited.id)
+        let shape = table.shape
         var names = NamedRecords()
         // Records that it refers to are sealed first, and may keep it from being sealed.
         try settleNames(&operation, table, key, id, &batch, &names)
@@ -188,17 +220,18 @@ struct OutboxBatcher {
         guard names.behind.isEmpty else { return .behind(names.behind) }
         if names.hasJoined { return .done }
         if try isBlocked(operation, table, key, id, current, &batch, names.missing) { return .done }
-        if let move { try carryOut(move, table, id, key) }
+        if let move = edited.move { try carryOut(move, table, id, key) }
         operation.needs = batch.dependence.needs(of: operation, shape, id, key, current ?? [])
         // Nobody could put an id into a patch.
-        let patched = names.held.isEmpty ? try patched(operation, shape, declared, shadow) : nil
+        let patched = names.held.isEmpty ? try patched(operation, shape, declared, edited.shadow) : nil
         let number = batch.numbers.take()
         try Outbox.seal(
-            db, operation, patched: patched, key: number, scope: scope.scope, editedAt: shadow.since, now: now)
+            db, operation, patched: patched, key: number, scope: scope.scope, editedAt: edited.shadow.since,
+            now: now)
         batch.dependence.note(operation, shape, id, number: number.number)
-        if batch.hasBlocked { try BlockedEdits.release(db, schema, behind: name) }
+        if batch.hasBlocked { try BlockedEdits.release(db, schema, behind: edited.name) }
         if !names.held.isEmpty { try Outbox.note(db, names.held) }
-        if !names.isPartial, current == shown { try table.unmark(db, key) }
+        if !names.isPartial, current == edited.shown { try table.unmark(db, key) }
         return .sealed(count: 1, bytes: operation.fields.bytes.count + 120)
     }
 

@@ -94,22 +94,31 @@ struct TableRemoval {
         let owner = shape.isScopedByColumn ? shadow.scope : scope.name
         let quarantined = owner ?? shadow.routingScope ?? scope.name
         let current = try table.row(db, key) ?? (shadow.isGone ? nil : QuarantinedRow.cells(db, shape, id, quarantined))
-        if let staying, (current ?? shadow.cells).count == staying.data.count,
-            staying.scope(ofKey: key, current ?? shadow.cells) == scope
-        {
-            return
-        }
+        if isStaying(key, current ?? shadow.cells) { return }
         let place = current.flatMap { shape.scope(ofKey: key, $0) }
-        if shape.isScopedByColumn, shadow.routingScope == "", owner != scope.name, place != scope { return }
-        if owner == scope.name, let place, place != scope { return try detach(key, id, shadow, place) }
-        if let owner, owner != scope.name { return try turnBack(key, id, shadow, owner, current) }
+        if owner == scope.name {
+            if let place, place != scope { return try detach(key, id, shadow, place) }
+        } else {
+            if shadow.routingScope == "", place != scope { return }
+            if let owner { return try turnBack(key, id, shadow, owner, current) }
+        }
         // An insert that cannot travel is on this device only and stays, as the rows do that have no key (I13).
-        if let current, try shadow.state == .absent && !mayTravel(current) && sent(id).isEmpty { return }
+        if let current, try isOnlyHere(id, shadow, current) { return }
         try note(key, id, shadow, current)
         try drop(key, id)
         try QuarantinedRow.remove(db, shape.name, id.text, quarantined)
         // A scope that the record was leaving for this one has it back.
         try QuarantinedRow.settle(db, shape.name, id.text, as: current == nil ? .deleted : .no)
+    }
+
+    /// Whether the scope has the row by the other rule too.
+    private func isStaying(_ key: [Cell], _ row: [Cell]) -> Bool {
+        guard let staying, row.count == staying.data.count else { return false }
+        return staying.scope(ofKey: key, row) == scope
+    }
+
+    private func isOnlyHere(_ id: RecordID, _ shadow: Shadow, _ row: [Cell]) throws -> Bool {
+        try shadow.state == .absent && !mayTravel(row) && sent(id).isEmpty
     }
 
     /// Whether a row could be sent as the insert that it is.
@@ -133,15 +142,20 @@ struct TableRemoval {
             return try OrphanedEdits.note(db, destination ?? scope, shape, id, .delete, group: group, now: now)
         }
         let unseen = try Inferred.entry(db, scope, shape.name, id.text)?.kind
-        let seed = shadow.seed ?? (unseen == .seed && shadow.state == .known ? shadow.cells : nil)
-        if let seed {
+        if let seed = shadow.seed ?? (unseen == .seed && shadow.state == .known ? shadow.cells : nil) {
             try OrphanedEdits.note(db, destination ?? scope, shape, id, .seed, fields: unreserved(seed), now: now)
+            let (fields, isNew) = try edited(edits.fields, isNew: false, by: sent, current)
+            return try note(id, isNew ? unreserved(current) : fields, isNew: isNew, group)
         }
-        let isUnsent = seed == nil && (shadow.state == .absent || unseen?.isNew == true)
-        var (fields, isNew) = try edited(edits.fields, isNew: isUnsent, by: sent, current)
+        let isUnsent = shadow.state == .absent || unseen?.isNew == true
+        let (fields, isNew) = try edited(edits.fields, isNew: isUnsent, by: sent, current)
         // An edit on top of one that nobody saw tells only its own part.
-        if isNew || unseen != nil && seed == nil { fields = unreserved(current) }
-        for index in reserved { fields[index] = nil }
+        try note(id, isNew || unseen != nil ? unreserved(current) : fields, isNew: isNew, group)
+    }
+
+    /// Orphans these fields of an edit, or the whole record.
+    private func note(_ id: RecordID, _ edited: [Int: Cell], isNew: Bool, _ group: String?) throws {
+        let fields = edited.filter { !reserved.contains($0.key) }
         guard isNew || !fields.isEmpty else { return }
         var kind = OrphanedEdits.Stored.update
         if isNew { kind = try isMoving(id) ? .arrival : .insert }
