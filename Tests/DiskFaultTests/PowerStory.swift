@@ -121,7 +121,7 @@ struct PowerStory {
     /// Whatever a device holds a verdict on is in the log.
     private func checkAcknowledged(_ device: DiskDevice, _ stage: Stage) async throws {
         let verdicts = try await device.rows(
-            "SELECT entity, record, version FROM tidemark_operation WHERE status IN ('applied', 'merged')")
+            "SELECT entity, record, version FROM tidemark_operation WHERE state IN ('applied', 'merged')")
         let log = try ServerLog(stage.server.disk)
         for verdict in verdicts where !log.isTaken(verdict) { stage.note("\(verdict) was acknowledged and is gone") }
     }

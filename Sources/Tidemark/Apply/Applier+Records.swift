@@ -80,29 +80,50 @@ extension Applier {
         outcome.verdicts += 1
         if try applyPlain(verdict, entry) { return }
         try beforeWritingRows()
-        if verdict.refusal?.code == RejectionCode.operationMismatch,
-            try Outbox.sealAfterMismatch(db, entry, scope: scope)
-        {
-            outcome.sealedAgain += 1
-            return
-        }
         let operation = try entry.operation()
-        // Only a replayed operation that a server once took is sent again as it is; any other one becomes an edit
-        // again.
-        if verdict.status == .deferred, operation.original?.version != nil { return try bringBackLater(entry) }
+        if try sendsAgain(verdict, entry, operation) { return }
         guard let table = tables[entry.entity], let id = RecordID(entry.record), let recordKey = table.shape.key(of: id)
         else { return try Outbox.finish(db, entry, verdict, now: now) }
-        let shape = table.shape
         if try applyAside(verdict, entry, table, id, recordKey) { return }
         try overlayReplayed(table, id, recordKey)
         if try applyOrphan(verdict, entry, table, recordKey) { return }
-        let found = try table.records.shadow(db, recordKey)
-        let (current, isQuarantined) = try visible(table, id, recordKey, found)
+        let judged = try judged(verdict, entry, operation, table, id, recordKey)
+        try Outbox.finish(db, entry, verdict, now: now)
+        if hadRefusals, verdict.tookEffect { try RejectedOperation.supersede(db, by: entry) }
+        try apply(judged, table, id, recordKey)
+    }
+
+    /// An operation with its verdict, and the file's knowledge of its record.
+    private struct Judged {
+        let verdict: Verdict
+        let entry: OutboxEntry
+        let operation: Operation
+        let shadow: Shadow
+        /// Whether the shadow stands in the file, with a mark.
+        let isMarked: Bool
+        /// Replayed operations that stand behind this one.
+        let later: Operation?
+        /// Edits that were made since the operation was sealed.
+        let remaining: LocalDelta
+        /// The version up to which the record is known.
+        let known: Version
+        /// The version that the operation was made on.
+        let base: Version
+        let current: [Cell]?
+        let isQuarantined: Bool
+    }
+
+    private func judged(
+        _ verdict: Verdict, _ entry: OutboxEntry, _ operation: Operation, _ table: ApplyTable, _ id: RecordID,
+        _ key: [Cell]
+    ) throws -> Judged {
+        let shape = table.shape
+        let found = try table.records.shadow(db, key)
+        let (current, isQuarantined) = try visible(table, id, key, found)
         let shadow =
             found
             ?? Shadow(state: current == nil ? .absent : .known, cells: current ?? shape.data.map(\.defaultCell))
         let ahead = try KnownVersions.version(db, scope, shape.name, id.text) ?? -1
-        let base = self.base(of: shadow, ahead: ahead, in: table)
         // A verdict at or below `complete` is old news, even of a record whose tombstone left no version here: it came
         // with a scan that another engine on this file has finished meanwhile.
         let known = max(shadow.version ?? -1, ahead, record.complete(of: shape.name) ?? -1)
@@ -111,41 +132,55 @@ extension Applier {
         let remaining = LocalDelta(
             shape: shape, shadow: shadow, operation: verdict.status == .deferred ? later : sealed, current: current,
             reserved: table.reserved)
-        try Outbox.finish(db, entry, verdict, now: now)
-        if hadRefusals, verdict.tookEffect { try RejectedOperation.supersede(db, by: entry) }
-        if verdict.status == .deferred {
-            if !answered.asksForWhole { outcome.deferred += 1 }
-            if verdict.mayWait, found?.mark == nil { putOff.append((table.records, recordKey)) }
-        }
-        var serverRow = verdict.status == .deferred ? shadow : shadow.answered
-        let judged = Judged(
-            verdict: verdict, entry: entry, operation: operation, remaining: remaining, known: known, base: base,
-            current: current)
+        return Judged(
+            verdict: verdict, entry: entry, operation: operation, shadow: shadow, isMarked: found?.mark != nil,
+            later: later, remaining: remaining, known: known, base: base(of: shadow, ahead: ahead, in: table),
+            current: current, isQuarantined: isQuarantined)
+    }
+
+    /// Draws the record anew by a verdict on it.
+    private func apply(_ judged: Judged, _ table: ApplyTable, _ id: RecordID, _ key: [Cell]) throws {
+        let (verdict, entry, shape) = (judged.verdict, judged.entry, table.shape)
+        var serverRow = verdict.status == .deferred ? judged.shadow : judged.shadow.answered
+        if verdict.status == .deferred { noteDeferral(judged, table, key) }
         try judge(judged, &serverRow, table, id)
         // The record is refetched if the outcome is unknown: only the record tells it. It is refetched too if the
         // server had it before this device's state was whole and it is not here, because it was made anew while its
         // namesake was quarantined.
-        let isOld = serverRow.state == .absent && verdict.record.map { $0.data != nil && $0.version <= known } ?? false
+        let isOld =
+            serverRow.state == .absent && verdict.record.map { $0.data != nil && $0.version <= judged.known } ?? false
         if isOld || verdict.status == .outcomeUnknown { try want(entry) }
         try noteConflicts(
-            verdict, Meeting(entry: entry, operation: operation, shape: shape, shadow: shadow, current: current))
-        try overlay(table, id, recordKey, serverRow, later, remaining, current: current, isQuarantined: isQuarantined)
-        if hadWaiting { try settleMove(verdict, table, id, recordKey, wasThere: current != nil) }
-        if verdict.status == .deferred { try regroup(table, recordKey, operation.group) }
+            verdict,
+            Meeting(
+                entry: entry, operation: judged.operation, shape: shape, shadow: judged.shadow, current: judged.current)
+        )
+        try overlay(
+            table, id, key, serverRow, judged.later, judged.remaining, current: judged.current,
+            isQuarantined: judged.isQuarantined)
+        if hadWaiting { try settleMove(verdict, table, id, key, wasThere: judged.current != nil) }
+        if verdict.status == .deferred { try regroup(table, key, judged.operation.group) }
     }
 
-    /// An operation with its verdict, and the file's knowledge of its record.
-    private struct Judged {
-        let verdict: Verdict
-        let entry: OutboxEntry
-        let operation: Operation
-        /// Edits that were made since the operation was sealed.
-        let remaining: LocalDelta
-        /// The version up to which the record is known.
-        let known: Version
-        /// The version that the operation was made on.
-        let base: Version
-        let current: [Cell]?
+    private func noteDeferral(_ judged: Judged, _ table: ApplyTable, _ key: [Cell]) {
+        // One that is asked for whole is not put off: it goes again at once.
+        if judged.verdict.refusal?.code != RejectionCode.patchBaseUnknown { outcome.deferred += 1 }
+        if judged.verdict.mayWait, !judged.isMarked { putOff.append((table.records, key)) }
+    }
+
+    /// Whether an operation is sent once more under another key, whose verdict counts.
+    private func sendsAgain(_ verdict: Verdict, _ entry: OutboxEntry, _ operation: Operation) throws -> Bool {
+        if verdict.refusal?.code == RejectionCode.operationMismatch,
+            try Outbox.sealAfterMismatch(db, entry, scope: scope)
+        {
+            outcome.sealedAgain += 1
+            return true
+        }
+        // Only a replayed operation that a server once took is sent again as it is; any other one becomes an edit
+        // again.
+        guard verdict.status == .deferred, operation.original?.version != nil else { return false }
+        try bringBackLater(entry)
+        return true
     }
 
     /// Changes the server's row by what the verdict says of it.
@@ -221,7 +256,7 @@ extension Applier {
         let open = try Set(operation.needs.filter { try Outbox.open(db, key: key(of: $0)) != nil })
         operation.renumber { movedLater[key(of: $0)] ?? (open.contains($0) ? moved.number : nil) }
         movedLater[entry.key] = moved.number
-        try Outbox.seal(db, entry, again: .lost, key: moved, members: operation.sealedMembers())
+        try Outbox.seal(db, entry, as: .replayed, key: moved, members: operation.sealedMembers())
     }
 
     /// Returns the operations that overlay the record: this one and, while lost ones are replayed, those behind it.

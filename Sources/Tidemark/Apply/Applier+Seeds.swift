@@ -19,8 +19,9 @@ extension Applier {
             for entry in try Inferred.touchedSeeds(db, scope, shape) {
                 settled += try settle(entry, .absent, isBelowFloor: false) ? 1 : 0
             }
-            try noteSeeds(shape)
+            // What this frees of the file is enough for a part of what comes next.
             settled += try Inferred.removeSeeds(db, scope, shape.name)
+            try noteSeeds(shape)
         }
         return settled
     }

@@ -15,6 +15,8 @@ struct OwnRows {
     private let now: Int64
     private let shape: TableSchema
     private let deletion: Version
+    /// Records whose edits the server took after the deletion, out of the outbox's blocks.
+    private var editedLater: Set<String> = []
     /// The rows that can travel.
     private(set) var rows: [Row] = []
 
@@ -30,6 +32,11 @@ struct OwnRows {
         let table = RecordTable(shape)
         let found = try Query(db, "SELECT \(keys) FROM \(shape.sql) WHERE \(condition)")
             .rows(db, cells) { $0.cells(0..<shape.key.count) }
+        if !found.isEmpty {
+            editedLater = try Set(
+                OutboxHistory.taken(db, scope, after: deletion).map(\.operation).filter { $0.entity == shape.name }
+                    .map(\.record))
+        }
         for key in found {
             guard let id = shape.recordID(key), let row = try table.row(db, key), row.allSatisfy(\.isSendable),
                 try !Outbox.hasLocalRefusal(db, entity: shape.name, record: id.text, after: 0)
@@ -53,6 +60,7 @@ struct OwnRows {
 
     private func isUnsent(_ table: RecordTable, _ id: RecordID, _ key: [Cell]) throws -> Bool {
         if let shadow = try table.shadowHead(db, key), shadow.mark != nil { return true }
+        if editedLater.contains(id.text) { return true }
         if try Outbox.hasLater(db, entity: shape.name, record: id.text, scope, than: deletion) { return true }
         return try Query(db, "SELECT 1 FROM tidemark_inferred WHERE entity = ?1 AND record = ?2 LIMIT 1")
             .first(db, [.text(shape.name), .text(id.text)]) { _ in true } ?? false

@@ -346,9 +346,14 @@ actor ScopeDriver {
     /// Returns whether there is more to do at once, and what waits for room on the server.
     private func apply(_ transaction: ApplyTransaction) async throws -> (hasMore: Bool, Deferral?) {
         let prune = transaction.now - configuration.finishedRetention.milliseconds
+        let least = configuration.leastHistoryBlock
         let (outcome, isPending) = try await database {
             try await self.file.writeWithoutTransaction(at: .apply) { db in
                 let outcome = try transaction.run(db)
+                if outcome.verdicts > 0 {
+                    let lanes = Set(transaction.answer.results.map(\.key.lane))
+                    try db.committed { try OutboxHistory.pack($0, transaction.scope, lanes: lanes, least: least) }
+                }
                 if outcome.pageTaken, !outcome.hasMore {
                     try Outbox.prune(db, transaction.scope, before: prune)
                     try DeletedRowCache.prune(db, transaction.schema, now: transaction.now)

@@ -53,6 +53,8 @@ public struct SyncConfiguration: Hashable, Sendable {
     public var criticalFirstAfter: Duration = .seconds(24 * 3600)
     /// How long finished operations are kept.
     public var finishedRetention: Duration = .seconds(7 * 24 * 3600)
+    /// How many finished operations are worth a compressed block; simulated devices, which make few, take fewer.
+    package var leastHistoryBlock = 64
 
     /// The defaults: ``mobile`` on phones, tablets, watches and television sets, ``desktop`` elsewhere.
     public init() { self = isMobilePlatform ? .mobile : .desktop }

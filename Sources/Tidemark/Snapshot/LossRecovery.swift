@@ -14,6 +14,7 @@ struct LossRecovery {
     private struct Lost {
         var entry: OutboxEntry
         var version: Version?
+        var isAnswered: Bool
     }
 
     /// - Parameters:
@@ -39,7 +40,8 @@ struct LossRecovery {
             operation.renumber { moved[OperationKey(lane: lost.entry.key.lane, number: $0)] }
             let key = numbers.take()
             moved[lost.entry.key] = key.number
-            try Outbox.seal(db, lost.entry, again: .losing, key: key, members: operation.sealedMembers())
+            try Outbox.seal(
+                db, lost.entry, as: lost.isAnswered ? .lost : .losing, key: key, members: operation.sealedMembers())
         }
         try numbers.store(db, scope: scope)
         try close(scope, above: marks, except: lane)
@@ -50,7 +52,7 @@ struct LossRecovery {
 
     /// Returns the operations that the server does not have.
     private func lost(_ scope: Scope, above marks: [String: Int64]) throws -> [Int64] {
-        try Outbox.replayable(db, scope).filter { $0.key.number > marks[$0.key.lane] ?? 0 }.map(\.id)
+        try Outbox.replayable(db, scope, above: marks).map(\.id)
     }
 
     /// Whether the record was made elsewhere since and deleted here once more, which is still to be sent: that says
@@ -66,7 +68,9 @@ struct LossRecovery {
 
     private func lost(_ id: Int64) throws -> Lost? {
         guard let entry = try Outbox.entry(db, id: id) else { return nil }
-        return Lost(entry: entry, version: try Outbox.version(db, id: id))
+        return Lost(
+            entry: entry, version: try Outbox.version(db, id: id),
+            isAnswered: try Outbox.isTaken(db, entry.key))
     }
 
     /// Returns the operation's epoch and version in the history that is gone. An operation that was replayed once and
@@ -135,7 +139,7 @@ struct LossRecovery {
             let same = operation.fields.cells(in: shape).filter { edits.fields[$0.key] == $0.value }
             guard !same.isEmpty else { continue }
             operation.leaveOut(Set(same.keys.map { shape.data[$0].name }))
-            try Outbox.seal(db, entry, again: .losing, key: entry.key, members: operation.sealedMembers())
+            try Outbox.seal(db, entry, as: .lost, key: entry.key, members: operation.sealedMembers())
         }
     }
 }

@@ -210,12 +210,12 @@ private struct RecordReading {
         case .unnamed: return .awaitingID
         case nil: break
         }
-        let refusal = "status = 'rejected' AND lane IS NULL AND code = '\(RejectionCode.unsendableValue)'"
+        let refusal = "state = 'rejected' AND lane IS NULL AND code = '\(RejectionCode.unsendableValue)'"
         return try exists("operation WHERE entity = ?1 AND record = ?2 AND \(refusal)", record) ? .unsendable : .none
     }
 
     private func decision() throws -> RecordMachine.Decision {
-        let refusal = "status = 'rejected' AND (lane IS NOT NULL OR code <> '\(RejectionCode.unsendableValue)')"
+        let refusal = "state = 'rejected' AND (lane IS NOT NULL OR code <> '\(RejectionCode.unsendableValue)')"
         let place = "entity = ?1 AND record = ?2 AND scope = ?3"
         let isRejected = try exists("operation WHERE \(place) AND \(refusal)", recordAndScope)
         let isOpen = try exists("conflict WHERE \(place) AND is_open", recordAndScope)

@@ -30,7 +30,7 @@ extension RecordState {
             self = .undecided
         } else if let reason = try Outbox.lastRefusal(db, entity: shape.name, record: name) {
             self = .rejected(reason: reason)
-        } else if try row != nil || shadow != nil || Self.isRemembered(db, record) {
+        } else if try row != nil || shadow != nil || Self.isRemembered(db, place) {
             self = .confirmed
         } else {
             return nil
@@ -39,18 +39,21 @@ extension RecordState {
 
     /// Whether the file remembers a record that has no row: it was sent, deleted elsewhere, or lies in a scope that it
     /// leaves.
-    private static func isRemembered(_ db: Database, _ record: [Cell]) throws -> Bool {
+    private static func isRemembered(_ db: Database, _ place: RecordName) throws -> Bool {
+        let record: [Cell] = [.text(place.entity), .text(place.record)]
         for table in ["operation", "quarantine", "deleted_row"] {
             let sql = "SELECT 1 FROM tidemark_\(table) WHERE entity = ?1 AND record = ?2 LIMIT 1"
             if try Query(db, sql).first(db, record, { _ in true }) != nil { return true }
         }
-        return try Query(
-            db,
-            """
-            SELECT 1 FROM tidemark_scope JOIN tidemark_known_version ON scope = name
-            WHERE entity = ?1 AND record = ?2 LIMIT 1
-            """
-        ).first(db, record) { _ in true } != nil
+        let isKnown =
+            try Query(
+                db,
+                """
+                SELECT 1 FROM tidemark_scope JOIN tidemark_known_version ON scope = name
+                WHERE entity = ?1 AND record = ?2 LIMIT 1
+                """
+            ).first(db, record) { _ in true } != nil
+        return try isKnown || OutboxHistory.names(db, place)
     }
 }
 

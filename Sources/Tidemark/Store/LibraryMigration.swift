@@ -25,6 +25,26 @@ enum LibraryMigration {
             try db.execute(sql: "ALTER TABLE tidemark_scope ADD COLUMN next_attempt INTEGER")
             try db.execute(sql: "ALTER TABLE tidemark_cascade ADD COLUMN version INTEGER")
         }
+        if found < 7 { try joinStates(db) }
+    }
+
+    /// Before version 7 an operation's state was in three columns: a verdict's, one for a second key, and a time.
+    private static func joinStates(_ db: Database) throws {
+        try db.execute(
+            sql: """
+                DROP INDEX tidemark_operation_again;
+                DROP INDEX tidemark_operation_open;
+                DROP INDEX tidemark_operation_rejected;
+                DROP INDEX tidemark_operation_finished;
+                ALTER TABLE tidemark_operation ADD COLUMN state TEXT NOT NULL DEFAULT 'sealed';
+                UPDATE tidemark_operation SET state = CASE
+                  WHEN finished_at IS NOT NULL THEN CASE status WHEN 'settled' THEN 'outcome_unknown' ELSE status END
+                  WHEN again = 3 THEN 'resealed' WHEN again IS NOT NULL THEN 'replayed' ELSE 'sealed' END;
+                ALTER TABLE tidemark_operation DROP COLUMN status;
+                ALTER TABLE tidemark_operation DROP COLUMN again;
+                \(Outbox.indexes)
+                \(OutboxHistory.schema)
+                """)
     }
 
     /// Names of before version 6, and the table for edits that await an id, which is one with the blocked ones now.

@@ -3,7 +3,7 @@ import GRDB
 /// The library's own tables in the app's file. One file, one transaction: data and checkpoint cannot part.
 enum LibrarySchema {
     /// Raised when the tables below change; an older file is migrated in `install`.
-    static let version: Int64 = 6
+    static let version: Int64 = 7
 
     static func isInstalled(_ db: Database) throws -> Bool { try FileTable.exists("tidemark_meta", db) }
 
@@ -76,6 +76,8 @@ enum LibrarySchema {
         CREATE TABLE tidemark_applying(flag INTEGER NOT NULL);
 
         \(Outbox.schema)
+
+        \(OutboxHistory.schema)
 
         -- Edits that another record blocks, and why (Blocker): they are not sent until it is out of their way.
         CREATE TABLE tidemark_blocked(

@@ -64,6 +64,7 @@ struct LibraryTable: Hashable, Sendable {
         // These are on their way up. Of operations, the app decides about those that were refused (ScopeRemoval).
         .init("lane", [.scope], [.scopeRemoval]),
         .init("operation", [.scope, .entity, .record]),
+        .init("history", [.scope], [.scopeRemoval]),
         .init("blocked", [.entity, .record], [.rename, .tableRemoval, .tableLoss]),
         .init("ref", [.entity]),
         .init("alias", [.entity, .record]),

@@ -3,16 +3,6 @@ import TidemarkWire
 
 /// Operations that are sealed a second time, under another key.
 extension Outbox {
-    /// Why an operation has a second key.
-    enum Again: Int64 {
-        /// The server has lost it, and it is replayed.
-        case lost = 1
-        /// The same, while its record is not rebased yet.
-        case losing = 2
-        /// Another copy of this file had used its first key for something else.
-        case mismatch = 3
-    }
-
     /// Returns all operations on a record that have no verdict, as a single one: there are several only while lost ones
     /// are replayed.
     static func overlay(
@@ -28,24 +18,24 @@ extension Outbox {
 
     /// Whether lost operations wait to be taken again: only then a record may have more than one.
     static func isBringingBack(_ db: Database, _ scope: Scope) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_operation WHERE scope = ?1 AND again < 3 AND finished_at IS NULL LIMIT 1")
+        try Query(db, "SELECT 1 FROM tidemark_operation WHERE scope = ?1 AND \(isReplay) AND \(isOpen) LIMIT 1")
             .first(db, [.text(scope.name)]) { _ in true } ?? false
     }
 
-    /// Gives an operation a second key. `members` say what it means by now, with ids that are known in place. A patch
-    /// stays one only where they are left out: its base may be lost.
+    /// Gives an operation a second key, and the state that says why. `members` say what it means by now, with ids that
+    /// are known in place. A patch stays one only where they are left out: its base may be lost.
     static func seal(
-        _ db: Database, _ entry: OutboxEntry, again: Again, key: OperationKey, members: [UInt8]? = nil
+        _ db: Database, _ entry: OutboxEntry, as state: State, key: OperationKey, members: [UInt8]? = nil
     ) throws {
         try Query(
             db,
             """
-            UPDATE tidemark_operation SET lane = ?2, number = ?3, again = ?4, members = coalesce(?5, members),
+            UPDATE tidemark_operation SET lane = ?2, number = ?3, state = ?4, members = coalesce(?5, members),
               content = CASE WHEN ?5 IS NULL THEN content END, resolved = CASE WHEN ?5 IS NULL THEN resolved END
             WHERE id = ?1
             """
         ).execute([
-            .integer(entry.id), .text(key.lane), .integer(key.number), .integer(again.rawValue),
+            .integer(entry.id), .text(key.lane), .integer(key.number), .text(state.rawValue),
             members.map(Cell.blob) ?? .null,
         ])
     }
@@ -53,9 +43,7 @@ extension Outbox {
     /// Another copy of this file, such as a device's clone, has used the key for something else: what this one wanted
     /// to say is said under a new one. `false` where that has happened before, which no copy explains.
     static func sealAfterMismatch(_ db: Database, _ entry: OutboxEntry, scope: Scope) throws -> Bool {
-        let again = try Query(db, "SELECT again FROM tidemark_operation WHERE id = ?1")
-            .first(db, [.integer(entry.id)]) { $0.optionalInteger(0) }
-        guard again.flatMap({ $0 }) != Again.mismatch.rawValue else { return false }
+        guard try state(db, entry.id) != .resealed else { return false }
         // A lane that two copies number in is not used any more.
         try Query(db, "DELETE FROM tidemark_lane WHERE id = ?1").execute([.text(entry.key.lane)])
         var numbers = try LaneNumbers(db, lane: randomHex(bytes: 16))
@@ -64,7 +52,7 @@ extension Outbox {
         for entry in try entry.group.map({ try rest(db, of: $0, after: 0) }) ?? [entry] {
             let key = numbers.take()
             moved[entry.key.number] = key.number
-            try seal(db, entry, again: .mismatch, key: key)
+            try seal(db, entry, as: .resealed, key: key)
             try renumber(db, entry, moved, own: key.number)
         }
         try numbers.store(db, scope: scope)
@@ -83,9 +71,7 @@ extension Outbox {
         guard operation.baseNumber != nil || !operation.needs.isEmpty else { return }
         var taken: Set<Int64> = []
         for number in operation.needs where moved[number] == nil {
-            let status = try Query(db, "SELECT status FROM tidemark_operation WHERE lane = ?1 AND number = ?2")
-                .first(db, [.text(entry.key.lane), .integer(number)]) { $0.optionalText(0) }
-            if ["applied", "merged"].contains(status ?? nil) { taken.insert(number) }
+            if try isTaken(db, OperationKey(lane: entry.key.lane, number: number)) { taken.insert(number) }
         }
         operation.renumber { moved[$0] ?? (taken.contains($0) ? nil : own) }
         try Query(db, "UPDATE tidemark_operation SET members = ?2 WHERE id = ?1")

@@ -6,7 +6,7 @@ import TidemarkWire
 extension Outbox {
     /// Whether anything of a scope has no verdict.
     static func hasOpen(_ db: Database, _ scope: Scope) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_operation WHERE scope = ?1 AND finished_at IS NULL LIMIT 1")
+        try Query(db, "SELECT 1 FROM tidemark_operation WHERE scope = ?1 AND \(isOpen) LIMIT 1")
             .first(db, [.text(scope.name)]) { _ in true } != nil
     }
 
@@ -16,7 +16,7 @@ extension Outbox {
             db,
             """
             SELECT entity, record, number FROM tidemark_operation
-            WHERE lane = ?1 AND finished_at IS NULL AND is_insert
+            WHERE lane = ?1 AND \(isOpen) AND is_insert
             """
         ).rows(db, [.text(lane)]) { (RecordName(entity: $0.text(0), record: $0.text(1)), $0.integer(2)) }
     }
@@ -26,19 +26,19 @@ extension Outbox {
         try Query(
             db,
             """
-            SELECT coalesce(again, \(Again.mismatch.rawValue)) < \(Again.mismatch.rawValue) FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND finished_at IS NULL ORDER BY id DESC LIMIT 1
+            SELECT \(isReplay) FROM tidemark_operation
+            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND \(isOpen) ORDER BY id DESC LIMIT 1
             """
         ).first(db, [.text(name.entity), .text(name.record), .text(scope.name)]) { $0.integer(0) == 1 }
     }
 
     static func countOpen(_ db: Database) throws -> Int {
-        try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE finished_at IS NULL")
+        try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE \(isOpen)")
     }
 
     /// When the oldest edit without a verdict was made, in milliseconds since 1970.
     static func oldestOpen(_ db: Database) throws -> Int64? {
-        try Query(db, "SELECT min(coalesce(edited_at, sealed_at)) FROM tidemark_operation WHERE finished_at IS NULL")
+        try Query(db, "SELECT min(coalesce(edited_at, sealed_at)) FROM tidemark_operation WHERE \(isOpen)")
             .first(db) { $0.optionalInteger(0) } ?? nil
     }
 
@@ -46,7 +46,7 @@ extension Outbox {
     static func hasUnsettled(_ db: Database, _ scope: Scope) throws -> Bool {
         if try hasOpen(db, scope) { return true }
         return try Query(
-            db, "SELECT 1 FROM tidemark_operation WHERE status = 'rejected' AND lane IS NOT NULL AND scope = ?1 LIMIT 1"
+            db, "SELECT 1 FROM tidemark_operation WHERE state = 'rejected' AND lane IS NOT NULL AND scope = ?1 LIMIT 1"
         ).first(db, [.text(scope.name)]) { _ in true } != nil
     }
 }
@@ -55,17 +55,17 @@ extension Outbox {
 
 extension Outbox {
     static func hasRefusals(_ db: Database) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_operation WHERE status = 'rejected' LIMIT 1").first(db) { _ in true }
+        try Query(db, "SELECT 1 FROM tidemark_operation WHERE state = 'rejected' LIMIT 1").first(db) { _ in true }
             ?? false
     }
 
     static func hasRefusedInserts(_ db: Database) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_operation WHERE status = 'rejected' AND is_insert LIMIT 1")
+        try Query(db, "SELECT 1 FROM tidemark_operation WHERE state = 'rejected' AND is_insert LIMIT 1")
             .first(db) { _ in true } ?? false
     }
 
     static func countRejected(_ db: Database) throws -> Int {
-        try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE status = 'rejected'")
+        try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE state = 'rejected'")
     }
 
     /// Whether a record's refused insert was refused by this device itself; `nil` where none was refused.
@@ -75,7 +75,7 @@ extension Outbox {
                 db,
                 """
                 SELECT max(lane IS NULL) FROM tidemark_operation
-                WHERE entity = ?1 AND record = ?2 AND status = 'rejected' AND is_insert
+                WHERE entity = ?1 AND record = ?2 AND state = 'rejected' AND is_insert
                 """
             ).first(db, [.text(name.entity), .text(name.record)]) { $0.optionalInteger(0) } ?? nil
         return isLocal.map { $0 == 1 }
@@ -89,7 +89,7 @@ extension Outbox {
             db,
             """
             SELECT id, is_insert, \(RejectedOperation.contentSQL) FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND status = 'rejected' AND id < ?3
+            WHERE entity = ?1 AND record = ?2 AND state = 'rejected' AND id < ?3
             """
         ).rows(db, [.text(entry.entity), .text(entry.record), .integer(entry.id)]) {
             (id: $0.integer(0), isInsert: $0.integer(1) != 0, members: $0.blob(2))
@@ -102,7 +102,7 @@ extension Outbox {
             db,
             """
             SELECT record FROM tidemark_operation
-            WHERE entity = ?1 AND scope = coalesce(?2, scope) AND status = 'rejected' AND lane IS NULL
+            WHERE entity = ?1 AND scope = coalesce(?2, scope) AND state = 'rejected' AND lane IS NULL
             """
         ).rows(db, [.text(entity), .optional(scope?.name)]) { $0.text(0) }
     }
@@ -113,7 +113,7 @@ extension Outbox {
             db,
             """
             SELECT count(*) FROM tidemark_operation
-            WHERE entity = ?1 AND status = 'rejected' AND kind = 'delete' AND code = ?2
+            WHERE entity = ?1 AND state = 'rejected' AND kind = 'delete' AND code = ?2
             """
         ).first(db, [.text(entity), .text(code)]) { Int($0.integer(0)) } ?? 0
     }
@@ -123,8 +123,8 @@ extension Outbox {
         try Query(
             db,
             """
-            SELECT coalesce(detail, code, status) FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND status = 'rejected' ORDER BY id DESC LIMIT 1
+            SELECT coalesce(detail, code, state) FROM tidemark_operation
+            WHERE entity = ?1 AND record = ?2 AND state = 'rejected' ORDER BY id DESC LIMIT 1
             """
         ).first(db, [.text(entity), .text(record)]) { $0.text(0) }
     }
@@ -137,19 +137,19 @@ extension Outbox {
 
     /// All refused operations, oldest first.
     static func rejected<T>(_ db: Database, _ columns: String, _ read: (Query) throws -> T) throws -> [T] {
-        try Query(db, "SELECT \(columns) FROM tidemark_operation WHERE status = 'rejected' ORDER BY id")
+        try Query(db, "SELECT \(columns) FROM tidemark_operation WHERE state = 'rejected' ORDER BY id")
             .rows(db, [], read)
     }
 
     /// Whether a refused operation never left this device, and its record; `nil` where it is not refused any more.
     static func rejected(_ db: Database, id: Int64) throws -> (isLocal: Bool, record: String)? {
-        try Query(db, "SELECT lane IS NULL, record FROM tidemark_operation WHERE id = ?1 AND status = 'rejected'")
+        try Query(db, "SELECT lane IS NULL, record FROM tidemark_operation WHERE id = ?1 AND state = 'rejected'")
             .first(db, [.integer(id)]) { ($0.integer(0) == 1, $0.text(1)) }
     }
 
     /// Removes an operation that was kept for a decision.
     static func removeUndecided(_ db: Database, id: Int64) throws {
-        try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1 AND status IN ('rejected', 'conflict')")
+        try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1 AND \(isUndecided)")
             .execute([.integer(id)])
     }
 }
@@ -170,7 +170,7 @@ extension Outbox {
             db,
             """
             SELECT 1 FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND (finished_at IS NULL OR scope = ?4 AND version > ?3) LIMIT 1
+            WHERE entity = ?1 AND record = ?2 AND (\(isOpen) OR scope = ?4 AND version > ?3) LIMIT 1
             """
         ).first(db, [.text(entity), .text(record), .integer(version), .text(scope.name)]) { _ in true } ?? false
     }

@@ -5,7 +5,7 @@ extension Outbox {
     /// The records of a table (`?1`) with operations that are open or were refused, each with its scope, as SQL.
     static let unsettledRecords = """
         SELECT record, scope FROM tidemark_operation
-        WHERE entity = ?1 AND (finished_at IS NULL OR status = 'rejected')
+        WHERE entity = ?1 AND (\(isOpen) OR state = 'rejected')
         """
 
     /// A record's open operations in a scope, oldest first.
@@ -15,8 +15,8 @@ extension Outbox {
         try Query(
             db,
             """
-            SELECT kind = 'delete', coalesce(again < 3, 0) FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND finished_at IS NULL ORDER BY id
+            SELECT kind = 'delete', \(isReplay) FROM tidemark_operation
+            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND \(isOpen) ORDER BY id
             """
         ).rows(db, [.text(entity), .text(record), .text(scope)]) { ($0.integer(0) != 0, $0.integer(1) != 0) }
     }

@@ -6,24 +6,23 @@ import TidemarkWire
 extension Outbox {
     /// Whether anything of a scope has ever had a verdict.
     static func hasFinished(_ db: Database, _ scope: Scope) throws -> Bool {
-        let sql = "SELECT 1 FROM tidemark_operation WHERE scope = ?1 AND finished_at IS NOT NULL LIMIT 1"
-        return try Query(db, sql).first(db, [.text(scope.name)], { _ in true }) ?? false
+        try Query(db, "SELECT 1 FROM tidemark_operation WHERE scope = ?1 AND NOT (\(isOpen)) LIMIT 1")
+            .first(db, [.text(scope.name)]) { _ in true } ?? OutboxHistory.isAny(db, scope)
     }
 
     /// Removes what a scope that leaves the device has: all but what the app has to decide about.
     static func clear(_ db: Database, _ scope: Scope) throws {
-        for condition in ["finished_at IS NULL", "status NOT IN ('rejected', 'conflict')"] {
-            try Query(db, "DELETE FROM tidemark_operation WHERE scope = ?1 AND \(condition)")
-                .execute([.text(scope.name)])
-        }
+        try Query(db, "DELETE FROM tidemark_operation WHERE scope = ?1 AND NOT (\(isUndecided))")
+            .execute([.text(scope.name)])
     }
 
     static func clearAll(_ db: Database, _ scope: Scope) throws {
         try Query(db, "DELETE FROM tidemark_operation WHERE scope = ?1").execute([.text(scope.name)])
+        try OutboxHistory.clear(db, scope)
     }
 
     static func clearOpen(_ db: Database, _ scope: Scope, entity: String) throws {
-        try Query(db, "DELETE FROM tidemark_operation WHERE scope = ?1 AND entity = ?2 AND finished_at IS NULL")
+        try Query(db, "DELETE FROM tidemark_operation WHERE scope = ?1 AND entity = ?2 AND \(isOpen)")
             .execute([.text(scope.name), .text(entity)])
     }
 
@@ -44,32 +43,43 @@ extension Outbox {
         try Query(
             db,
             """
-            WITH lane AS (
-              SELECT lane AS name, max(id) AS last, min(CASE WHEN finished_at IS NULL THEN number END) AS open,
-                max(CASE WHEN status IN ('applied', 'merged') THEN number END) AS answered
-              FROM tidemark_operation WHERE scope = ?1 AND lane IS NOT NULL GROUP BY lane)
+            WITH numbered AS (
+              SELECT lane, coalesce(finished_at, sealed_at) AS time, CASE WHEN \(isOpen) THEN number END AS open,
+                CASE WHEN \(isTaken) THEN number END AS answered
+              FROM tidemark_operation WHERE scope = ?1 AND lane IS NOT NULL
+              UNION ALL SELECT lane, finished_at, NULL, last FROM tidemark_history WHERE scope = ?1),
+            lane AS (
+              SELECT lane AS name, max(time) AS last, min(open) AS open, max(answered) AS answered
+              FROM numbered GROUP BY lane)
             SELECT name, min(answered, coalesce(open - 1, answered)) AS number FROM lane
             WHERE number > 0 ORDER BY last DESC LIMIT \(laneLimit)
             """
         ).rows(db, [.text(scope.name)]) { ($0.text(0), $0.integer(1)) }
     }
 
-    /// Returns the operations that are replayed if a server has lost them: all that it took, or has not answered.
-    static func replayable(_ db: Database, _ scope: Scope) throws -> [(id: Int64, key: OperationKey)] {
-        try Query(
+    /// Returns the operations that are replayed if a server has lost them, those above its marks of their lanes: all
+    /// that it took, or has not answered.
+    static func replayable(
+        _ db: Database, _ scope: Scope, above marks: [String: Int64]
+    ) throws -> [(id: Int64, key: OperationKey)] {
+        try OutboxHistory.restore(db, scope, above: marks)
+        return try Query(
             db,
             """
             SELECT id, lane, number FROM tidemark_operation
-            WHERE scope = ?1 AND lane IS NOT NULL AND (finished_at IS NULL OR status IN ('applied', 'merged'))
+            WHERE scope = ?1 AND lane IS NOT NULL AND (\(isOpen) OR \(isTaken))
             ORDER BY id
             """
         ).rows(db, [.text(scope.name)]) { ($0.integer(0), OperationKey(lane: $0.text(1), number: $0.integer(2))) }
+            .filter { $0.key.number > marks[$0.key.lane] ?? 0 }
     }
 
     /// A record whose lost operations have a second key, and that is not rebased yet.
     static func nextLosing(_ db: Database, _ scope: Scope) throws -> (entity: String, record: String)? {
-        try Query(db, "SELECT entity, record FROM tidemark_operation WHERE scope = ?1 AND again = 2 LIMIT 1")
-            .first(db, [.text(scope.name)]) { ($0.text(0), $0.text(1)) }
+        try Query(
+            db, "SELECT entity, record FROM tidemark_operation WHERE scope = ?1 AND \(isReplay) AND \(isLost) LIMIT 1"
+        )
+        .first(db, [.text(scope.name)]) { ($0.text(0), $0.text(1)) }
     }
 
     /// The lost operations of such a record that set fields and had been answered.
@@ -77,20 +87,20 @@ extension Outbox {
         try Query(
             db,
             """
-            SELECT id FROM tidemark_operation WHERE scope = ?1 AND again = 2 AND entity = ?2 AND record = ?3
-              AND finished_at IS NOT NULL AND kind = 'upsert'
+            SELECT id FROM tidemark_operation WHERE scope = ?1 AND \(isReplay) AND state = 'lost' AND entity = ?2
+              AND record = ?3 AND kind = 'upsert'
             """
         ).rows(db, [.text(scope.name), .text(entity), .text(record)]) { $0.integer(0) }
     }
 
-    /// The lost operations of a record have no verdict again.
+    /// A record's lost operations are replayed: none of them has a verdict any more.
     static func reopen(_ db: Database, _ scope: Scope, entity: String, record: String) throws {
         try Query(
             db,
             """
-            UPDATE tidemark_operation SET again = 1, finished_at = NULL, status = NULL, version = NULL, code = NULL,
+            UPDATE tidemark_operation SET state = 'replayed', finished_at = NULL, version = NULL, code = NULL,
               detail = NULL, hint = NULL
-            WHERE scope = ?1 AND again = 2 AND entity = ?2 AND record = ?3
+            WHERE scope = ?1 AND \(isReplay) AND \(isLost) AND entity = ?2 AND record = ?3
             """
         ).execute([.text(scope.name), .text(entity), .text(record)])
     }

@@ -73,14 +73,14 @@ enum Outbox {
             db,
             """
             SELECT \(columns) FROM tidemark_operation
-            WHERE scope = ?1 AND finished_at IS NULL ORDER BY id LIMIT ?2
+            WHERE scope = ?1 AND \(isOpen) ORDER BY id LIMIT ?2
             """
         ).rows(db, [.text(scope.name), .integer(Int64(limit))], entry)
     }
 
     static func open(_ db: Database, key: OperationKey) throws -> OutboxEntry? {
         try Query(
-            db, "SELECT \(columns) FROM tidemark_operation WHERE lane = ?1 AND number = ?2 AND finished_at IS NULL"
+            db, "SELECT \(columns) FROM tidemark_operation WHERE lane = ?1 AND number = ?2 AND \(isOpen)"
         ).first(db, [.text(key.lane), .integer(key.number)], entry)
     }
 
@@ -94,7 +94,7 @@ enum Outbox {
             db,
             """
             SELECT \(columns) FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND finished_at IS NULL ORDER BY id
+            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND \(isOpen) ORDER BY id
             """
         ).rows(db, [.text(entity), .text(record), .text(scope)], entry)
     }
@@ -105,7 +105,7 @@ enum Outbox {
             db,
             """
             SELECT 1 FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND scope = coalesce(?3, scope) AND finished_at IS NULL LIMIT 1
+            WHERE entity = ?1 AND record = ?2 AND scope = coalesce(?3, scope) AND \(isOpen) LIMIT 1
             """
         ).first(db, [.text(entity), .text(record), .optional(scope)]) { _ in true } ?? false
     }
@@ -114,13 +114,16 @@ enum Outbox {
     static func taken(
         _ db: Database, entity: String, record: String, scope: Scope, after base: Version
     ) throws -> [OutboxEntry] {
-        try Query(
+        let packed = try OutboxHistory.taken(db, scope, after: base)
+            .filter { $0.operation.entity == entity && $0.operation.record == record }
+        let kept = try Query(
             db,
             """
             SELECT \(columns) FROM tidemark_operation WHERE entity = ?1 AND record = ?2 AND scope = ?3
-            AND version > ?4 AND status IN ('applied', 'merged') ORDER BY id
+            AND version > ?4 AND \(isTaken) ORDER BY id
             """
         ).rows(db, [.text(entity), .text(record), .text(scope.name), .integer(base)], entry)
+        return (packed.map { $0.operation.entry(lane: $0.lane) } + kept).sorted { $0.id < $1.id }
     }
 
     /// Notes when an operation was last put into a request.
@@ -141,8 +144,8 @@ enum Outbox {
             """
             INSERT INTO tidemark_operation(
               scope, lane, number, entity, record, kind, members, edited_at, sealed_at, content, is_insert,
-              in_group)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+              in_group, state)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'sealed')
             """
         ).execute([
             .text(scope.name), .text(key.lane), .integer(key.number), .text(operation.entity),
@@ -164,7 +167,7 @@ enum Outbox {
             db,
             """
             INSERT INTO tidemark_operation(
-              scope, entity, record, kind, members, sealed_at, finished_at, status, code, detail, hint, is_insert)
+              scope, entity, record, kind, members, sealed_at, finished_at, state, code, detail, hint, is_insert)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 'rejected', ?7, ?8, ?9, ?10)
             """
         ).execute([
@@ -175,7 +178,7 @@ enum Outbox {
     }
 
     static func hasLocalRefusals(_ db: Database) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_operation WHERE status = 'rejected' AND lane IS NULL LIMIT 1")
+        try Query(db, "SELECT 1 FROM tidemark_operation WHERE state = 'rejected' AND lane IS NULL LIMIT 1")
             .first(db) { _ in true } ?? false
     }
 
@@ -184,18 +187,18 @@ enum Outbox {
             db,
             """
             DELETE FROM tidemark_operation
-            WHERE status = 'rejected' AND lane IS NULL AND entity = ?1 AND record = ?2
+            WHERE state = 'rejected' AND lane IS NULL AND entity = ?1 AND record = ?2
             """
         ).execute([.text(entity), .text(record)])
     }
 
     static func finish(_ db: Database, _ entry: OutboxEntry, _ verdict: Verdict, now: Int64) throws {
-        var (status, version) = (verdict.isShort ? Verdict.Status.merged : verdict.status, verdict.version)
-        if status == .outcomeUnknown, let original = try entry.sealedOperation().original?.version {
+        var (state, version) = (verdict.isShort ? State.merged : State(verdict.status), verdict.version)
+        if state == .outcomeUnknown, let original = try entry.sealedOperation().original?.version {
             // The operation was not lost after all: it keeps its first version, by which another loss is recovered.
-            (status, version) = (.applied, original)
+            (state, version) = (.applied, original)
         }
-        if status == .merged, let newest = version, try entry.sealedOperation().isSeed {
+        if state == .merged, let newest = version, try entry.sealedOperation().isSeed {
             // The version is somebody else's, whose write goes before this one where both are replayed.
             guard newest > 1 else {
                 return try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1").execute([.integer(entry.id)])
@@ -206,10 +209,10 @@ enum Outbox {
             db,
             """
             UPDATE tidemark_operation
-            SET finished_at = ?2, status = ?3, version = ?4, code = ?5, detail = ?6, hint = ?7 WHERE id = ?1
+            SET finished_at = ?2, state = ?3, version = ?4, code = ?5, detail = ?6, hint = ?7 WHERE id = ?1
             """
         ).execute([
-            .integer(entry.id), .integer(now), .text(status.rawValue), .optional(version),
+            .integer(entry.id), .integer(now), .text(state.rawValue), .optional(version),
             .optional(verdict.refusal?.code ?? (verdict.status == .conflict ? "conflict" : nil)),
             .optional(verdict.refusal?.detail), .optional(verdict.refusal?.hint),
         ])
@@ -245,11 +248,11 @@ enum Outbox {
             db,
             """
             DELETE FROM tidemark_operation
-            WHERE finished_at < ?1 AND status NOT IN ('rejected', 'conflict') AND scope = ?2
+            WHERE scope = ?2 AND finished_at < ?1 AND \(isFinished)
             """
         ).execute([.integer(before), .text(scope.name)])
-        guard db.changesCount > 0 else { return }
-        try dropReferences(db)
+        if db.changesCount > 0 { try dropReferences(db) }
+        try OutboxHistory.prune(db, scope, before: before)
     }
 }
 
@@ -298,7 +301,7 @@ extension Outbox {
             """
             WITH open(lane, first) AS (
               SELECT lane, min(number) FROM tidemark_operation INDEXED BY tidemark_operation_open
-              WHERE scope = ?1 AND finished_at IS NULL GROUP BY lane)
+              WHERE scope = ?1 AND \(isOpen) GROUP BY lane)
             SELECT id, coalesce(open.first, next_number) - 1 AS settled
             FROM tidemark_lane LEFT JOIN open ON open.lane = tidemark_lane.id
             WHERE scope = ?1 AND settled > told LIMIT 100

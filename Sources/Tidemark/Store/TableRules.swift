@@ -23,6 +23,8 @@ enum TableRules {
     static func respell(_ db: Database, _ table: String) throws {
         let former = try Query(db, "SELECT name FROM tidemark_table WHERE name = ?1 COLLATE NOCASE AND name <> ?1")
             .rows(db, [.text(table)]) { $0.text(0) }
+        // Blocks hold the names of tables too.
+        if !former.isEmpty { try OutboxHistory.restoreAll(db) }
         for name in former {
             for place in LibraryTable.all where place.columns.contains(.entity) {
                 try place.respell(db, entity: name, as: table)

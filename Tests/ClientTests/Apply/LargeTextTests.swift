@@ -166,7 +166,7 @@ struct LargeTextTests {
         try await there.sql("INSERT INTO note (id) VALUES ('mine')")
         let report = try await there.engine().syncNow()
         #expect(report.pushed == 1)
-        #expect(try await there.rows("SELECT status FROM tidemark_operation") == ["\"applied\""])
+        #expect(try await there.rows("SELECT state FROM tidemark_operation") == ["\"applied\""])
         try await here.sync()
         #expect(try await there.rows("SELECT * FROM note ORDER BY id") == here.rows("SELECT * FROM note ORDER BY id"))
     }

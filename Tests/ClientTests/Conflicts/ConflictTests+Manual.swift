@@ -37,7 +37,7 @@ extension ConflictTests {
             #expect(try await pair.there.rows("SELECT rank FROM note") == [rank])
             #expect(try await engine.status().undecided == 0)
             #expect(try await engine.state(of: "note", id: "n1") == .confirmed)
-            #expect(try await pair.here.count("tidemark_operation WHERE status = 'conflict'") == 0)
+            #expect(try await pair.here.count("tidemark_operation WHERE state = 'conflict'") == 0)
         }
     }
 

@@ -108,7 +108,7 @@ struct TableDirectionTests {
         try await here.sync()
         #expect(try await here.rows("SELECT text FROM report") == ["\"secret of a\""])
         #expect(try await there.rows("SELECT text FROM report") == ["\"of b\""])
-        #expect(try await there.rows("SELECT status FROM tidemark_operation") == ["\"merged\""])
+        #expect(try await there.rows("SELECT state FROM tidemark_operation") == ["\"merged\""])
         #expect(try await here.count("tidemark_shadow_report") + there.count("tidemark_shadow_report") == 0)
         for member in await there.wire.answers { #expect(!member.contains("secret of a")) }
         var service = Access.readWrite(as: "operator")

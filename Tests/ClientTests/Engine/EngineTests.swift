@@ -84,7 +84,7 @@ struct EngineTests {
             .map { $0.split(separator: "\"operations\"").last }
         try #require(sent.count == 2)
         #expect(sent[0] == sent[1])
-        #expect(try await device.count("tidemark_operation WHERE status = 'applied'") == 1)
+        #expect(try await device.count("tidemark_operation WHERE state = 'applied'") == 1)
     }
 
     @Test("an expired token stops the scope until the next attempt, and wipes nothing")
@@ -276,7 +276,7 @@ struct EngineTests {
         }
         running.cancel()
         try await running.value
-        #expect(try await device.count("tidemark_operation WHERE status = 'applied'") == 2)
+        #expect(try await device.count("tidemark_operation WHERE state = 'applied'") == 2)
     }
 
     @Test("what wakes a scope while its request is out costs one request more, however often", .timeLimit(.minutes(5)))

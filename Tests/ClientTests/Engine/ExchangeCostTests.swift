@@ -57,7 +57,7 @@ struct ExchangeCostTests {
     func plantedScan() async throws {
         let device = try await Device("CREATE TABLE note (id TEXT PRIMARY KEY, title TEXT)", tables: ["note"])
         let found = try await device.writer.read { db in
-            try Self.scans(db, "SELECT 1 FROM tidemark_operation WHERE status IN ('rejected', 'conflict')")
+            try Self.scans(db, "SELECT 1 FROM tidemark_operation WHERE state IN ('rejected', 'conflict')")
         }
         #expect(found == ["SCAN tidemark_operation"])
     }

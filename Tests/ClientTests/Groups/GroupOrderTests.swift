@@ -236,7 +236,7 @@ struct GroupOrderTests {
         try await here.sql("UPDATE transfer SET source = 'local-n'")
         for _ in 0..<3 { try await engine.syncNow() }
         #expect(await world.gate.bodies.dropFirst().first?.contains("\"group\"") == false)
-        #expect(try await here.count("tidemark_operation WHERE status <> 'applied'") == 0)
+        #expect(try await here.count("tidemark_operation WHERE state <> 'applied'") == 0)
         #expect(try await here.count("tidemark_shadow_account") + here.count("tidemark_shadow_transfer") == 0)
         try await world.there.sync()
         #expect(try await world.there.rows("SELECT balance FROM account ORDER BY balance") == ["0", "6"])

@@ -110,8 +110,9 @@ struct OutboxBatcherOrderTests {
             }
         }
         try await here.sync()
-        let sent = try await here.writer.read { db in
-            try String.fetchAll(db, sql: "SELECT CAST(members AS TEXT) FROM tidemark_operation ORDER BY id")
+        let sent = try await here.writer.write { db in
+            try OutboxHistory.restoreAll(db)
+            return try String.fetchAll(db, sql: "SELECT CAST(members AS TEXT) FROM tidemark_operation ORDER BY id")
         }
         #expect(sent.count == length)
         for (index, members) in sent.enumerated() {
@@ -141,7 +142,7 @@ struct OutboxBatcherOrderTests {
         try await device.sql(
             "PRAGMA defer_foreign_keys = ON; INSERT INTO folder VALUES (1, 3), (2, 1), (3, 2), (4, 4), (5, 1)")
         try await device.sync()
-        #expect(try await device.count("tidemark_operation WHERE status = 'applied'") == 5)
+        #expect(try await device.count("tidemark_operation WHERE state = 'applied'") == 5)
         #expect(try await device.count("tidemark_shadow_folder") == 0)
     }
 
@@ -206,7 +207,7 @@ struct OutboxBatcherOrderTests {
         _ = try await device.seal(lane: "lane-before")
         try await device.sql(
             """
-            UPDATE tidemark_operation SET again = 1; UPDATE project SET name = 'later';
+            UPDATE tidemark_operation SET state = 'replayed'; UPDATE project SET name = 'later';
             INSERT INTO task VALUES (1, 'p', 'below'); INSERT INTO project VALUES ('q', 'free');
             INSERT INTO remark VALUES ('r', 1, 'below that');
             """)

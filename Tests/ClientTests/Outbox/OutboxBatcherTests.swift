@@ -70,7 +70,7 @@ struct OutboxBatcherTests {
         try await device.sql(
             """
             UPDATE tidemark_operation SET finished_at = finished_at - \(week) - 60000 WHERE record <> 'recent';
-            UPDATE tidemark_operation SET status = 'rejected' WHERE record = 'refused';
+            UPDATE tidemark_operation SET state = 'rejected' WHERE record = 'refused';
             """)
         try await device.sync()
         #expect(

@@ -29,7 +29,7 @@ struct StuckOutboxTests {
         try await first.syncNow()
         #expect(try await device.rows("SELECT title FROM note WHERE id = 'n1'") == ["\"c\""])
         #expect(try await device.sealed() == [])
-        #expect(try await device.count("tidemark_operation WHERE status = 'applied'") == 3)
+        #expect(try await device.count("tidemark_operation WHERE state = 'applied'") == 3)
     }
 
     @Test("an operation that no request can carry is set aside, and those behind it go on")
@@ -168,9 +168,9 @@ struct StuckOutboxTests {
         (configuration.backoff.base, configuration.backoff.jitter) = (.milliseconds(10), .zero)
         let engine = try device.engine(configuration)
         let running = Task { try await engine.run() }
-        try await poll { try await device.count("tidemark_operation WHERE status = 'applied'") > 0 }
+        try await poll { try await device.count("tidemark_operation WHERE state = 'applied'") > 0 }
         running.cancel()
-        #expect(try await device.count("tidemark_operation WHERE status = 'applied' AND number = 1") == 1)
+        #expect(try await device.count("tidemark_operation WHERE state = 'applied' AND number = 1") == 1)
         let lane = try #require(try await device.rows("SELECT lane FROM tidemark_operation").first)
         #expect(await device.wire.bodies.prefix(2).allSatisfy { $0.contains("\"lane\":\(lane)") })
     }

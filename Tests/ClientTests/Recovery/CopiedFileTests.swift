@@ -159,7 +159,7 @@ struct CopiedFileTests {
         for _ in 0..<3 { try await first.sync() }
         try await server.commit(to: "w:1") { $0.upsert("note", id: "n1", ["body": "theirs"]) }
         try await second.sync()
-        #expect(try await second.count("tidemark_operation WHERE status = 'settled'") == 1)
+        #expect(try await second.count("tidemark_operation WHERE state = 'outcome_unknown'") == 1)
         #expect(try await second.rows("SELECT title, body FROM note") == ["\"b\"|\"theirs\""])
         try await expectSame([first, second])
     }
@@ -172,7 +172,7 @@ struct CopiedFileTests {
         try await second.sql("INSERT INTO note(id, title, body) VALUES ('n1', 'anew', 'b')")
         for _ in 0..<3 { try await first.sync() }
         for _ in 0..<2 { try await second.sync() }
-        #expect(try await second.count("tidemark_operation WHERE status = 'settled'") == 1)
+        #expect(try await second.count("tidemark_operation WHERE state = 'outcome_unknown'") == 1)
         #expect(try await second.engine().rejectedOperations().isEmpty)
         try await expectSame([first, second])
         #expect(try await first.rows("SELECT title, body FROM note") == ["\"anew\"|\"b\""])

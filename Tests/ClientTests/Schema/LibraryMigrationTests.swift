@@ -5,32 +5,51 @@ import Testing
 
 @Suite("A file that an older version has written")
 struct LibraryMigrationTests {
-    /// Makes of today's tables those of version 5, with its names.
-    private static let five = """
-        DROP TABLE tidemark_blocked;
-        CREATE TABLE tidemark_held(
-            id INTEGER PRIMARY KEY, entity TEXT NOT NULL, record TEXT NOT NULL, culprit_entity TEXT NOT NULL,
-            culprit_record TEXT NOT NULL, UNIQUE (entity, record) ON CONFLICT REPLACE);
-        CREATE INDEX tidemark_held_culprit ON tidemark_held(culprit_entity, culprit_record);
-        CREATE TABLE tidemark_waiting(
-            entity TEXT NOT NULL, record TEXT NOT NULL, parent_entity TEXT NOT NULL, parent TEXT NOT NULL,
-            PRIMARY KEY (entity, record)) WITHOUT ROWID;
-        CREATE INDEX tidemark_waiting_parent ON tidemark_waiting(parent_entity, parent);
-        ALTER TABLE tidemark_known_version RENAME TO tidemark_ahead;
-        ALTER TABLE tidemark_refetch RENAME TO tidemark_wanted;
-        ALTER TABLE tidemark_quarantine RENAME TO tidemark_parked;
-        ALTER TABLE tidemark_parked RENAME COLUMN move TO leaving;
-        DROP INDEX tidemark_quarantine_move;
-        CREATE INDEX tidemark_parked_leaving ON tidemark_parked(scope, leaving) WHERE leaving <> 0;
-        ALTER TABLE tidemark_deleted_row RENAME TO tidemark_kept;
-        DROP INDEX tidemark_deleted_row_record;
-        CREATE INDEX tidemark_kept_record ON tidemark_kept(entity, record);
-        ALTER TABLE tidemark_cascade RENAME TO tidemark_settle;
-        ALTER TABLE tidemark_orphan RENAME TO tidemark_aside;
-        ALTER TABLE tidemark_scope RENAME COLUMN scanning TO walking;
-        ALTER TABLE tidemark_shadow_note RENAME COLUMN tidemark_routing_scope TO tidemark_place;
-        UPDATE tidemark_meta SET value = '5' WHERE key = 'schema';
+    /// Makes of today's tables those of version 6: an operation's state was in three columns.
+    private static let six = """
+        DROP TABLE tidemark_history;
+        DROP INDEX tidemark_operation_open; DROP INDEX tidemark_operation_rejected;
+        DROP INDEX tidemark_operation_replay; DROP INDEX tidemark_operation_packable;
+        DROP INDEX tidemark_operation_finished;
+        ALTER TABLE tidemark_operation ADD COLUMN status TEXT;
+        ALTER TABLE tidemark_operation ADD COLUMN again INTEGER;
+        UPDATE tidemark_operation SET status = CASE state WHEN 'outcome_unknown' THEN 'settled' ELSE state END
+          WHERE finished_at IS NOT NULL;
+        ALTER TABLE tidemark_operation DROP COLUMN state;
+        CREATE INDEX tidemark_operation_again ON tidemark_operation(scope, again) WHERE again IS NOT NULL;
+        CREATE INDEX tidemark_operation_open ON tidemark_operation(scope, id) WHERE finished_at IS NULL;
+        CREATE INDEX tidemark_operation_rejected ON tidemark_operation(id) WHERE status = 'rejected';
+        CREATE INDEX tidemark_operation_finished ON tidemark_operation(finished_at) WHERE finished_at IS NOT NULL;
+        UPDATE tidemark_meta SET value = '6' WHERE key = 'schema';
         """
+
+    /// Makes of today's tables those of version 5, with its names.
+    private static let five =
+        six + """
+            DROP TABLE tidemark_blocked;
+            CREATE TABLE tidemark_held(
+                id INTEGER PRIMARY KEY, entity TEXT NOT NULL, record TEXT NOT NULL, culprit_entity TEXT NOT NULL,
+                culprit_record TEXT NOT NULL, UNIQUE (entity, record) ON CONFLICT REPLACE);
+            CREATE INDEX tidemark_held_culprit ON tidemark_held(culprit_entity, culprit_record);
+            CREATE TABLE tidemark_waiting(
+                entity TEXT NOT NULL, record TEXT NOT NULL, parent_entity TEXT NOT NULL, parent TEXT NOT NULL,
+                PRIMARY KEY (entity, record)) WITHOUT ROWID;
+            CREATE INDEX tidemark_waiting_parent ON tidemark_waiting(parent_entity, parent);
+            ALTER TABLE tidemark_known_version RENAME TO tidemark_ahead;
+            ALTER TABLE tidemark_refetch RENAME TO tidemark_wanted;
+            ALTER TABLE tidemark_quarantine RENAME TO tidemark_parked;
+            ALTER TABLE tidemark_parked RENAME COLUMN move TO leaving;
+            DROP INDEX tidemark_quarantine_move;
+            CREATE INDEX tidemark_parked_leaving ON tidemark_parked(scope, leaving) WHERE leaving <> 0;
+            ALTER TABLE tidemark_deleted_row RENAME TO tidemark_kept;
+            DROP INDEX tidemark_deleted_row_record;
+            CREATE INDEX tidemark_kept_record ON tidemark_kept(entity, record);
+            ALTER TABLE tidemark_cascade RENAME TO tidemark_settle;
+            ALTER TABLE tidemark_orphan RENAME TO tidemark_aside;
+            ALTER TABLE tidemark_scope RENAME COLUMN scanning TO walking;
+            ALTER TABLE tidemark_shadow_note RENAME COLUMN tidemark_routing_scope TO tidemark_place;
+            UPDATE tidemark_meta SET value = '5' WHERE key = 'schema';
+            """
 
     /// Takes away what came with the versions up to 5.
     private static let one = """
@@ -71,15 +90,15 @@ struct LibraryMigrationTests {
         return device
     }
 
-    @Test("takes today's form, whatever its version was", arguments: [1, 5])
+    @Test("takes today's form, whatever its version was", arguments: [1, 5, 6])
     func form(version: Int) async throws {
         let device = try await device()
         let today = try await form(device)
-        try await device.sql(Self.five + (version == 1 ? Self.one : ""))
+        try await device.sql(version == 6 ? Self.six : Self.five + (version == 1 ? Self.one : ""))
         #expect(try await form(device) != today)
         try await device.writer.write { db in try LibrarySchema.install(db) }
         #expect(try await form(device) == today)
-        #expect(try await device.rows("SELECT value FROM tidemark_meta WHERE key = 'schema'") == ["\"6\""])
+        #expect(try await device.rows("SELECT value FROM tidemark_meta WHERE key = 'schema'") == ["\"7\""])
     }
 
     @Test("keeps what it held: edits that wait, rows off their table, the scan, and edits not sent yet")
@@ -101,6 +120,30 @@ struct LibraryMigrationTests {
         try await device.sql("DELETE FROM tidemark_quarantine; DELETE FROM tidemark_blocked")
         try await device.sync()
         #expect(try await device.count("tidemark_shadow_note") == 0)
-        #expect(try await device.count("tidemark_operation WHERE status = 'applied'") == 2)
+        #expect(try await device.count("tidemark_operation WHERE state = 'applied'") == 2)
+    }
+
+    @Test("keeps how its operations stand")
+    func states() async throws {
+        let device = try await device()
+        try await device.sql(
+            Self.six + """
+                INSERT INTO tidemark_operation(
+                  scope, lane, number, entity, record, kind, members, sealed_at, finished_at, status, again)
+                VALUES ('w:1', 'l', 1, 'note', 'a', 'upsert', '', 1, NULL, NULL, NULL),
+                  ('w:1', 'l', 2, 'note', 'b', 'upsert', '', 1, NULL, NULL, 1),
+                  ('w:1', 'l', 3, 'note', 'c', 'upsert', '', 1, NULL, NULL, 3),
+                  ('w:1', 'l', 4, 'note', 'd', 'upsert', '', 1, 2, 'merged', NULL),
+                  ('w:1', 'l', 5, 'note', 'e', 'upsert', '', 1, 2, 'settled', 1),
+                  ('w:1', 'l', 6, 'note', 'f', 'upsert', '', 1, 2, 'conflict', NULL),
+                  ('w:1', NULL, NULL, 'note', 'g', 'upsert', '', 1, 2, 'rejected', NULL);
+                """)
+        try await device.writer.write { db in try LibrarySchema.install(db) }
+        #expect(
+            try await device.rows("SELECT record, state FROM tidemark_operation WHERE record <> 'n' ORDER BY record")
+                == [
+                    #""a"|"sealed""#, #""b"|"replayed""#, #""c"|"resealed""#, #""d"|"merged""#,
+                    #""e"|"outcome_unknown""#, #""f"|"conflict""#, #""g"|"rejected""#,
+                ])
     }
 }

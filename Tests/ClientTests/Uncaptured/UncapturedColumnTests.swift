@@ -155,7 +155,7 @@ struct UncapturedColumnTests {
         try await first.sql("INSERT INTO note (id, title) VALUES ('n1', 'a')")
         await first.wire.nextPage { _, _ in throw Wire.Lost() }
         await #expect(throws: SyncError.self) { try await first.sync() }
-        #expect(try await first.count("tidemark_operation WHERE status = 'applied'") == 1)
+        #expect(try await first.count("tidemark_operation WHERE state = 'applied'") == 1)
         try await first.sql("ALTER TABLE note ADD COLUMN mood TEXT; UPDATE note SET mood = 'calm'")
         for device in [first, second] { try await device.sync() }
         for device in [first, second] {

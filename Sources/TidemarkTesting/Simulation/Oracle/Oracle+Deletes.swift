@@ -77,7 +77,7 @@ extension Oracle {
                 db,
                 sql: """
                     SELECT EXISTS (SELECT 1 FROM tidemark_operation WHERE entity = ?1 AND record = ?2
-                        AND kind = 'delete' AND status IN ('rejected', 'conflict'))
+                        AND kind = 'delete' AND state IN ('rejected', 'conflict'))
                       OR EXISTS (SELECT 1 FROM tidemark_conflict WHERE entity = ?1 AND record = ?2)
                       OR EXISTS (SELECT 1 FROM tidemark_orphan WHERE entity = ?1 AND record = ?2)
                     """, arguments: [key.entity, key.record]) ?? false

@@ -28,7 +28,7 @@ extension Oracle {
             let local = try Self.keys(
                 db,
                 """
-                SELECT entity, record FROM tidemark_operation WHERE status = 'rejected' AND lane IS NULL
+                SELECT entity, record FROM tidemark_operation WHERE state = 'rejected' AND lane IS NULL
                 UNION SELECT entity, record FROM tidemark_blocked WHERE reason = 'refused'
                 """)
             for table in inOrder { try checkTable(table, sight, device, except: local.union(sight.quarantined)) }

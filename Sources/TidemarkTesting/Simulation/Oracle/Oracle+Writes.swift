@@ -232,7 +232,7 @@ extension Oracle {
         let statement = try db.cachedStatement(
             sql: """
                 SELECT id, entity, record, code, members, in_group FROM tidemark_operation
-                WHERE status = 'rejected' AND id > ? ORDER BY id
+                WHERE state = 'rejected' AND id > ? ORDER BY id
                 """)
         let cursor = try Row.fetchCursor(statement, arguments: [devices[device].lastRefusal])
         while let row = try cursor.next() {
@@ -263,7 +263,7 @@ extension Oracle {
         let statement = try db.cachedStatement(
             sql: """
                 SELECT EXISTS (SELECT 1 FROM tidemark_operation WHERE in_group = ?1
-                    AND (status = 'conflict' OR status = 'rejected' AND code <> ?2))
+                    AND (state = 'conflict' OR state = 'rejected' AND code <> ?2))
                 """)
         return try Bool.fetchOne(statement, arguments: [group, RejectionCode.groupFailed]) ?? false
     }

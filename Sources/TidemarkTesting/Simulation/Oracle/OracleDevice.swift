@@ -1,4 +1,5 @@
 import GRDB
+import Tidemark
 import TidemarkCore
 import TidemarkServer
 import TidemarkWire
@@ -181,7 +182,7 @@ struct OracleListing {
         let statement = try db.cachedStatement(
             sql: """
                 SELECT EXISTS (SELECT 1 FROM tidemark_operation WHERE entity = ?1 AND record = ?2
-                    AND status IN ('rejected', 'conflict') AND (kind = 'delete') = ?4
+                    AND state IN ('rejected', 'conflict') AND (kind = 'delete') = ?4
                     AND instr(CAST(coalesce(content, members) AS TEXT), ?5)
                     AND instr(CAST(coalesce(content, members) AS TEXT), ?3))
                   OR EXISTS (SELECT 1 FROM tidemark_conflict WHERE entity = ?1 AND record = ?2 AND is_delete = ?4
@@ -252,6 +253,11 @@ struct SealedEdit {
             try OracleDevice.Sight.each(db, sql) { row in
                 let edit = SealedEdit(isDelete: row[2], members: row[3])
                 edits[names[OracleKey(entity: row[0], record: row[1])], default: []].append(edit)
+            }
+            for packed in try OutboxHistory.all(db) {
+                let edit = SealedEdit(
+                    isDelete: packed.isDelete, members: String(decoding: packed.members, as: UTF8.self))
+                edits[names[OracleKey(entity: packed.entity, record: packed.record)], default: []].append(edit)
             }
         }
         return edits

@@ -1,0 +1,177 @@
+import GRDB
+import Testing
+import TidemarkServer
+import TidemarkTesting
+import TidemarkWire
+
+@testable import Tidemark
+
+@Suite("Operations that the server took are kept in compressed blocks (I11)")
+struct OutboxHistoryTests {
+    /// Blocks of one operation and more.
+    private static var eager: SyncConfiguration {
+        var configuration = SyncConfiguration()
+        configuration.leastHistoryBlock = 1
+        return configuration
+    }
+
+    private static let outbox = "SELECT * FROM tidemark_operation ORDER BY id"
+
+    private func insert(_ count: Int) -> String {
+        """
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))
+        INSERT INTO note(id, title) SELECT 'n' || i, 'title ' || i FROM n;
+        """
+    }
+
+    @Test("A block gives its operations back as they were, every column")
+    func roundTrip() async throws {
+        let (_, a, _) = try await RestorableServer.pair()
+        try await a.sql(insert(60))
+        try await a.sync()
+        try await a.sql("UPDATE note SET body = 'longer', rank = id % 7; DELETE FROM note WHERE id = 'n3'")
+        // Fewer than the usual block has are left where they are.
+        var configuration = SyncConfiguration()
+        configuration.leastHistoryBlock = 1000
+        try await a.engine(configuration).syncNow()
+        try await a.sql("UPDATE tidemark_operation SET in_group = 'g', content = x'7b7d' WHERE record = 'n1'")
+        let before = try await a.rows(Self.outbox)
+        #expect(before.count == 120)
+        try await a.writer.write { db in
+            let lanes = try String.fetchSet(db, sql: "SELECT lane FROM tidemark_operation")
+            try OutboxHistory.pack(db, Device.scope, lanes: lanes, least: 1)
+        }
+        #expect(try await a.count("tidemark_operation") == 0)
+        #expect(try await a.count("tidemark_history") >= 1)
+        try await a.writer.write { db in try OutboxHistory.restoreAll(db) }
+        #expect(try await a.rows(Self.outbox) == before)
+        #expect(try await a.count("tidemark_history") == 0)
+    }
+
+    @Test("A sync packs what was taken once there is enough for a block, and leaves less than that")
+    func packs() async throws {
+        let (_, a, _) = try await RestorableServer.pair()
+        try await a.sql(insert(63))
+        let engine = try a.engine()
+        try await engine.syncNow()
+        #expect(try await a.count("tidemark_operation") == 63)
+        try await a.sql("UPDATE note SET title = 'new' WHERE id = 'n1'")
+        try await engine.syncNow()
+        #expect(try await a.count("tidemark_operation") == 0)
+        #expect(try await a.rows("SELECT first, last FROM tidemark_history") == ["1|64"])
+    }
+
+    @Test("What the app may decide about, and what is without a verdict, is in no block")
+    func stays() async throws {
+        let server = try Device.server(
+            in: TestDirectory(), rules: [EntityRule("note") { _ in .reject(code: "no_way", detail: "No.") }])
+        let device = try await Device(noteSchema, tables: ["note"], server: server)
+        try await device.sql("INSERT INTO note(id, title) VALUES ('n1', 'x')")
+        try await device.engine(Self.eager).syncNow()
+        #expect(try await device.rows("SELECT state FROM tidemark_operation") == ["\"rejected\""])
+        #expect(try await device.count("tidemark_history") == 0)
+        await device.wire.loseAnswer()
+        try await device.sql("INSERT INTO note(id, title) VALUES ('n2', 'y')")
+        await #expect(throws: SyncError.self) { try await device.engine(Self.eager).syncNow() }
+        #expect(try await device.count("tidemark_history") == 0)
+    }
+
+    @Test("A server that lost them gets them back out of their blocks, in their order")
+    func replayed() async throws {
+        let (server, a, b) = try await RestorableServer.pair()
+        try await server.backUp()
+        let engine = try a.engine(Self.eager)
+        try await a.sql(insert(200))
+        try await engine.syncNow()
+        try await a.sql("UPDATE note SET title = 'second' WHERE id = 'n7'; DELETE FROM note WHERE id = 'n9'")
+        try await engine.syncNow()
+        try await a.sql("UPDATE note SET title = 'third' WHERE id = 'n7'")
+        try await engine.syncNow()
+        #expect(try await a.count("tidemark_operation") == 0)
+        try await server.restore()
+        for device in [a, b, a] { try await device.engine(Self.eager).syncNow() }
+        #expect(try await b.count("note") == 199)
+        #expect(try await b.rows("SELECT title FROM note WHERE id = 'n7'") == ["\"third\""])
+        #expect(try await b.count("note WHERE id = 'n9'") == 0)
+        let contents = try await server.contents()
+        for other in contents.dropFirst() { #expect(other == contents[0]) }
+    }
+
+    @Test("A delete that did not see an edit out of a block lists the edit as lost, and it can be brought back")
+    func lostEdit() async throws {
+        let (_, a, b) = try await RestorableServer.pair(sharing: "INSERT INTO note(id, title) VALUES ('n1', 'base')")
+        let engine = try a.engine(Self.eager)
+        try await a.sql("UPDATE note SET title = 'mine'")
+        try await engine.syncNow()
+        #expect(try await a.count("tidemark_history") == 1)
+        try await b.sql("DELETE FROM note")
+        try await b.sync()
+        try await engine.syncNow()
+        let conflict = try #require(try await engine.conflicts().first)
+        #expect(conflict["title"]?.mine == "mine")
+        try await engine.resolve(conflict, with: .keepMine)
+        #expect(try await a.rows("SELECT title FROM note") == ["\"mine\""])
+    }
+
+    @Test("A record that was deleted here is still known, and another one is not")
+    func remembered() async throws {
+        let (_, a, _) = try await RestorableServer.pair()
+        let engine = try a.engine(Self.eager)
+        try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'x')")
+        try await engine.syncNow()
+        try await a.sql("DELETE FROM note")
+        try await engine.syncNow()
+        #expect(try await a.count("tidemark_operation") == 0)
+        #expect(try await engine.state(of: "note", id: "n1") == .confirmed)
+        let error = await #expect(throws: SyncError.self) { try await engine.state(of: "note", id: "n2") }
+        #expect(error?.code == .recordUnknown)
+    }
+
+    @Test("Blocks are kept as long as finished operations, and go with their scope")
+    func pruned() async throws {
+        let (_, a, _) = try await RestorableServer.pair()
+        try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'x')")
+        try await a.engine(Self.eager).syncNow()
+        try await a.sql("UPDATE tidemark_history SET finished_at = 1")
+        try await a.writer.write { db in try Outbox.prune(db, "another:1", before: 2) }
+        #expect(try await a.count("tidemark_history") == 1)
+        try await a.writer.write { db in
+            #expect(try Outbox.hasFinished(db, Device.scope))
+            #expect(try Outbox.answered(db, Device.scope).map(\.number) == [1])
+            try Outbox.prune(db, Device.scope, before: 2)
+        }
+        #expect(try await a.count("tidemark_history") == 0)
+        try await a.sql("UPDATE note SET title = 'y'")
+        try await a.engine(Self.eager).syncNow()
+        #expect(try await a.count("tidemark_history") == 1)
+        try await a.writer.write { db in try Outbox.clearAll(db, Device.scope) }
+        #expect(try await a.count("tidemark_history") == 0)
+    }
+
+    @Test("Integers of all sizes come back, and a block that was altered is a damaged file")
+    func block() throws {
+        let queue = try DatabaseQueue()
+        try queue.write { db in
+            try db.execute(sql: Outbox.schema)
+            let numbers: [Int64] = [1, .max, .min, -1, 0]
+            for (index, number) in numbers.enumerated() {
+                try db.execute(
+                    sql: """
+                        INSERT INTO tidemark_operation(
+                          scope, lane, number, entity, record, kind, state, members, sealed_at, finished_at, version)
+                        VALUES ('s', 'l', ?, 'note', ?, 'upsert', 'applied', x'00ff', ?, ?, ?)
+                        """, arguments: [index, "r\(index)", number, number, number])
+            }
+            var block = OutboxBlock()
+            _ = try Query(db, "SELECT \(OutboxBlock.columns) FROM tidemark_operation ORDER BY id")
+                .rows(db) { block.append($0) }
+            let bytes = block.compressed()
+            let read = try OutboxBlock.operations(bytes)
+            #expect(read.map(\.version) == numbers)
+            #expect(read.map(\.record) == ["r0", "r1", "r2", "r3", "r4"])
+            #expect(block.numbers == 0...4 && block.version == .max && block.count == 5)
+            #expect(throws: DatabaseError.self) { try OutboxBlock.operations(Array(bytes.dropLast())) }
+            #expect(throws: DatabaseError.self) { try OutboxBlock.operations([1, 2, 3]) }
+        }
+    }
+}
