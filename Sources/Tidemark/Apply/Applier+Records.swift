@@ -307,7 +307,7 @@ extension Applier {
         } else if let cells = serverRow.overlaid(with: operation, shape: table.shape) {
             (serverRow.state, serverRow.cells, serverRow.version) = (.known, cells, version)
         } else {
-            isDeleted = true
+            isDeleted = !operation.setsFields
         }
         if isDeleted, !operation.setsFields { (serverRow.state, serverRow.version) = (.absent, version) }
         if version > rememberVerdictsAbove {

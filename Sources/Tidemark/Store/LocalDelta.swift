@@ -35,10 +35,11 @@ enum LocalDelta: Hashable {
 }
 
 extension Shadow {
-    /// The server's row overlaid with an operation in flight; `nil`: no row.
+    /// The server's row overlaid with an operation in flight; `nil`: no row. A lost edit that is replayed makes none
+    /// by itself: nothing is known of the other fields, and what the app inserted over it, it wrote whole.
     func overlaid(with operation: Operation?, shape: TableSchema) -> [Cell]? {
         guard let operation else { return state == .absent ? seed : cells }
-        guard operation.setsFields else { return nil }
+        guard operation.setsFields, state != .absent || operation.isInsert else { return nil }
         var result = state == .absent ? shape.data.map(\.defaultCell) : cells
         for (index, cell) in operation.fields.cells(in: shape) { result[index] = cell }
         return result

@@ -101,6 +101,7 @@ extension Operation {
         guard setsFields, later.setsFields else { return later }
         var both = later
         both.fields = fields.overlaid(with: later.fields)
+        if isInsert { both.baseVersion = nil }
         return both
     }
 }
