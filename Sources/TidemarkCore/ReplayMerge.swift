@@ -76,8 +76,9 @@ extension ReplayMerge {
         edit.fieldBases = [:]
         for field in edit.fields.fields {
             let name = edit.fields.name(field)
-            guard let base = operation.base(ofField: name) else { continue }
-            let isSeen = record.place(of: name) <= base
+            let place = record.place(of: name)
+            guard let base = place == 0 ? 0 : operation.base(ofField: name) else { continue }
+            let isSeen = place <= base
             edit.fieldBases[name] = isSeen ? record.current.version : min(base, sharedBase, shared)
         }
         edit.baseVersion = operation.baseVersion.map { min($0, sharedBase, shared) }

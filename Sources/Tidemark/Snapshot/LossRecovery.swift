@@ -14,7 +14,7 @@ struct LossRecovery {
     private struct Lost {
         var entry: OutboxEntry
         var version: Version?
-        var isAnswered: Bool
+        var state: Outbox.State
     }
 
     /// - Parameters:
@@ -36,12 +36,14 @@ struct LossRecovery {
                 continue
             }
             operation.original = original(of: operation, lost, epoch)
+            // A row of the first capture that made its record is an insert like any other.
+            if lost.state == .applied { operation.isSeed = false }
             // Needed operations that are not replayed are still on the server.
             operation.renumber { moved[OperationKey(lane: lost.entry.key.lane, number: $0)] }
             let key = numbers.take()
             moved[lost.entry.key] = key.number
             try Outbox.seal(
-                db, lost.entry, as: lost.isAnswered ? .lost : .losing, key: key, members: operation.sealedMembers())
+                db, lost.entry, as: lost.state.isTaken ? .lost : .losing, key: key, members: operation.sealedMembers())
         }
         try numbers.store(db, scope: scope)
         try close(scope, above: marks, except: lane)
@@ -68,9 +70,8 @@ struct LossRecovery {
 
     private func lost(_ id: Int64) throws -> Lost? {
         guard let entry = try Outbox.entry(db, id: id) else { return nil }
-        return Lost(
-            entry: entry, version: try Outbox.version(db, id: id),
-            isAnswered: try Outbox.isTaken(db, entry.key))
+        let version = try Outbox.version(db, id: id)
+        return Lost(entry: entry, version: version, state: try Outbox.state(db, id) ?? .sealed)
     }
 
     /// Returns the operation's epoch and version in the history that is gone. An operation that was replayed once and

@@ -40,6 +40,32 @@ extension Outbox {
         ])
     }
 
+    /// The version by which an operation that was taken is replayed; `nil` where nothing of it stands. Values that gave
+    /// way when it was replayed before are those that stood by then: whoever lost that version finds what was there.
+    static func place(_ db: Database, _ entry: OutboxEntry, _ verdict: Verdict, at newest: Version) throws -> Version? {
+        var operation = try entry.sealedOperation()
+        guard operation.isSeed || operation.original != nil else { return newest }
+        if let record = verdict.record, operation.setsFields != (record.data != nil) { return nil }
+        // Where it was merged the version is somebody else's, whose write goes before this one where both are replayed.
+        if operation.isSeed { return verdict.status == .applied ? newest : max(1, newest - 1) }
+        guard let standing = verdict.record?.data else { return newest }
+        operation = operation.spelled(as: standing, or: [])
+        // What the server has set itself, it sets again.
+        let told = verdict.losses.compactMap(\.field) + operation.references.compactMap(\.place.field)
+        let (known, sent) = (standing.lookup, operation.fields)
+        let others = sent.fields.filter { field in
+            known[sent.name(field)] != sent.value(field)
+                && !told.contains { Identifier.isSameName($0, sent.nameString(field)) }
+        }
+        guard !others.isEmpty else { return newest }
+        let names = Set(others.map(sent.name))
+        operation.leaveOut(Set(others.map(sent.nameString)))
+        operation.fields = operation.fields.overlaid(with: standing.filter { names.contains(standing.name($0)) })
+        try Query(db, "UPDATE tidemark_operation SET members = ?2, content = NULL, resolved = NULL WHERE id = ?1")
+            .execute([.integer(entry.id), .blob(operation.sealedMembers())])
+        return operation.fields.fields.isEmpty ? nil : newest
+    }
+
     /// Another copy of this file, such as a device's clone, has used the key for something else: what this one wanted
     /// to say is said under a new one. `false` where that has happened before, which no copy explains.
     static func sealAfterMismatch(_ db: Database, _ entry: OutboxEntry, scope: Scope) throws -> Bool {

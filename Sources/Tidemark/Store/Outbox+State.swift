@@ -21,6 +21,9 @@ extension Outbox {
         case deferred
         case outcomeUnknown = "outcome_unknown"
 
+        /// Whether the server took it.
+        var isTaken: Bool { self == .applied || self == .merged }
+
         init(_ status: Verdict.Status) {
             switch status {
             case .applied: self = .applied

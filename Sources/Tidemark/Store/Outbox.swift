@@ -194,16 +194,13 @@ enum Outbox {
 
     static func finish(_ db: Database, _ entry: OutboxEntry, _ verdict: Verdict, now: Int64) throws {
         var (state, version) = (verdict.isShort ? State.merged : State(verdict.status), verdict.version)
-        if state == .outcomeUnknown, let original = try entry.sealedOperation().original?.version {
+        let sealed = state == .outcomeUnknown ? try entry.sealedOperation() : nil
+        if let sealed, let original = sealed.original?.version {
             // The operation was not lost after all: it keeps its first version, by which another loss is recovered.
-            (state, version) = (.applied, original)
-        }
-        if state == .merged, let newest = version, try entry.sealedOperation().isSeed {
-            // The version is somebody else's, whose write goes before this one where both are replayed.
-            guard newest > 1 else {
-                return try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1").execute([.integer(entry.id)])
-            }
-            version = newest - 1
+            (state, version) = (sealed.isSeed ? .merged : .applied, original)
+        } else if state == .merged || state == .applied && verdict.record != nil, let newest = version {
+            guard let place = try place(db, entry, verdict, at: newest) else { return try remove(db, id: entry.id) }
+            version = place
         }
         try Query(
             db,

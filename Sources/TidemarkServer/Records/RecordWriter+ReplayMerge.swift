@@ -67,7 +67,8 @@ extension RecordWriter {
         _ restored: Restored?
     ) -> Originals {
         var originals = current?.originals ?? Originals()
-        let mark = restored?.mark ?? .native
+        // Of a row that is older than its capture nobody knows who wrote it: all that was lost comes over it.
+        let mark = operation.isSeed ? .nobody : restored?.mark ?? .native
         if operation.kind == .delete, case .original(let version) = mark { originals.noteDeletion(version) }
         if let current, current.data == nil, data != nil, mark == .native, originals.common == .native {
             originals.noteRemade(after: current.version)
@@ -77,7 +78,7 @@ extension RecordWriter {
             originals.noteAll(.nobody)
             originals.note(operation.fieldNames, mark)
         case .all: originals.noteAll(mark)
-        case .only(let names): originals.note(restored == nil ? names : operation.fieldNames, mark)
+        case .only(let names): originals.note(restored == nil || operation.isSeed ? names : operation.fieldNames, mark)
         }
         return originals
     }
