@@ -185,6 +185,21 @@ struct RestoredServerTests {
         try await expectHealed(server)
     }
 
+    @Test("a record that was made anew, and deleted before anybody heard of the loss, stays deleted (I1)")
+    func deletedAgain() async throws {
+        let (server, a, b) = try await RestorableServer.pair(
+            sharing: "INSERT INTO note(id, title) VALUES ('n1', 'old')")
+        try await a.sql("DELETE FROM note")
+        try await Device.sync(a, b)
+        try await server.backUp()
+        try await a.sql("INSERT INTO note(id, title) VALUES ('n1', 'anew')")
+        try await Device.sync(a, b)
+        try await server.restore()
+        try await b.sql("DELETE FROM note")
+        try await Device.sync(b, a, b)
+        for device in [a, b] { #expect(try await device.count("note") == 0) }
+    }
+
     @Test("a store that is lost altogether is filled again by its devices, as far as they remember")
     func lostAltogether() async throws {
         let (server, a, b) = try await RestorableServer.pair(
