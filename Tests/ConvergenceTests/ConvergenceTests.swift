@@ -15,7 +15,7 @@ struct ConvergenceTests {
         let failedOnce: [UInt64] = [5185, 5209, 5220, 5354]
         let count = ProcessInfo.processInfo.environment["TIDEMARK_SEEDS"].flatMap { UInt64($0) }
         let first = ProcessInfo.processInfo.environment["TIDEMARK_SEED"].flatMap { UInt64($0) } ?? 1
-        return Array(first..<(first + (count ?? 12))) + (count == nil ? failedOnce : [])
+        return SplitMix64.worlds(count ?? 12, from: first) + (count == nil ? failedOnce : [])
     }()
 
     @Test("whatever is edited, lost, repeated, cut or started again", arguments: seeds)

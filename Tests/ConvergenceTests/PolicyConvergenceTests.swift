@@ -28,7 +28,7 @@ struct PolicyConvergenceTests {
     static let seeds: [UInt64] = {
         let failedOnce: [UInt64] = [3]
         let count = ProcessInfo.processInfo.environment["TIDEMARK_SEEDS"].flatMap { UInt64($0) }
-        return count.map { Array(1...max($0, 1)) } ?? [1] + failedOnce
+        return count.map { SplitMix64.worlds($0, from: 1) } ?? [1] + failedOnce
     }()
 
     @Test("whatever is edited, lost, repeated, refused or left to the app", arguments: settings, seeds)

@@ -9,6 +9,9 @@ extension SplitMix64 {
     /// The numbers of a world. They are those of the seed before, shifted by one, so that only seeds far apart make
     /// worlds that have nothing in common. The seeds that failed once are of these.
     init(world seed: UInt64) { self.init(seed: seed &* 0x9e37_79b9_7f4a_7c15 &+ 0x1234_5678_9abc_def1) }
+
+    /// Seeds of worlds that have nothing in common.
+    static func worlds(_ count: UInt64, from first: UInt64) -> [UInt64] { (0..<count).map { first + $0 * 7919 } }
 }
 
 /// A wire that loses requests, loses answers, repeats requests and cuts answers, by seed.
