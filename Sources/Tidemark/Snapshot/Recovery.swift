@@ -60,6 +60,9 @@ struct Recovery: Sendable {
     private func lose(_ db: Database, after survived: Version, epoch: String?, lanes: [String: Int64]?) throws {
         var record = try ScopeRecord.read(db, scope)
         let lost = record.bootstrap?.asking ?? record.epoch ?? ""
+        // Where all that this device knows has survived, nothing that a snapshot lacks is on its way back: it was deleted.
+        let newest = try max(record.complete ?? .max, KnownVersions.newest(db, scope) ?? 0)
+        let hasLost = record.bootstrap != nil || newest > survived
         let lossRecovery = lossRecovery(db)
         try HistoryReset(db: db, schema: schema).forget(&record, after: survived)
         record.epoch = epoch
@@ -68,7 +71,7 @@ struct Recovery: Sendable {
             try lossRecovery.replay(scope, above: lanes, lostEpoch: lost.nonEmpty, lane: lane)
         }
         let hasToAsk = try lanes == nil && LossProbe.hasSomethingToLose(db, scope)
-        try Bootstrap.begin(db, scope, asking: hasToAsk ? lost : nil, hasLost: true)
+        try Bootstrap.begin(db, scope, asking: hasToAsk ? lost : nil, hasLost: hasLost)
     }
 
     private func lossRecovery(_ db: Database) -> LossRecovery {

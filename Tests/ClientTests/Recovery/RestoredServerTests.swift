@@ -200,6 +200,31 @@ struct RestoredServerTests {
         for device in [a, b] { #expect(try await device.count("note") == 0) }
     }
 
+    @Test("what refers to a record that was deleted after a loss lets go of it, where the device had lost nothing (I4)")
+    func deletedParent() async throws {
+        let family = """
+            CREATE TABLE note (id TEXT PRIMARY KEY, title TEXT);
+            CREATE TABLE tag (id INTEGER PRIMARY KEY, name TEXT REFERENCES note(id) ON DELETE SET NULL);
+            """
+        let server = try RestorableServer()
+        let a = try await server.device("a", schema: family)
+        let b = try await server.device("b", schema: family)
+        try await a.sql("INSERT INTO note(id) VALUES ('n1'), ('n2')")
+        try await Device.sync(a, b)
+        try await a.sql("DELETE FROM note WHERE id = 'n2'")
+        try await a.sync()
+        try await server.backUp()
+        // All that is lost is the verdict that refuses this.
+        try await b.sql("UPDATE note SET title = 'late' WHERE id = 'n2'")
+        try await b.sync()
+        try await server.restore()
+        try await a.sql("DELETE FROM note WHERE id = 'n1'")
+        try await a.sync()
+        try await b.sql("INSERT INTO tag VALUES (1, 'n1')")
+        try await Device.sync(b, b, a)
+        for device in [a, b] { #expect(try await device.rows("SELECT * FROM tag") == ["1|NULL"]) }
+    }
+
     @Test("a store that is lost altogether is filled again by its devices, as far as they remember")
     func lostAltogether() async throws {
         let (server, a, b) = try await RestorableServer.pair(
