@@ -14,6 +14,8 @@ struct SnapshotAnswer: Hashable, Sendable {
     var nextSince: String?
     /// The version that the snapshot is fixed at.
     var version: Version
+    /// How many records the whole snapshot brings, where its first page says so (W94).
+    var records: Int64?
 
     var hasMore: Bool { cursor != nil }
 
@@ -32,6 +34,7 @@ struct SnapshotAnswer: Hashable, Sendable {
         cursor = parts.cursor
         nextSince = parts.nextSince
         self.version = version
+        records = parts.records
     }
 
     private struct Parts {
@@ -43,6 +46,7 @@ struct SnapshotAnswer: Hashable, Sendable {
         var hasMore: Bool?
         var nextSince: String?
         var head: Version?
+        var records: Int64?
 
         init(from reader: inout JSONReader) throws(JSONError) {
             try reader.enterObject()
@@ -58,6 +62,7 @@ struct SnapshotAnswer: Hashable, Sendable {
                 case "hasMore": hasMore = try reader.readBool()
                 case "nextSince": nextSince = try reader.readOptionalString()
                 case "head": head = try reader.readInteger(in: 0...Int64.max)
+                case "records": records = try reader.readInteger(in: 0...Int64.max)
                 default: try reader.skip()
                 }
             }

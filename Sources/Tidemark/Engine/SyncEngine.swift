@@ -25,7 +25,11 @@ public actor SyncEngine {
     /// The app's scopes, with the sub-scopes that its tables are in.
     var scopes: [Scope] { schemaCache.followed }
     private let onConflict: ConflictHandler?
-    private let board = StatusBoard()
+    private let board = StatusBoard<SyncStatus>()
+    let progressBoard = StatusBoard<SyncProgress>()
+    var meter = ProgressMeter()
+    let rejectedBoard = StatusBoard<[RejectedOperation]>()
+    let conflictBoard = StatusBoard<[Conflict]>()
     let shadowWatch = ShadowWatch()
     private(set) var drivers: [ScopeDriver] = []
     private var isRunning = false
@@ -283,6 +287,7 @@ public actor SyncEngine {
 
     /// The edits that were refused and are kept, oldest first, each with those that wait for it.
     ///
+            await publishLists()
     /// - Throws: ``SyncError`` `database_failed` where the file cannot be read.
     public func rejectedOperations() async throws -> [RejectedOperation] {
         try await file.asked(to: .read) { db in try RejectedOperation.all(db) }

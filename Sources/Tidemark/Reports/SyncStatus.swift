@@ -24,12 +24,15 @@ public struct SyncStatus: Hashable, Sendable {
     public struct Bootstrap: Hashable, Sendable {
         /// Rows that have come so far.
         public var rows: Int
+        /// How many there are, where the server has said so; what is written meanwhile comes on top.
+        public var total: Int?
         /// The table whose rows come now, as far as it is known.
         public var entity: String?
 
         /// Makes a value, for previews and tests.
-        public init(rows: Int, entity: String? = nil) {
+        public init(rows: Int, total: Int? = nil, entity: String? = nil) {
             self.rows = rows
+            self.total = total
             self.entity = entity
         }
     }

@@ -1,13 +1,13 @@
-/// Tells several listeners the latest status; one who is slow misses the middle, never the end.
-actor StatusBoard {
-    private var listeners: [Int: AsyncStream<SyncStatus>.Continuation] = [:]
+/// Tells several listeners the latest value; one who is slow misses the middle, never the end.
+actor StatusBoard<Value: Hashable & Sendable> {
+    private var listeners: [Int: AsyncStream<Value>.Continuation] = [:]
     private var nextListener = 0
-    private var latest: SyncStatus?
+    private var latest: Value?
 
-    /// Whether anybody wants to know; else the status need not be read.
+    /// Whether anybody wants to know; else it need not be read.
     var isWatched: Bool { !listeners.isEmpty }
 
-    func add(_ continuation: AsyncStream<SyncStatus>.Continuation) {
+    func add(_ continuation: AsyncStream<Value>.Continuation) {
         let number = nextListener
         nextListener += 1
         listeners[number] = continuation
@@ -15,7 +15,7 @@ actor StatusBoard {
         if let latest { continuation.yield(latest) }
     }
 
-    func publish(_ status: SyncStatus) {
+    func publish(_ status: Value) {
         guard status != latest else { return }
         latest = status
         for listener in listeners.values { listener.yield(status) }

@@ -36,9 +36,7 @@ extension SyncStatus {
             status.lastError = try Deferral.read(db, scope)?.error(in: scope)
             let attempts = try Attempts.read(db, scope)
             (status.failures, status.nextAttempt) = (attempts.failures, attempts.next.map(Date.init(milliseconds:)))
-            status.bootstrap = record.bootstrap.map {
-                SyncStatus.Bootstrap(rows: Int($0.rows), entity: $0.entity ?? $0.swapped.last)
-            }
+            status.bootstrap = try record.bootstrap.map { try SyncStatus.Bootstrap($0, db) }
             self.scopes[scope] = status
         }
     }
@@ -75,6 +73,16 @@ extension SyncStatus {
         lastSync = ordered.allSatisfy { $0.lastSync != nil } ? ordered.compactMap(\.lastSync).min() : nil
         let activities = ordered.map(\.activity)
         activity = activities.max { $0.urgency < $1.urgency } ?? .idle
+    }
+}
+
+extension SyncStatus.Bootstrap {
+    /// What the file says of a filling.
+    init(_ filling: Bootstrap, _ db: Database) throws {
+        self.init(
+            rows: Int(clamping: filling.rows),
+            total: try Bootstrap.total(db, filling.scope).map(Int.init(clamping:)),
+            entity: filling.entity ?? filling.swapped.last)
     }
 }
 

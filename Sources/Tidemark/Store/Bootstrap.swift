@@ -64,13 +64,29 @@ struct Bootstrap: Hashable, Sendable {
     /// Begins the snapshot, or begins it anew: what is shown stays, what was staged goes.
     static func begin(_ db: Database, _ scope: Scope, asking: String?, hasLost: Bool = false) throws {
         try dropStaged(db, scope)
+        try noteTotal(db, scope, nil)
         let hadLost = try read(db, scope)?.hasLost ?? false
         try Bootstrap(scope: scope, asking: asking, hasLost: hasLost || hadLost).write(db)
     }
 
     static func end(_ db: Database, _ scope: Scope) throws {
         try dropStaged(db, scope)
+        try noteTotal(db, scope, nil)
         try Query(db, "DELETE FROM tidemark_bootstrap WHERE scope = ?1").execute([.text(scope.name)])
+    }
+
+    // MARK: The records to come
+
+    private static func totalKey(_ scope: Scope) -> String { "snapshot_records \(scope.name)" }
+
+    /// Keeps how many records the snapshot brings, so that a filling that is resumed knows it too.
+    static func noteTotal(_ db: Database, _ scope: Scope, _ total: Int64?) throws {
+        if let total { return try Meta.set(db, totalKey(scope), String(total)) }
+        try Query(db, "DELETE FROM tidemark_meta WHERE key = ?1").execute([.text(totalKey(scope))])
+    }
+
+    static func total(_ db: Database, _ scope: Scope) throws -> Int64? {
+        try Meta.get(db, totalKey(scope)).flatMap(Int64.init)
     }
 
     // MARK: Staged pages

@@ -74,7 +74,7 @@ extension SyncServer {
         }
         _ = try rest()
         try countSharedPage(of: page.scope)
-        let query = SnapshotQuery(of: page.scope)
+        let query = SnapshotQuery(sharedOf: page.scope)
         let (key, declarations, withheld) = (store.tokenKey, declarations, withheld(from: .none))
         let rows = RowSplicer(limit: page.limit, byteBudget: limits.pageBytes)
         let body = try await readScope(page.scope, for: Self.sharedReader) { reader -> [UInt8]? in

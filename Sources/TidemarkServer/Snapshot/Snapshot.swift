@@ -18,10 +18,22 @@ package struct SnapshotQuery: Hashable, Sendable {
     package var fields: String?
     /// How the device names itself, where it does.
     package var client: String?
+    /// Whether the page is asked for by its address.
+    private var isShared = false
     /// The newest version that the reader knows of, 0 for none: nobody is shown what is older than what he has.
     package var known: Version = 0
 
     package init(of scope: Scope) { self.scope = scope }
+
+    /// A page that is asked for by its address.
+    init(sharedOf scope: Scope) {
+        self.scope = scope
+        isShared = true
+    }
+
+    /// Whether it begins a snapshot of the whole scope. A page at a token or an address has the same bytes for ever, so
+    /// only this one counts.
+    fileprivate var isFirstOfWhole: Bool { !isShared && token == nil && since == nil && !isPartial }
 
     /// A scan through a part of the scope, which leaves its reader where it was.
     var isPartial: Bool { entity != nil || fields != nil }
@@ -160,8 +172,17 @@ struct KeyScan {
             rows.writer.member("nextSince", handle.checkpoint.token(scope: scope, key: key))
         }
         rows.writer.member("head", handle.horizon)
+        if query.isFirstOfWhole { rows.writer.member("records", try count(order)) }
         rows.writer.raw("}")
         return rows.writer.bytes
+    }
+
+    /// How many records the whole scan brings, by the digests that belong to the head that it begins at (W94).
+    private func count(_ order: Declarations) throws -> Int64 {
+        try reader.state.entities.all.filter { !withheld.contains($0) }.reduce(0) { sum, entity in
+            guard let bytes = try reader.digest(of: entity) else { return sum }
+            return sum + (try EntityDigest(kept: bytes)).count
+        }
     }
 
     private mutating func visit(_ entity: String, after record: RecordID?) throws {

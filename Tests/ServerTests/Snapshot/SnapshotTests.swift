@@ -83,6 +83,25 @@ struct SnapshotTests {
         #expect(Set(delta.changes.map { "\($0.type) \($0.id)" }) == ["upsert c", "upsert new", "delete a"])
     }
 
+    @Test("The first page of a whole scope says how many records there are, and no other page does (W94)")
+    func counted() async throws {
+        let bench = try await filled([.state("task"), .events("seen")])
+        try await bench.server.commit(to: "s") { $0.upsert("seen", id: "e1", ["n": 1]) }
+        func records(_ page: [UInt8]) throws -> Int? {
+            let object = try JSONSerialization.jsonObject(with: Data(page)) as? [String: Any]
+            return (object?["records"] as? NSNumber)?.intValue
+        }
+        let first = try await page(bench)
+        // Three tasks and four profiles live; an event is no record.
+        #expect(try records(first.bytes) == 7)
+        let second = try await page(bench, token: first.token, cursor: first.cursor)
+        #expect(try records(second.bytes) == nil)
+        #expect(try records(try await page(bench, token: first.token).bytes) == nil)
+        #expect(try records(try await page(bench, entity: "task").bytes) == nil)
+        #expect(try records(try await page(bench, fields: "n").bytes) == nil)
+        #expect(try records(try await page(try Bench()).bytes) == 0)
+    }
+
     @Test("A page's address gives the same bytes while the window holds it")
     func immutable() async throws {
         let bench = try await filled()

@@ -1,0 +1,42 @@
+import GRDB
+import TidemarkCore
+
+extension SyncEngine {
+    /// The progress of syncing as it changes, beginning with the present one: behind every answer that was taken in.
+    /// Each call starts a stream of its own; a slow reader misses the middle, never the latest.
+    ///
+    /// ```swift
+    /// for await progress in sync.progressUpdates {
+    ///     bar.fraction = progress.received.fraction ?? progress.sent.fraction
+    /// }
+    /// ```
+    /// While nobody reads one, nothing is counted.
+    public nonisolated var progressUpdates: AsyncStream<SyncProgress> {
+        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+            Task {
+                await self.progressBoard.add(continuation)
+                await self.publishProgress()
+            }
+        }
+    }
+
+    /// Counts and publishes, where anybody wants to know.
+    func publishProgress() async {
+        guard await progressBoard.isWatched else { return }
+        var counts = SyncReport.Counts()
+        var isBusy = false
+        for driver in drivers {
+            counts += await driver.counts
+            isBusy = await driver.machine.isBusy || isBusy
+        }
+        let (now, scopes) = (Dependencies.current.uptime, followed)
+        let isDue = meter.isDue(now: now, isBusy: isBusy)
+        let found = try? await file.read { db in
+            (isDue ? try ProgressMeter.count(db) : nil, try ProgressMeter.fillings(db, scopes))
+        }
+        // A file that cannot be read now is read again behind the next answer.
+        guard let (waiting, fillings) = found else { return }
+        if let waiting { meter.counted(waiting, answered: counts.pushed, now: now) }
+        await progressBoard.publish(meter.progress(counts, fillings, isBusy: isBusy))
+    }
+}

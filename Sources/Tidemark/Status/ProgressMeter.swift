@@ -1,0 +1,50 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+/// Sums up the progress of all scopes. The edits that wait are counted in the file at most once in a while, and in
+/// between by what was answered: counting a million of them behind each page would cost more than the page.
+struct ProgressMeter: Hashable, Sendable {
+    /// Milliseconds between two counts.
+    private static let pause: Int64 = 1000
+
+    private var waiting = 0
+    /// What had been answered when they were counted.
+    private var answered = 0
+    private var countedAt: Instant?
+
+    /// Whether the edits that wait have to be counted now: after a while, and at the end.
+    func isDue(now: Instant, isBusy: Bool) -> Bool { countedAt.map { !isBusy || now - $0 >= Self.pause } ?? true }
+
+    mutating func counted(_ waiting: Int, answered: Int, now: Instant) {
+        (self.waiting, self.answered, countedAt) = (waiting, answered, now)
+    }
+
+    func progress(_ counts: SyncReport.Counts, _ fillings: [SyncStatus.Bootstrap], isBusy: Bool) -> SyncProgress {
+        let left = max(0, waiting - max(0, counts.pushed - answered))
+        let isCounted = !fillings.isEmpty && fillings.allSatisfy { $0.total != nil }
+        // What came beside the fillings is neither done nor left of them.
+        let filled = fillings.reduce(0) { $0 + $1.rows }
+        let received = max(counts.received, filled)
+        let total = isCounted ? fillings.reduce(received - filled) { $0 + max($1.rows, $1.total ?? 0) } : nil
+        return SyncProgress(
+            sent: .init(done: counts.pushed, total: counts.pushed + left),
+            received: .init(done: received, total: total), entity: fillings.lazy.compactMap(\.entity).first,
+            isBusy: isBusy)
+    }
+
+    /// The edits that wait, of whatever kind.
+    static func count(_ db: Database) throws -> Int {
+        guard try LibrarySchema.isInstalled(db) else { return 0 }
+        let unseen = "SELECT count(*) FROM tidemark_inferred WHERE held = 0 AND compared = 0"
+        return try Pending.marks(db).count + Outbox.countOpen(db) + Pending.count(db, unseen)
+    }
+
+    /// The scopes that are being filled, and how far that has come.
+    static func fillings(_ db: Database, _ scopes: [Scope]) throws -> [SyncStatus.Bootstrap] {
+        guard try LibrarySchema.isInstalled(db) else { return [] }
+        return try scopes.compactMap { scope in
+            try Bootstrap.read(db, scope).map { try SyncStatus.Bootstrap($0, db) }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import GRDB
+import Testing
+import TidemarkCore
+import TidemarkServer
+import TidemarkWire
+
+@testable import Tidemark
+
+@Suite("Progress has totals")
+struct ProgressTests {
+    @Test("edits are counted once in a while, and by what was answered in between")
+    func meter() {
+        var meter = ProgressMeter()
+        #expect(meter.isDue(now: Instant(milliseconds: 5), isBusy: true))
+        meter.counted(1000, answered: 0, now: Instant(milliseconds: 5))
+        #expect(
+            !meter.isDue(now: Instant(milliseconds: 900), isBusy: true)
+                && meter.isDue(now: Instant(milliseconds: 1005), isBusy: true))
+        #expect(meter.isDue(now: Instant(milliseconds: 6), isBusy: false))
+        var counts = SyncReport.Counts()
+        counts.pushed = 300
+        #expect(meter.progress(counts, [], isBusy: true).sent == .init(done: 300, total: 1000))
+        meter.counted(800, answered: 300, now: Instant(milliseconds: 1005))
+        #expect(meter.progress(counts, [], isBusy: true).sent == .init(done: 300, total: 1100))
+        // A report that begins anew counts from nothing.
+        #expect(meter.progress(SyncReport.Counts(), [], isBusy: true).sent == .init(done: 0, total: 800))
+    }
+
+    @Test("rows have a total where every scope that is being filled has one")
+    func fillings() {
+        let meter = ProgressMeter()
+        var counts = SyncReport.Counts()
+        counts.received = 40
+        let known = SyncStatus.Bootstrap(rows: 30, total: 100, entity: "note")
+        let part = meter.progress(counts, [known], isBusy: true)
+        #expect(part.received == .init(done: 40, total: 110) && part.entity == "note")
+        #expect(meter.progress(counts, [known, .init(rows: 1)], isBusy: true).received.total == nil)
+        #expect(meter.progress(counts, [], isBusy: false).received == .init(done: 40, total: nil))
+        #expect(SyncProgress.Part(done: 5, total: 20).fraction == 0.25)
+        #expect(SyncProgress.Part(done: 5).fraction == nil && SyncProgress.Part(done: 0, total: 0).fraction == 1)
+        #expect(part.description == "sent 0 of 0, received 40 of 110")
+    }
+
+    @Test("a filling knows how many rows there are, also when it is resumed by another engine")
+    func resumed() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let first = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "a")
+        let values = (0..<2500).map { "('k\($0)')" }.joined(separator: ",")
+        try await first.sql("INSERT INTO note (id) VALUES \(values)")
+        try await first.sync()
+        let second = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "b")
+        await second.wire.nextPage { request, inner in try await inner.send(request) }
+        await second.wire.nextPage { _, _ in throw Wire.Lost() }
+        await #expect(throws: SyncError.self) { try await second.sync() }
+
+        let engine = try second.engine()
+        let filling = try #require(try await engine.status().scopes["w:1"]?.bootstrap)
+        #expect(filling.total == 2500 && filling.rows == 1000)
+        var updates = engine.progressUpdates.makeAsyncIterator()
+        #expect(await updates.next()?.received == .init(done: 1000, total: 2500))
+        let syncing = Task { try await engine.syncNow() }
+        var seen: SyncProgress?
+        while let progress = await updates.next() {
+            seen = progress.received.total == nil ? seen : progress
+            if !progress.isBusy, progress.received.done > 0 { break }
+        }
+        #expect(try await syncing.value.received == 1500)
+        #expect(seen?.received.total == 2500)
+        #expect(try await engine.status().scopes["w:1"]?.bootstrap == nil)
+        #expect(try await second.count("tidemark_meta WHERE key LIKE 'snapshot_records%'") == 0)
+    }
+}
