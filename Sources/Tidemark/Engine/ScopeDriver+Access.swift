@@ -40,8 +40,17 @@ extension ScopeDriver {
         let (schema, declarations) = try await prepared()
         let removal = ScopeRemoval(
             scope: scope, schema: schema, declarations: declarations, isLoss: true, now: wallClockMilliseconds())
-        try await database {
+        let removed = try await database {
             try await self.file.writeWithoutTransaction(at: .loss) { db in try removal.run(db) }
         }
+        loss = removed ?? loss
+    }
+
+    /// The error with the number of rows that went with it, and of the edits that are kept.
+    func told(_ error: SyncError) -> SyncError {
+        guard let loss, [.scopeForbidden, .scopeErased].contains(error.code) else { return error }
+        var error = error
+        error.detail += " " + loss.sentence
+        return error
     }
 }

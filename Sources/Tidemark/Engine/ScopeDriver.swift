@@ -48,6 +48,8 @@ actor ScopeDriver {
     /// When the scope was last in sync, where critical tables were asked for by themselves since.
     var criticalSync: Int64?
     var problem: Problem?
+    /// What went from this device when access to the scope was taken away, until it is granted again.
+    var loss: ScopeRemoval.Removed?
     var nextTimer: Instant?
 
     init(
@@ -190,7 +192,7 @@ actor ScopeDriver {
         do { return try await work() } catch {
             let failure = Failure(error, scope: scope)
             // A cancelled task has not failed, and says nothing about the server.
-            if !Task.isCancelled { lastError = failure.error }
+            if !Task.isCancelled { lastError = told(failure.error) }
             refusal?.suspect = nil
             problem = failure.problem ?? problem
             return Task.isCancelled ? .abandoned : .failed(failure.kind, wait: failure.wait)
@@ -336,6 +338,7 @@ actor ScopeDriver {
             try await recovering(at: .lossProbe) { db, recovery in try recovery.answered(db, outcome) }
             event = .applied(hasMore: true, wait: wait)
         }
+        loss = nil
         let goesOn = isPull ? try await liftRefusal() : false
         lastError = refusal?.error ?? fetchError ?? noRoom
         problem = nil

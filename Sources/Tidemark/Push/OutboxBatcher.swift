@@ -274,9 +274,20 @@ struct OutboxBatcher {
             return "Field '\(column.0.name)' holds text that is not UTF-8."
         }
         guard operation.fields.bytes.count <= recordByteLimit else {
-            return "The record is larger than \(recordByteLimit) bytes."
+            return tooLarge(operation, shape, current)
         }
         return nil
+    }
+
+    /// The sentence for a record that is too large, with its largest column: what travels is the text of it, in which
+    /// three bytes of a BLOB take four characters.
+    private func tooLarge(_ operation: Operation, _ shape: TableSchema, _ current: [Cell]?) -> String {
+        let sizes = zip(shape.data, current ?? []).map { column, cell in (column.name, cell.byteCount, cell.isBlob) }
+        let size = operation.fields.bytes.count
+        let limit = "The record takes \(size) bytes on the wire; up to \(recordByteLimit) are sent."
+        guard let largest = sizes.max(by: { $0.1 < $1.1 }) else { return limit }
+        let growth = largest.2 ? ", which grow by a third on the way" : ""
+        return limit + " Its largest column is '\(largest.0)' with \(largest.1) bytes\(growth)."
     }
 
     /// Unblocks a blocked edit, which is looked at in its turn.

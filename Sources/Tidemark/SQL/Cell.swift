@@ -43,6 +43,16 @@ enum Cell: Hashable, Sendable {
         }
     }
 
+    /// The bytes of a text or a BLOB.
+    var byteCount: Int {
+        switch self {
+        case .null, .integer, .real: 0
+        case .text(let bytes), .blob(let bytes): bytes.count
+        }
+    }
+
+    var isBlob: Bool { if case .blob = self { true } else { false } }
+
     /// Whether the value can be written to the wire and come back the same.
     var isSendable: Bool {
         switch self {

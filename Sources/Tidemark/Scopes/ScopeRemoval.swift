@@ -11,16 +11,46 @@ struct ScopeRemoval: Sendable {
     var isLoss: Bool
     var now: Int64
 
+    /// How much a removal took off the device.
+    struct Removed: Hashable, Sendable {
+        /// Rows that are in no table of the app's any more.
+        var rows = 0
+        /// Edits that were orphaned.
+        var orphaned = 0
+
+        /// The sentence for whoever hears of the loss.
+        var sentence: String {
+            let gone = "\(rows) \(rows == 1 ? "row" : "rows") of the scope left this device"
+            guard orphaned > 0 else { return gone + "; no edit was unsent." }
+            let edits = orphaned == 1 ? "1 unsent edit is" : "\(orphaned) unsent edits are"
+            return gone + "; \(edits) orphaned, and come back with the access."
+        }
+    }
+
     /// Runs on the writer, outside any transaction. Does nothing where the device never held the scope: what was made
-    /// for it here waits to be sent.
-    func run(_ db: Database) throws {
+    /// for it here waits to be sent. Returns what went; `nil` where the scope was not held.
+    @discardableResult
+    func run(_ db: Database) throws -> Removed? {
+        var removed: Removed?
         _ = try ApplyTransaction.withoutForeignKeys(db) {
             try schema.check(db, scope)
             guard try isHeld(db) else { return Applier.Outcome() }
+            let before = try count(db)
             try CaptureSuppression.whileApplying(db, schema) { try remove(db) }
+            let after = try count(db)
+            removed = Removed(rows: before.rows - after.rows, orphaned: after.orphaned - before.orphaned)
             try Pending.announce(db)
             return Applier.Outcome()
         }
+        return removed
+    }
+
+    /// All rows of the tables that may hold some of the scope, and the edits that are orphaned.
+    private func count(_ db: Database) throws -> Removed {
+        let shapes = try TableRules.shapes(db, holding: scope, beside: schema)
+        return Removed(
+            rows: try shapes.reduce(0) { $0 + (try Pending.count(db, "SELECT count(*) FROM \($1.sql)")) },
+            orphaned: try Pending.count(db, "SELECT count(*) FROM tidemark_orphan"))
     }
 
     private func isHeld(_ db: Database) throws -> Bool {
