@@ -36,7 +36,7 @@ private func clientQuickStart(path: String, migrator: DatabaseMigrator, serverUR
 
     // 4. Write as you always have. The row and its outbox entry commit together, or not at all.
     try await database.write { db in
-        try Todo(id: UUID.v7().uuidString, title: "Buy milk").insert(db)
+        try Todo(id: UUID.v7().uuidString.lowercased(), title: "Buy milk").insert(db)
     }
 
     // 5. Pull to refresh, when someone asks for it.

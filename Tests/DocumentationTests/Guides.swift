@@ -25,7 +25,8 @@ private func ids(database: DatabasePool) async throws {
     try await database.write { db in
         try db.execute(sql: "INSERT INTO invoice (id, total) VALUES (?, 100)", arguments: [draft])
         try db.execute(
-            sql: "INSERT INTO line (id, invoice_id) VALUES (?, ?)", arguments: [UUID.v7().uuidString, draft])
+            sql: "INSERT INTO line (id, invoice_id) VALUES (?, ?)",
+            arguments: [UUID.v7().uuidString.lowercased(), draft])
     }
     // end snippet
 
@@ -78,6 +79,44 @@ private func life(
     let report = try await sync.syncNow()
     print("\(report.applied) changes came, \(report.pushed) went")
     // end snippet
+}
+
+private func progress(sync: SyncEngine, show: (Double?, String) -> Void) async {
+    // snippet: progress
+    for await progress in sync.progressUpdates {
+        show(progress.received.fraction ?? progress.sent.fraction, progress.description)
+    }
+    // end snippet
+}
+
+private struct SignedIn: Sendable {
+    var id = ""
+    var scopes: [Scope] = []
+    func accessToken() async throws -> String { "" }
+    func confirms(_ question: String) async -> Bool { !question.isEmpty }
+}
+
+private func signingOut(folder: URL, serverURL: URL, user: SignedIn, tables: [SyncedTable]) async throws {
+    // snippet: sign-out
+    // Signing in: that user's own file, and an engine with a closure that gives that user's token.
+    let database = try DatabasePool(path: folder.appending(path: "\(user.id).sqlite").path)
+    let sync = try SyncEngine(
+        for: database, tables: tables, scopes: user.scopes,
+        transport: HTTPTransport(serverURL) { try await user.accessToken() })
+    let running = Task { try await sync.run() }
+
+    // Signing out, when the same user may be back: nothing is sent any more, and the file waits with its edits.
+    await sync.disconnect()
+
+    // Signing out on a device that somebody else gets: the rows go too, once nothing is unsent.
+    do {
+        try await sync.disconnectAndRemove()
+    } catch let error as SyncError where error.code == .unsentEdits {
+        guard await user.confirms("\(error.detail) Lose them?") else { return }
+        try await sync.disconnectAndRemove(discardingUnsent: true)
+    }
+    // end snippet
+    running.cancel()
 }
 
 private func holding(sync: SyncEngine, documentID: String, show: (String) async -> Void) async throws {

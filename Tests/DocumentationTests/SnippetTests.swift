@@ -18,6 +18,8 @@ struct SnippetTests {
             ("life", "Guides.swift", "Documentation/AppLife.md"),
             ("life-wake", "Guides.swift", "Documentation/AppLife.md"),
             ("life-refresh", "Guides.swift", "Documentation/AppLife.md"),
+            ("progress", "Guides.swift", "Documentation/AppLife.md"),
+            ("sign-out", "Guides.swift", "Documentation/Scopes.md"),
             ("hold", "Guides.swift", "Documentation/Scopes.md"),
             ("subscopes", "Guides.swift", "Documentation/Subscopes.md"),
             ("conflicts", "ConflictSnippets.swift", "Documentation/Conflicts.md"),

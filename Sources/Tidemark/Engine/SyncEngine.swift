@@ -143,12 +143,18 @@ public actor SyncEngine {
         defer { self.newcomers = nil }
         for driver in drivers { newcomers.yield(driver) }
         await withDiscardingTaskGroup { group in
+        if schemaCache.transport.isDisconnected { newcomers.finish() }
             group.addTask { await self.watch(written) }
             for await driver in added { group.addTask { await driver.run() } }
         }
+            // The stream ends when the engine is disconnected, too.
+            group.cancelAll()
     }
 
     /// Pushes everything pending and pulls until every scope is up to date, whatever waits are running.
+    /// Lets ``run()`` return.
+    func endRunning() { newcomers?.finish() }
+
     ///
     /// All scopes are worked through, in parallel, even where one fails.
     /// - Throws: the ``SyncError`` of the first scope that failed, or as ``install()`` does; `CancellationError` when

@@ -4,7 +4,7 @@ package import TidemarkWire
 /// The state that all scopes of an engine share: the file's tables as they stand, and the operator's declarations.
 actor SchemaCache {
     let file: AppFile
-    let transport: any Transport
+    let transport: ReleasableTransport
     private let tables: [SyncedTable]
     private let scopes: [Scope]
     /// The scopes, and the sub-scopes that the tables are in.
@@ -24,7 +24,7 @@ actor SchemaCache {
 
     init(file: AppFile, transport: any Transport, tables: [SyncedTable], scopes: [Scope]) throws {
         self.file = file
-        self.transport = transport
+        self.transport = ReleasableTransport(transport)
         self.tables = tables
         self.scopes = scopes
         followed = try SyncedTable.resolve(tables, scopes: scopes).followed(scopes)
@@ -32,6 +32,8 @@ actor SchemaCache {
 
     /// Installs capture, or looks whether a migration has changed the schema since.
     func install() async throws -> SyncSchema {
+        // Whoever signed out may have taken the library out of the file.
+        try transport.check()
         if let schema, schema.schemaVersion == (try await file.read { try SyncSchema.version($0) }) {
             return schema
         }

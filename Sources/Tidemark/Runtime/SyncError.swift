@@ -59,6 +59,10 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let recordUnknown = Code("record_unknown")
         /// A decision about a record that is deleted, of which too little is known to make it anew.
         public static let recordGone = Code("record_gone")
+        /// The engine was disconnected, and sends nothing any more.
+        public static let engineDisconnected = Code("engine_disconnected")
+        /// The file has edits that no server has taken, and they were not to be discarded.
+        public static let unsentEdits = Code("unsent_edits")
         /// The database on this device failed.
         public static let databaseFailed = Code("database_failed")
 
@@ -67,7 +71,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
             .networkUnavailable, .answerUnusable, .serverUnavailable, .serverFailed, .unauthenticated,
             .tokenUnavailable, .scopeForbidden, .scopeErased, .requestRefused, .quotaExceeded, .checkpointExpired,
             .operationGap, .declarationMismatch, .tableUnsupported, .configurationInvalid, .sessionsUnavailable,
-            .groupImpossible, .schemaUnsupported, .recordUnknown, .recordGone, .databaseFailed,
+            .groupImpossible, .schemaUnsupported, .recordUnknown, .recordGone, .engineDisconnected, .unsentEdits,
+            .databaseFailed,
         ]
     }
 

@@ -22,6 +22,11 @@ enum LibrarySchema {
         try Meta.set(db, "schema", String(version))
     }
 
+    /// The tables of this version, but for those that go with each of the app's.
+    static var tableNames: [String] {
+        (tables + evidence).matches(of: /CREATE TABLE (tidemark_\w+)/).map { String($0.1) }
+    }
+
     private static let tables = """
         CREATE TABLE tidemark_meta(key TEXT NOT NULL PRIMARY KEY, value) WITHOUT ROWID;
 

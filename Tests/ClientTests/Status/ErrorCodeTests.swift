@@ -13,6 +13,7 @@ struct ErrorCodeTests {
         .scopeErased: .needsApp, .requestRefused: .needsApp, .declarationMismatch: .needsApp,
         .tableUnsupported: .needsApp, .configurationInvalid: .needsApp, .sessionsUnavailable: .needsApp,
         .groupImpossible: .needsApp, .schemaUnsupported: .needsApp, .recordUnknown: .needsApp, .recordGone: .needsApp,
+        .engineDisconnected: .needsApp, .unsentEdits: .needsApp,
     ]
 
     @Test("every code says who has to act; one of a later version wants the app")

@@ -1,0 +1,46 @@
+import GRDB
+
+extension SyncEngine {
+    /// Signs out: ends ``run()``, lets go of the transport and with it of the app's credentials, and returns when
+    /// nothing works on the file any more. From then on this engine sends nothing.
+    ///
+    /// The file stays as it is, with its rows and its unsent edits, and the triggers go on capturing: an engine that is
+    /// made for the same user later goes on from there. Requests of a ``syncNow()`` that is under way are finished
+    /// first; cancel its task where that would take too long. What only reads the file, such as ``status()``, works
+    /// still; what asks the server throws `engine_disconnected`.
+    public func disconnect() async {
+        schemaCache.transport.disconnect()
+        endRunning()
+        for driver in drivers {
+            await driver.mutex.lock()
+            await driver.retire()
+            driver.mutex.unlock()
+        }
+        await publishStatus()
+    }
+
+    /// Signs out and takes the user's data off the device: as ``disconnect()``, and then, in one transaction, every row
+    /// of the synced tables goes, with everything of the library's. The app's tables stay, empty; nothing changes on
+    /// the server.
+    ///
+    /// Rows of the app's other tables that refer to synced ones go the way that the schema's ON DELETE says.
+    /// - Parameter discardingUnsent: whether edits that no server has taken may be lost. Where not, and there are any,
+    ///   nothing happens, and the engine goes on as before.
+    /// - Returns: what was in the file.
+    /// - Throws: ``SyncError`` `unsent_edits` where there are any; `database_failed` where the file cannot be written,
+    ///   and GRDB's `DatabaseError` where the app's schema keeps a row: the file is as it was then, and the engine is
+    ///   disconnected.
+    @discardableResult
+    public func disconnectAndRemove(discardingUnsent: Bool = false) async throws -> Uninstalled {
+        if !discardingUnsent {
+            try await install()
+            try await file.asked(to: .read) { db in try UnsentEdits(db).refuse() }
+        }
+        await disconnect()
+        return try await file.asked(to: .write) { db in
+            // A child may stand in a table that is emptied before its parent's, or behind it.
+            try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
+            return try Uninstalling(db: db, discardsUnsent: discardingUnsent, deletesRows: true).run()
+        }
+    }
+}

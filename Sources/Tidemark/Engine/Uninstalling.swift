@@ -1,0 +1,176 @@
+public import GRDB
+import TidemarkWire
+
+/// What of the library was in a file, and is not any more.
+public struct Uninstalled: Hashable, Sendable {
+    /// The app's tables that were synced, and stay.
+    public var tables: [String]
+    /// Triggers that were dropped.
+    public var triggers: Int
+    /// Tables of the library that were dropped, with their rows and indexes.
+    public var libraryTables: Int
+    /// Indexes of the library on the app's tables that were dropped.
+    public var indexes: Int
+    /// Rows that were deleted from the app's tables, where that was asked for.
+    public var rows: Int
+    /// Edits that no server will hear of.
+    public var unsent: UnsentEdits
+
+    /// Makes a value, for previews and tests.
+    public init(
+        tables: [String] = [], triggers: Int = 0, libraryTables: Int = 0, indexes: Int = 0, rows: Int = 0,
+        unsent: UnsentEdits = UnsentEdits()
+    ) {
+        self.tables = tables
+        self.triggers = triggers
+        self.libraryTables = libraryTables
+        self.indexes = indexes
+        self.rows = rows
+        self.unsent = unsent
+    }
+}
+
+/// The edits in a file that no server has taken: they would be lost with what the library keeps of them.
+public struct UnsentEdits: Hashable, Sendable, CustomStringConvertible {
+    /// Edits that wait to be sent, or for the server's verdict, and those that wait for another record.
+    public var waiting: Int
+    /// Edits that the server refused, and conflicts that nobody has decided.
+    public var undecided: Int
+    /// Edits of scopes that are not on this device any more.
+    public var orphaned: Int
+    /// Writes that no trigger saw and that wait to be compared with the server, or for a confirmation.
+    public var unseen: Int
+    /// Rows that cannot travel, and so are on this device only.
+    public var unable: Int
+
+    /// Makes a value, for previews and tests.
+    public init(waiting: Int = 0, undecided: Int = 0, orphaned: Int = 0, unseen: Int = 0, unable: Int = 0) {
+        self.waiting = waiting
+        self.undecided = undecided
+        self.orphaned = orphaned
+        self.unseen = unseen
+        self.unable = unable
+    }
+
+    /// Whether there are none.
+    public var isEmpty: Bool { waiting + undecided + orphaned + unseen + unable == 0 }
+
+    /// The numbers in words, such as "3 to send, 1 refused or undecided".
+    public var description: String {
+        let counts = [
+            (waiting, "to send"), (undecided, "refused or undecided"), (orphaned, "orphaned"),
+            (unseen, "not compared with the server yet"), (unable, "in rows that cannot travel"),
+        ]
+        let parts = counts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+        return parts.isEmpty ? "none" : parts.joined(separator: ", ")
+    }
+}
+
+extension UnsentEdits {
+    /// Reads the counts from the file.
+    init(_ db: Database) throws {
+        self.init()
+        guard try LibrarySchema.isInstalled(db) else { return }
+        let scopes = try Query(db, "SELECT name FROM tidemark_scope").rows(db) { Scope($0.text(0)) }
+        let status = try SyncStatus(db, scopes: scopes.compactMap { $0 })
+        waiting = status.pending + status.sent + status.blocked
+        undecided = status.rejected + status.undecided
+        orphaned = status.orphaned
+        unseen = try Pending.count(db, "SELECT count(*) FROM tidemark_inferred")
+        unable = status.rows.unable
+    }
+
+    /// - Throws: `unsent_edits` where there are any.
+    func refuse() throws {
+        guard !isEmpty else { return }
+        throw SyncError(
+            .unsentEdits, "The file has edits that no server has taken: \(self).",
+            hint: "Sync until nothing waits, decide about what was refused, or say that they may be discarded.")
+    }
+}
+
+extension SyncEngine {
+    /// Takes everything of the library's out of a file again: triggers, indexes, and tables with all that they know of
+    /// the server. The app's own tables stay as they are, with every row, and are ordinary tables from then on.
+    ///
+    /// Call it in a transaction, with no engine at work on the file: it happens as a whole or not at all. A file that
+    /// was never synced is left alone. Syncing the file again begins anew: its rows are held against the server's.
+    ///
+    /// - Parameter discardingUnsent: whether edits that no server has taken may be forgotten.
+    /// - Throws: ``SyncError`` `unsent_edits` where there are any and they may not; `schema_unsupported` where a newer
+    ///   version has written the file; GRDB's `DatabaseError` where it cannot be written.
+    @discardableResult
+    public static func uninstall(_ db: Database, discardingUnsent: Bool = false) throws -> Uninstalled {
+        try Uninstalling(db: db, discardsUnsent: discardingUnsent, deletesRows: false).run()
+    }
+
+    /// Takes the capture triggers off, and returns how many there were.
+    package static func countedRemovalOfCapture(_ db: Database) throws -> Int {
+        let triggers = "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND name GLOB 'tidemark_capture_*'"
+        let count = try Pending.count(db, triggers)
+        try removeCapture(db)
+        return count
+    }
+}
+
+/// Takes the library out of a file, within the caller's transaction.
+struct Uninstalling {
+    let db: Database
+    let discardsUnsent: Bool
+    let deletesRows: Bool
+
+    func run() throws -> Uninstalled {
+        guard try LibrarySchema.isInstalled(db) else { return Uninstalled() }
+        // An older version's file has other tables; a newer one's is refused.
+        try LibrarySchema.install(db)
+        let unsent = try UnsentEdits(db)
+        if !discardsUnsent { try unsent.refuse() }
+        let tables = try TableRules.all(db).keys.sorted().filter { try FileTable.exists($0, db) }
+        var removed = Uninstalled(tables: tables, unsent: unsent)
+        // Without triggers nothing that follows is captured.
+        removed.triggers = try drop("TRIGGER", "type = 'trigger' AND name LIKE 'tidemark\\_%' ESCAPE '\\'")
+        let indexes = "type = 'index' AND name LIKE 'tidemark\\_unnamed\\_%' ESCAPE '\\'"
+        removed.indexes = try drop("INDEX", indexes)
+        if deletesRows {
+            for table in tables {
+                removed.rows += try Pending.count(db, "SELECT count(*) FROM main.\(quoted(table))")
+            }
+            // A trigger of the app's may have filled a table that was empty already.
+            for _ in 0..<2 { try empty(tables) }
+        }
+        // The app may have tables of its own whose names begin so: only those that the library makes are dropped.
+        let names = LibrarySchema.tableNames.map(literal).joined(separator: ", ")
+        let isOurs =
+            "name IN (\(names)) OR name LIKE 'tidemark\\_shadow\\_%' ESCAPE '\\'"
+            + " OR name LIKE 'tidemark\\_touched\\_%' ESCAPE '\\'"
+        removed.libraryTables = try drop("TABLE", "type = 'table' AND (\(isOurs))")
+        try db.execute(sql: "DROP VIEW IF EXISTS main.tidemark_schema_end")
+        return removed
+    }
+
+    /// Deletes all rows. Children that RESTRICT keeps their parents go before those, wherever they stand in the list.
+    private func empty(_ tables: [String]) throws {
+        var left = tables
+        while !left.isEmpty {
+            var refusal: DatabaseError?
+            let kept = try left.filter { table in
+                do {
+                    try db.execute(sql: "DELETE FROM main.\(quoted(table))")
+                    return false
+                } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+                    refusal = error
+                    return true
+                }
+            }
+            if let refusal, kept.count == left.count { throw refusal }
+            left = kept
+        }
+    }
+
+    private func drop(_ kind: String, _ condition: String) throws -> Int {
+        let names = try Query(db, "SELECT name FROM main.sqlite_master WHERE \(condition) ORDER BY name")
+            .rows(db) { $0.text(0) }
+        for name in names { try db.execute(sql: "DROP \(kind) main.\(quoted(name))") }
+        return names.count
+    }
+}

@@ -1,0 +1,23 @@
+/// The app's transport, until the engine lets go of it.
+struct ReleasableTransport: Transport {
+    private let inner: Locked<(any Transport)?>
+
+    init(_ inner: any Transport) { self.inner = Locked(inner) }
+
+    func disconnect() { inner.withLock { $0 = nil } }
+
+    var isDisconnected: Bool { inner.withLock { $0 == nil } }
+
+    /// - Throws: `engine_disconnected` where the engine has let go of it.
+    func check() throws {
+        guard isDisconnected else { return }
+        throw SyncError(
+            .engineDisconnected, "The engine was disconnected.", hint: "Make an engine for whoever signs in next.")
+    }
+
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+        try check()
+        guard let transport = inner.withLock({ $0 }) else { throw CancellationError() }
+        return try await transport.send(request)
+    }
+}
