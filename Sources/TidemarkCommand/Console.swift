@@ -5,10 +5,68 @@
     /// come from anybody, so nothing of them reaches the terminal as an order, or as a line of its own.
     enum Console {
         /// Writes a line at once, so that whoever reads a pipe sees it when it is true.
-        static func line(_ text: String) { FileHandle.standardOutput.write(Data((text.printable + "\n").utf8)) }
+        static func line(_ text: String) { write(text, to: .standardOutput) }
 
         /// Writes a line for people beside the results.
-        static func note(_ text: String) { FileHandle.standardError.write(Data((text.printable + "\n").utf8)) }
+        static func note(_ text: String) { write(text, to: .standardError) }
+
+        private static func write(_ text: String, to file: FileHandle) {
+            let line = Palette(for: file.fileDescriptor).painted(text.printable)
+            file.write(Data((line + "\n").utf8))
+        }
+
+        /// Writes over the terminal's present line, or takes that line away.
+        static func overwrite(_ text: String?) {
+            let fitting = (text ?? "").printable.prefix(width - 1)
+            FileHandle.standardError.write(Data("\r\(fitting)\u{1b}[K".utf8))
+        }
+
+        private static var width: Int {
+            var size = winsize()
+            let isKnown = ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 1
+            return isKnown ? Int(size.ws_col) : 80
+        }
+    }
+
+    /// Colours for the words with which lines begin, where a person looks at a terminal and has not asked for none
+    /// (https://no-color.org).
+    struct Palette: Hashable {
+        private let isColored: Bool
+
+        init(isColored: Bool) { self.isColored = isColored }
+
+        init(for descriptor: Int32) {
+            let environment = ProcessInfo.processInfo.environment
+            isColored =
+                isatty(descriptor) == 1 && environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
+        }
+
+        private static let colors = [
+            "error": "1;31", "refused": "31", "warning": "33", "conflict": "33", "quarantined": "33", "orphaned": "33",
+            "to confirm": "33", "waiting": "36", "hint": "36",
+        ]
+
+        /// The line with its first word in color, if that is one of those that want attention.
+        func painted(_ line: String) -> String {
+            let lead = line.prefix { $0 == " " }
+            guard isColored, let colon = line.firstIndex(of: ":"),
+                let color = Self.colors[String(line[lead.endIndex..<colon])]
+            else { return line }
+            return "\(lead)\u{1b}[\(color)m\(line[lead.endIndex...colon])\u{1b}[0m\(line[line.index(after: colon)...])"
+        }
+    }
+
+    /// What is shown of a list that may be long; `--json` has all of it.
+    enum Excerpt {
+        private static let shown = 20
+
+        static func lines<Element>(
+            _ all: [Element], _ what: String, by line: (Element) -> [String]
+        ) -> [String] {
+            let rest = all.count - shown
+            let more = rest > 0 ? ["  … and \(rest) more \(what); --json lists all"] : []
+            return all.prefix(shown).flatMap(line) + more
+        }
     }
 
     extension String {
@@ -38,18 +96,48 @@
     /// An error as a person reads it: what went wrong, and what to do about it.
     struct Failure: Error, Hashable, CustomStringConvertible {
         var what: String
+        /// Each thing that is wrong, where there are several.
+        var details: [String] = []
         var hint: String?
+        /// The name of the kind of error, for programs.
+        var code: String?
 
-        init(_ what: String, hint: String? = nil) {
+        init(_ what: String, hint: String? = nil, code: String? = nil) {
             self.what = what
             self.hint = hint
+            self.code = code
         }
 
-        var description: String { "error: \(what)" + (hint.map { "\nhint: \($0)" } ?? "") }
+        var lines: [String] {
+            ["error: \(what)" + (code.map { " (\($0))" } ?? "")] + details.map { "  - \($0)" }
+                + (hint.map { ["hint: \($0)"] } ?? [])
+        }
 
-        func report() {
-            Console.note("error: \(what)")
-            if let hint { Console.note("hint: \(hint)") }
+        var description: String { lines.joined(separator: "\n") }
+
+        /// Says it on standard error, as one line of JSON where the caller asked for that.
+        func report(asJSON isJSON: Bool = false) {
+            if isJSON, let text = try? JSON.text(ErrorReport(self)) { return Console.note(text) }
+            lines.forEach(Console.note)
+        }
+    }
+
+    /// An error as a program reads it.
+    struct ErrorReport: Codable, Hashable {
+        struct Body: Codable, Hashable {
+            /// A code of the client's errors, `usage` for a command line that was not understood, or `failed`.
+            var code: String
+            var message: String
+            var details: [String]?
+            var hint: String?
+        }
+
+        var error: Body
+
+        init(_ failure: Failure) {
+            error = Body(
+                code: failure.code ?? "failed", message: failure.what,
+                details: failure.details.isEmpty ? nil : failure.details, hint: failure.hint)
         }
     }
 

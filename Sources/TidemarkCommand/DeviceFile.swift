@@ -10,8 +10,9 @@
         let path: String
         let database: DatabaseQueue
 
-        /// Opens a file that exists; its journal mode stays as it is.
-        init(_ path: String) throws {
+        /// Opens a file that exists; its journal mode stays as it is. With `isReadOnly` nothing is written to it, nor to
+        /// its folder.
+        init(_ path: String, isReadOnly: Bool = false) throws {
             var isFolder: ObjCBool = false
             guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else {
                 throw Failure("there is no file \(path)", hint: "name an SQLite file that holds the tables to sync")
@@ -19,12 +20,32 @@
             self.path = path
             var configuration = GRDB.Configuration()
             configuration.busyMode = .timeout(10)
+            configuration.readonly = isReadOnly
             do {
-                database = try DatabaseQueue(path: path, configuration: configuration)
-                _ = try database.read { db in try db.tableExists("tidemark_meta") }
+                do { database = try Self.open(path, configuration) } catch let error as DatabaseError
+                    where isReadOnly && [.SQLITE_CANTOPEN, .SQLITE_READONLY].contains(error.resultCode)
+                    && Self.isWhole(path)
+                {
+                    // Without its two companions, a file in WAL mode opens only where they can be made, or where
+                    // nobody is said to write.
+                    let address = URL(filePath: path).absoluteString + "?immutable=1"
+                    database = try Self.open(address, configuration)
+                }
             } catch {
                 throw Failure("\(path) cannot be opened", because: error, hint: "check that it is an SQLite database")
             }
+        }
+
+        private static func open(_ path: String, _ configuration: GRDB.Configuration) throws -> DatabaseQueue {
+            let database = try DatabaseQueue(path: path, configuration: configuration)
+            _ = try database.read { db in try db.tableExists("tidemark_meta") }
+            return database
+        }
+
+        /// Whether all that was committed stands in the file itself.
+        private static func isWhole(_ path: String) -> Bool {
+            let wal = try? FileManager.default.attributesOfItem(atPath: path + "-wal")
+            return (wal?[.size] as? NSNumber)?.intValue ?? 0 == 0
         }
 
         /// The tables that are synced: those that the file remembers, whether their triggers stand or a rebuild took
@@ -53,6 +74,9 @@
                   SELECT 1 FROM sqlite_master AS m WHERE m.type = 'table' AND m.name = tidemark_table.name)
                 """)
         }
+
+        /// What the file's schema says of its syncing.
+        func inspect() throws -> FileInspection { try database.read { db in try FileInspection(db) } }
 
         /// The scopes that the file has synced before.
         func scopes() throws -> [Scope] {
@@ -90,45 +114,81 @@
 
         func noteCommand() throws { try database.write { db in try SyncedTable.noteCommand(db) } }
 
-        /// The tables of last time with those named, and all scopes of the file with this one: whoever works on one
-        /// scope leaves the others as they are. With `mayRelease`, a file whose only scope never came to anything is
-        /// synced into this one instead.
-        func declared(with named: [String] = [], in scope: Scope, mayRelease: Bool = false) throws -> Declared {
+        /// The tables of last time with those named, and all scopes of the file with these: whoever works on some scopes
+        /// leaves the others as they are. With `mayRelease`, a file whose only scope never came to anything is synced
+        /// into this one instead.
+        ///
+        /// - Parameter rule: how rows of tables that are new are spread over scopes; `nil`: all are in the only scope.
+        func declared(
+            with named: [String] = [], in scopes: [Scope], by rule: SyncedTable.ScopeRule? = nil,
+            mayRelease: Bool = false
+        ) throws -> Declared {
             var declared = try declared() ?? Declared(tables: [], scopes: [])
             var named = named
-            if mayRelease, declared.scopes.count == 1, !declared.isFit(for: scope, named) {
+            if mayRelease, declared.scopes.count == 1, let scope = scopes.first, scopes.count == 1, rule == nil,
+                !declared.isFit(for: scope, named)
+            {
                 try database.write { db in try SyncedTable.release(db, beside: scope) }
                 let rest = try self.declared() ?? Declared(tables: [], scopes: [])
                 // Tables that were released are synced into this scope from now on.
                 named += declared.tables.map(\.name).filter { rest[$0] == nil && !named.contains($0) }
                 declared = rest
             }
-            let spelled = try spelled(named)
-            for name in spelled where declared[name] == nil {
-                declared.tables.append(.table(name, scope: .constant(scope)))
+            let spelled = try spelled(named, rule)
+            for name in spelled {
+                if let known = declared[name] {
+                    guard rule == nil || known.scope == rule else { throw Self.otherRule(name) }
+                    continue
+                }
+                guard rule != nil || scopes.count == 1 else {
+                    throw Failure(
+                        "it is not clear which scope the rows of \(name) belong to",
+                        hint: "name one scope, or the column that names each row's with --scope-column")
+                }
+                declared.tables.append(.table(name, scope: rule ?? .constant(scopes[0])))
             }
             guard !declared.tables.isEmpty else {
-                throw Failure("no table of \(path) is synced yet", hint: "name them with --table; \(try list())")
+                throw Failure(
+                    "no table of \(path) is synced yet", hint: "name them with --table, or take --all; \(try list())")
             }
-            guard declared.isFit(for: scope, spelled) else {
-                let scopes = declared.scopes.map(\.name).joined(separator: ", ")
+            for scope in scopes where !declared.isFit(for: scope, rule == nil && scopes.count == 1 ? spelled : []) {
+                let known = declared.scopes.map(\.name).joined(separator: ", ")
                 throw Failure(
                     "the tables of \(path) hold no rows of \(scope)",
-                    hint: "the file is synced with \(scopes); another scope needs tables of its own")
+                    hint: "the file is synced with \(known); another scope needs tables of its own")
             }
-            if !declared.scopes.contains(scope) { declared.scopes.append(scope) }
+            declared.scopes += scopes.filter { !declared.scopes.contains($0) }
             return declared
         }
 
+        private static func otherRule(_ table: String) -> Failure {
+            Failure(
+                "the rows of \(table) are spread over scopes by another rule already",
+                hint: "leave --scope-column out: the file remembers it; `tidemark remove` makes the file forget")
+        }
+
         /// The names as the file spells them, or one error that says of each table why it cannot be synced.
-        private func spelled(_ named: [String]) throws -> [String] {
-            do { return try database.read { db in try SyncedTable.spelled(named, in: db) } } catch let error
+        private func spelled(_ named: [String], _ rule: SyncedTable.ScopeRule?) throws -> [String] {
+            do { return try database.read { db in try SyncedTable.spelled(named, by: rule, in: db) } } catch let error
                 as SyncError
             {
-                let failure = Failure(error)
-                throw Failure(
-                    failure.what, hint: [failure.hint, try list()].compactMap { $0 }.joined(separator: " · "))
+                var failure = Failure(error)
+                failure.hint = [failure.hint, try list()].compactMap { $0 }.joined(separator: " · ")
+                throw failure
             }
+        }
+
+        /// Each table that can be synced, and of the others why they cannot.
+        func allTables(by rule: SyncedTable.ScopeRule?) throws -> (tables: [String], refusals: [Failure]) {
+            var (tables, refusals): ([String], [Failure]) = ([], [])
+            for name in try database.read({ db in try SyncedTable.own(in: db) }) {
+                do { tables += try database.read { db in try SyncedTable.spelled([name], by: rule, in: db) } } catch let
+                    error as SyncError
+                {
+                    refusals.append(Failure(error))
+                }
+            }
+            return (tables, refusals)
         }
 
         private func list() throws -> String {
@@ -136,23 +196,27 @@
             return own.isEmpty ? "it has no tables that can be synced" : "its tables: \(own.joined(separator: ", "))"
         }
 
-        /// The scope to sync: the one named, or the one of last time.
-        func scope(named: String?) throws -> Scope {
+        /// The scopes to sync: those named, or the one of last time.
+        func scopes(named: [String]) throws -> [Scope] {
             let known = try scopes()
-            if let named {
-                guard let scope = Scope(named), scope.subscope == nil else {
-                    throw Failure("'\(named)' is not a scope", hint: "use letters, digits and . _ : @ -, at most 128")
+            guard named.isEmpty else {
+                return try named.map { name in
+                    guard let scope = Scope(name), scope.subscope == nil else {
+                        throw Failure(
+                            "'\(name)' is not a scope", hint: "use letters, digits and . _ : @ -, at most 128")
+                    }
+                    return scope
                 }
-                return scope
             }
             guard let scope = known.first, known.count == 1 else {
-                let names = known.map(\.name).joined(separator: ", ")
+                let names = known.map { "--scope \($0.name)" }.joined(separator: " ")
                 throw Failure(
                     known.isEmpty ? "\(path) has not been synced yet" : "\(path) holds several scopes",
-                    hint: "name one with --scope" + (known.isEmpty ? ", for example --scope workspace:1" : ": \(names)")
-                )
+                    hint: known.isEmpty
+                        ? "name one with --scope, for example --scope workspace:1"
+                        : "name those that the token grants: \(names)")
             }
-            return scope
+            return [scope]
         }
 
         private func names(_ sql: String) throws -> [String] {
@@ -193,11 +257,25 @@
     }
 
     extension Failure {
-        /// Puts a client's error into the words of a command line.
+        /// Puts a client's error into the words of a command that ends with it.
         init(_ error: SyncError) {
-            let isOffline = error.code == .networkUnavailable
-            let hint = isOffline ? "check that the server runs and that --server names it" : error.hint
-            self.init("\(error.detail) (\(error.code.rawValue))", hint: hint.isEmpty ? nil : hint)
+            // Several flaws are one to a line (TableFlaw).
+            let parts = error.detail.components(separatedBy: "\n- ")
+            self.init(parts[0], hint: Self.hint(for: error), code: error.code.rawValue)
+            details = Array(parts.dropFirst())
+        }
+
+        /// Nothing is tried again after this command has ended.
+        private static func hint(for error: SyncError) -> String? {
+            if error.code == .networkUnavailable {
+                return "check that the server runs and that --server names it, then run the command again"
+            }
+            let promises = ["again by itself", "is asked for again", "in a moment"]
+            let sentences = error.hint.replacing(". ", with: ".\n").replacing("; ", with: ".\n").split(separator: "\n")
+            let remedy = sentences.filter { sentence in !promises.contains { sentence.contains($0) } }
+                .joined(separator: " ")
+            guard error.recovery == .wait else { return remedy.isEmpty ? nil : remedy }
+            return remedy.isEmpty ? "run the command again" : "\(remedy) Then run the command again."
         }
 
         /// Any error, without the statement and the values of one that a database reports.
@@ -213,7 +291,8 @@
         }
 
         init(_ what: String, because error: any Error, hint: String) {
-            self.init("\(what): \(Failure(of: error).what)", hint: hint)
+            let cause = Failure(of: error)
+            self.init("\(what): \(cause.what)", hint: hint, code: cause.code)
         }
     }
 #endif

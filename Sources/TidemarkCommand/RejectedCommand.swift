@@ -70,11 +70,18 @@
             if let store {
                 refusals = try await serverList(StoreAddress(store))
             } else {
-                do { refusals = try await deviceList(DeviceFile(file ?? "")) } catch let error as SyncError {
+                let isList = retry == nil && discard == nil
+                do { refusals = try await deviceList(DeviceFile(file ?? "", isReadOnly: isList)) } catch let error
+                    as SyncError
+                {
                     throw Failure(error)
                 }
             }
-            if json { Console.line(try JSON.text(refusals)) } else { refusals.flatMap(\.lines).forEach(Console.line) }
+            if json {
+                Console.line(try JSON.text(refusals))
+            } else {
+                Excerpt.lines(refusals, "refused edits", by: \.lines).forEach(Console.line)
+            }
             if !refusals.isEmpty { throw ExitCode(TidemarkTool.undecided) }
         }
 

@@ -10,7 +10,12 @@
 
         /// Finds the secret: the environment, a key file, or, for a server that only this machine can reach, one that
         /// is made and kept beside the store.
-        static func resolve(_ settings: Settings, store: StoreAddress?, isLoopback: Bool) throws -> [UInt8] {
+        ///
+        /// - Parameter mayMake: whether a secret is made where none is kept beside the store. A token that is signed
+        ///   with one that no server has opens nothing.
+        static func resolve(
+            _ settings: Settings, store: StoreAddress?, isLoopback: Bool, mayMake: Bool = true
+        ) throws -> [UInt8] {
             if let text = settings.secret { return try check(Array(text.utf8), from: "TIDEMARK_SECRET") }
             if let path = settings[.secretFile] { return try read(path) }
             guard isLoopback, let beside = store?.path else {
@@ -22,7 +27,15 @@
                         + "--secret-file; `openssl rand -base64 48` makes one")
             }
             let path = beside + ".secret"
-            return FileManager.default.fileExists(atPath: path) ? try read(path) : try make(path)
+            if FileManager.default.fileExists(atPath: path) { return try read(path) }
+            guard mayMake else {
+                throw Failure(
+                    "no secret is kept beside \(beside): \(path) does not exist",
+                    hint:
+                        "check the path; `tidemark serve` makes the secret when it first runs, --make-secret makes it "
+                        + "now, and --secret-file names one that is kept elsewhere")
+            }
+            return try make(path)
         }
 
         private static func read(_ path: String) throws -> [UInt8] {

@@ -13,7 +13,8 @@
                 Where the rows of each table stand (confirmed, pending, blocked, unable to travel: together all there
                 are), what waits to be sent and since when, what the server refused and why, which rows this file's
                 schema does not take, which edits met somebody else's, what waits for a confirmation, and how far each
-                scope has come. Exit code 3: something waits, or cannot travel.
+                scope has come. Nothing is written, and the file may be one that only others may write to.
+                Exit code 3: something waits, or cannot travel.
 
                 EXAMPLES
                   tidemark status app.sqlite
@@ -28,7 +29,9 @@
 
         func run() async throws {
             let report: FileReport
-            do { report = try await FileReport(DeviceFile(file)) } catch let error as SyncError { throw Failure(error) }
+            do { report = try await FileReport(DeviceFile(file, isReadOnly: true)) } catch let error as SyncError {
+                throw Failure(error)
+            }
             if json { Console.line(try JSON.text(report)) } else { report.lines.forEach(Console.line) }
             if !report.isSettled { throw ExitCode(TidemarkTool.undecided) }
         }
@@ -65,6 +68,8 @@
         var tables: [TableRows] = []
         /// Tables that were synced and are in the file no more.
         var missingTables: [String] = []
+        /// Tables without their triggers: what was written to them since is not in these numbers.
+        var uncaptured: [String] = []
         /// The inferred edits, made while nothing was captured: they wait for a confirmation.
         var inferred: [InferredReport] = []
         /// Edits kept for a scope that is lost, or of records that were deleted elsewhere.
@@ -83,11 +88,10 @@
                 missingTables = try device.vanishedTables()
                 return
             }
-            // Capture is brought up to date on the way; that is also what finds the triggers to be named.
+            let inspection = try device.inspect()
             let engine = try declared.engine(device, NoTransport())
-            try await engine.install()
             let status = try await engine.status()
-            isSettled = status.isSettled
+            isSettled = status.isSettled && inspection.uncaptured.isEmpty
             tables = TableRows.all(status)
             missingTables = status.missingTables
             orphaned = status.orphaned
@@ -95,7 +99,8 @@
             pending = status.pending
             pendingSince = status.pendingSince
             sent = status.sent
-            warnings = status.warnings
+            uncaptured = inspection.uncaptured
+            warnings = inspection.warnings
             self.scopes = status.scopes.sorted { $0.key < $1.key }.map { scope, status in
                 ScopeReport(
                     scope: scope.name, complete: status.complete, head: status.head, lastSync: status.lastSync,
@@ -133,6 +138,9 @@
             }
             var lines = tables.map(\.line)
             lines += missingTables.map { "table \($0): not in the file any more; its rows on the server stay" }
+            lines += uncaptured.map {
+                "table \($0): it was rebuilt or lost its triggers; the next sync finds what was written since"
+            }
             for scope in scopes {
                 let position = scope.complete.map { "whole as of version \($0)" } ?? "nothing has come yet"
                 let last = scope.lastSync.map { ", last in sync \($0.formatted(.iso8601))" } ?? ""
@@ -143,20 +151,53 @@
             if orphaned > 0 { lines.append("orphaned: \(orphaned) edits wait for their scope, or for the app") }
             let since = pendingSince.map { ", the oldest of \($0.formatted(.iso8601))" } ?? ""
             lines.append("to send: \(pending) edited records, \(sent) sent without a verdict\(since)")
-            for refusal in rejected {
-                lines.append("refused: \(refusal.table) \(refusal.record): \(refusal.detail) (\(refusal.code))")
-                if !refusal.hint.isEmpty { lines.append("  hint: \(refusal.hint)") }
-                if refusal.waiting > 0 { lines.append("  \(refusal.waiting) edits wait for it") }
-            }
-            for row in quarantined { lines.append("quarantined: \(row.table) \(row.record): \(row.reason)") }
-            for conflict in conflicts {
-                for field in conflict.fields {
-                    lines.append(
-                        "conflict: \(conflict.table) \(conflict.record).\(field.name): \(field.mine) here,"
-                            + " \(field.theirs) elsewhere, \(field.result) stands (\(conflict.rule))")
+            lines += Excerpt.lines(rejected, "refused edits", by: \.lines)
+            lines += Excerpt.lines(groups, "reasons", by: \.lines)
+            lines += Excerpt.lines(conflicts, "conflicts") { conflict in
+                conflict.fields.map { field in
+                    "conflict: \(conflict.table) \(conflict.record).\(field.name): \(field.mine) here,"
+                        + " \(field.theirs) elsewhere, \(field.result) stands (\(conflict.rule))"
                 }
             }
             return lines + warnings.map { "warning: \($0)" }
+        }
+
+        /// Quarantined rows of one table that are kept outside it for one reason.
+        private struct Group {
+            /// Records that are named for each.
+            static let shown = 3
+            var first: Aside
+            var records: [String]
+
+            var lines: [String] {
+                let named = records.prefix(Self.shown).joined(separator: ", ")
+                let more = records.count > Self.shown ? " and \(records.count - Self.shown) more" : ""
+                return ["quarantined: \(first.table) \(named)\(more): \(first.reason)"]
+            }
+        }
+
+        private var groups: [Group] {
+            var groups: [Group] = []
+            var places: [String: Int] = [:]
+            for row in quarantined {
+                let key = "\(row.table)\u{0}\(row.reason)"
+                if let place = places[key] {
+                    groups[place].records.append(row.record)
+                } else {
+                    places[key] = groups.count
+                    groups.append(Group(first: row, records: [row.record]))
+                }
+            }
+            return groups
+        }
+    }
+
+    extension FileReport.Refusal {
+        fileprivate var lines: [String] {
+            var lines = ["refused: \(table) \(record): \(detail) (\(code))"]
+            if !hint.isEmpty { lines.append("  hint: \(hint)") }
+            if waiting > 0 { lines.append("  \(waiting) edits wait for it") }
+            return lines
         }
     }
 

@@ -15,13 +15,17 @@
                 are there already are sent too. Later runs remember tables and scope.
 
                 Where an app has synced the file before, its tables and the scopes of their rows stay as it declared
-                them; a run works on one scope and leaves rows of others alone.
+                them; a run works on the scopes named and leaves rows of others alone. With --scope-column the rows of
+                one table are in several scopes: each in the one that its column names, behind --scope-prefix.
 
                 EXAMPLES
                   export TIDEMARK_TOKEN=$(tidemark token --store sqlite:sync.sqlite --sub ada --scope 'workspace:*=rw')
                   tidemark sync app.sqlite --server http://127.0.0.1:8080 --scope workspace:1 \\
                     --table task --table project
-                  tidemark sync app.sqlite --server http://127.0.0.1:8080 --watch
+                  tidemark sync app.sqlite --server http://127.0.0.1:8080 --scope workspace:1 --all
+                  tidemark sync app.sqlite --server http://127.0.0.1:8080 --scope list:1 --scope list:2 --table item \\
+                    --scope-column list_id --scope-prefix list:
+                  tidemark sync app.sqlite --server http://127.0.0.1:8080 --watch --interval 5s
                 """)
 
         @Argument(help: ArgumentHelp("The SQLite file.", valueName: "file"))
@@ -29,11 +33,22 @@
 
         @OptionGroup var connection: ServerConnection
 
-        @Option(help: ArgumentHelp("The scope that the rows belong to.", valueName: "name"))
-        var scope: String?
+        @Option(
+            name: .customLong("scope"),
+            help: ArgumentHelp("The scope that the rows belong to; may be repeated.", valueName: "name"))
+        var scopes: [String] = []
 
         @Option(name: .customLong("table"), help: ArgumentHelp("A table to sync; may be repeated.", valueName: "name"))
         var tables: [String] = []
+
+        @Flag(help: "Sync every table that can be synced, and say of the others why not.")
+        var all = false
+
+        @Option(help: ArgumentHelp("The column of the new tables that names each row's scope.", valueName: "column"))
+        var scopeColumn: String?
+
+        @Option(help: ArgumentHelp("What stands before the column's value in a scope's name.", valueName: "text"))
+        var scopePrefix: String?
 
         @Option(help: ArgumentHelp("Rows on the first page; it adapts from there.", valueName: "rows"))
         var page: Int?
@@ -41,11 +56,19 @@
         @Flag(help: "Keep syncing until interrupted.")
         var watch = false
 
+        @Option(
+            help: ArgumentHelp(
+                "With --watch: how often to ask for news, from 1s; 30s where nothing is said.", valueName: "time"))
+        var interval: String?
+
         @Flag(help: "Send what was written while nothing was captured and is too much to be sent without a word.")
         var confirm = false
 
         @Flag(help: "Take the server's rows instead of that.")
         var takeServers = false
+
+        @Flag(help: "Tell the progress on standard error, also where that is no terminal.")
+        var progress = false
 
         @Flag(help: "Report as JSON.")
         var json = false
@@ -55,16 +78,63 @@
                 throw ValidationError("--confirm and --take-servers exclude each other.")
             }
             if let page, !(1...5000).contains(page) { throw ValidationError("--page is from 1 to 5000.") }
+            guard !all || tables.isEmpty else { throw ValidationError("--all names every table: leave --table out.") }
+            guard scopePrefix == nil || scopeColumn != nil else {
+                throw ValidationError("--scope-prefix goes with --scope-column.")
+            }
+            guard scopeColumn == nil || all || !tables.isEmpty else {
+                throw ValidationError("--scope-column is of the tables that --table or --all names.")
+            }
+            guard interval == nil || watch else { throw ValidationError("--interval goes with --watch.") }
+            if let interval, Duration(text: interval) == nil {
+                throw ValidationError("--interval takes 5s, 15m or 1h.")
+            }
         }
 
         func run() async throws {
             let device = try DeviceFile(file)
-            let scope = try device.scope(named: scope)
+            let scopes = try device.scopes(named: scopes)
+            let rule = scopeColumn.map { SyncedTable.ScopeRule.column($0, prefix: scopePrefix ?? "") }
+            let named = all ? try everyTable(of: device, rule) : tables
             // An app's declarations stay as they are, even if its tables never synced.
             let isOurs = try device.isOurs()
-            var declared = try device.declared(with: tables, in: scope, mayRelease: isOurs)
+            var declared = try device.declared(with: named, in: scopes, by: rule, mayRelease: isOurs)
             let transport = try connection.transport()
             if isOurs { await declared.place(as: transport) }
+            do {
+                let engine = try declared.engine(device, transport, configuration: configuration)
+                await engine.restrict(to: scopes)
+                let meter = ProgressLine.Teller(of: engine, isWanted: progress, isJSON: json)
+                defer { meter?.end() }
+                try await engine.install()
+                if isOurs { try device.noteCommand() }
+                if confirm {
+                    try await engine.confirmInferredEdits()
+                    try await engine.confirmBrakedDeletes()
+                }
+                if takeServers { try await engine.discardInferredEdits() }
+                guard !watch else { return try await follow(engine, device) }
+                let report = try await engine.syncNow()
+                meter?.end()
+                try await tell(report, engine, device)
+            } catch let error as SyncError { throw Failure(error) }
+        }
+
+        private func everyTable(of device: DeviceFile, _ rule: SyncedTable.ScopeRule?) throws -> [String] {
+            let (tables, refusals) = try device.allTables(by: rule)
+            if !json {
+                for refusal in refusals {
+                    Console.note(
+                        (["left out: " + refusal.what] + [refusal.hint].compactMap { $0 }).joined(separator: " "))
+                }
+            }
+            guard !tables.isEmpty else {
+                throw Failure("\(device.path) has no table that can be synced", hint: refusals.first?.hint)
+            }
+            return tables
+        }
+
+        var configuration: SyncConfiguration {
             var configuration = SyncConfiguration()
             if let page {
                 configuration.firstPage = page
@@ -74,22 +144,11 @@
                 configuration.snapshotRange =
                     min(page, configuration.snapshotRange.lowerBound)...configuration.snapshotRange.upperBound
             }
-            do {
-                let engine = try declared.engine(device, transport, configuration: configuration)
-                await engine.restrict(to: scope)
-                try await engine.install()
-                if isOurs { try device.noteCommand() }
-                if confirm {
-                    try await engine.confirmInferredEdits()
-                    try await engine.confirmBrakedDeletes()
-                }
-                if takeServers { try await engine.discardInferredEdits() }
-                try await watch ? follow(engine, device) : once(engine, device)
-            } catch let error as SyncError { throw Failure(error) }
+            if let interval = interval.flatMap({ Duration(text: $0) }) { configuration.tick = interval }
+            return configuration
         }
 
-        private func once(_ engine: SyncEngine, _ device: DeviceFile) async throws {
-            let report = try await engine.syncNow()
+        private func tell(_ report: SyncReport, _ engine: SyncEngine, _ device: DeviceFile) async throws {
             let status = try await engine.status()
             let summary = SyncSummary(
                 report, status, try await engine.inferredEdits(), brakedDeletes: try await engine.brakedDeletes().count)

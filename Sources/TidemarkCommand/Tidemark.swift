@@ -15,6 +15,9 @@
                   1   failed
                   3   done, but something waits: refused edits, quarantined rows, not in sync
                   64  not understood
+
+                With --json an error is one line on standard error: {"error":{"code":…,"message":…,"hint":…}}. Colors
+                go to terminals only, and to none where NO_COLOR is set.
                 """,
             version: "0.1.0",
             subcommands: commands)
@@ -22,13 +25,14 @@
         private static let commands: [any ParsableCommand.Type] = [
             ServeCommand.self, CompactCommand.self, EraseCommand.self, AttachCommand.self, DetachCommand.self,
             TokenCommand.self, SyncCommand.self, StatusCommand.self,
-            RejectedCommand.self, VerifyCommand.self, DemoCommand.self,
+            RejectedCommand.self, VerifyCommand.self, RemoveCommand.self, DemoCommand.self,
         ]
 
         /// Done, but something waits for a decision.
         static let undecided: Int32 = 3
 
         static func main() async {
+            let isJSON = CommandLine.arguments.dropFirst().prefix { $0 != "--" }.contains("--json")
             do {
                 var command = try parseAsRoot()
                 if var command = command as? any AsyncParsableCommand {
@@ -37,14 +41,18 @@
                     try command.run()
                 }
             } catch let failure as Failure {
-                failure.report()
+                failure.report(asJSON: isJSON)
                 exit(withError: ExitCode.failure)
             } catch {
                 // ArgumentParser knows how to show its own errors (usage, help, exit codes).
                 if error is CleanExit || error is ExitCode || exitCode(for: error) != .failure {
-                    exit(withError: error)
+                    let isUsage = exitCode(for: error) == .validationFailure
+                    guard isJSON, isUsage else { exit(withError: error) }
+                    Failure(message(for: error), hint: "--help tells what there is", code: "usage")
+                        .report(asJSON: true)
+                    exit(withError: ExitCode.validationFailure)
                 }
-                Failure(of: error).report()
+                Failure(of: error).report(asJSON: isJSON)
                 exit(withError: ExitCode.failure)
             }
         }

@@ -10,7 +10,8 @@
             abstract: "Print a token for a device or a program.",
             discussion: """
                 The token is signed with the server's secret: TIDEMARK_SECRET, --secret-file, or the one that
-                `tidemark serve` keeps beside its store. A scope is given by its name, or by a beginning and `*`.
+                `tidemark serve` keeps beside its store. Where there is none, no token is printed. A scope is given by
+                its name, or by a beginning and `*`.
 
                 EXAMPLES
                   tidemark token --store sqlite:sync.sqlite --sub ada --scope 'workspace:*=rw'
@@ -32,6 +33,9 @@
         @Option(help: ArgumentHelp("`service`: may write server-authoritative fields.", valueName: "role"))
         var role: String?
 
+        @Flag(help: "Make the secret beside the store, where no server has run on it yet.")
+        var makeSecret = false
+
         @OptionGroup var secret: SecretOptions
 
         func validate() throws {
@@ -48,7 +52,7 @@
             let settings = try Settings(flags: secret.flags)
             let store = try settings[.store].map { try StoreAddress($0) }
             try store?.checkFolder()
-            let key = try Secret.resolve(settings, store: store, isLoopback: true)
+            let key = try Secret.resolve(settings, store: store, isLoopback: true, mayMake: makeSecret)
             let seconds = Duration(text: ttl)?.components.seconds ?? 0
             let claims = TokenClaims(
                 subject: sub, expires: Date.now.addingTimeInterval(Double(seconds)), scopes: try grants(),

@@ -42,14 +42,14 @@
 
         func run() async throws {
             let device = try DeviceFile(file)
-            let scope = try device.scope(named: scope)
-            let declared = try device.declared(in: scope)
+            let scopes = try device.scopes(named: scope.map { [$0] } ?? [])
+            let (scope, declared) = (scopes[0], try device.declared(in: scopes))
             let transport = try connection.transport()
             let report: VerifyReport
             let status: SyncStatus
             do {
                 let engine = try declared.engine(device, transport)
-                await engine.restrict(to: scope)
+                await engine.restrict(to: [scope])
                 report = try await engine.verify(repairing: repair, discardingLocal: discardLocal)
                 status = try await engine.status()
             } catch let error as SyncError { throw Failure(error) }

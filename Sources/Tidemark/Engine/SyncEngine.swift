@@ -79,7 +79,7 @@ public actor SyncEngine {
             throw Failure.database(error, scope: scopes[0]).error
         }
         guard drivers.isEmpty else { return }
-        for scope in scopes where restriction == nil || restriction == scope.parent { addDriver(scope) }
+        for scope in scopes where restriction?.contains(scope.parent) ?? true { addDriver(scope) }
         // The next engine on this file releases the forgotten scopes if the file does not answer just now.
         try? await releaseForgotten()
     }
@@ -108,10 +108,11 @@ public actor SyncEngine {
     /// - Throws: GRDB's `DatabaseError` where the file cannot be written.
     public static func removeCapture(_ db: Database) throws { try Installation.removeTriggers(db) }
 
-    private(set) var restriction: Scope?
+    private(set) var restriction: Set<Scope>?
 
-    /// Works on this scope and its sub-scopes alone, although the file follows others. To be said before anything else.
-    package func restrict(to scope: Scope) { restriction = scope }
+    /// Works on these scopes and their sub-scopes alone, although the file follows others. To be said before anything
+    /// else.
+    package func restrict(to scopes: [Scope]) { restriction = Set(scopes) }
 
     /// Another process may hold the file just now; that must not end a task that runs for the app's whole life.
     private func installPatiently() async throws {
@@ -142,19 +143,19 @@ public actor SyncEngine {
         self.newcomers = newcomers
         defer { self.newcomers = nil }
         for driver in drivers { newcomers.yield(driver) }
-        await withDiscardingTaskGroup { group in
         if schemaCache.transport.isDisconnected { newcomers.finish() }
+        await withDiscardingTaskGroup { group in
             group.addTask { await self.watch(written) }
             for await driver in added { group.addTask { await driver.run() } }
-        }
             // The stream ends when the engine is disconnected, too.
             group.cancelAll()
+        }
     }
 
-    /// Pushes everything pending and pulls until every scope is up to date, whatever waits are running.
     /// Lets ``run()`` return.
     func endRunning() { newcomers?.finish() }
 
+    /// Pushes everything pending and pulls until every scope is up to date, whatever waits are running.
     ///
     /// All scopes are worked through, in parallel, even where one fails.
     /// - Throws: the ``SyncError`` of the first scope that failed, or as ``install()`` does; `CancellationError` when
@@ -286,6 +287,7 @@ public actor SyncEngine {
             isOutdated = false
             // A file that cannot be read now is read again at the next change.
             if await board.isWatched, let status = try? await status() { await board.publish(status) }
+            await publishLists()
         }
     }
 
@@ -293,7 +295,6 @@ public actor SyncEngine {
 
     /// The edits that were refused and are kept, oldest first, each with those that wait for it.
     ///
-            await publishLists()
     /// - Throws: ``SyncError`` `database_failed` where the file cannot be read.
     public func rejectedOperations() async throws -> [RejectedOperation] {
         try await file.asked(to: .read) { db in try RejectedOperation.all(db) }

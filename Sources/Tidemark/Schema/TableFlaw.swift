@@ -16,7 +16,8 @@ struct TableFlaw: Hashable, Sendable {
     static func error(_ flaws: [TableFlaw]) -> SyncError? {
         guard let first = flaws.first else { return nil }
         guard flaws.count > 1 else { return SyncError(.tableUnsupported, first.reason, hint: first.hint) }
-        let lines = flaws.map { "\n- \($0.reason) \($0.hint)" }.joined()
+        // A name may hold a line's end; each flaw is one line.
+        let lines = flaws.map { "\n- " + "\($0.reason) \($0.hint)".replacing("\n", with: " ") }.joined()
         return SyncError(.tableUnsupported, "Some tables cannot be synced as they are:\(lines)", hint: "")
     }
 
@@ -159,7 +160,10 @@ extension SyncedTable {
     /// The names as the file spells them.
     ///
     /// - Throws: one ``SyncError`` that says of every table why it cannot be synced.
-    package static func spelled(_ names: [String], in db: Database) throws -> [String] {
-        try spelled(names.map { .table($0) }, db).map(\.name)
+    package static func spelled(_ names: [String], by rule: ScopeRule? = nil, in db: Database) throws -> [String] {
+        try spelled(names.map { .table($0, scope: rule) }, db).map(\.name)
     }
+
+    /// The app's own tables, whether they can be synced or not.
+    package static func own(in db: Database) throws -> [String] { try FileTable.own(db) }
 }

@@ -174,7 +174,7 @@ struct GroupOrderTests {
             try db.execute(sql: "INSERT INTO item(id, w, title) VALUES ('x', 'a', 'new'), ('y', NULL, 'nowhere')")
         }
         let engine = try here.engine()
-        await engine.restrict(to: first)
+        await engine.restrict(to: [first])
         try await engine.syncNow()
         for _ in 0..<2 { try await here.sync() }
         #expect(try await spread.held("w:a").keys.sorted() == ["x"])

@@ -56,7 +56,7 @@
                 of: DatabaseError(
                     resultCode: .SQLITE_FULL, message: "database or disk is full",
                     sql: "INSERT INTO tidemark_meta VALUES (?)"))
-            #expect(failure.what.contains("disk is full") && failure.what.contains("(database_failed)"))
+            #expect(failure.what.contains("disk is full") && failure.code == "database_failed")
             #expect(failure.hint?.contains("room") == true)
             expectNoSQL(failure.description)
         }

@@ -38,7 +38,8 @@
 
         func token(_ sub: String = "ada", _ scopes: [String] = ["w:*"]) async throws -> String {
             let grants = scopes.flatMap { ["--scope", $0 + "=rw"] }
-            return try await run(["token", "--store", "sqlite:" + path("s"), "--sub", sub] + grants).output
+            return try await run(["token", "--store", "sqlite:" + path("s"), "--sub", sub, "--make-secret"] + grants)
+                .output
                 .trimmingCharacters(in: .whitespacesAndNewlines)
         }
 

@@ -60,7 +60,7 @@
 
         @Test func aGeneratedSecretIsTheOwnersAlone() async throws {
             let store = ["--store", "sqlite:" + folder.path("x")]
-            let token = try await run(["token", "--sub", "ada", "--scope", "w=rw"] + store)
+            let token = try await run(["token", "--sub", "ada", "--scope", "w=rw", "--make-secret"] + store)
             #expect(token.status == 0)
             let attributes = try FileManager.default.attributesOfItem(atPath: folder.path("x.secret"))
             #expect(attributes[.posixPermissions] as? Int == 0o600)
@@ -69,6 +69,19 @@
             let caller = Caller(url: server.url, token: token.output.trimmingCharacters(in: .whitespacesAndNewlines))
             #expect(try await caller.get("/sync/changes?scope=w").status == 200)
             #expect(try await caller.get("/sync/changes?scope=v").status == 403)
+            #expect(await server.stop() == 0)
+        }
+
+        @Test("a mistyped store gets no secret, and so no token that no server takes")
+        func aTokenMakesNoSecret() async throws {
+            let mistyped = ["--store", "sqlite:" + folder.path("sinc.sqlite")]
+            let token = try await run(["token", "--sub", "ada", "--scope", "w=rw"] + mistyped)
+            #expect(token.status == 1 && token.output.isEmpty)
+            #expect(token.errors.contains("no secret is kept beside") && token.errors.contains("--make-secret"))
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).isEmpty)
+            let server = try await ServerProcess.start(folder.path("sync.sqlite"))
+            let right = ["--store", "sqlite:" + folder.path("sync.sqlite")]
+            #expect(try await run(["token", "--sub", "ada", "--scope", "w=rw"] + right).status == 0)
             #expect(await server.stop() == 0)
         }
 

@@ -34,7 +34,8 @@
         }
 
         private func token() async throws -> String {
-            let arguments = ["token", "--store", "sqlite:" + folder.path("s"), "--sub", "ada", "--scope", "w:*=rw"]
+            let store = ["--store", "sqlite:" + folder.path("s"), "--make-secret"]
+            let arguments = ["token", "--sub", "ada", "--scope", "w:*=rw"] + store
             return try await command(arguments).result().output.trimmingCharacters(in: .whitespacesAndNewlines)
         }
 

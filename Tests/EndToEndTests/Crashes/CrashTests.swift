@@ -13,7 +13,10 @@
         private func token() async throws -> String {
             let process = try ChildProcess(
                 ServeTests.command,
-                ["token", "--store", "sqlite:" + folder.path("sync.sqlite"), "--sub", "ada", "--scope", "w=rw"])
+                [
+                    "token", "--store", "sqlite:" + folder.path("sync.sqlite"), "--make-secret", "--sub", "ada",
+                    "--scope", "w=rw",
+                ])
             return await process.result().output.trimmingCharacters(in: .whitespacesAndNewlines)
         }
 

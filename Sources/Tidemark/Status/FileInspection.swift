@@ -1,0 +1,37 @@
+package import GRDB
+import TidemarkWire
+
+/// What a file's schema says of its own syncing, for a tool that looks at the file and writes nothing into it.
+package struct FileInspection: Hashable, Sendable {
+    /// Warnings about what the schema hides from capture, as the engine tells them.
+    package var warnings: [String] = []
+    /// Synced tables without their triggers, or that were rebuilt: the next sync looks for what was written since.
+    package var uncaptured: [String] = []
+
+    /// - Throws: ``SyncError`` `schema_unsupported` where another version has written the file.
+    package init(_ db: Database) throws {
+        guard try LibrarySchema.isInstalled(db) else { return }
+        let found = try Meta.get(db, "schema").flatMap(Int64.init) ?? 0
+        guard found == LibrarySchema.version else {
+            let isNewer = found > LibrarySchema.version
+            throw SyncError(
+                .schemaUnsupported,
+                "The file was written by \(isNewer ? "a newer" : "an older") version of this library (schema \(found)).",
+                hint: isNewer ? "Use that version." : "Sync it once; that brings it up to date.")
+        }
+        let rules = try TableRules.all(db).filter { try FileTable.exists($0.key, db) }.sorted { $0.key < $1.key }
+        var shapes: [TableSchema] = []
+        for (name, rule) in rules {
+            guard var shape = try? TableSchema(db, table: name, rule: rule) else { continue }
+            try shape.warnAboutTriggers(db, synced: Set(rules.map(\.key)))
+            if try !FileTable.exists(shape.shadowName, db) || !Installation.isCaptured(db, shape) {
+                uncaptured.append(name)
+            } else {
+                shapes.append(shape)
+            }
+        }
+        let schema = SyncSchema(shapes: shapes, clientID: "", schemaVersion: try SyncSchema.version(db))
+        let assigned = Set(try AssignedIDs.read(db).map(SQLName.init))
+        warnings = try schema.adding(SyncedTable.declared(in: db), db).warnings(assigned: assigned)
+    }
+}

@@ -1,0 +1,99 @@
+#if Server
+    import ArgumentParser
+    import Foundation
+    import GRDB
+    import Tidemark
+    import TidemarkServer
+
+    struct RemoveCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "remove",
+            abstract: "Take everything of Tidemark's out of an SQLite file again.",
+            discussion: """
+                Drops the capture triggers, the tidemark_* tables with their shadows, and the indexes that were made on
+                the app's tables, in one transaction. The app's own tables stay as they are, with all their rows, and
+                so does what the server has. Where edits were not sent, or wait for a decision, nothing is removed
+                unless --force says that they may be forgotten. A file that is synced again later begins anew.
+
+                --capture takes only the triggers off: for a migration that drops a column which they name, or
+                rewrites rows that are not to be sent one by one. The next sync puts them back.
+
+                EXAMPLES
+                  tidemark remove app.sqlite
+                  tidemark remove app.sqlite --force --json
+                  tidemark remove app.sqlite --capture && sqlite3 app.sqlite 'ALTER TABLE task DROP COLUMN note'
+                """)
+
+        @Argument(help: ArgumentHelp("The SQLite file.", valueName: "file"))
+        var file: String
+
+        @Flag(help: "Forget edits that were not sent, were refused, or wait for a decision.")
+        var force = false
+
+        @Flag(help: "Take only the triggers off; the next sync puts them back.")
+        var capture = false
+
+        @Flag(help: "Report as JSON.")
+        var json = false
+
+        func validate() throws {
+            guard !force || !capture else { throw ValidationError("--capture forgets nothing: leave --force out.") }
+        }
+
+        func run() async throws {
+            let device = try DeviceFile(file)
+            let removed: Uninstalled
+            do {
+                removed = try await device.database.write { [force, capture] db in
+                    guard capture else { return try SyncEngine.uninstall(db, discardingUnsent: force) }
+                    return Uninstalled(triggers: try SyncEngine.countedRemovalOfCapture(db))
+                }
+            } catch let error as SyncError where error.code == .unsentEdits {
+                var failure = Failure(error)
+                failure.hint = "`tidemark status \(file)` tells more; sync first, or forget them with --force"
+                throw failure
+            } catch let error as SyncError { throw Failure(error) }
+            let report = RemoveReport(removed, onlyCapture: capture)
+            if json { Console.line(try JSON.text(report)) } else { report.lines.forEach(Console.line) }
+        }
+    }
+
+    /// What was taken out of a file, for people and for programs.
+    struct RemoveReport: Codable, Hashable {
+        struct Forgotten: Codable, Hashable { var waiting, undecided, orphaned, unseen, unable: Int }
+
+        var tables: [String]
+        var triggers, libraryTables, indexes: Int
+        /// Edits that no server will hear of.
+        var forgotten: Forgotten
+        private var onlyCapture: Bool
+        private var forgottenText: String?
+
+        private enum CodingKeys: CodingKey { case tables, triggers, libraryTables, indexes, forgotten, onlyCapture }
+
+        init(_ removed: Uninstalled, onlyCapture: Bool) {
+            (tables, triggers) = (removed.tables, removed.triggers)
+            (libraryTables, indexes) = (removed.libraryTables, removed.indexes)
+            let unsent = removed.unsent
+            forgotten = Forgotten(
+                waiting: unsent.waiting, undecided: unsent.undecided, orphaned: unsent.orphaned, unseen: unsent.unseen,
+                unable: unsent.unable)
+            self.onlyCapture = onlyCapture
+            forgottenText = unsent.isEmpty ? nil : unsent.description
+        }
+
+        var lines: [String] {
+            if onlyCapture {
+                guard triggers > 0 else { return ["nothing removed: no table of the file is captured"] }
+                return ["removed \(triggers) triggers; the next sync puts them back"]
+            }
+            guard libraryTables > 0 else { return ["nothing removed: the file was never synced"] }
+            var lines = [
+                "removed \(triggers) triggers, \(libraryTables) tables and \(indexes) indexes of Tidemark's",
+                "kept with all rows: \(tables.isEmpty ? "no table was synced" : tables.joined(separator: ", "))",
+            ]
+            if let forgottenText { lines.append("forgotten: edits that no server has taken: \(forgottenText)") }
+            return lines
+        }
+    }
+#endif
