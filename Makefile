@@ -8,7 +8,7 @@ export TIDEMARK_STRICT
 export SWIFT_BUILD_FLAGS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build test check fuzz docs demo demo-cluster bench torture fleet simulate mutants format clean
+.PHONY: help setup build install test check fuzz docs demo demo-cluster bench torture fleet simulate mutants format clean
 
 help: ## Lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,6 +18,9 @@ setup: ## Installs what a build needs and looks for Swift 6.2 or newer
 
 build: setup ## Builds everything, with the tests, for debugging
 	swift build --traits Server --build-tests $(SWIFT_BUILD_FLAGS)
+
+install: setup ## Installs the command, its manual page and completions (PREFIX=/usr/local, DESTDIR=)
+	@Scripts/install
 
 test: setup ## Runs all tests, builds the examples, proves that the client builds alone
 	@Scripts/test

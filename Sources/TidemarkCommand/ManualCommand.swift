@@ -1,0 +1,187 @@
+#if Server
+    import ArgumentParser
+    import Foundation
+
+    struct ManualCommand: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "manual",
+            abstract: "Print the manual page, or what completes the command in a shell.",
+            discussion: """
+                Both are made from the declarations that --help is made from. `make install` puts them where the system
+                looks for them.
+
+                EXAMPLES
+                  tidemark manual > /usr/local/share/man/man1/tidemark.1
+                  tidemark manual --completions zsh > /usr/local/share/zsh/site-functions/_tidemark
+                """)
+
+        @Option(help: ArgumentHelp("bash, zsh or fish.", valueName: "shell"))
+        var completions: String?
+
+        func run() throws {
+            guard let completions else { return Self.write(try ManualPage(dump: TidemarkTool._dumpHelp()).text) }
+            guard let shell = CompletionShell(rawValue: completions) else {
+                let names = CompletionShell.allCases.map(\.rawValue).joined(separator: ", ")
+                throw Failure("'\(completions)' is not a shell that can be completed", hint: "name one of \(names)")
+            }
+            Self.write(TidemarkTool.completionScript(for: shell))
+        }
+
+        /// The text as it is: it is the command's own, and its lines end where they should.
+        private static func write(_ text: String) {
+            FileHandle.standardOutput.write(Data((text.hasSuffix("\n") ? text : text + "\n").utf8))
+        }
+    }
+
+    /// The manual page in the language of man(7).
+    struct ManualPage: Hashable {
+        private let tool: Tool
+
+        /// - Parameter dump: the declarations, as ArgumentParser gives them.
+        init(dump: String) throws { tool = try JSONDecoder().decode(Tool.self, from: Data(dump.utf8)) }
+
+        var text: String {
+            let command = tool.command
+            var page = Roff()
+            page.macro("TH TIDEMARK 1 \"\" \"Tidemark \(TidemarkTool.configuration.version)\" \"User Commands\"")
+            page.heading("NAME")
+            page.line("\(command.commandName) \\- \(Roff.escaped(command.abstract ?? ""))")
+            page.heading("SYNOPSIS")
+            page.line("\\fBtidemark\\fR \\fIcommand\\fR [\\fIoptions\\fR]")
+            page.heading("DESCRIPTION")
+            page.prose(command.discussion)
+            page.heading("COMMANDS")
+            for part in command.parts {
+                page.subheading("tidemark \(part.commandName)")
+                page.prose(part.abstract)
+                page.macro("PP")
+                page.line(
+                    (["\\fBtidemark \(Roff.escaped(part.commandName))\\fR"] + part.shown.map(\.synopsis))
+                        .joined(separator: " "))
+                page.prose(part.discussion)
+                for argument in part.shown {
+                    page.macro("TP")
+                    page.line(argument.synopsisAlone)
+                    page.line(
+                        Roff.escaped([argument.abstract, argument.told].compactMap { $0 }.joined(separator: " ")))
+                }
+            }
+            page.heading("ENVIRONMENT")
+            for (name, meaning) in Self.environment {
+                page.macro("TP")
+                page.line("\\fB\(name)\\fR")
+                page.line(Roff.escaped(meaning))
+            }
+            return page.text
+        }
+
+        private static let environment = [
+            ("TIDEMARK_TOKEN", "The access token of sync and verify."),
+            ("TIDEMARK_SECRET", "The secret with which a server's tokens are signed."),
+            (
+                "TIDEMARK_STORE, TIDEMARK_LISTEN, TIDEMARK_CONFIG, TIDEMARK_SECRET_FILE, TIDEMARK_LOG_LEVEL",
+                "What the options of the same names say, where they are not given."
+            ),
+            ("NO_COLOR", "No colors on a terminal, where it is set to anything."),
+        ]
+    }
+
+    /// The declarations, as far as a manual needs them.
+    private struct Tool: Codable, Hashable {
+        struct Command: Codable, Hashable {
+            var commandName: String
+            var abstract, discussion: String?
+            var shouldDisplay: Bool?
+            var subcommands: [Command]?
+            var arguments: [Argument]?
+
+            /// ArgumentParser's own `help` command stands among them.
+            var parts: [Command] { (subcommands ?? []).filter { $0.shouldDisplay ?? true && $0.commandName != "help" } }
+            /// Every command knows --help and --version, so that neither needs telling.
+            var shown: [Argument] {
+                (arguments ?? []).filter { argument in
+                    let names = (argument.names ?? []).map(\.name)
+                    return argument.shouldDisplay ?? true && !names.contains("help") && !names.contains("version")
+                }
+            }
+        }
+
+        struct Argument: Codable, Hashable {
+            struct Name: Codable, Hashable {
+                var kind, name: String
+
+                var text: String { (kind == "long" ? "--" : "-") + name }
+            }
+
+            var kind: String
+            var shouldDisplay, isOptional, isRepeating: Bool?
+            var names: [Name]?
+            var valueName, abstract, defaultValue: String?
+
+            var told: String? { defaultValue.map { "Without it: \($0)." } }
+
+            var synopsisAlone: String {
+                let value = "\\fI\(Roff.escaped(valueName ?? "value"))\\fR"
+                if kind == "positional" { return value }
+                let names = (names ?? []).map { "\\fB\(Roff.escaped($0.text))\\fR" }.joined(separator: ", ")
+                return kind == "option" ? "\(names) \(value)" : names
+            }
+
+            var synopsis: String {
+                let more = isRepeating ?? false ? " ..." : ""
+                return isOptional ?? true ? "[\(synopsisAlone)]\(more)" : "\(synopsisAlone)\(more)"
+            }
+        }
+
+        var command: Command
+    }
+
+    /// Lines of troff, in which nothing of a text is taken for a request.
+    private struct Roff {
+        private(set) var text = ""
+
+        static func escaped(_ text: String) -> String {
+            text.unicodeScalars.reduce(into: "") { escaped, scalar in
+                switch scalar {
+                case "\\": escaped += "\\e"
+                case "-": escaped += "\\-"
+                case _ where scalar.isASCII: escaped.unicodeScalars.append(scalar)
+                default:
+                    let digits = String(scalar.value, radix: 16, uppercase: true)
+                    escaped += "\\[u" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "]"
+                }
+            }
+        }
+
+        mutating func macro(_ request: String) { text += ".\(request)\n" }
+        mutating func heading(_ title: String) { macro("SH \(title)") }
+        mutating func subheading(_ title: String) { macro("SS \(Self.escaped(title))") }
+
+        /// Writes a line that is escaped already.
+        mutating func line(_ line: String) {
+            let isRequest = line.hasPrefix(".") || line.hasPrefix("'")
+            text += (isRequest ? "\\&" : "") + line + "\n"
+        }
+
+        /// Writes paragraphs; lines that are indented stay as they are.
+        mutating func prose(_ prose: String?) {
+            var isVerbatim = false
+            var isOpen = false
+            for line in (prose ?? "").split(separator: "\n", omittingEmptySubsequences: false) {
+                let isExample = line.hasPrefix("  ")
+                if isExample != isVerbatim {
+                    macro(isExample ? "nf" : "fi")
+                    isVerbatim = isExample
+                }
+                if line.isEmpty {
+                    isOpen = false
+                    continue
+                }
+                if !isOpen, !isExample { macro("PP") }
+                isOpen = true
+                self.line(Self.escaped(String(line)))
+            }
+            if isVerbatim { macro("fi") }
+        }
+    }
+#endif
