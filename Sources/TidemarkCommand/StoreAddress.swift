@@ -87,7 +87,7 @@
                 } catch {
                     throw Failure(
                         "the store cannot be opened: \(error)",
-                        hint: "check the address, and that the role may make the schema `tidemark` or owns it")
+                        hint: "check the address, and that the role may make the schema `tidemark_log` or owns it")
                 }
             }
         }

@@ -26,10 +26,10 @@ def part(seconds: Sequence[float], share: float) -> float:
 
 
 SLOW_COMMITS = """
-CREATE FUNCTION tidemark.dawdle() RETURNS trigger LANGUAGE plpgsql AS
+CREATE FUNCTION tidemark_log.dawdle() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN PERFORM pg_sleep(random() * 0.04); RETURN NULL; END $$;
-CREATE CONSTRAINT TRIGGER dawdle AFTER INSERT OR UPDATE ON tidemark.writer
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION tidemark.dawdle();
+CREATE CONSTRAINT TRIGGER dawdle AFTER INSERT OR UPDATE ON tidemark_log.writer
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION tidemark_log.dawdle();
 """
 
 
@@ -55,7 +55,7 @@ def missed(rows: int, writers: int, nodes: int, slowly: bool) -> int:
         print(f"{stream.acknowledged:,} rows by {writers} writers in {wrote:.1f} s through {nodes} nodes")
         print(f"{read:,} rows read in their turn by {len(stream.readers)} readers while they were written")
         print(f"missing {stream.lost}, repeated {stream.twice}")
-        size = int(cluster.primary.psql("SELECT pg_total_relation_size('tidemark.change')", "log"))
+        size = int(cluster.primary.psql("SELECT pg_total_relation_size('tidemark_log.change')", "log"))
         print(f"{size / max(1, stream.acknowledged):.0f} bytes of the table of changes for each, with its indexes")
         return _tell(wrong)
 

@@ -104,7 +104,11 @@ def _by_turns(report: Report, crew: Crew, cluster: Cluster, stream: Stream) -> N
 
 
 def form(cluster: Cluster) -> str:
-    return cluster.primary.psql("SELECT number FROM tidemark.meta WHERE key = 'schema'", "log")
+    # Builds from before have their tables in another schema.
+    schema = cluster.primary.psql(
+        "SELECT max(nspname) FROM pg_namespace WHERE nspname IN ('tidemark', 'tidemark_log')", "log"
+    )
+    return cluster.primary.psql(f"SELECT number FROM {schema}.meta WHERE key = 'schema'", "log")
 
 
 def answer(cluster: Cluster, port: int, scope: str) -> str:

@@ -18,7 +18,10 @@ enum Schema {
         try session.transact { session in
             _ = try session.ask(lock, .text(name))
             if try !session.ask(isThere, .text(name)).flag(0, 0) { try session.write(createSchema(name)) }
-            if try session.ask(hasTables).isNull(0, 0) { try create(session, partitions, newKey) }
+            if try session.ask(hasTables).isNull(0, 0) {
+                try checkRole(session, name)
+                try create(session, partitions, newKey)
+            }
             let answer = try session.ask(look)
             guard answer.count == 1, try (1...newest).contains(answer.integer(0, 0)), let key = answer.array(0, 1),
                 key.count == 32
@@ -44,6 +47,29 @@ enum Schema {
     private static let hasTables = Statement("tables", "SELECT to_regclass('meta')::oid")
     private static let look = Statement(
         "look", "SELECT number, bytes FROM meta WHERE key = 'schema'")
+
+    private static let isFormer = Statement(
+        "former schema",
+        """
+        SELECT bool_or(n.nspname = $1) IS NOT TRUE AND bool_or(n.nspname = $2) IS TRUE
+        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relname = 'attached_table'
+        """)
+
+    /// Whether a store is in the schema of the former name, and none in that of the new one.
+    static func isFormer(_ session: Session) throws -> Bool {
+        let names = [PostgresStore.Configuration.newSchema, PostgresStore.Configuration.formerSchema]
+        return try session.transact { try $0.ask(isFormer, .text(names[0]), .text(names[1])).flag(0, 0) }
+    }
+
+    private static let isRole = Statement("role", "SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = $1)")
+
+    /// A role's `search_path` begins with the schema of its own name: tables that it makes later would get in among
+    /// the log's, and what it calls `device` or `change` would be the log's own.
+    private static func checkRole(_ session: Session, _ name: String) throws {
+        guard try session.ask(isRole, .text(name)).flag(0, 0) else { return }
+        throw PostgresError(
+            .schema, "a role is called \(name) like the log's schema, and would make its own tables in it")
+    }
 
     private static let countPartitions = Statement(
         "partitions", "SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('change')")

@@ -53,9 +53,14 @@ public final class PostgresStore: ChangeStore {
         guard range.contains(configuration.partitions) else {
             throw PostgresError(.schema, "a table has \(range.lowerBound) to \(range.upperBound) partitions")
         }
+        var configuration = configuration
+        var session = try Session(to: address, configuration)
+        if configuration.schema == Configuration.newSchema, try Schema.isFormer(session) {
+            configuration.schema = Configuration.formerSchema
+            session = try Session(to: address, configuration)
+        }
         (tokenKey, partitions) = try Schema.prepare(
-            Session(to: address, configuration), configuration.schema, Partitions(count: configuration.partitions),
-            newKey: seed.tokenKey)
+            session, configuration.schema, Partitions(count: configuration.partitions), newKey: seed.tokenKey)
         self.address = address
         self.configuration = configuration
         let connector = Connector(address, configuration)

@@ -111,14 +111,15 @@
             let deadline = ContinuousClock.now + .seconds(30)
             var filled = ""
             while filled.isEmpty, ContinuousClock.now < deadline {
-                filled = (try? await psql("SELECT filled_to FROM tidemark.attached_table")) ?? ""
+                filled = (try? await psql("SELECT filled_to FROM tidemark_log.attached_table")) ?? ""
             }
             await process.end()
             #expect(!filled.isEmpty)
             let again = try await bench.run(arguments + ["--json"])
             #expect(again.status == 0, "\(again.errors)")
             #expect(
-                try await psql("SELECT count(*), max(head) FROM tidemark.change c, tidemark.scope s WHERE c.kind = 0")
+                try await psql(
+                    "SELECT count(*), max(head) FROM tidemark_log.change c, tidemark_log.scope WHERE c.kind = 0")
                     == "12000|12000")
             let third = try await bench.run(arguments)
             #expect(third.status == 1 && third.errors.contains("is attached already"), "\(third.errors)")

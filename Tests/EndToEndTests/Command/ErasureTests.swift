@@ -223,9 +223,9 @@
             let held = try await offPool {
                 try cluster.psql(
                     """
-                    SELECT (SELECT count(*) FROM tidemark.change WHERE scope = 'w:1')
-                        + (SELECT count(*) FROM tidemark.lane WHERE scope = 'w:1')
-                        + (SELECT count(*) FROM tidemark.device WHERE scope = 'w:1')
+                    SELECT (SELECT count(*) FROM tidemark_log.change WHERE scope = 'w:1')
+                        + (SELECT count(*) FROM tidemark_log.lane WHERE scope = 'w:1')
+                        + (SELECT count(*) FROM tidemark_log.device WHERE scope = 'w:1')
                     """)
             }
             #expect(held == "0")

@@ -68,7 +68,7 @@
                 #expect(log.contains("keeps the partitions") == isToldOf, "\(log)")
             }
             let parts = try await offPool { [cluster] in
-                try cluster.psql("SELECT count(*) FROM pg_inherits WHERE inhparent = 'tidemark.change'::regclass")
+                try cluster.psql("SELECT count(*) FROM pg_inherits WHERE inhparent = 'tidemark_log.change'::regclass")
             }
             #expect(parts == "3")
         }

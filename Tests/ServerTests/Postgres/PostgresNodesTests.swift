@@ -168,9 +168,10 @@ struct PostgresNodesTests {
     @Test("With fewer connections than workers everything is done", .timeLimit(.minutes(5)))
     func fewConnections() async throws {
         let bench = try PostgresBench()
-        try bench.cluster.psql("CREATE ROLE \(bench.schema) LOGIN CONNECTION LIMIT 2")
-        try bench.cluster.psql("CREATE SCHEMA \(bench.schema) AUTHORIZATION \(bench.schema)")
-        let node = try bench.node(user: bench.schema) { ($0.writers, $0.readers) = (6, 0) }
+        let role = bench.schema + "_r"
+        try bench.cluster.psql("CREATE ROLE \(role) LOGIN CONNECTION LIMIT 2")
+        try bench.cluster.psql("CREATE SCHEMA \(bench.schema) AUTHORIZATION \(role)")
+        let node = try bench.node(user: role) { ($0.writers, $0.readers) = (6, 0) }
         // One connection of the two at most can be a reader's.
         _ = try await node.ageClock()
         let versions = try await withThrowingTaskGroup(of: Version.self) { group in

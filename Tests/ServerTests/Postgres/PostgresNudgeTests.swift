@@ -21,10 +21,10 @@ struct PostgresNudgeTests {
     @Test("Without any listener everything still arrives, at the next look", .timeLimit(.minutes(5)))
     func unheard() async throws {
         let bench = try PostgresBench()
-        let (cluster, role) = (bench.cluster, bench.schema)
+        let (cluster, role) = (bench.cluster, bench.schema + "_r")
         try await offPool {
             try cluster.psql("CREATE ROLE \(role) LOGIN")
-            try cluster.psql("CREATE SCHEMA \(role) AUTHORIZATION \(role)")
+            try cluster.psql("CREATE SCHEMA \(bench.schema) AUTHORIZATION \(role)")
         }
         let nodes = try (0..<3).map { _ in
             try bench.node(user: role) { ($0.lookInterval, $0.writers, $0.readers) = (.milliseconds(700), 1, 1) }
