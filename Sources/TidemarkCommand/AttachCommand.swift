@@ -20,7 +20,9 @@
 
                 Every row has a scope: one for all (--scope), or the one that a column names (--scope-column), behind
                 --scope-prefix. With --add-scope-column the column is made, and --scope is what it begins with.
-                Without --table, the tables that are attached are listed.
+                Without --table, the tables that are attached are listed; with --print-sqlite, the statements that make
+                their tables on devices. Given again with other columns, a table goes on with those, without a pause:
+                so it does after ADD COLUMN, after its name or a column's has changed, and after ATTACH PARTITION.
 
                 The role of --store has to own the table; servers need the same rights in it.
 
@@ -28,7 +30,8 @@
                   tidemark attach --store postgres://… --table public.todo --entity todo \\
                     --scope-column list_id --scope-prefix list: --write title,done --read author
                   tidemark attach --store postgres://… --table country --scope world --read name,capital
-                  tidemark attach --store postgres://… --json
+                  tidemark attach --store postgres://… --all --scope shop --all-columns
+                  tidemark attach --store postgres://… --print-sqlite
                 """)
 
         @Option(help: ArgumentHelp("Where the log is kept: postgres://…", valueName: "store"))
@@ -39,6 +42,15 @@
 
         @Option(help: ArgumentHelp("The table: SCHEMA.NAME, or a name in public.", valueName: "name"))
         var table: String?
+
+        @Flag(help: "All tables of a schema; of --read and --write, each table's own columns.")
+        var all = false
+
+        @Option(help: ArgumentHelp("The schema of --all; public, if not given.", valueName: "name"))
+        var schema: String?
+
+        @Flag(help: "Print the statements that make the attached tables on devices.")
+        var printSqlite = false
 
         @Option(help: ArgumentHelp("The entity's name on the devices; the table's, if not given.", valueName: "name"))
         var entity: String?
@@ -74,28 +86,64 @@
             let settings = try Settings(flags: [.store: store, .config: config])
             let tables = try TableCommands(settings)
             defer { tables.close() }
-            guard let table else {
-                let all = try await tables.told { try await tables.store.attachedTables() }.map(AttachedReport.init)
-                if json { return Console.line(try JSON.text(all)) }
-                all.flatMap(\.lines).forEach(Console.line)
-                if all.isEmpty { Console.line("no table is attached") }
+            if all { return try await attachAll(tables) }
+            guard schema == nil else { throw ValidationError("--schema goes with --all: name the table SCHEMA.TABLE.") }
+            guard let table, !printSqlite else { return try await list(tables) }
+            let report = try await tables.attach(try plan(table, tables, columns: columns())) { rows in
+                if !json { Console.note("\(rows) rows") }
+            }
+            if json { Console.line(try JSON.text(report)) } else { report.lines.forEach(Console.line) }
+        }
+
+        private func list(_ tables: TableCommands) async throws {
+            let all = try await tables.told { try await tables.store.attachedTables() }
+            if printSqlite {
+                let shown = all.filter { status in
+                    (entity ?? status.entity) == status.entity
+                        && [nil, status.table, String(status.table.trimmingPrefix("public."))].contains(table)
+                }
+                if shown.isEmpty { throw Failure("no such table is attached", hint: "attach it first") }
+                for line in shown.flatMap({ $0.deviceTable.split(separator: "\n") }) { Console.line(String(line)) }
                 return
             }
+            let reports = all.map(AttachedReport.init)
+            if json { return Console.line(try JSON.text(reports)) }
+            reports.flatMap(\.lines).forEach(Console.line)
+            if reports.isEmpty { Console.line("no table is attached") }
+        }
+
+        /// One after the other; what cannot be attached is told with its reason, and the others are attached.
+        private func attachAll(_ tables: TableCommands) async throws {
+            guard table == nil, entity == nil, !addScopeColumn, !printSqlite else {
+                throw ValidationError("--all takes each table under its own name: leave --table and --entity out.")
+            }
+            let found = try await tables.told { try await tables.store.tables(inSchema: schema ?? "public") }
+            guard !found.isEmpty else { throw Failure("there is no table in the schema \(schema ?? "public")") }
+            var reports: [AttachedOrNot] = []
+            for candidate in found {
+                do {
+                    let columns = try columns().limited(to: candidate.columns)
+                    let report = try await tables.attach(try plan(candidate.table, tables, columns: columns)) { _ in }
+                    reports.append(AttachedOrNot(table: candidate.table, report: report))
+                } catch let failure as Failure {
+                    reports.append(AttachedOrNot(table: candidate.table, failure: failure))
+                }
+            }
+            if json { Console.line(try JSON.text(reports)) } else { reports.flatMap(\.lines).forEach(Console.line) }
+            let refused = reports.count { $0.report == nil }
+            if refused > 0 { throw Failure("\(refused) of \(reports.count) tables are not attached") }
+        }
+
+        private func plan(
+            _ table: String, _ tables: TableCommands, columns: PostgresStore.TablePlan.Columns
+        ) throws -> PostgresStore.TablePlan {
             var plan = PostgresStore.TablePlan(
                 table: table, entity: entity ?? table.split(separator: ".").last.map(String.init) ?? table,
-                place: try place(), columns: try columns())
+                place: try place(), columns: columns)
             plan.tableWins = tableWins
             plan.subscope = tables.file.entities.first { Identifier.isSameName($0.name, plan.entity) }?.subscope
             try tables.check(plan.entity)
-            let attachment = try await tables.attach(plan)
-            let fill = try await tables.fill(attachment) { rows in
-                if !json { Console.note("\(rows) rows") }
-            }
-            let status = try await tables.told { try await tables.store.attachedTables() }
-                .first { $0.entity == attachment.entity }
-            let report = AttachReport(
-                attached: AttachedReport(status ?? attachment), rows: fill.rows, placeless: fill.placeless)
-            if json { Console.line(try JSON.text(report)) } else { report.lines.forEach(Console.line) }
+            return plan
         }
 
         private func columns() throws -> PostgresStore.TablePlan.Columns {

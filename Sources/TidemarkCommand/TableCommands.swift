@@ -34,16 +34,19 @@
                 hint: "declare it without `ids: server`, and let devices make the ids of their rows")
         }
 
-        /// Attaches a table, unless that was begun before.
-        func attach(_ plan: PostgresStore.TablePlan) async throws -> PostgresStore.TableStatus {
-            let all = try await told { try await store.attachedTables() }
-            let begun = all.first { $0.entity == plan.entity && !$0.isFilled }
-            if let begun, begun.table == plan.table || begun.table == "public.\(plan.table)" { return begun }
-            return try await told { try await store.attach(plan) }
+        /// Attaches a table and takes over the rows that are in it, or goes on with that.
+        func attach(
+            _ plan: PostgresStore.TablePlan, _ progress: (Int) -> Void
+        ) async throws -> AttachReport {
+            let attachment = try await told { try await store.attach(plan) }
+            let fill = try await fill(attachment, progress)
+            let status = try await told { try await store.attachedTables() }.first { $0.entity == attachment.entity }
+            return AttachReport(
+                attached: AttachedReport(status ?? attachment), rows: fill.rows, placeless: fill.placeless)
         }
 
         /// Notes the rows that were there before and takes them over, batch by batch.
-        func fill(
+        private func fill(
             _ attachment: PostgresStore.TableStatus, _ progress: (Int) -> Void
         ) async throws -> (rows: Int, placeless: Int) {
             var (rows, placeless, told) = (0, 0, 0)
@@ -102,6 +105,10 @@
         var readOnly: [String]
         /// Columns whose names look like a secret, or like a right that devices may write.
         var sensitive: [String]
+        /// Columns of exact numbers, which devices have to declare TEXT.
+        var exact: [String]
+        /// Whether the key is a number, which two devices may both make up.
+        var hasNumberKey: Bool
         var scopeColumn: String?
         /// The scope of all rows, or what stands before the column's value.
         var scope: String
@@ -116,6 +123,7 @@
             (table, entity, key) = (attachment.table, attachment.entity, attachment.key)
             columns = attachment.columns
             (readOnly, sensitive) = (attachment.readOnly, attachment.sensitive)
+            (exact, hasNumberKey) = (attachment.exact, attachment.hasNumberKey)
             (scopeColumn, scope) = (attachment.scopeColumn, attachment.scope)
             (filled, waiting) = (attachment.isFilled, attachment.waiting)
             problem = attachment.problem
@@ -130,6 +138,14 @@
             var lines = ["\(table) as \(entity): key \(key), \(place), columns \(columns)"]
             for column in sensitive {
                 lines.append("  \(column): its name looks like a secret or a right; should devices have it?")
+            }
+            if !exact.isEmpty {
+                lines.append(
+                    "  \(exact.joined(separator: ", ")): exact numbers; declare TEXT on devices, since a NUMERIC or "
+                        + "REAL column holds another value and differs for ever")
+            }
+            if hasNumberKey, Set(self.columns) != Set(readOnly) {
+                lines.append("  \(key): a number; two devices that insert rows may give two of them the same one")
             }
             return lines
         }
@@ -159,6 +175,23 @@
                 lines.append("\(placeless) of them are in no scope: their column is NULL or no scope's name")
             }
             return lines
+        }
+    }
+
+    /// What became of one table of many.
+    struct AttachedOrNot: Codable {
+        var table: String
+        var report: AttachReport?
+        var error, hint: String?
+
+        init(table: String, report: AttachReport) { (self.table, self.report) = (table, report) }
+
+        init(table: String, failure: Failure) {
+            (self.table, error, hint) = (table, failure.what, failure.hint)
+        }
+
+        var lines: [String] {
+            report?.lines ?? ["\(table) is not attached: \(error ?? "")"] + (hint.map { ["  \($0)"] } ?? [])
         }
     }
 

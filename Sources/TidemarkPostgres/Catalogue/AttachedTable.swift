@@ -2,7 +2,8 @@ import Foundation
 import TidemarkServer
 import TidemarkWire
 
-/// A table of the operator's own whose rows are records of an entity. What it says never changes while it is attached.
+/// A table of the operator's own whose rows are records of an entity. What it says changes only where it is attached
+/// anew.
 struct AttachedTable: Codable, Hashable, Sendable {
     /// Where its rows belong.
     enum Place: Codable, Hashable, Sendable {
@@ -23,7 +24,7 @@ struct AttachedTable: Codable, Hashable, Sendable {
     let schema: String
     let name: String
     let entity: String
-    let key: AttachedColumn
+    let key: AttachedKey
     /// The fields of a record, the scope's column among them; without the key.
     let columns: [AttachedColumn]
     /// Of those, the ones that devices do not write; `nil` in a table that was attached before there were any.
@@ -32,11 +33,15 @@ struct AttachedTable: Codable, Hashable, Sendable {
     /// The sub-scope of each scope that holds its rows; `nil`: the scope itself.
     let subscope: String?
     /// Whether the scope's column was made for this.
-    let addsColumn: Bool
+    var addsColumn: Bool
     /// The schema of the log.
     let home: String
+    /// Whether rows are noted once more that the log has seen, since other columns travel now.
+    var isRefilled: Bool?
 
     var sql: String { "\(SQL.quoted(schema)).\(SQL.quoted(name))" }
+    /// The name for people.
+    var label: String { "\(schema).\(name)" }
 
     /// The text that a row's scope column has to hold in a scope; `nil` where no row of the table can be in it.
     func scopeText(in scope: Scope) -> String? {
@@ -47,7 +52,7 @@ struct AttachedTable: Codable, Hashable, Sendable {
         case .column(let column, let prefix):
             guard scope.name.utf8.starts(with: prefix.utf8) else { return nil }
             let text = String(decoding: scope.name.utf8.dropFirst(prefix.utf8.count), as: UTF8.self)
-            return !text.isEmpty && column.isCanonical(text) ? text : nil
+            return !text.isEmpty && column.mayBeCanonical(text) ? text : nil
         }
     }
 

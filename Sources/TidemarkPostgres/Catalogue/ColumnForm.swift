@@ -11,18 +11,17 @@ enum ColumnForm: String, Codable, Hashable, Sendable {
     /// A `date`.
     case day
 
-    /// The types that a column may have, by their names in `pg_catalog`.
-    init?(type: String) {
-        switch type {
-        case "int2", "int4", "int8": self = .integer
+    /// - Parameter kind: a type beneath its domains, by its name in `pg_catalog`; another one travels as its text.
+    init(kind: String) {
+        switch kind {
+        case "int2", "int4", "int8", "oid": self = .integer
         case "float4", "float8": self = .real
         case "bool": self = .flag
-        case "text", "varchar", "bpchar", "numeric", "uuid", "json", "jsonb", "time", "timetz": self = .text
         case "bytea": self = .blob
         case "timestamptz": self = .instant
         case "timestamp": self = .moment
         case "date": self = .day
-        default: return nil
+        default: self = .text
         }
     }
 
@@ -48,14 +47,19 @@ enum ColumnForm: String, Codable, Hashable, Sendable {
         """
     }
 
-    /// Writes a value that was read by `reading`.
+    /// Whether a value that was read by `reading` is one that neither JSON nor SQLite has.
+    func isUnsendable(_ answer: QueryResult, _ row: Int, _ column: Int32) throws -> Bool {
+        guard self == .real, !answer.isNull(row, column) else { return false }
+        return Double(bitPattern: UInt64(bitPattern: try answer.integer(row, column))).isNaN
+    }
+
+    /// Writes a value that was read by `reading` and is sendable.
     func write(_ answer: QueryResult, _ row: Int, _ column: Int32, to writer: inout JSONWriter) throws {
         guard !answer.isNull(row, column) else { return writer.value(.null) }
         switch self {
         case .integer, .flag: writer.value(integer: try answer.integer(row, column))
         case .real:
-            let value = Double(bitPattern: UInt64(bitPattern: try answer.integer(row, column)))
-            writer.value(value.isNaN ? .null : .real(value))
+            writer.value(real: Double(bitPattern: UInt64(bitPattern: try answer.integer(row, column))))
         case .text, .instant, .moment, .day: writer.string(utf8: answer.bytes(row, column))
         case .blob: writer.value(.blob(Array(answer.bytes(row, column))))
         }
@@ -75,41 +79,4 @@ enum ColumnForm: String, Codable, Hashable, Sendable {
         case (_, .text(let text)): .text(text)
         }
     }
-}
-
-/// A column of an attached table.
-struct AttachedColumn: Codable, Hashable, Sendable {
-    let name: String
-    /// The type as it stands in a statement, without a length: a text that is too long is refused, not cut.
-    let type: String
-    let form: ColumnForm
-    /// Whether a row may be given a value; `false` for what the database computes.
-    let isWritable: Bool
-
-    var sql: String { SQL.quoted(name) }
-
-    /// The type that a text is cast to in a statement. An integer that is too large for its column is in no row, or
-    /// refused; and the column may have become wider since.
-    var castType: String { form == .integer ? "bigint" : type }
-
-    /// A place in a statement for a value of the column.
-    func place(_ index: Int) -> String { form == .blob ? "$\(index)::bytea" : "$\(index)::text::\(castType)" }
-
-    /// Whether a text is how the server spells a value that may stand in a key or a scope's name: another spelling of
-    /// the same value would be another record.
-    func isCanonical(_ text: String) -> Bool {
-        if form == .integer { return Int64(text).map { String($0) == text } ?? false }
-        guard type == "uuid" else { return true }
-        let groups = text.split(separator: "-", omittingEmptySubsequences: false)
-        return groups.map(\.utf8.count) == [8, 4, 4, 4, 12]
-            && groups.allSatisfy { $0.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) } }
-    }
-}
-
-/// How names and texts of the catalogue stand in a statement.
-enum SQL {
-    static func quoted(_ name: String) -> String { "\"\(name.replacing("\"", with: "\"\""))\"" }
-
-    /// Needs `standard_conforming_strings`, which the statements that use it set.
-    static func literal(_ text: String) -> String { "'\(text.replacing("'", with: "''"))'" }
 }

@@ -6,7 +6,7 @@ public struct TableError: Error, Hashable, Sendable, CustomStringConvertible {
         case tableUnknown = "table_unknown"
         /// Triggers would not see all that is written to such a table.
         case tableUnsupported = "table_unsupported"
-        /// The table has no primary key of one column that can be a record's id.
+        /// The table has no primary key that can be a record's id.
         case keyUnsupported = "key_unsupported"
         /// There is no such column.
         case columnUnknown = "column_unknown"

@@ -12,9 +12,18 @@ struct TableRules {
     private static let columns = Statement(
         "table widths",
         """
-        SELECT a.attname::text, format_type(a.atttypid, NULL), a.atttypmod::bigint FROM pg_attribute a
-        WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped
+        SELECT a.attname::text, format_type(base.type, NULL), base.modifier::bigint
+        FROM pg_attribute a \(baseType) WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped
         """)
+    /// Joins the type that is beneath a column's domains, with its length.
+    static let baseType = """
+        CROSS JOIN LATERAL (
+            WITH RECURSIVE beneath(type, modifier, depth) AS (
+                SELECT a.atttypid, a.atttypmod, 0
+                UNION ALL SELECT d.typbasetype, d.typtypmod, b.depth + 1
+                FROM beneath b JOIN pg_type d ON d.oid = b.type AND d.typtype = 'd')
+            SELECT type, modifier FROM beneath ORDER BY depth DESC LIMIT 1) AS base
+        """
     /// A row for each column of each foreign key; what PostgreSQL itself compares by is what is compared by here.
     private static let foreignKeys = Statement(
         "table references",

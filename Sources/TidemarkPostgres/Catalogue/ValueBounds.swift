@@ -51,12 +51,15 @@ enum ValueBounds {
         case .day: return spelling(text, name) ?? date(text, name, years: 5_874_897)
         case .blob: return nil
         case .text:
-            switch column.type {
-            case "text": return characters(text, name, width)
+            switch column.kind {
+            case "text", "varchar", "bpchar", "citext": return characters(text, name, width)
             case "numeric": return numeric(text, name, width)
             case "json": return json(text, name, growth: nil)
             case "jsonb": return json(text, name, growth: jsonGrowth)
             case "uuid": return uuid(text, name)
+            case "numbers": return numbers(text, name)
+            case "array", "xml", "tsvector", "tsquery", "jsonpath", "bit", "varbit", "path", "polygon", "other":
+                return nil
             default: return spelling(text, name)
             }
         }
@@ -142,15 +145,30 @@ enum ValueBounds {
             case UInt8(ascii: "-"), 0x30...0x39:
                 let number = bytes[index...].prefix(while: isPartOfNumber)
                 index = number.endIndex - 1
-                guard let limit, let digits = Digits(number) else { break }
-                if let flaw = tooMany(digits, name) { return flaw }
-                growth += max(0, digits.before + digits.after - number.count)
-                guard growth <= limit else {
-                    return "\(name) holds documents whose numbers grow by \(limit) bytes without their exponents."
-                }
+                guard let limit else { break }
+                if let flaw = tooMuch(number, &growth, limit, name) { return flaw }
             default: break
             }
             index += 1
+        }
+        return nil
+    }
+
+    private static func tooMuch(
+        _ number: ArraySlice<UInt8>, _ growth: inout Int, _ limit: Int, _ name: String
+    ) -> String? {
+        guard let digits = Digits(number) else { return nil }
+        if let flaw = tooMany(digits, name) { return flaw }
+        growth += max(0, digits.before + digits.after - number.count)
+        guard growth > limit else { return nil }
+        return "\(name) holds values whose numbers grow by \(limit) bytes without their exponents."
+    }
+
+    /// The numbers of an array, a range or a row, wherever they stand in its text.
+    private static func numbers(_ text: String, _ name: String) -> String? {
+        var growth = 0
+        for number in Array(text.utf8).split(whereSeparator: { !isPartOfNumber($0) }) {
+            if let flaw = tooMuch(number, &growth, jsonGrowth, name) { return flaw }
         }
         return nil
     }

@@ -24,6 +24,8 @@ final class Session {
         _ = try connection.receive()
     }
 
+    /// What values are spelled by is the same on every connection, whatever the role or the database would have.
+    ///
     /// Every plan is one along an index, whatever the statistics of a table that has just begun to grow say; and made
     /// once: plans for the scope at hand halve what a partitioned store takes, though one for whatever scope locks all
     /// partitions. What is acknowledged is on disk (I1), unless the operator asks for more than that.
@@ -37,7 +39,11 @@ final class Session {
                 false),
             set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan', 'off', false),
             set_config('plan_cache_mode', 'force_generic_plan', false), set_config('jit', 'off', false),
-            set_config('max_parallel_workers_per_gather', '0', false)
+            set_config('max_parallel_workers_per_gather', '0', false),
+            set_config('DateStyle', 'ISO, YMD', false), set_config('IntervalStyle', 'iso_8601', false),
+            set_config('TimeZone', 'UTC', false), set_config('bytea_output', 'hex', false),
+            set_config('lc_monetary', 'C', false), set_config('extra_float_digits', '1', false),
+            set_config('xmloption', 'content', false)
         """)
 
     func isAlive() -> Bool { connection.isAlive() }

@@ -11,7 +11,7 @@ struct Statement: Hashable, Sendable {
 }
 
 /// A value for a place in a statement. All of them travel as bytes; the server knows from the statement what they are.
-enum Parameter {
+enum Parameter: Hashable, Sendable {
     case null
     /// A `bigint`.
     case integer(Int64)

@@ -17,9 +17,15 @@ struct Attaching {
         // Commits that have not seen the table are over then.
         try session.write(Self.lock)
         let taken = try session.ask(Self.taken, .text(EntityKey(plan.entity).text), .text(found.sql))
-        guard taken.count == 0 else {
+        if taken.count > 0 {
+            let table = try AttachedTables.table(taken, 0)
+            if taken.count == 1, Identifier.isSameName(table.entity, plan.entity),
+                let place = try table.whereItIs(session), place == (found.schema, found.name)
+            {
+                return try alter(table, found, wasFilled: taken.flag(0, 2), session)
+            }
             throw TableError(
-                .alreadyAttached, "\(taken.text(0, 1)) is attached already, as \(taken.text(0, 0))",
+                .alreadyAttached, "\(table.label) is attached already, as \(table.entity)",
                 hint: "`tidemark detach` takes it off first; one entity has one table")
         }
         if !plan.tableWins, try isInUse(session) {
@@ -75,29 +81,62 @@ struct Attaching {
             try session.write(Statement("", "ALTER TABLE \(found.sql) ADD COLUMN \(column)"))
             found = try CatalogueTable(session, named: plan.table)
         }
-        let place = try place(in: found)
-        if plan.columns.names?.isEmpty == true { throw found.columnsNotNamed() }
-        var columns = try found.fields(plan.columns.names)
-        let readOnly = columns.map(\.name).filter { plan.columns.isReadOnly($0) && $0 != place.column?.name }
-        if case .column(let column, _) = place, !columns.contains(column),
-            found.columns.contains(where: {
-                $0.name == column.name && !$0.isKey
-            })
-        {
-            columns.append(column)
-        }
         let id = try session.change(Self.insert, .text(EntityKey(plan.entity).text), .text(found.sql)).integer(0, 0)
-        let table = AttachedTable(
-            id: id, schema: found.schema, name: found.name, entity: plan.entity, key: try found.key(),
-            columns: columns, readOnly: readOnly, place: place, subscope: plan.subscope,
-            addsColumn: plan.addsColumn,
-            home: try session.ask(Self.home).text(0, 0))
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .sortedKeys
-        try session.write(Self.describe, .integer(id), .bytes(Array(try encoder.encode(table))))
-        for sql in table.installation { try session.write(Statement("", sql)) }
+        let table = try described(found, id: id, home: try session.ask(Self.home).text(0, 0))
+        try describe(table, session)
+        for sql in table.installation(partitions: found.partitions) { try session.write(Statement("", sql)) }
         if plan.tableWins { try session.write(Self.lookAtAll, .integer(id)) }
         return table
+    }
+
+    /// What the plan says of a table.
+    private func described(_ found: CatalogueTable, id: Int64, home: String) throws(TableError) -> AttachedTable {
+        let place = try place(in: found)
+        let key = try found.key()
+        if plan.columns.names?.isEmpty == true, found.columns.contains(where: { !$0.isKey }) {
+            throw found.columnsNotNamed()
+        }
+        var columns = try found.fields(plan.columns.names)
+        let readOnly = columns.map(\.name).filter { plan.columns.isReadOnly($0) && $0 != place.column?.name }
+        if case .column(let column, _) = place, !columns.contains(column), !key.contains(column) {
+            columns.append(column)
+        }
+        return AttachedTable(
+            id: id, schema: found.schema, name: found.name, entity: plan.entity, key: key, columns: columns,
+            readOnly: readOnly, place: place, subscope: plan.subscope, addsColumn: plan.addsColumn, home: home)
+    }
+
+    private func describe(_ table: AttachedTable, _ session: Session) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        try session.write(
+            Self.describe, .integer(table.id), .bytes(Array(try encoder.encode(table))), .text(table.sql))
+    }
+
+    /// Attaches a table anew that is attached: other columns, another name, other partitions. Nothing that is written
+    /// meanwhile is missed, since its triggers stay.
+    private func alter(
+        _ table: AttachedTable, _ found: CatalogueTable, wasFilled: Bool, _ session: Session
+    ) throws -> AttachedTable {
+        var new = try described(found, id: table.id, home: table.home)
+        guard new.place.isLike(table.place), new.subscope == table.subscope,
+            new.key.columns.map(\.type) == table.key.columns.map(\.type)
+        else {
+            throw TableError(
+                .alreadyAttached,
+                "\(found.label) is attached already, as \(table.entity), in another scope or by another key",
+                hint: "`tidemark detach` takes it off first; columns and names alone change while it is attached")
+        }
+        new.addsColumn = table.addsColumn
+        // A partition that is new may have come with rows.
+        let looksAgain = new.columns != table.columns || plan.tableWins || !found.newPartitions.isEmpty
+        new.isRefilled = looksAgain && wasFilled ? true : table.isRefilled
+        try describe(new, session)
+        let statements = new.makingFunction + new.makingTruncateTriggers(on: found.newPartitions)
+        for sql in statements { try session.write(Statement("", sql)) }
+        if looksAgain { try session.write(Self.fillAgain, .integer(table.id)) }
+        if plan.tableWins { try session.write(Self.lookAtAll, .integer(table.id)) }
+        return new
     }
 
     private func place(in found: CatalogueTable) throws(TableError) -> AttachedTable.Place {
@@ -113,7 +152,8 @@ struct Attaching {
     static let plainStrings = Statement("plain strings", "SET LOCAL standard_conforming_strings TO on")
     static let lock = Statement("lock attached", "LOCK TABLE attached_table IN ACCESS EXCLUSIVE MODE")
     private static let taken = Statement(
-        "taken", "SELECT entity, relation FROM attached_table WHERE entity = $1 OR relation = $2")
+        "taken",
+        "SELECT id, definition, is_filled FROM attached_table WHERE entity = $1 OR relation = $2 ORDER BY id")
     private static let inUse = Statement(
         "entity in use",
         """
@@ -123,7 +163,9 @@ struct Attaching {
     private static let insert = Statement(
         "insert attached", "INSERT INTO attached_table (entity, relation, definition) VALUES ($1, $2, '') RETURNING id")
     private static let describe = Statement(
-        "describe attached", "UPDATE attached_table SET definition = $2 WHERE id = $1")
+        "describe attached", "UPDATE attached_table SET definition = $2, relation = $3 WHERE id = $1")
+    private static let fillAgain = Statement(
+        "fill again", "UPDATE attached_table SET filled_to = NULL, is_filled = false WHERE id = $1")
     private static let lookAtAll = Statement(
         "look at all", "INSERT INTO capture (table_id, scope) VALUES ($1, '')")
 }
@@ -154,6 +196,18 @@ struct ScopeSpelling {
     private init(_ answer: QueryResult, _ row: Int) {
         name = Array(answer.bytes(row, 0))
         entities = EntityNames(stored: answer.text(row, 1))
+    }
+}
+
+extension AttachedTable.Place {
+    /// Whether rows are in the same scopes; the column may have another name.
+    fileprivate func isLike(_ other: Self) -> Bool {
+        switch (self, other) {
+        case (.constant(let name), .constant(let former)): name == former
+        case (.column(let column, let prefix), .column(let former, let formerPrefix)):
+            prefix == formerPrefix && column.type == former.type
+        case (.constant, .column), (.column, .constant): false
+        }
     }
 }
 

@@ -18,7 +18,7 @@ extension AttachedTable {
                 \(note("OLD"))
             ELSIF NEW OPERATOR(pg_catalog.*<>) OLD THEN
                 \(note("NEW"))
-                IF NEW.\(key.sql) IS DISTINCT FROM OLD.\(key.sql)
+                IF (\(key.id(of: "NEW"))) IS DISTINCT FROM (\(key.id(of: "OLD")))
                     OR \(scopeName(of: "NEW")) IS DISTINCT FROM \(scopeName(of: "OLD"))
                 THEN
                     \(note("OLD"))
@@ -34,30 +34,50 @@ extension AttachedTable {
         return """
             place := \(scopeName(of: row));
                     IF \(isScope("place")) THEN
-                        \(insert) VALUES (\(id), place, \(row).\(key.sql)::text, \(isNew));
+                        \(insert) VALUES (\(id), place, \(key.id(of: row)), \(isNew));
                     END IF;
             """
     }
 
-    /// The triggers also run for rows that a replication or a restore brings (`ENABLE ALWAYS`).
-    var installation: [String] {
-        [
-            """
-            CREATE FUNCTION \(function)() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-            SET search_path = pg_catalog, pg_temp AS \(SQL.literal(body))
-            """,
-            "REVOKE ALL ON FUNCTION \(function)() FROM PUBLIC",
+    /// Each setting costs each row of other programs a little, so only a key that depends on one has it.
+    private var pinned: String {
+        let depends = key.columns.contains { [.instant, .moment, .day].contains($0.form) }
+        return depends ? " SET DateStyle = 'ISO, YMD' SET TimeZone = 'UTC'" : ""
+    }
+
+    /// The triggers also run for rows that a replication or a restore brings (`ENABLE ALWAYS`). PostgreSQL gives each
+    /// partition the row's trigger, also those that are made later.
+    func installation(partitions: [String]) -> [String] {
+        let rows = ([sql] + partitions).map { "ALTER TABLE ONLY \($0) ENABLE ALWAYS TRIGGER tidemark_capture" }
+        return makingFunction + [
             """
             CREATE TRIGGER tidemark_capture AFTER INSERT OR UPDATE OR DELETE ON \(sql)
             FOR EACH ROW EXECUTE FUNCTION \(function)()
-            """,
             """
-            CREATE TRIGGER tidemark_truncate AFTER TRUNCATE ON \(sql)
-            FOR EACH STATEMENT EXECUTE FUNCTION \(function)()
+        ] + rows + makingTruncateTriggers(on: [sql] + partitions)
+    }
+
+    var makingFunction: [String] {
+        [
+            """
+            CREATE OR REPLACE FUNCTION \(function)() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+            SET search_path = pg_catalog, pg_temp\(pinned) AS \(SQL.literal(body))
             """,
-            "ALTER TABLE \(sql) ENABLE ALWAYS TRIGGER tidemark_capture",
-            "ALTER TABLE \(sql) ENABLE ALWAYS TRIGGER tidemark_truncate",
+            "REVOKE ALL ON FUNCTION \(function)() FROM PUBLIC",
         ]
+    }
+
+    /// A partition that is emptied by itself says so by a trigger of its own.
+    func makingTruncateTriggers(on tables: [String]) -> [String] {
+        tables.flatMap { table in
+            [
+                """
+                CREATE TRIGGER tidemark_truncate AFTER TRUNCATE ON \(table)
+                FOR EACH STATEMENT EXECUTE FUNCTION \(function)()
+                """,
+                "ALTER TABLE ONLY \(table) ENABLE ALWAYS TRIGGER tidemark_truncate",
+            ]
+        }
     }
 
     /// The function takes its triggers along, whatever the table's name is by now, and where it is there at all.

@@ -16,8 +16,13 @@ enum Filling {
         var parameters: [Parameter] = [.integer(Int64(limit))]
         var condition = ""
         if let last = state.array(0, 0) {
-            condition = "WHERE t.\(table.key.sql) > \(table.key.place(2))"
-            parameters.append(.bytes(last))
+            guard let values = table.key.values(of: String(decoding: last, as: UTF8.self)) else {
+                throw TableError(
+                    .keyUnsupported, "a key of \(table.sql) holds a control character that no id has",
+                    hint: "take U+0008 and U+000C out of the columns \(table.key.label)")
+            }
+            condition = "WHERE \(table.key.isBehind("t", from: 2))"
+            parameters += values
         }
         let answer = try session.change(Request(Statement("", sql(table, condition)), parameters))
         guard try session.ask([table.isInPlace]).first?.flag(0, 0) == true else {
@@ -32,15 +37,18 @@ enum Filling {
     }
 
     private static func sql(_ table: AttachedTable, _ condition: String) -> String {
-        """
-        WITH part AS (
-            SELECT t.\(table.key.sql) AS key, t.\(table.key.sql)::text AS record, \(table.scopeName(of: "t")) AS scope
-            FROM \(table.sql) AS t \(condition) ORDER BY t.\(table.key.sql) LIMIT $1),
-        noted AS (
-            INSERT INTO capture (table_id, scope, record, is_new)
-            SELECT \(table.id), scope, record, true FROM part WHERE \(table.isScope("scope")))
-        SELECT count(*), count(*) FILTER (WHERE \(table.isScope("scope"))),
-            (SELECT record FROM part ORDER BY key DESC LIMIT 1) FROM part
-        """
+        let order = table.key.columns.map { "t.\($0.sql)" }.joined(separator: ", ")
+        return """
+            WITH part AS (
+                SELECT row_number() OVER (ORDER BY \(order)) AS place, \(table.key.id(of: "t")) AS record,
+                    \(table.scopeName(of: "t")) AS scope
+                FROM \(table.sql) AS t \(condition) ORDER BY \(order) LIMIT $1),
+            noted AS (
+                INSERT INTO capture (table_id, scope, record, is_new)
+                SELECT \(table.id), scope, record, \(table.isRefilled != true) FROM part
+                WHERE \(table.isScope("scope")))
+            SELECT count(*), count(*) FILTER (WHERE \(table.isScope("scope"))),
+                (SELECT record FROM part ORDER BY place DESC LIMIT 1) FROM part
+            """
     }
 }

@@ -42,6 +42,13 @@ extension PostgresStore: TableStore {
         try await reads.run { line in try line.read { session in try TableStatus.all(session) } }
     }
 
+    /// The tables of a schema, in the order of their names, without partitions and whatever else no trigger can be on.
+    ///
+    /// - Throws: `StoreUnavailable` for what passes by itself; ``PostgresError`` for the rest.
+    public func tables(inSchema schema: String) async throws -> [FoundTable] {
+        try await reads.run { line in try line.read { session in try FoundTable.all(session, schema) } }
+    }
+
     /// Takes the triggers off a table again. Its rows and the log stay as they are; what is noted and not taken over is
     /// forgotten, so let `SyncServer.takeCaptured()` run before. Answers how many writes that were.
     ///
@@ -61,6 +68,28 @@ extension PostgresStore: TableStore {
     }
 }
 
+extension PostgresStore.FoundTable {
+    private static let list = Statement(
+        "found tables",
+        """
+        SELECT c.relname::text, a.attname::text FROM pg_class c
+        JOIN pg_namespace n ON n.oid = c.relnamespace
+        LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+        WHERE n.nspname = $1 AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY 1, a.attnum
+        """)
+
+    static func all(_ session: Session, _ schema: String) throws -> [Self] {
+        let answer = try session.ask(list, .text(schema))
+        return (0..<answer.count).reduce(into: []) { tables, row in
+            let name = answer.text(row, 0)
+            if tables.last?.name != name {
+                tables.append(Self(table: "\(schema).\(name)", name: name, columns: []))
+            }
+            if !answer.isNull(row, 1) { tables[tables.count - 1].columns.append(answer.text(row, 1)) }
+        }
+    }
+}
+
 /// Undoes what attaching has done.
 enum Detaching {
     private static let forget = Statement("forget table's notes", "DELETE FROM capture WHERE table_id = $1")
@@ -70,7 +99,8 @@ enum Detaching {
         try session.write(Attaching.shortWait)
         // In the order in which a commit takes them.
         try session.write(Attaching.lock)
-        for sql in table.removal(from: try table.whereItIs(session), dropsColumn: dropsColumn) {
+        let place = try table.whereItIs(session).map { "\(SQL.quoted($0.schema)).\(SQL.quoted($0.name))" }
+        for sql in table.removal(from: place, dropsColumn: dropsColumn) {
             try session.write(Statement("", sql))
         }
         try session.write(remove, .integer(table.id))
@@ -91,7 +121,7 @@ extension PostgresStore.TableStatus {
         return try (0..<answer.count).map { row in
             let table = try AttachedTables.table(answer, row)
             var status = Self(table, isFilled: answer.flag(row, 2), waiting: Int(try answer.integer(row, 3)))
-            if case .failure(let error) = try table.rows([], session) { status.problem = error.description }
+            status.problem = try table.problem(session)
             return status
         }
     }
@@ -103,12 +133,15 @@ extension PostgresStore.TableStatus {
     }
 
     init(_ table: AttachedTable, isFilled: Bool, waiting: Int) {
-        self.table = "\(table.schema).\(table.name)"
+        self.table = table.label
         entity = table.entity
-        key = table.key.name
+        key = table.key.label
         columns = table.columns.map(\.name)
         readOnly = table.readOnly ?? []
         sensitive = table.sensitiveColumns
+        exact = table.exactColumns
+        hasNumberKey = table.key.columns.count == 1 && table.key.columns[0].form == .integer
+        deviceTable = table.deviceTable
         addsColumn = table.addsColumn
         scopeColumn = table.scopeColumn?.name
         switch table.place {

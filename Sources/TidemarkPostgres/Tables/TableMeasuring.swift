@@ -56,12 +56,24 @@ extension AttachedTable {
     /// Rows by their keys: the key, the scope's name, and how many bytes it would take to read them, at the least.
     func sizes(_ keys: [[UInt8]], _ session: Session) throws -> Result<QueryResult, PostgresError> {
         let sizes = columns.filter(\.isLong).map { column in
-            "coalesce(octet_length(\(column.form.reading("t." + column.sql))), 0)::bigint"
+            "coalesce(octet_length(\(column.reading("t." + column.sql))), 0)::bigint"
         }
         return try ask("(\(sizes.joined(separator: " + ")))::bigint", keys, session)
     }
 }
 
 extension AttachedColumn {
-    fileprivate var isLong: Bool { form == .blob || ["text", "json", "jsonb", "numeric"].contains(type) }
+    /// Short are the types whose spellings are bounded.
+    fileprivate var isLong: Bool {
+        switch form {
+        case .integer, .real, .flag, .instant, .moment, .day: false
+        case .blob: true
+        case .text: !Self.shortKinds.contains(kind)
+        }
+    }
+
+    private static let shortKinds: Set<String> = [
+        "uuid", "enum", "time", "timetz", "interval", "inet", "cidr", "macaddr", "macaddr8", "money", "name", "char",
+        "point", "line", "lseg", "box", "circle", "pg_lsn", "xid", "xid8", "cid", "tid",
+    ]
 }

@@ -30,6 +30,15 @@ extension PostgresStore {
             /// `read`: to the devices alone. `write`: to the devices and from them.
             case named(read: [String], write: [String])
 
+            /// Of the columns that are named, those that a table has.
+            public func limited(to columns: [String]) -> Columns {
+                switch self {
+                case .all: .all
+                case .named(let read, let write):
+                    .named(read: read.filter(columns.contains), write: write.filter(columns.contains))
+                }
+            }
+
             var names: [String]? {
                 switch self {
                 case .all: nil
@@ -86,6 +95,13 @@ extension PostgresStore {
         public var scopeColumn: String?
         /// The scope of all rows, or what stands before the column's value.
         public var scope: String
+        /// Columns of exact numbers, which a device has to declare TEXT: as a NUMERIC or REAL it would hold another
+        /// value, and differ from the server for ever.
+        public var exact: [String]
+        /// Whether the key is a number that two devices may both make up.
+        public var hasNumberKey: Bool
+        /// The table that devices make for it, as a statement of SQLite.
+        public var deviceTable: String
         /// Whether the scope's column was made for it.
         public var addsColumn: Bool
         /// Whether all rows that were there before have been noted.
@@ -94,6 +110,16 @@ extension PostgresStore {
         public var waiting: Int
         /// Why this role cannot read the table, which keeps them waiting; `nil` where it can.
         public var problem: String?
+    }
+
+    /// A table that could be attached.
+    public struct FoundTable: Hashable, Sendable {
+        /// Its schema and name, as they are.
+        public var table: String
+        /// Its name alone.
+        public var name: String
+        /// Its columns.
+        public var columns: [String]
     }
 
     /// How far the rows that were there before have been noted.

@@ -2,20 +2,53 @@ import TidemarkServer
 import TidemarkWire
 
 extension AttachedTable {
-    /// Reads rows by their keys: the key, the scope's name, and more. A text that is too long for a scope's name is
-    /// cut, and so names none.
+    /// Reads rows by their keys: the id, the scope's name, and more. A text that is too long for a scope's name is cut,
+    /// and so names none.
     private func reading(_ more: String) -> Statement {
-        Statement(
-            "",
-            """
-            SELECT t.\(key.sql)::text, left(\(scopeName(of: "t")), 200)\(more.isEmpty ? "" : ", ")\(more)
-            FROM \(sql) AS t
-            WHERE t.\(key.sql) = ANY (ARRAY(
-                SELECT e.value::\(key.castType) FROM pg_catalog.json_array_elements_text($1::text::json) AS e(value)))
-            """)
+        let keys = "pg_catalog.json_array_elements($1::text::json) AS e(value)"
+        let places = key.columns.enumerated().map { index, column in
+            let text = "(e.value OPERATOR(pg_catalog.->>) \(index))"
+            return column.form == .blob ? "pg_catalog.decode(\(text), 'hex')" : "\(text)::\(column.castType)"
+        }
+        let fields = "\(key.id(of: "t")), left(\(scopeName(of: "t")), 200)\(more.isEmpty ? "" : ", ")\(more)"
+        if let column = key.columns.first, key.columns.count == 1 {
+            return Statement(
+                "",
+                """
+                SELECT \(fields) FROM \(sql) AS t
+                WHERE t.\(column.sql) \(column.compared("=")) ANY (ARRAY(SELECT \(places[0]) FROM \(keys)))
+                """)
+        }
+        let pairs = zip(key.columns, places).map { "t.\($0.sql) \($0.compared("=")) \($1)" }
+        return Statement(
+            "", "SELECT \(fields) FROM \(keys) JOIN \(sql) AS t ON \(pairs.joined(separator: " AND "))")
     }
 
-    /// Keys as a place in a statement takes them: a JSON array.
+    /// Keys as a place in a statement takes them: a JSON array with an array for each key that a row may have.
+    private func list(of keys: [[UInt8]]) -> Parameter {
+        var list = JSONWriter(capacity: keys.count * 40)
+        for bytes in keys {
+            guard let values = key.values(of: String(decoding: bytes, as: UTF8.self)) else { continue }
+            list.raw(list.bytes.isEmpty ? "[[" : ",[")
+            for (index, value) in values.enumerated() {
+                if index > 0 { list.raw(",") }
+                switch value {
+                case .text(let text): list.string(text)
+                case .bytes(let bytes): list.string(Self.hexadecimal(bytes))
+                case .null, .integer, .flag, .integers, .texts: list.raw("null")
+                }
+            }
+            list.raw("]")
+        }
+        list.raw(list.bytes.isEmpty ? "[]" : "]")
+        return .bytes(list.bytes)
+    }
+
+    private static func hexadecimal(_ bytes: [UInt8]) -> String {
+        bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+
+    /// Ids as a place in a statement takes them: a JSON array.
     static func list(of keys: [[UInt8]]) -> Parameter {
         var list = JSONWriter(capacity: keys.count * 40)
         list.raw("[")
@@ -33,7 +66,7 @@ extension AttachedTable {
 
     /// Rows by their keys: the key, the scope's name, and the fields; or why the table cannot be read.
     func rows(_ keys: [[UInt8]], _ session: Session) throws -> Result<QueryResult, PostgresError> {
-        let fields = columns.map { column in column.form.reading("t." + column.sql) }
+        let fields = columns.map { column in column.reading("t." + column.sql) }
         return try ask(fields.joined(separator: ", "), keys, session)
     }
 
@@ -41,21 +74,51 @@ extension AttachedTable {
         _ more: String, _ keys: [[UInt8]], _ session: Session
     ) throws -> Result<QueryResult, PostgresError> {
         let requests = [
-            Request(Self.allRows), Request(reading(more), Self.list(of: keys)), Request(Self.rowsAsBefore), isInPlace,
+            Request(Self.allRows), Request(reading(more), list(of: keys)), Request(Self.rowsAsBefore), isInPlace,
         ]
         return try session.trial(requests).flatMap { answers in
             answers.count == requests.count && answers[3].flag(0, 0) ? .success(answers[1]) : .failure(Self.notInPlace)
         }
     }
 
-    /// The fields of a row that `rows(_:_:)` has brought.
-    func fields(_ answer: QueryResult, _ row: Int) throws -> [UInt8] {
+    /// The keys that the columns' types can hold. The log may have records from before the table was attached, whose
+    /// ids name no label of an enumeration, or no day of the calendar.
+    ///
+    /// - Returns: `nil` where the table cannot be read at all.
+    func readable(_ keys: [[UInt8]], _ session: Session) throws -> [[UInt8]]? {
+        let possible = keys.filter { key.values(of: String(decoding: $0, as: UTF8.self)) != nil }
+        guard key.spelling != nil || key.columns.contains(where: { $0.kind == "enum" }) else { return possible }
+        var readable: [[UInt8]] = []
+        var parts = [possible[...]]
+        while let part = parts.popLast(), !part.isEmpty {
+            switch try ask("", Array(part), session) {
+            case .success: readable += part
+            case .failure(let error) where !error.sqlState.hasPrefix("22"): return nil
+            case .failure where part.count > 1:
+                parts += [part.prefix(part.count / 2), part.dropFirst(part.count / 2)]
+            case .failure: break
+            }
+        }
+        return readable
+    }
+
+    /// The fields of a row that `rows(_:_:)` has brought; or the column whose value cannot travel.
+    func fields(_ answer: QueryResult, _ row: Int) throws -> CapturedFields {
         var builder = DataObject.Builder(capacity: 256)
         for (index, column) in columns.enumerated() {
+            let place = Int32(index + 2)
+            guard try !column.form.isUnsendable(answer, row, place) else { return .unsendable(column: column.name) }
             var value = JSONWriter()
-            try column.form.write(answer, row, Int32(index + 2), to: &value)
+            try column.form.write(answer, row, place, to: &value)
             builder.append(name: DataObject.Builder.quoted(column.name)) { $0.raw(value.bytes) }
         }
-        return builder.finish().bytes
+        return .fields(builder.finish().bytes)
     }
+}
+
+/// What a row gives.
+enum CapturedFields {
+    case fields([UInt8])
+    /// A value that neither JSON nor SQLite has, such as NaN.
+    case unsendable(column: String)
 }

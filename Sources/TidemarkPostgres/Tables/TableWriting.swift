@@ -17,61 +17,71 @@ extension PostgresScopeWriter {
                 code: RejectionCode.scopeMismatch, detail: "Records of \(table.entity) are not kept in this scope.",
                 hint: "Check the scope rule of the table on the device.")
         }
-        guard table.key.isCanonical(row.record.text) else {
+        guard let key = try values(of: row.record, table) else {
             throw RowRefusal(
-                code: RejectionCode.valueRefused, detail: "The table's key is not spelled so.",
-                hint: "Spell numbers in plain digits, and UUIDs in lower case.")
+                code: RejectionCode.valueRefused, detail: "The table's key (\(table.key.label)) is not spelled so.",
+                hint: "Spell numbers in plain digits, UUIDs in lower case, times in UTC.")
         }
         // A table may be scoped by its key, such as one with a row for each user.
-        guard table.scopeColumn != table.key || row.record.text.utf8.elementsEqual(place.utf8) else {
+        let placeInKey = table.key.index(of: table.scopeColumn).flatMap { key[$0].text }
+        guard placeInKey.map({ $0.utf8.elementsEqual(place.utf8) }) ?? true else {
             throw RowRefusal(
                 code: RejectionCode.scopeMismatch, detail: "The record's id says another scope.",
                 hint: "Send the record to the scope that it is in.")
         }
-        let key = Parameter.text(row.record.text)
         let rules = try rules[table.id] ?? TableRules(of: table, session)
         self.rules[table.id] = rules
         // Values that the table cannot hold may stand in the log from before, and be deleted.
         if row.kind != .delete {
-            try rules.check(row.record.text, for: table.key)
+            for (column, value) in zip(table.key.columns, key) {
+                if let text = value.text { try rules.check(text, for: column) }
+            }
             if let column = table.scopeColumn { try rules.check(place, for: column) }
         }
         try write(row, key, place, table, rules)
         // The log gets the row that the device sent. A change that the table has made to it may leave no note under
         // this key and in this scope: a value put back or respelled, a row moved away or under another key, a delete
         // undone by a trigger.
-        try look(at: key, table)
+        try look(at: row.record, table)
+    }
+
+    /// The values of a record's key; `nil` where no row's key is spelled like its id.
+    private func values(of record: RecordID, _ table: AttachedTable) throws -> [Parameter]? {
+        guard let values = table.key.values(of: record.text) else { return nil }
+        guard let spelling = table.key.spelling else { return values }
+        guard case .success(let answers) = try session.trial([Request(spelling, values)]) else { return nil }
+        return answers.first.map { $0.text(0, 0).utf8.elementsEqual(record.text.utf8) } == true ? values : nil
     }
 
     private func write(
-        _ row: NewRow, _ key: Parameter, _ place: String, _ table: AttachedTable, _ rules: TableRules
+        _ row: NewRow, _ key: [Parameter], _ place: String, _ table: AttachedTable, _ rules: TableRules
     ) throws {
         if row.kind == .delete { return try delete(key, place, table) }
         let fields = try DataObject(stored: row.payload ?? Array("{}".utf8))
         let former = row.kind.supersedes ? try live(row).payload.map { try DataObject(stored: $0) } : nil
-        let changes = try table.changes(fields, since: former, of: row.record, in: place, rules)
+        let changes = try table.changes(fields, since: former, of: key, in: place, rules)
         if former == nil {
             try insert(changes, key, place, table, rules, isEvent: row.kind == .event)
         } else {
-            try update(changes, key, place, table, rules)
+            try update(changes, row.record, key, place, table, rules)
         }
     }
 
     private func insert(
-        _ changes: [TableChange], _ key: Parameter, _ place: String, _ table: AttachedTable, _ rules: TableRules,
+        _ changes: [TableChange], _ key: [Parameter], _ place: String, _ table: AttachedTable, _ rules: TableRules,
         isEvent: Bool
     ) throws {
-        var columns = [table.key.sql]
-        var places = [table.key.place(1)]
-        var parameters = [key]
+        var columns = table.key.columns.map(\.sql)
+        var places = table.key.columns.enumerated().map { $1.place($0 + 1) }
+        var parameters = key
         var scopePlace: String?
         if let column = table.scopeColumn {
             parameters.append(.text(place))
-            if column != table.key {
+            if !table.key.contains(column) {
                 columns.append(column.sql)
-                places.append(column.place(2))
+                places.append(column.place(parameters.count))
             }
-            scopePlace = Self.same("(t.\(column.sql))::text", "$2::text")
+            scopePlace = Self.same("(t.\(column.sql))::text", "$\(parameters.count)::text")
         }
         var sets: [String] = []
         for change in changes {
@@ -81,7 +91,7 @@ extension PostgresScopeWriter {
             sets.append("\(change.column.sql) = EXCLUDED.\(change.column.sql)")
         }
         // Something has to be set for the row to count.
-        if sets.isEmpty, let column = table.columns.first(where: \.isWritable) {
+        if sets.isEmpty, let column = (table.columns + table.key.columns).first(where: \.isWritable) {
             sets = ["\(column.sql) = t.\(column.sql)"]
         }
         // The log forgets events in time, the table does not: an event never changes the row that is there.
@@ -94,7 +104,7 @@ extension PostgresScopeWriter {
             VALUES (\(places.joined(separator: ", "))) ON CONFLICT (\(table.key.sql)) DO \(update)\(condition)
             """
         let written = changes.map(\.column)
-        let names = Set((written + [table.key]).map(\.name))
+        let names = Set((written + table.key.columns).map(\.name))
         let checks = try checks(table, rules, setting: names, &parameters)
         let request = Request(Statement("", checks.around(sql)), parameters)
         guard try attempt(request, table, rules, written) == 0 else { return }
@@ -102,20 +112,23 @@ extension PostgresScopeWriter {
     }
 
     /// The key is in another scope or an older event's, like any value that has to be the only one; or it is nowhere.
-    private func refuseUnwritten(_ key: Parameter, _ table: AttachedTable) throws -> Never {
-        let condition = Self.same("t.\(table.key.sql)", table.key.place(1))
+    private func refuseUnwritten(_ key: [Parameter], _ table: AttachedTable) throws -> Never {
+        let condition = table.key.isSame("t", from: 1)
         let statement = Statement("", "SELECT EXISTS (SELECT 1 FROM \(table.sql) AS t WHERE \(condition))")
-        if try session.ask(statement, key).flag(0, 0) { throw RowRefusal(notUnique: table.key.name) }
+        if try session.ask([Request(statement, key)]).first?.flag(0, 0) == true {
+            throw RowRefusal(notUnique: table.key.label)
+        }
         throw RowRefusal(
             code: RejectionCode.tableRefused, detail: "A trigger of the server's table has passed over the row.",
             hint: "Ask the operator of the server which rows it lets in.")
     }
 
     private func update(
-        _ changes: [TableChange], _ key: Parameter, _ place: String, _ table: AttachedTable, _ rules: TableRules
+        _ changes: [TableChange], _ record: RecordID, _ key: [Parameter], _ place: String, _ table: AttachedTable,
+        _ rules: TableRules
     ) throws {
         guard !changes.isEmpty else { return }
-        var parameters = [key]
+        var parameters = key
         let condition = scopeCondition(table, place, &parameters)
         var sets: [String] = []
         for change in changes {
@@ -124,33 +137,32 @@ extension PostgresScopeWriter {
         }
         let sql = """
             UPDATE \(table.sql) AS t SET \(sets.joined(separator: ", "))
-            WHERE \(Self.same("t.\(table.key.sql)", table.key.place(1)))\(condition)
+            WHERE \(table.key.isSame("t", from: 1))\(condition)
             """
         let written = changes.map(\.column)
         let checks = try checks(table, rules, setting: Set(written.map(\.name)), &parameters)
         let request = Request(Statement("", checks.around(sql)), parameters)
         guard try attempt(request, table, rules, written) == 0 else { return }
         // Somebody has deleted or moved it a moment ago: the log hears of it next.
-        try look(at: key, table)
+        try look(at: record, table)
         throw RowRefusal(
             code: RejectionCode.recordDeleted, detail: "The row is not in the server's table any more.",
             hint: "Insert the record anew to bring it back.")
     }
 
-    private func delete(_ key: Parameter, _ place: String, _ table: AttachedTable) throws {
-        var parameters = [key]
+    private func delete(_ key: [Parameter], _ place: String, _ table: AttachedTable) throws {
+        var parameters = key
         let condition = scopeCondition(table, place, &parameters)
         let statement = Statement(
-            "",
-            "DELETE FROM \(table.sql) AS t WHERE \(Self.same("t.\(table.key.sql)", table.key.place(1)))\(condition)")
+            "", "DELETE FROM \(table.sql) AS t WHERE \(table.key.isSame("t", from: 1))\(condition)")
         _ = try attempt(Request(statement, parameters), table, rules[table.id], [])
     }
 
     private static let note = Statement(
         "note row", "INSERT INTO capture (scope, table_id, record) VALUES ($1, $2, $3)")
 
-    private func look(at key: Parameter, _ table: AttachedTable) throws {
-        try session.write(Self.note, name, .integer(table.id), key)
+    private func look(at record: RecordID, _ table: AttachedTable) throws {
+        try session.write(Self.note, name, .integer(table.id), .text(record.text))
     }
 
     private func scopeCondition(
@@ -166,7 +178,9 @@ extension PostgresScopeWriter {
     static func same(_ left: String, _ right: String) -> String { "\(left) OPERATOR(pg_catalog.=) \(right)" }
 
     private static let pathOut = Statement("path out", "SET LOCAL search_path TO DEFAULT")
-    private static let zone = Statement("zone", "SET LOCAL TimeZone TO 'UTC'")
+    private static func pathBack(to home: String) -> Statement {
+        Statement("path back", "SET LOCAL search_path TO \(home)")
+    }
     /// Constraints are checked after each row: at the end of the transaction, an error would count for everything in
     /// it.
     private static let checkNow = Statement("check now", "SET CONSTRAINTS ALL IMMEDIATE")
@@ -176,12 +190,11 @@ extension PostgresScopeWriter {
     private func attempt(
         _ request: Request, _ table: AttachedTable, _ rules: TableRules?, _ columns: [AttachedColumn]
     ) throws -> Int {
-        let pathBack = Statement("path back", "SET LOCAL search_path TO \(table.home)")
         let requests = [
-            Request(Self.pathOut), Request(Self.zone), request, Request(Self.checkNow), Request(pathBack),
+            Request(Self.pathOut), request, Request(Self.checkNow), Request(Self.pathBack(to: table.home)),
         ]
         switch try session.trial(requests) {
-        case .success(let answers): return answers.count > 2 ? answers[2].affected : 0
+        case .success(let answers): return answers.count > 1 ? answers[1].affected : 0
         case .failure(let error): throw RowRefusal(error, rules?.references ?? [], columns: columns)
         }
     }
@@ -197,7 +210,7 @@ extension AttachedTable {
     /// The columns whose fields are others than they were. Names on the wire only ever choose among the columns that
     /// the catalogue has named.
     func changes(
-        _ fields: DataObject, since former: DataObject?, of record: RecordID, in place: String,
+        _ fields: DataObject, since former: DataObject?, of key: [Parameter], in place: String,
         _ rules: TableRules
     ) throws -> [TableChange] {
         let known = former?.lookup
@@ -205,8 +218,9 @@ extension AttachedTable {
         for field in fields.fields where known?[fields.name(field)] != fields.value(field) {
             let name = fields.nameString(field)
             let value = fields.decoded(field) ?? .null
-            if Identifier.isSameName(name, key.name) {
-                guard key.form.parameter(value)?.text == record.text else { throw RowRefusal(valueOf: key, nil) }
+            if let index = self.key.columns.firstIndex(where: { Identifier.isSameName($0.name, name) }) {
+                let column = self.key.columns[index]
+                guard column.form.parameter(value) == key[index] else { throw RowRefusal(valueOf: column, nil) }
                 continue
             }
             guard let column = column(name) else {

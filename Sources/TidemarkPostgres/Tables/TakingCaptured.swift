@@ -108,8 +108,7 @@ extension PostgresScopeWriter: TableScopeWriter {
     private func take(
         _ keys: [[UInt8]], of table: AttachedTable, recordBytes: Int, _ take: (CapturedRecord) throws -> Void
     ) throws -> Bool {
-        // The log may have records from before that no row can be: their ids are nothing that the key's type can read.
-        let possible = keys.filter { table.key.isCanonical(String(decoding: $0, as: UTF8.self)) }
+        guard let possible = try table.readable(keys, session) else { return false }
         var sizes = RowSizes()
         if table.hasLongValues {
             guard case .success(let answer) = try table.sizes(possible, session) else { return false }
@@ -141,11 +140,16 @@ extension PostgresScopeWriter: TableScopeWriter {
             let isHere =
                 row.map { !answer.isNull($0, 1) && answer.bytes($0, 1).elementsEqual(scope.name.utf8) }
                 ?? sizes.tooLarge[key]
-            let fields = isHere == true ? try row.map { try table.fields(answer, $0) } : nil
             var record = CapturedRecord(
-                entity: table.entity, key: String(decoding: key, as: UTF8.self), fields: fields,
+                entity: table.entity, key: String(decoding: key, as: UTF8.self), fields: nil,
                 isElsewhere: isHere == false)
-            record.isTooLarge = isHere == true && fields == nil
+            if isHere == true {
+                switch try row.map({ try table.fields(answer, $0) }) {
+                case .fields(let fields): record.fields = fields
+                case .unsendable(let column): record.unsendable = .value(column: column)
+                case nil: record.unsendable = .tooLarge
+                }
+            }
             try take(record)
         }
     }

@@ -56,8 +56,16 @@ public struct CapturedRecord: Hashable, Sendable {
     public var isElsewhere: Bool
     /// Whether the row was inserted, or found when its table was attached; an event comes once, whatever becomes of it.
     public var isNew = false
-    /// Whether the row is here, and so large that it was not read.
-    public var isTooLarge = false
+    /// Why the row is here and has no fields; `nil` where it has, or is not here.
+    public var unsendable: Unsendable?
+
+    /// The reason for which a row cannot travel.
+    public enum Unsendable: Hashable, Sendable {
+        /// It is so large that it was not read.
+        case tooLarge
+        /// A column's value is one that neither JSON nor SQLite has, such as NaN.
+        case value(column: String)
+    }
 
     /// Makes a record from its parts.
     public init(entity: String, key: String, fields: [UInt8]?, isElsewhere: Bool) {

@@ -125,11 +125,9 @@ extension SyncServer {
         }
         let existing = try writer.newest(entity: entity, record: record)
         let records = RecordWriter(writer: writer, declaration: declaration, limits: limits)
-        if captured.isTooLarge {
+        if let reason = captured.unsendable {
             guard declaration.kind == .state || existing == nil && captured.isNew else { return nil }
-            return Verdict.Refusal(
-                code: RejectionCode.recordTooLarge, detail: "The row takes more than \(limits.recordBytes) bytes.",
-                hint: "Keep large content apart from the record.")
+            return refusal(for: reason)
         }
         guard let bytes = captured.fields else {
             guard existing?.payload != nil, declaration.kind == .state else { return nil }
@@ -149,6 +147,19 @@ extension SyncServer {
         operation.fields = try DataObject(stored: bytes)
         if existing?.payload != nil { operation.baseVersion = existing?.version }
         return try write(operation, record, records, at: moment)
+    }
+
+    private func refusal(for reason: CapturedRecord.Unsendable) -> Verdict.Refusal {
+        switch reason {
+        case .tooLarge:
+            Verdict.Refusal(
+                code: RejectionCode.recordTooLarge, detail: "The row takes more than \(limits.recordBytes) bytes.",
+                hint: "Keep large content apart from the record.")
+        case .value(let column):
+            Verdict.Refusal(
+                code: RejectionCode.unsendableValue, detail: "The column \(column) holds NaN, which no device holds.",
+                hint: "Write NULL or a number there.")
+        }
     }
 
     /// Writes a captured change without asking the operator's rules: the table has it already, and no rule can undo it.

@@ -64,9 +64,15 @@ struct PostgresQueryTests {
             "CREATE TABLE ~.todo (id int PRIMARY KEY, list text, title text); INSERT INTO ~.todo VALUES (1, 's', 'a')")
         try await bench.attach("todo", place)
         #expect(try await bench.exchange([upsert(1, "2", #"{"title":"b"}"#)]).statuses == ["applied"])
-        try await bench.settle()
+        let pair = [upsert(2, "3", #"{"title":"c"}"#), upsert(3, "4", #"{"title":"d"}"#)]
+        #expect(try await bench.exchange(pair).statuses == ["applied", "applied"])
+        // Whoever renames a column is told, and the table goes on by its new name.
+        #expect(try await bench.store.tables(inSchema: bench.app).map(\.name) == ["todo"])
+        try await bench.sql("ALTER TABLE ~.todo RENAME COLUMN title TO name")
+        #expect(try await bench.store.attachedTables().first?.problem != nil)
+        try await bench.attach("todo", place)
         try await bench.store.detach("task")
-        try await bench.sql("UPDATE ~.todo SET list = 't' WHERE id = 1; DELETE FROM ~.todo WHERE id = 2")
+        try await bench.sql("UPDATE ~.todo SET list = 't' WHERE id = 1; DELETE FROM ~.todo WHERE id > 1")
         var plan = bench.plan("todo", "task", place)
         // The log has records of it.
         let inUse = plan

@@ -107,7 +107,7 @@ struct CapturedTableTests {
             INSERT INTO ~.kinds VALUES (1, -3, 9007199254740993, 0.5, 1e300, 12.50, 'é''"\\', 'x', 'ab', true,
                 '2026-11-21 19:00:00.25+01', '2026-11-21 19:00', '2026-11-21', '19:00', 
                 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11', '{"b": 1, "a": [true]}', '\\x00ff', 'sad');
-            INSERT INTO ~.kinds (id, double, at, day) VALUES (2, 'NaN', 'infinity', '12026-01-01');
+            INSERT INTO ~.kinds (id, at, day) VALUES (2, 'infinity', '12026-01-01');
             INSERT INTO ~.kinds (id, double) VALUES (3, '-infinity')
             """)
         try await bench.attach("kinds")

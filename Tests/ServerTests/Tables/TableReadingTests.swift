@@ -90,8 +90,8 @@ struct TableReadingTests {
             return taken
         }
         #expect(taken.count == 20 && taken["1"]?.fields?.count ?? 0 > 800_000)
-        #expect(taken["2"]?.isTooLarge == true && taken["2"]?.fields == nil && taken["2"]?.isElsewhere == false)
-        #expect(taken["3"]?.isTooLarge == false && taken["3"]?.fields == nil && taken["3"]?.isElsewhere == true)
+        #expect(taken["2"]?.unsendable == .tooLarge && taken["2"]?.fields == nil && taken["2"]?.isElsewhere == false)
+        #expect(taken["3"]?.unsendable == nil && taken["3"]?.fields == nil && taken["3"]?.isElsewhere == true)
         #expect(taken.values.filter { $0.fields != nil }.count == 18)
     }
 

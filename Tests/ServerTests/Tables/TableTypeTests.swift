@@ -1,0 +1,123 @@
+import Foundation
+import PostgresCluster
+import Testing
+import TidemarkPostgres
+import TidemarkWire
+
+@testable import TidemarkServer
+
+@Suite("Values of every type travel, as one text each", .serialized)
+struct TableTypeTests {
+    /// A type, a value as a program writes it, and as devices have it.
+    private static let texts: [(type: String, sql: String, text: String)] = [
+        ("text[]", #"ARRAY['a', 'b,"c', NULL]"#, #"{a,"b,\"c",NULL}"#), ("int[][]", "'{{1,2},{3,4}}'", "{{1,2},{3,4}}"),
+        ("bytea[]", #"ARRAY['\x00ff'::bytea]"#, #"{"\\x00ff"}"#),
+        ("timestamptz[]", "ARRAY['2026-11-21 18:00Z'::timestamptz]", #"{"2026-11-21 18:00:00+00"}"#),
+        ("public.citext", "'Ada'", "Ada"), ("public.hstore", "'a=>1'", #""a"=>"1""#),
+        ("public.ltree", "'Top.a'", "Top.a"),
+        ("interval", "'1 year 2 days 03:04:05.5'", "P1Y2DT3H4M5.5S"), ("inet", "'10.0.0.1'", "10.0.0.1"),
+        ("cidr", "'10.0.0.0/8'", "10.0.0.0/8"), ("macaddr", "'08-00-2b-01-02-03'", "08:00:2b:01:02:03"),
+        ("money", "1234.5::numeric::money", "$1,234.50"), ("int4range", "'[1,5]'", "[1,6)"),
+        ("tstzrange", "'[2026-11-21 18:00Z,)'", #"["2026-11-21 18:00:00+00",)"#),
+        ("xml", "'<a>x</a><b/>'", "<a>x</a><b/>"), ("bit(3)", "B'101'", "101"), ("bit varying", "B'10'", "10"),
+        ("tsvector", "'a:1 b:2'", "'a':1 'b':2"), ("name", "'pg'", "pg"), ("point", "'(1,0.1)'", "(1,0.1)"),
+        ("box", "'(1,1),(0,0)'", "(1,1),(0,0)"), ("~.label", "'x'", "x"), ("~.share", "1.50", "1.50"),
+        ("~.mood[]", "ARRAY['good'::~.mood]", "{good}"), ("~.pair", "ROW(1, 'a b')", #"(1,"a b")"#),
+        ("numeric", "'NaN'", "NaN"), ("numeric", "'-Infinity'", "-Infinity"), ("pg_lsn", "'0/10'", "0/10"),
+        ("jsonb[]", #"ARRAY['{"a": 1}'::jsonb]"#, #"{"{\"a\": 1}"}"#), ("\"char\"", "'x'", "x"),
+    ]
+
+    private static func escaped(_ text: String) -> String {
+        text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+    }
+
+    @Test("What has a text form travels as that, whatever the role's settings are", .timeLimit(.minutes(5)))
+    func texts() async throws {
+        let cluster = try await offPool { try PostgresCluster() }
+        _ = try await offPool {
+            try cluster.psql(
+                """
+                ALTER ROLE tidemark SET DateStyle = 'German'; ALTER ROLE tidemark SET IntervalStyle = 'sql_standard';
+                ALTER ROLE tidemark SET TimeZone = 'Asia/Tokyo'; ALTER ROLE tidemark SET bytea_output = 'escape';
+                ALTER ROLE tidemark SET extra_float_digits = -10; ALTER ROLE tidemark SET xmloption = 'document'
+                """)
+        }
+        let bench = try await TableBench(cluster: cluster)
+        let columns = Self.texts.enumerated().map { "c\($0) \($1.type)" }.joined(separator: ", ")
+        try await bench.sql(
+            """
+            CREATE EXTENSION citext SCHEMA public; CREATE EXTENSION hstore SCHEMA public;
+            CREATE EXTENSION ltree SCHEMA public; CREATE TYPE ~.mood AS ENUM ('good', 'bad');
+            CREATE DOMAIN ~.label AS varchar(9) CHECK (value <> 'no'); CREATE DOMAIN ~.share AS numeric(4, 2);
+            CREATE TYPE ~.pair AS (a int, b text); CREATE TABLE ~.odd (id int PRIMARY KEY, \(columns));
+            SET IntervalStyle = postgres; SET DateStyle = ISO; SET xmloption = content;
+            INSERT INTO ~.odd VALUES (1, \(Self.texts.map(\.sql).joined(separator: ", ")))
+            """)
+        try await bench.attach("odd")
+        let found = try #require(try await bench.fields("1"))
+        for (index, entry) in Self.texts.enumerated() {
+            #expect(found["c\(index)"] as? String == entry.text, "\(entry.type)")
+        }
+        // The same texts from a device make the same values.
+        let fields = Self.texts.enumerated().map { #""c\#($0)":"\#(Self.escaped($1.text))""# }.joined(separator: ",")
+        let answer = try await bench.exchange([upsert(1, "2", "{\(fields)}")])
+        #expect(answer.statuses == ["applied"], "\(answer.results)")
+        try await bench.settle()
+        #expect(try await bench.fields("2") == found)
+        let differing = Self.texts.indices.map { "CASE WHEN a.c\($0)::text = b.c\($0)::text THEN '' ELSE 'c\($0)' END" }
+        #expect(
+            try await bench.sql(
+                "SELECT \(differing.joined(separator: " || ")) FROM ~.odd a, ~.odd b WHERE a.id = 1 AND b.id = 2") == ""
+        )
+    }
+
+    @Test("What such a type does not take is refused by its column", .timeLimit(.minutes(5)))
+    func refused() async throws {
+        let bench = try await TableBench()
+        try await bench.sql(
+            """
+            CREATE DOMAIN ~.label AS varchar(3) CHECK (value <> 'no'); CREATE DOMAIN ~.share AS numeric(4, 2);
+            CREATE TABLE ~.odd (id int PRIMARY KEY, label ~.label, share ~.share, parts numeric[], span numrange,
+                wait interval, docs jsonb[], tags text[])
+            """)
+        try await bench.attach("odd")
+        let many = Array(repeating: "1e900", count: 100).joined(separator: ",")
+        let refused: [(field: String, value: String, code: String)] = [
+            ("label", "no", "check_failed"), ("label", "long", "value_refused"), ("share", "123.4", "value_refused"),
+            ("share", "1e130000", "value_refused"), ("parts", "{1,1e130000}", "value_refused"),
+            ("parts", "{\(many)}", "value_refused"), ("span", "[1e130000,)", "value_refused"),
+            ("docs", #"{\"{\\\"a\\\":1e130000}\"}"#, "value_refused"), ("wait", "soon", "value_refused"),
+            ("tags", "{a", "value_refused"),
+        ]
+        let answer = try await bench.exchange(
+            refused.enumerated().map { upsert($0 + 1, "\($0)", #"{"\#($1.field)":"\#($1.value)"}"#) })
+        for (index, entry) in refused.enumerated() {
+            #expect(answer.errorCode(index) == entry.code, "\(entry.field) \(entry.value.prefix(40))")
+        }
+        let taken = try await bench.exchange(
+            [upsert(1, "20", #"{"label":"yes","share":"1.5","tags":"{1e130000}"}"#)], client: "device-bbbb")
+        #expect(taken.statuses == ["applied"], "\(taken.results)")
+    }
+
+    @Test("Infinities travel, and a row with NaN in a floating column is told to the operator", .timeLimit(.minutes(5)))
+    func notNumbers() async throws {
+        let bench = try await TableBench()
+        try await bench.sql(
+            """
+            CREATE TABLE ~.m (id int PRIMARY KEY, a double precision, b real);
+            INSERT INTO ~.m VALUES (1, 'infinity', '-infinity'), (2, 'NaN', 1), (3, 1, 1)
+            """)
+        try await bench.attach("m")
+        let infinite: NSDictionary = ["a": ["$real": "inf"], "b": ["$real": "-inf"]]
+        #expect(try await bench.records() == ["task/1": infinite, "task/3": ["a": 1, "b": 1]])
+        try await bench.sql("UPDATE ~.m SET b = 'NaN' WHERE id = 3")
+        try await bench.settle()
+        #expect(try await bench.fields("3") == ["a": 1, "b": 1])
+        let told = try await bench.server.rejections(limit: 9)
+        #expect(told.map(\.code) == ["unsendable_value", "unsendable_value"], "\(told)")
+        #expect(Set(told.map(\.record)) == ["2", "3"] && told.allSatisfy { $0.detail.contains("NaN") })
+        try await bench.sql("UPDATE ~.m SET b = 2")
+        try await bench.settle()
+        #expect(try await bench.fields("3") == ["a": 1, "b": 2])
+    }
+}
