@@ -112,11 +112,29 @@ struct AttachedKey: Codable, Hashable, Sendable {
         return writer.bytes
     }
 
-    /// Answers the id of the row that values would make; `nil` where an id that has values is spelled so.
-    var spelling: Statement? {
+    /// How the server finds out whether an id is spelled like a row's; `nil` where an id that has values is.
+    var spelling: KeySpelling? {
         guard columns.contains(where: \.isSpelledByServer) else { return nil }
         let places = columns.enumerated().map { "\($1.place($0 + 1)) AS \($1.sql)" }
-        return Statement("", "SELECT \(id(of: "k")) FROM (SELECT \(places.joined(separator: ", "))) AS k")
+        return KeySpelling(
+            id: id(of: "k"), row: "(SELECT \(places.joined(separator: ", "))) AS k", place: columns.count + 1)
+    }
+}
+
+/// Statements about the row that the values of an id would make.
+struct KeySpelling {
+    fileprivate let id: String
+    fileprivate let row: String
+    /// The first place that no value of the key has.
+    fileprivate let place: Int
+
+    /// Answers the row's id.
+    var statement: Statement { Statement("", "SELECT \(id) FROM \(row)") }
+
+    /// Fails where an id is another one than the row's.
+    func check(_ record: RecordID, _ values: [Parameter]) -> Request {
+        let isSame = "(\(id)) OPERATOR(pg_catalog.=) $\(place)::text COLLATE \"C\""
+        return Request(Statement("", "SELECT 1 / (\(isSame))::integer FROM \(row)"), values + [.text(record.text)])
     }
 }
 

@@ -12,9 +12,10 @@ struct Connection: ~Copyable {
         /// `isAsked`: whether somebody wants the answer; without it only an error counts.
         case run(String, isAsked: Bool)
 
-        var isUnnamed: Bool {
+        /// Whether its statement is never out of date: it is prepared each time, or its answer has always one form.
+        var isUpToDate: Bool {
             switch self {
-            case .preparation(let name), .run(let name, _): name.isEmpty
+            case .preparation(let name), .run(let name, _): name.isEmpty || name.hasPrefix(Statement.shapePrefix)
             }
         }
     }
@@ -91,9 +92,8 @@ struct Connection: ~Copyable {
         for entry in expected {
             let result = try next()
             var error = error(of: result)
-            // A statement without a name is prepared each time, so it is never out of date: the error means that it
-            // asks for a thing that cannot be done.
-            if entry.isUnnamed, error?.sqlState == "0A000" { error?.code = .other }
+            // The error then means that it asks for a thing that cannot be done.
+            if entry.isUpToDate, error?.sqlState == "0A000" { error?.code = .other }
             if let error {
                 PQclear(result)
                 guard !error.code.endsConnection else {

@@ -12,6 +12,12 @@ final class Session {
     /// The parts of the transaction that may fail alone, and whether the server knows of them.
     private var savepoints: [Bool] = []
 
+    /// Rows that are written and not sent.
+    private var batches: [RowBatch] = []
+    /// Names of statements that are made of names of the catalogue, by their text.
+    private var shapes: [String: String] = [:]
+    private static let shapeLimit = 500
+
     /// Requests that may be on their way unanswered: neither side should have to keep much.
     private static let pipelineLimit = 100
 
@@ -102,12 +108,37 @@ final class Session {
         return result
     }
 
+    /// Writes a row, together with others of its form: they go out before whatever else is sent.
+    func write(_ row: [Parameter], of form: RowForm, scope: Parameter, rest: [Parameter] = []) throws {
+        try openParts()
+        if let failure { throw failure }
+        if let index = batches.firstIndex(where: { $0.form == form }) {
+            if batches[index].takes(scope: scope, rest: rest) {
+                batches[index].add(row)
+                return
+            }
+            try sendBatches()
+        }
+        var batch = RowBatch(form, scope: scope, rest: rest)
+        batch.add(row)
+        batches.append(batch)
+    }
+
+    private func sendBatches() throws {
+        guard !batches.isEmpty else { return }
+        let requests = batches.map(\.request)
+        batches = []
+        for request in requests { try send(request, isAsked: false) }
+    }
+
     private func send(_ request: Request, isAsked: Bool) throws {
+        try sendBatches()
         if let failure { throw failure }
         do { try connection.send(request, isAsked: isAsked) } catch { throw fail(error) }
     }
 
     private func receive() throws -> [QueryResult] {
+        try sendBatches()
         if let failure { throw failure }
         do { return try connection.receive() } catch { throw fail(error) }
     }
@@ -146,6 +177,48 @@ final class Session {
         return result
     }
 
+    /// Runs a part whose writes nobody waits for one by one; `nil`, and nothing of it done, where the server has
+    /// refused one of them.
+    func together<Result>(_ body: () throws -> Result) throws -> Result? {
+        try openParts()
+        // An error of what stands before is not a refusal of this.
+        if connection.pendingCount > 0 || !batches.isEmpty { _ = try receive() }
+        try tell(Self.beginTogether)
+        do {
+            let result = try body()
+            try tell(Self.endTogether)
+            _ = try receive()
+            return result
+        } catch {
+            guard let refusal = failure else {
+                try undoTogether()
+                throw error
+            }
+            guard !connection.isLost, refusal.code.isRefusal else { throw refusal }
+            failure = nil
+            try undoTogether()
+            return nil
+        }
+    }
+
+    private func undoTogether() throws {
+        try tell(Self.rollbackTogether)
+        try tell(Self.endTogether)
+    }
+
+    private static let beginTogether = Statement("together", "SAVEPOINT together")
+    private static let endTogether = Statement("together done", "RELEASE SAVEPOINT together")
+    private static let rollbackTogether = Statement("together undone", "ROLLBACK TO SAVEPOINT together")
+
+    /// Sends a write whose statement is made of names of the catalogue: it is prepared under a name of this session, as
+    /// long as there are not too many of them.
+    func writeShaped(_ request: Request) throws {
+        let sql = request.statement.sql
+        let name = shapes[sql] ?? (shapes.count < Self.shapeLimit ? "\(Statement.shapePrefix)\(shapes.count)" : "")
+        if !name.isEmpty { shapes[sql] = name }
+        try write(Request(Statement(name, sql), request.parameters))
+    }
+
     private static let beginTrial = Statement("trial", "SAVEPOINT trial")
     private static let keepTrial = Statement("trial done", "RELEASE SAVEPOINT trial")
     private static let undoTrial = Statement("trial undone", "ROLLBACK TO SAVEPOINT trial")
@@ -154,7 +227,7 @@ final class Session {
     func trial(_ requests: [Request]) throws -> Result<[QueryResult], PostgresError> {
         try openParts()
         // An error of what stands before is not a refusal of this.
-        if connection.pendingCount > 0 { _ = try receive() }
+        if connection.pendingCount > 0 || !batches.isEmpty { _ = try receive() }
         try tell(Self.beginTrial)
         for request in requests { try send(request, isAsked: true) }
         let outcome: Result<[QueryResult], PostgresError>
@@ -256,6 +329,7 @@ extension Session {
         let cause: (any Error)? = failure ?? error
         failure = nil
         savepoints = []
+        batches = []
         if !connection.isLost {
             do {
                 try connection.send(Request(Self.rollback), isAsked: false)

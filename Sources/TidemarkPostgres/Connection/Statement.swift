@@ -3,6 +3,9 @@ struct Statement: Hashable, Sendable {
     let name: String
     let sql: String
 
+    /// Begins the names of statements that are made of names of the catalogue. What they answer has always one form.
+    static let shapePrefix = "shape "
+
     init(_ name: String, _ sql: String) { (self.name, self.sql) = (name, sql) }
 
     static func == (lhs: Statement, rhs: Statement) -> Bool { lhs.name == rhs.name }
@@ -25,6 +28,8 @@ enum Parameter: Hashable, Sendable {
     case integers([Int64])
     /// A `text[]`.
     case texts([String])
+    /// An array of values of a type, by PostgreSQL's number of it.
+    case array([Parameter], of: Int32)
 
     static func optional(_ bytes: [UInt8]?) -> Parameter { bytes.map { .bytes($0) } ?? .null }
     static func optional(_ integer: Int64?) -> Parameter { integer.map { .integer($0) } ?? .null }
@@ -60,25 +65,7 @@ struct ParameterBuffer {
         lengths.removeAll(keepingCapacity: true)
         for parameter in parameters {
             let start = bytes.count
-            switch parameter {
-            case .null: break
-            case .integer(let value): append(value)
-            case .flag(let value): bytes.append(value ? 1 : 0)
-            case .text(let value): bytes.append(contentsOf: value.utf8)
-            case .bytes(let value): bytes.append(contentsOf: value)
-            case .integers(let values):
-                appendHead(values.count, of: 20)
-                for value in values {
-                    append(Int32(8))
-                    append(value)
-                }
-            case .texts(let values):
-                appendHead(values.count, of: 25)
-                for value in values {
-                    append(Int32(truncatingIfNeeded: value.utf8.count))
-                    bytes.append(contentsOf: value.utf8)
-                }
-            }
+            append(parameter)
             if case .null = parameter { starts.append(nil) } else { starts.append(start) }
             lengths.append(Int32(truncatingIfNeeded: bytes.count - start))
         }
@@ -87,11 +74,42 @@ struct ParameterBuffer {
         while formats.count < starts.count { formats.append(1) }
     }
 
+    private mutating func append(_ parameter: Parameter) {
+        switch parameter {
+        case .null: break
+        case .integer(let value): append(value)
+        case .flag(let value): bytes.append(value ? 1 : 0)
+        case .text(let value): bytes.append(contentsOf: value.utf8)
+        case .bytes(let value): bytes.append(contentsOf: value)
+        case .integers(let values):
+            appendHead(values.count, of: 20)
+            for value in values { appendElement { $0.append(value) } }
+        case .texts(let values):
+            appendHead(values.count, of: 25)
+            for value in values { appendElement { $0.bytes.append(contentsOf: value.utf8) } }
+        case .array(let values, let type):
+            appendHead(values.count, of: type)
+            for value in values {
+                if case .null = value { append(Int32(-1)) } else { appendElement { $0.append(value) } }
+            }
+        }
+    }
+
+    /// Appends a value behind its length.
+    private mutating func appendElement(_ value: (inout ParameterBuffer) -> Void) {
+        let place = bytes.count
+        append(Int32(0))
+        value(&self)
+        let length = Int32(truncatingIfNeeded: bytes.count - place - 4)
+        withUnsafeBytes(of: length.bigEndian) { bytes.replaceSubrange(place..<place + 4, with: $0) }
+    }
+
     private mutating func append(_ value: some FixedWidthInteger) {
         withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
-    /// Appends an array's header: one dimension, no NULL, elements of a type, counted from 1.
+    /// Appends an array's header: one dimension, elements of a type, counted from 1. Whether there is a NULL among them
+    /// PostgreSQL finds out by itself.
     private mutating func appendHead(_ count: Int, of type: Int32) {
         append(Int32(count > 0 ? 1 : 0))
         append(Int32(0))

@@ -73,23 +73,36 @@ struct LaneRow {
             tookEffect: answer.flag(0, 4))
     }
 
-    private static let store = Statement(
-        "store verdict",
-        """
-        INSERT INTO verdict (scope, lane, number, digest, members, version, base_number, took_effect)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING
-        """)
+    private static let columns = "number, digest, members, version, base_number, took_effect"
+    private static let store = RowForm(
+        one: Statement(
+            "store verdict",
+            """
+            INSERT INTO verdict (scope, \(columns), lane) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+            ON CONFLICT DO NOTHING
+            """),
+        many: Statement(
+            "store verdicts",
+            """
+            INSERT INTO verdict (scope, \(columns), lane)
+            SELECT $1, \(columns), $8 FROM unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[], $6::bigint[],
+                $7::boolean[]) AS n(\(columns))
+            ON CONFLICT DO NOTHING
+            """), columns: [.integer, .bytes, .bytes, .integer, .integer, .flag])
 
     /// Stores the verdict of a number.
     ///
     /// - Throws: ``AlreadyStored`` where it has one. Above all that ever were no answer is waited for.
     func store(_ verdict: StoredVerdict, _ session: Session, _ scope: Parameter, _ number: Int64) throws {
-        let parameters: [Parameter] = [
-            scope, .integer(place), .integer(number), .bytes(verdict.digest), .bytes(verdict.members),
-            .optional(verdict.version), .optional(verdict.baseNumber), .flag(verdict.tookEffect),
+        let columns: [Parameter] = [
+            .integer(number), .bytes(verdict.digest), .bytes(verdict.members), .optional(verdict.version),
+            .optional(verdict.baseNumber), .flag(verdict.tookEffect),
         ]
-        if number > top { return try session.write(Request(Self.store, parameters)) }
-        guard try session.change(Request(Self.store, parameters)).affected == 1 else { throw AlreadyStored() }
+        guard number <= top else {
+            return try session.write(columns, of: Self.store, scope: scope, rest: [.integer(place)])
+        }
+        let request = Request(Self.store.one, [scope] + columns + [.integer(place)])
+        guard try session.change(request).affected == 1 else { throw AlreadyStored() }
     }
 
     private static let forget = Statement(

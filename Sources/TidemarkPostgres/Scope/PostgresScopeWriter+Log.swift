@@ -3,11 +3,23 @@ import TidemarkWire
 
 // Rows enter the log at its head, and leave it below its floors.
 extension PostgresScopeWriter {
+    private static let columns = "entity, record, version, kind, time, payload, field_versions, originals"
     private static let insert = """
-        INSERT INTO change (scope, entity, record, version, kind, time, payload, field_versions, originals)
-        VALUES ($1, $2, $3, $4, $5::bigint::smallint, $6, $7, $8, $9)
+        INSERT INTO change (scope, \(columns)) VALUES ($1, $2, $3, $4, $5::bigint::smallint, $6, $7, $8, $9)
         """
-    private static let append = Statement("append", insert)
+    private static let append = RowForm(
+        one: Statement("append", insert),
+        many: Statement(
+            "append many",
+            """
+            INSERT INTO change (scope, \(columns))
+            SELECT $1, entity, record, version, kind::smallint, time, payload, field_versions, originals
+            FROM unnest($2::bytea[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[], $8::bytea[],
+                $9::bytea[]) AS n(\(columns))
+            """),
+        columns: [.bytes, .bytes, .integer, .integer, .integer, .bytes, .bytes, .bytes])
+    /// Rows that take the place of others go one by one, since a plan for many of them that was made while the table
+    /// was small would read the whole scope for each.
     private static let replace = Statement(
         "replace",
         """
@@ -24,9 +36,9 @@ extension PostgresScopeWriter {
         let version = kept.state.head + 1
         kept.state.lastTime = max(moment, kept.state.lastTime + 1)
         if kept.state.entities.insert(row.entity) { memory.hasNewEntity = true }
-        var statement = Self.append
-        var parameters: [Parameter] = [
-            name, .text(row.entity), .text(row.record.text), .integer(version), .integer(row.kind.rawValue),
+        var mayReplace = false
+        let columns: [Parameter] = [
+            .text(row.entity), .text(row.record.text), .integer(version), .integer(row.kind.rawValue),
             .integer(kept.state.lastTime), .optional(row.payload), .optional(row.fieldVersions),
             .optional(row.originals),
         ]
@@ -38,15 +50,16 @@ extension PostgresScopeWriter {
             try memory.digests.replace(
                 row.entity, row.record, former.payload, with: row.kind == .upsert ? row.payload : nil
             ) { try storedDigest(of: row.entity) }
-            if former.mayBeThere {
-                statement = Self.replace
-                parameters.append(.integer(moment))
-            }
+            mayReplace = former.mayBeThere
         }
-        try session.write(Request(statement, parameters))
+        if mayReplace {
+            try session.write(Request(Self.replace, [name] + columns + [.integer(moment)]))
+        } else {
+            try session.write(columns, of: Self.append, scope: name)
+        }
         kept.state.head = version
         lastNewest = nil
-        expected.rows[row.record] = nil
+        if !expected.isEmpty { expected[EntityKey(row.entity)]?[row.record] = nil }
         return version
     }
 

@@ -21,6 +21,8 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         /// Whether the scope's list of entities is to be written too.
         var hasNewEntity = false
         var rejections: [(rejection: StoredRejection, limit: Int)] = []
+        /// What is kept back while writes go out together.
+        var tableWrites = TableWrites()
     }
 
     /// The last answer to a question for a record's newest row; an append to it need not ask again.
@@ -31,6 +33,8 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     let tables: AttachedTables
     /// Whether what is appended comes from such a table.
     var isDrainingCapture = false
+    /// Whether what is written to tables is kept back, to be sent together.
+    var writesTogether = false
     /// The rules of the tables that this transaction has written to, read once from the catalogue.
     var rules: [Int64: TableRules] = [:]
     /// Whether the caller may read other scopes, as far as that is known; `nil` for the server's own programs.
@@ -50,23 +54,24 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     var hasAppended: Bool { memory.hasAppended }
 
     /// Newest rows that were asked for together, until they are written.
-    var expected: (entity: String, rows: [RecordID: Newest]) = ("", [:])
+    var expected: [EntityKey: [RecordID: Newest]] = [:]
     typealias Newest = (kind: RowKind?, row: StoredRecord?, size: ScopeSize)
 
     func expect(_ entity: String, _ keys: [[UInt8]], _ answer: QueryResult) throws {
         let ids = keys.compactMap { RecordID(String(decoding: $0, as: UTF8.self)) }
-        expected = (entity, Dictionary(ids.map { ($0, (nil, nil, ScopeSize())) }) { first, _ in first })
+        var rows = Dictionary(ids.map { ($0, Newest(nil, nil, ScopeSize())) }) { first, _ in first }
         for index in 0..<answer.count {
             guard let record = RecordID(answer.text(index, 4)) else { continue }
-            expected.rows[record] = try newest(answer, index)
+            rows[record] = try newest(answer, index)
         }
+        expected[EntityKey(entity)] = rows
     }
 
-    func forgetExpected() { expected = ("", [:]) }
+    func forgetExpected() { expected = [:] }
 
     /// Asks for the entity's digest in the same round trip: it is wanted as soon as the record is written.
     override func newest(entity: String, record: RecordID) throws -> StoredRecord? {
-        if Identifier.isSameName(expected.entity, entity), let newest = expected.rows[record] {
+        if let newest = expected[EntityKey(entity)]?[record] {
             lastNewest = (entity, record, newest)
             return newest.row
         }

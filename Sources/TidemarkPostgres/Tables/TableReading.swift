@@ -35,7 +35,7 @@ extension AttachedTable {
                 switch value {
                 case .text(let text): list.string(text)
                 case .bytes(let bytes): list.string(Self.hexadecimal(bytes))
-                case .null, .integer, .flag, .integers, .texts: list.raw("null")
+                case .null, .integer, .flag, .integers, .texts, .array: list.raw("null")
                 }
             }
             list.raw("]")

@@ -14,7 +14,17 @@ extension PostgresScopeWriter {
         var conditions: [String] = []
 
         /// The statement with the conditions around it; as many rows come of it as it has written.
-        func around(_ sql: String) -> String {
+        ///
+        /// - Parameter hasToWrite: whether it fails where it writes no row.
+        func around(_ sql: String, hasToWrite: Bool) -> String {
+            if hasToWrite {
+                let columns = returned.isEmpty ? "1 AS one" : returned.joined(separator: ", ")
+                let looks = ["1 / count(*)"] + conditions.map { "count(\($0))" }
+                return """
+                    WITH written AS (\(sql) RETURNING \(columns))
+                    SELECT \(looks.joined(separator: ", ")) FROM written
+                    """
+            }
             guard !conditions.isEmpty else { return sql }
             return """
                 WITH written AS (\(sql) RETURNING \(returned.joined(separator: ", ")))

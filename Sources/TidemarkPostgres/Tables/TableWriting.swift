@@ -49,7 +49,11 @@ extension PostgresScopeWriter {
     private func values(of record: RecordID, _ table: AttachedTable) throws -> [Parameter]? {
         guard let values = table.key.values(of: record.text) else { return nil }
         guard let spelling = table.key.spelling else { return values }
-        guard case .success(let answers) = try session.trial([Request(spelling, values)]) else { return nil }
+        if writesTogether {
+            memory.tableWrites.requests.append(spelling.check(record, values))
+            return values
+        }
+        guard case .success(let answers) = try session.trial([Request(spelling.statement, values)]) else { return nil }
         return answers.first.map { $0.text(0, 0).utf8.elementsEqual(record.text.utf8) } == true ? values : nil
     }
 
@@ -106,7 +110,7 @@ extension PostgresScopeWriter {
         let written = changes.map(\.column)
         let names = Set((written + table.key.columns).map(\.name))
         let checks = try checks(table, rules, setting: names, &parameters)
-        let request = Request(Statement("", checks.around(sql)), parameters)
+        let request = Request(Statement("", checks.around(sql, hasToWrite: writesTogether)), parameters)
         guard try attempt(request, table, rules, written) == 0 else { return }
         try refuseUnwritten(key, table)
     }
@@ -141,7 +145,7 @@ extension PostgresScopeWriter {
             """
         let written = changes.map(\.column)
         let checks = try checks(table, rules, setting: Set(written.map(\.name)), &parameters)
-        let request = Request(Statement("", checks.around(sql)), parameters)
+        let request = Request(Statement("", checks.around(sql, hasToWrite: writesTogether)), parameters)
         guard try attempt(request, table, rules, written) == 0 else { return }
         // Somebody has deleted or moved it a moment ago: the log hears of it next.
         try look(at: record, table)
@@ -162,6 +166,11 @@ extension PostgresScopeWriter {
         "note row", "INSERT INTO capture (scope, table_id, record) VALUES ($1, $2, $3)")
 
     private func look(at record: RecordID, _ table: AttachedTable) throws {
+        guard !writesTogether else {
+            memory.tableWrites.home = table.home
+            memory.tableWrites.looks.append((table.id, record.text))
+            return
+        }
         try session.write(Self.note, name, .integer(table.id), .text(record.text))
     }
 
@@ -177,19 +186,21 @@ extension PostgresScopeWriter {
     /// the rights of the server.
     static func same(_ left: String, _ right: String) -> String { "\(left) OPERATOR(pg_catalog.=) \(right)" }
 
-    private static let pathOut = Statement("path out", "SET LOCAL search_path TO DEFAULT")
-    private static func pathBack(to home: String) -> Statement {
-        Statement("path back", "SET LOCAL search_path TO \(home)")
-    }
+    static let pathOut = Statement("path out", "SET LOCAL search_path TO DEFAULT")
+    static func pathBack(to home: String) -> Statement { Statement("path back", "SET LOCAL search_path TO \(home)") }
     /// Constraints are checked after each row: at the end of the transaction, an error would count for everything in
     /// it.
-    private static let checkNow = Statement("check now", "SET CONSTRAINTS ALL IMMEDIATE")
+    static let checkNow = Statement("check now", "SET CONSTRAINTS ALL IMMEDIATE")
 
     /// Runs a write of one row, and answers how many rows it has reached. The table's own triggers run with the paths
     /// that they expect.
     private func attempt(
         _ request: Request, _ table: AttachedTable, _ rules: TableRules?, _ columns: [AttachedColumn]
     ) throws -> Int {
+        if writesTogether {
+            memory.tableWrites.requests.append(request)
+            return 1
+        }
         let requests = [
             Request(Self.pathOut), request, Request(Self.checkNow), Request(Self.pathBack(to: table.home)),
         ]

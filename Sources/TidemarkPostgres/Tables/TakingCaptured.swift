@@ -126,6 +126,17 @@ extension PostgresScopeWriter: TableScopeWriter {
         return true
     }
 
+    /// Reads the newest rows of records, as far as they are not large: an edit of one then need not ask for its own.
+    func expectSmall(_ entity: String, _ keys: [[UInt8]]) throws {
+        let spelling = kept.state.entities.spelling(of: entity) ?? entity
+        let all = AttachedTable.list(of: keys)
+        var sizes = RowSizes()
+        try sizes.add(logged: session.ask(Self.sizesOf, name, .text(spelling), all))
+        guard let part = sizes.parts(of: keys, limit: Self.portionBytes).first else { return }
+        let list = part.count == keys.count ? all : AttachedTable.list(of: Array(part))
+        try expect(entity, Array(part), session.ask(Self.newestOf, name, .text(spelling), list))
+    }
+
     private func take(
         _ keys: ArraySlice<[UInt8]>, _ answer: QueryResult, of table: AttachedTable, _ sizes: RowSizes,
         _ take: (CapturedRecord) throws -> Void

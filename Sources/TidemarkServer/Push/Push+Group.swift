@@ -4,6 +4,22 @@ import TidemarkWire
 // MARK: - Groups: all or none
 
 extension Push {
+    /// Takes a request's operations: all together where their tables take them so, and else one after the other.
+    static func takingAll(
+        _ request: ExchangeRequest, of access: Access, writer: any ScopeWriter, server: SyncServer, at moment: Int64
+    ) throws -> Push {
+        func taken() throws -> Push {
+            var push = Push(server: server, writer: writer, request: request, access: access, moment: moment)
+            try push.takeAll()
+            return push
+        }
+        guard let tables = writer as? any TableScopeWriter else { return try taken() }
+        let records = request.operations.compactMap { sealed in
+            sealed.operation.id.map { (entity: sealed.operation.entity, id: $0) }
+        }
+        return try tables.together(records, taken)
+    }
+
     /// The request's operations in their order, as far as its cost allows; those of one group follow one another and
     /// are taken together.
     mutating func takeAll() throws {

@@ -44,8 +44,9 @@ extension SyncServer {
             try LostHistory(writer, of: device).check(request, since: checkpoint)
             let superseded = writer.state.superseded
             try self.takeCaptured(writer, request.scope, limit: Self.capturedBeforePush, at: moment)
-            var push = Push(server: self, writer: writer, request: request, access: access, moment: moment)
-            try writer.holdingReferences(of: access, grants: grants) { try push.takeAll() }
+            var push = try writer.holdingReferences(of: access, grants: grants) {
+                try Push.takingAll(request, of: access, writer: writer, server: self, at: moment)
+            }
             // Changes that the tables made of the push are in the log with it, and in the same answer: a note of the
             // table's and one of the store's for each row.
             try self.takeCaptured(

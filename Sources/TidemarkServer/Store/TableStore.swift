@@ -24,6 +24,15 @@ public protocol TableScopeWriter: ScopeWriter {
     ///   - take: what is done with each record.
     func takeCaptured(limit: Int, recordBytes: Int, _ take: (CapturedRecord) throws -> Void) throws -> Int
 
+    /// Runs a body whose rows go into their tables together, behind it. Where a table does not take one of them, all is
+    /// undone and the body runs again, so that each row is refused for itself.
+    ///
+    /// - Parameters:
+    ///   - records: the records that the body will write to, as far as they are known.
+    ///   - body: what writes the rows.
+    /// - Throws: what the body throws.
+    func together<Result>(_ records: [(entity: String, id: RecordID)], _ body: () throws -> Result) throws -> Result
+
     /// Runs a body whose rows are a device's: they refer to rows of this scope, and of those others that the caller may
     /// read, and to no others of tables that have scopes. Outside of it rows are the operator's, and refer to any.
     ///

@@ -1,0 +1,73 @@
+import TidemarkServer
+import TidemarkWire
+
+/// Writes to tables that are sent together, without an answer to each. Where one of them is refused all are undone, and
+/// the same is done again one after the other: only so each can be refused for itself.
+struct TableWrites {
+    /// In their order, each in a form that fails where it does not reach its row.
+    var requests: [Request] = []
+    /// Records to look at once they are written.
+    var looks: [(table: Int64, record: String)] = []
+    /// The schema of the log.
+    var home = ""
+}
+
+extension PostgresScopeWriter {
+    private static let noteAll = Statement(
+        "note rows",
+        """
+        INSERT INTO capture (scope, table_id, record)
+        SELECT $1, u.t, u.r FROM unnest($2::bigint[], $3::text[]) AS u(t, r)
+        """
+    )
+
+    func together<Result>(_ records: [(entity: String, id: RecordID)], _ body: () throws -> Result) throws -> Result {
+        guard records.count > 1 else { return try body() }
+        try expect(records)
+        defer { forgetExpected() }
+        guard records.contains(where: { tables[$0.entity] != nil }) else { return try body() }
+        return try written(body) ?? body()
+    }
+
+    private func written<Result>(_ body: () throws -> Result) throws -> Result? {
+        let (memory, kept, laneRows) = (memory, kept, laneRows)
+        writesTogether = true
+        var isDone = false
+        defer {
+            writesTogether = false
+            if !isDone {
+                (self.memory, self.kept, self.laneRows) = (memory, kept, laneRows)
+                lastNewest = nil
+            }
+        }
+        let result = try session.together {
+            let result = try body()
+            try sendTogether()
+            return result
+        }
+        isDone = result != nil
+        return result
+    }
+
+    /// Reads the newest rows of records in one go, as far as they are not large.
+    private func expect(_ records: [(entity: String, id: RecordID)]) throws {
+        for ids in Dictionary(grouping: records, by: { EntityKey($0.entity) }).values {
+            guard let entity = ids.first?.entity else { continue }
+            try expectSmall(entity, Array(Set(ids.map { Array($0.id.text.utf8) })))
+        }
+    }
+
+    /// Sends what was kept back. A table's own statements run with the path that its triggers expect, and constraints
+    /// are checked with each of them.
+    private func sendTogether() throws {
+        let writes = memory.tableWrites
+        memory.tableWrites = TableWrites()
+        guard !writes.looks.isEmpty else { return }
+        try session.tell(Self.pathOut)
+        try session.tell(Self.checkNow)
+        for request in writes.requests { try session.writeShaped(request) }
+        try session.tell(Self.pathBack(to: writes.home))
+        try session.write(
+            Self.noteAll, name, .integers(writes.looks.map(\.table)), .texts(writes.looks.map(\.record)))
+    }
+}
