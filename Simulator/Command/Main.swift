@@ -55,6 +55,13 @@ enum Main {
         if let script = options.script {
             for (_, app) in options.apps {
                 let simulation = Simulation(of: app)
+                if options.isAudit {
+                    let (failure, coverage) = try await simulation.audit(script, world: "script")
+                    if let failure { print(failure) }
+                    print(coverage.summary)
+                    for finding in coverage.report { print("  \(finding)") }
+                    continue
+                }
                 if options.isVerbose { for line in try await simulation.trace(of: script) { print(line) } }
                 print(try await simulation.play(script))
             }

@@ -49,25 +49,8 @@ struct RecordMachineDocumentTests {
     func unvisited() throws {
         let text = try String(contentsOf: RecordMachineDocument.page, encoding: .utf8)
         let listed = text.matches(of: /\n- `([^`]+)`/).map { String($0.1) }
-        let cells = RecordMachine.Event.allCases.reduce(into: Set<String>()) { cells, event in
-            func add<Region: RecordRegion>(_ name: String, _: Region.Type) {
-                for state in Region.allCases {
-                    if let cell = RecordCell.cell(name, state, event) { cells.insert(cell.description) }
-                }
-            }
-            add("base", RecordMachine.Base.self)
-            add("local", RecordMachine.Local.self)
-            add("queue", RecordMachine.Queue.self)
-            add("in flight", RecordMachine.InFlight.self)
-            add("place", RecordMachine.Place.self)
-            add("block", RecordMachine.Block.self)
-            add("decision", RecordMachine.Decision.self)
-            add("identity", RecordMachine.Identity.self)
-            add("knowledge", RecordMachine.Knowledge.self)
-            add("access", RecordMachine.Access.self)
-            add("orphan", RecordMachine.Orphan.self)
-            add("capture", RecordMachine.Capture.self)
-        }
+        let cells = Set(RecordCell.visible.map(\.description))
+            .union(RecordMachine.Coupling.allCases.map { "\($0.number) \($0)" })
         #expect(listed.filter { !cells.contains($0) }.isEmpty)
     }
 }

@@ -166,13 +166,16 @@ struct RecordMachineTests {
             switch step.event {
             // It is an operation, or in a list; or an edit of the scope that the record went to.
             case .sealed, .orphaned, .forbidden, .movedOut: return false
+            // No server takes it, and the row stands as it is.
+            case .pruned, .assumed: return false
             // The app took it back, or the server's row says the same.
             case .reverted, .deleted, .matched: return false
             // The comparison of an unseen write decides what of it is an edit.
             case .compared, .unseen: return false
             // There is nothing left that a delete would take away.
             case .tombstone, .missing, .verdict, .replayed: return step.before.local != .deleted
-            case .edited, .decided, .refusalForgotten, .dropped, .blocked, .released, .putOff, .resumed, .movedIn,
+            case .edited, .decided, .refusalForgotten, .dropped, .blocked, .released, .seedBack, .putOff, .resumed,
+                .movedIn,
                 .arrival, .departureSealed, .row, .versionNoted, .caughtUp, .refetchNeeded, .refetched,
                 .conflictFound, .refused, .accepted, .named, .accessLost, .scopeLeft, .followed, .orphanTaken,
                 .historyLost, .captureLost, .wroteUnseen, .deletedUnseen, .captureFound:
@@ -189,7 +192,8 @@ struct RecordMachineTests {
             switch step.event {
             case .verdict, .orphaned: return false
             case .edited, .reverted, .deleted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released,
-                .forbidden, .putOff, .resumed, .movedIn, .movedOut, .arrival, .departureSealed, .row, .tombstone,
+                .forbidden, .pruned, .assumed, .seedBack, .putOff, .resumed, .movedIn, .movedOut, .arrival,
+                .departureSealed, .row, .tombstone,
                 .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
                 .accepted, .named, .accessLost, .scopeLeft, .followed, .orphanTaken, .historyLost, .replayed,
                 .captureLost, .wroteUnseen, .deletedUnseen, .captureFound, .unseen, .compared:

@@ -67,6 +67,17 @@ struct Manifest {
         Stored(id: row.integer(0), first: row.blob(1), entries: ManifestRange(row.blob(2)))
     }
 
+    /// All of its records, for readers of a few.
+    func ids() throws -> [RecordID] {
+        var ids: [RecordID] = []
+        var last: [UInt8]?
+        while let range = try next(after: last) {
+            ids += range.entries.entries.compactMap { ManifestKey.decode($0.key) }
+            last = range.first
+        }
+        return ids
+    }
+
     func hash(of id: RecordID) throws -> UInt64? {
         let key = ManifestKey.encode(id)
         return try range(of: key)?.entries.find(key)?.hash

@@ -14,27 +14,56 @@ package struct RecordMachines {
         package var scope: String
     }
 
-    /// The schema that the tables were read from (`PRAGMA schema_version`); after a migration they are read anew.
-    package let schemaVersion: Int64
+    /// Where all records stand, and what is on its way.
+    package struct Reading: Sendable {
+        package var machines: [Name: RecordMachine] = [:]
+        /// The tables that could be read. A migration may have taken one away, or changed it, with no installation
+        /// since.
+        package var tables: Set<String> = []
+        /// Those of them that were written to unseen, perhaps. Of a row that went unseen nothing is said yet.
+        package var uncaptured: Set<String> = []
+        /// The records of the open operations, by the operation's place in the outbox.
+        package var operations: [Int64: Name] = [:]
+    }
+
+    /// What the tables and declarations were read from; after a change of it they are read anew.
+    private let source: Source
     let shapes: [TableSchema]
     let declarations: Declarations
-    let identity: Identity?
-    /// Whether the file knew none of the operator's declarations then.
-    package let isUndeclared: Bool
+    /// Tables whose ids the server assigns.
+    private let assigned: Set<String>
 
-    /// - Throws: `SyncError` where a table cannot be synced as it is now.
-    package init(_ db: Database, tables: [SyncedTable], scopes: [Scope]) throws {
-        schemaVersion = try SyncSchema.version(db)
-        let named = try SyncedTable.spelled(tables, db)
-        shapes = try SyncedTable.resolve(named, scopes: scopes).map { table in
-            try TableSchema(db, table: table.name, rule: table.rule)
+    private struct Source: Hashable {
+        var schemaVersion: Int64
+        var rules: [String: SyncedTable.ScopeRule]
+        var declarations: String?
+        var assigned: Set<String> = []
+
+        init(_ db: Database) throws {
+            schemaVersion = try SyncSchema.version(db)
+            rules = try TableRules.all(db)
+            guard !rules.isEmpty else { return }
+            declarations = try KeptDeclarations.tag(db)
+            assigned = Set(try SyncedTable.declared(in: db).filter { $0.ids == .server }.map(\.name))
         }
-        let kept = try KeptDeclarations.read(db)
-        isUndeclared = kept == nil
-        declarations = kept?.declarations ?? Declarations()
-        let schema = SyncSchema(shapes: shapes, clientID: "", schemaVersion: schemaVersion)
-        identity = try Identity(db, schema, declarations)
     }
+
+    /// Reads the tables that the file knows, by the rules that they were captured with.
+    package init(_ db: Database) throws {
+        source = try Source(db)
+        // One that is away or cannot be synced as it is now has nothing to say.
+        shapes = source.rules.sorted { $0.key < $1.key }.compactMap { name, rule in
+            try? TableSchema(db, table: name, rule: rule)
+        }
+        let kept = source.declarations == nil ? nil : try KeptDeclarations.read(db)
+        declarations = kept?.declarations ?? Declarations()
+        assigned = source.assigned.union(declarations.entities.filter { $0.ids == .server }.map(\.name))
+    }
+
+    func isTemporary(_ name: Name) -> Bool { assigned.contains(name.table) && TemporaryShape.matches(name.record) }
+
+    /// Whether the tables and declarations are still those that were read.
+    package func isCurrent(_ db: Database) throws -> Bool { try Source(db) == source }
 
     /// Where a record of a scope stands.
     ///
@@ -46,17 +75,39 @@ package struct RecordMachines {
 
     /// Where all records stand, in every scope that has anything to do with them.
     ///
-    /// - Returns: `nil` where a migration has changed a table and no installation has looked at it since.
-    package func all(_ db: Database) throws -> [Name: RecordMachine]? {
-        var machines: [Name: RecordMachine] = [:]
-        for shape in shapes {
-            guard try isReadable(db, shape) else { return nil }
+    /// - Parameter rowLimit: rows of a table, at most; one with more of them is not read.
+    package func all(_ db: Database, rowLimit: Int = .max) throws -> Reading {
+        var reading = Reading()
+        for shape in shapes where try isReadable(db, shape) && !exceeds(db, shape, rowLimit) {
+            reading.tables.insert(shape.name)
             let isCaptured = try Installation.isCaptured(db, shape)
+            if !isCaptured { reading.uncaptured.insert(shape.name) }
             for name in try names(db, shape) {
-                machines[name] = try RecordReading(db, shape, name, self, isCaptured: isCaptured)?.machine()
+                reading.machines[name] = try RecordReading(db, shape, name, self, isCaptured: isCaptured)?.machine()
             }
         }
-        return machines
+        guard !reading.tables.isEmpty else { return reading }
+        for (id, place, scope) in try Outbox.openRecords(db) {
+            reading.operations[id] = Name(table: place.entity, record: place.record, scope: scope)
+        }
+        return reading
+    }
+
+    /// The verdicts that operations may have had, by what is left of them in the outbox: `nil` where it is still open.
+    package func verdicts(_ db: Database, on operation: Int64) throws -> Set<RecordMachine.Verdict>? {
+        // What was taken may be in a block by now. A row of the first capture leaves no operation behind.
+        guard let state = try Outbox.state(db, operation) else {
+            return [.taken, .deferredWrite, .deferredDelete, .outcomeUnknown]
+        }
+        return switch state {
+        case .sealed, .resealed, .replayed, .losing, .lost: nil
+        // One whose outcome is unknown keeps the version that it once had.
+        case .applied, .merged: [.taken, .outcomeUnknown]
+        case .conflict: [.conflict]
+        case .rejected: [.rejected]
+        case .outcomeUnknown: [.outcomeUnknown]
+        case .deferred: [.deferredWrite, .deferredDelete]
+        }
     }
 
     /// Temporary ids that the server's have taken the place of.
@@ -70,6 +121,11 @@ package struct RecordMachines {
         guard try LibrarySchema.isInstalled(db), try FileTable.exists(shape.shadowName, db) else { return false }
         let columns = try Query(db, "PRAGMA table_info(\(shape.shadowSQL))").rows(db) { $0.text(1) }
         return (shape.key + shape.data).allSatisfy { column in columns.contains { $0.isSameName(as: column.name) } }
+    }
+
+    private func exceeds(_ db: Database, _ shape: TableSchema, _ limit: Int) throws -> Bool {
+        try Query(db, "SELECT 1 FROM \(shape.sql) LIMIT 1 OFFSET ?1").first(db, [.integer(Int64(limit))]) { _ in true }
+            ?? false
     }
 
     private func names(_ db: Database, _ shape: TableSchema) throws -> Set<Name> {
@@ -86,6 +142,11 @@ package struct RecordMachines {
         for (record, scope) in try Query(db, noted).rows(db, [.text(shape.name)], { ($0.text(0), $0.text(1)) })
         where !scope.isEmpty {
             names.insert(Name(table: shape.name, record: record, scope: scope))
+        }
+        for scope in try Manifest.scopes(db, shape.name) {
+            for id in try Manifest(db: db, scope: scope, entity: shape.name).ids() {
+                names.insert(Name(table: shape.name, record: id.text, scope: scope.name))
+            }
         }
         let columns = shape.key.map(\.sql).joined(separator: ", ")
         let keys = "SELECT \(columns) FROM \(shape.sql) UNION SELECT \(columns) FROM \(shape.shadowSQL)"
@@ -123,6 +184,7 @@ private struct RecordReading {
     }
 
     func machine() throws -> RecordMachine {
+        guard Scope(name.scope).map(shape.rule.mayHold) == true else { return try stranger() }
         let table = RecordTable(shape)
         let shadow = isHolder ? try table.shadow(db, key) : nil
         let row = isHolder ? try table.rowAsItIs(db, key) : nil
@@ -131,16 +193,26 @@ private struct RecordReading {
         var machine = RecordMachine()
         machine.inFlight = try inFlight()
         machine.place = place(row, quarantined)
-        machine.base = try base(shadow, row, quarantined, unseen)
-        machine.local = try local(shadow, row, quarantined, unseen)
-        machine.queue = shadow?.mark.map { $0 > 0 ? .queued : .deferred } ?? .idle
-        machine.block = isHolder ? try block() : .none
-        machine.decision = try decision()
-        if machines.identity?.isTemporary(name.table, name.record) == true { machine.identity = .temporary }
-        machine.knowledge = try knowledge()
         machine.access = try access()
+        let isDisplaced = !isHolder && quarantined?.move == .no && machine.access == .unfollowed
+        machine.base = isDisplaced ? .absent : try base(shadow, row, quarantined, unseen)
+        machine.block = isDisplaced ? .displaced : isHolder ? try block(shadow) : .none
+        machine.local = isDisplaced ? .edited : try local(shadow, row, quarantined, unseen, machine)
+        machine.queue = shadow?.mark.map { $0 > 0 ? .queued : .deferred } ?? .idle
+        machine.decision = try decision()
+        if machines.isTemporary(name) { machine.identity = .temporary }
+        machine.knowledge = try knowledge()
         if try holds("orphan") { machine.orphan = .orphaned }
         machine.capture = !isCaptured ? .lost : unseen == nil ? .watched : .unseen
+        return machine
+    }
+
+    /// By its table's rule the scope has no rows of it any more. What is in flight there has nothing to say of a row.
+    private func stranger() throws -> RecordMachine {
+        var machine = RecordMachine()
+        machine.access = .unfollowed
+        machine.decision = try decision()
+        if try holds("orphan") { machine.orphan = .orphaned }
         return machine
     }
 
@@ -156,21 +228,24 @@ private struct RecordReading {
             case .deleted: return .deleted
             }
         }
-        if quarantined != nil { return .present }
-        if !isCaptured, let scope = Scope(name.scope) {
-            return try Manifest(db: db, scope: scope, entity: shape.name).hash(of: id) == nil ? .absent : .present
-        }
-        return row == nil ? .absent : .present
+        if quarantined != nil || isCaptured && row != nil { return .present }
+        // A row that is fetched anew may have been taken away for it.
+        guard try isCaptured == false || !holds("refetch"), let scope = Scope(name.scope) else { return .absent }
+        return try Manifest(db: db, scope: scope, entity: shape.name).hash(of: id) == nil ? .absent : .present
     }
 
     private func local(
-        _ shadow: Shadow?, _ row: [Cell]?, _ quarantined: QuarantinedRow.Entry?, _ unseen: Inferred.Entry?
+        _ shadow: Shadow?, _ row: [Cell]?, _ quarantined: QuarantinedRow.Entry?, _ unseen: Inferred.Entry?,
+        _ machine: RecordMachine
     ) throws -> RecordMachine.Local {
         if let unseen {
             if row != nil { return .edited }
-            return unseen.kind.isNew ? .clean : .deleted
+            let isDeleted = machine.inFlight == .delete || machine.inFlight == .replayedDelete
+            return unseen.kind.isNew || isDeleted ? .clean : .deleted
         }
         guard let shadow else { return .clean }
+        // What differs beneath no mark was written unseen.
+        if !isCaptured, shadow.mark == nil, machine.block == .none { return .clean }
         let operation = try Outbox.overlay(db, entity: name.table, record: name.record, scope: name.scope)
         let kept = quarantined.flatMap { $0.move == .no && !shadow.isGone ? $0.cells : nil }
         guard let current = row ?? kept else {
@@ -203,7 +278,7 @@ private struct RecordReading {
         }
     }
 
-    private func block() throws -> RecordMachine.Block {
+    private func block(_ shadow: Shadow?) throws -> RecordMachine.Block {
         let place = RecordName(entity: name.table, record: name.record)
         switch try BlockedEdits.blocker(db, of: place)?.reason {
         case .refused: return .rejectedParent
@@ -211,7 +286,9 @@ private struct RecordReading {
         case nil: break
         }
         let refusal = "state = 'rejected' AND lane IS NULL AND code = '\(RejectionCode.unsendableValue)'"
-        return try exists("operation WHERE entity = ?1 AND record = ?2 AND \(refusal)", record) ? .unsendable : .none
+        if try exists("operation WHERE entity = ?1 AND record = ?2 AND \(refusal)", record) { return .unsendable }
+        let isHeld = "entity = ?1 AND record = ?2 AND scope = ?3 AND compared AND held"
+        return try shadow != nil && exists("inferred WHERE \(isHeld)", recordAndScope) ? .unconfirmed : .none
     }
 
     private func decision() throws -> RecordMachine.Decision {

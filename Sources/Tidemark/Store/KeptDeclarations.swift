@@ -20,6 +20,9 @@ struct KeptDeclarations: Sendable {
         return KeptDeclarations(tag: tag, declarations: declarations)
     }
 
+    /// The server's name for what is kept.
+    static func tag(_ db: Database) throws -> String? { try Meta.get(db, tagKey) }
+
     static func write(_ db: Database, _ body: [UInt8], tag: String) throws {
         guard body.count <= bodyLimit else { return }
         try Meta.set(db, bodyKey, String(decoding: body, as: UTF8.self))

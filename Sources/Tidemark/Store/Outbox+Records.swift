@@ -20,4 +20,11 @@ extension Outbox {
             """
         ).rows(db, [.text(entity), .text(record), .text(scope)]) { ($0.integer(0) != 0, $0.integer(1) != 0) }
     }
+
+    /// The records of all open operations, each with the operation's id and scope.
+    static func openRecords(_ db: Database) throws -> [(id: Int64, name: RecordName, scope: String)] {
+        try Query(db, "SELECT id, entity, record, scope FROM tidemark_operation WHERE \(isOpen)").rows(db) {
+            ($0.integer(0), RecordName(entity: $0.text(1), record: $0.text(2)), $0.text(3))
+        }
+    }
 }

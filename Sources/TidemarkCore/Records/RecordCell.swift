@@ -26,6 +26,22 @@ package struct RecordCell: Hashable, Sendable, Comparable, CustomStringConvertib
         ].compactMap { $0 }
     }
 
+    /// The cells of all states that the machine comes to, as far as something changes that is kept: the others ask for
+    /// what was done already.
+    package static let visible: Set<RecordCell> = {
+        var search = RecordCellSearch()
+        // What waits for the app, and what outlived a scope, mean nothing for any other region.
+        func reduced(_ machine: RecordMachine) -> RecordMachine {
+            var machine = machine
+            (machine.decision, machine.orphan) = (.none, .none)
+            return machine
+        }
+        _ = RecordMachine.reachable(reduced) { before, event, _, after in
+            search.meet(before, event, isChanged: reduced(after) != before)
+        }
+        return search.found
+    }()
+
     /// `nil` where nothing happens.
     package static func cell<Region: RecordRegion>(
         _ name: String, _ region: Region, _ event: RecordMachine.Event
@@ -34,6 +50,62 @@ package struct RecordCell: Hashable, Sendable, Comparable, CustomStringConvertib
         guard next != region || !effects.isEmpty else { return nil }
         return RecordCell(
             region: name, state: "\(region)", event: event.text, next: "\(next)", effects: effects)
+    }
+}
+
+/// Finds the cells that states come to, each once: there are a hundred times as many steps as cells.
+private struct RecordCellSearch {
+    /// The cells of one region that were not come to: by the event's place, then by state.
+    private struct Region<State: RecordRegion> {
+        var cells: [[State: RecordCell]]
+
+        init(_ name: String) {
+            cells = RecordMachine.Event.allCases.map { event in
+                State.allCases.reduce(into: [:]) { $0[$1] = RecordCell.cell(name, $1, event) }
+            }
+        }
+
+        mutating func meet(_ state: State, _ place: Int, _ found: inout Set<RecordCell>) {
+            guard !cells[place].isEmpty, let cell = cells[place].removeValue(forKey: state) else { return }
+            found.insert(cell)
+        }
+    }
+
+    private let places = Dictionary(
+        uniqueKeysWithValues: zip(RecordMachine.Event.allCases, RecordMachine.Event.allCases.indices))
+    private var base = Region<RecordMachine.Base>("base")
+    private var local = Region<RecordMachine.Local>("local")
+    private var queue = Region<RecordMachine.Queue>("queue")
+    private var inFlight = Region<RecordMachine.InFlight>("in flight")
+    private var place = Region<RecordMachine.Place>("place")
+    private var block = Region<RecordMachine.Block>("block")
+    private var decisions = Region<RecordMachine.Decision>("decision")
+    private var orphans = Region<RecordMachine.Orphan>("orphan")
+    private var identity = Region<RecordMachine.Identity>("identity")
+    private var knowledge = Region<RecordMachine.Knowledge>("knowledge")
+    private var access = Region<RecordMachine.Access>("access")
+    private var capture = Region<RecordMachine.Capture>("capture")
+    private(set) var found: Set<RecordCell> = []
+
+    mutating func meet(_ machine: RecordMachine, _ event: RecordMachine.Event, isChanged: Bool) {
+        guard let index = places[event] else { return }
+        for decision in RecordMachine.Decision.allCases where isChanged || decision.next(event).0 != decision {
+            decisions.meet(decision, index, &found)
+        }
+        for orphan in RecordMachine.Orphan.allCases where isChanged || orphan.next(event).0 != orphan {
+            orphans.meet(orphan, index, &found)
+        }
+        guard isChanged else { return }
+        base.meet(machine.base, index, &found)
+        local.meet(machine.local, index, &found)
+        queue.meet(machine.queue, index, &found)
+        inFlight.meet(machine.inFlight, index, &found)
+        place.meet(machine.place, index, &found)
+        block.meet(machine.block, index, &found)
+        identity.meet(machine.identity, index, &found)
+        knowledge.meet(machine.knowledge, index, &found)
+        access.meet(machine.access, index, &found)
+        capture.meet(machine.capture, index, &found)
     }
 }
 
@@ -48,7 +120,8 @@ extension RecordMachine.Event {
         case .replayed(let change): "replayed \(change)"
         case .unseen(let unseen): "unseen \(unseen)"
         case .compared(let compared): "compared \(compared)"
-        case .edited, .reverted, .deleted, .decided, .refusalForgotten, .dropped, .released, .forbidden, .putOff,
+        case .edited, .reverted, .deleted, .decided, .refusalForgotten, .dropped, .released, .forbidden, .pruned,
+            .assumed, .seedBack, .putOff,
             .resumed, .movedIn, .movedOut, .departureSealed, .row, .tombstone, .missing, .matched, .versionNoted,
             .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused, .accepted, .named, .accessLost,
             .scopeLeft, .followed, .orphaned, .orphanTaken, .historyLost, .captureLost, .wroteUnseen,

@@ -16,6 +16,9 @@ extension RecordMachine {
         package func next(_ event: Event) -> (Self, [Effect]) {
             switch event {
             case .row: return (.present, [.saveServerRow])
+            case .assumed: return (.present, [])
+            case .pruned: return (.absent, [])
+            case .seedBack: return (.seeded, [.saveServerRow])
             case .tombstone, .missing:
                 switch self {
                 case .present: return (.deleted, [.saveServerRow, .cascade])
@@ -82,7 +85,7 @@ extension RecordMachine {
             switch event {
             case .edited, .movedIn: return (.edited, [])
             case .deleted: return (.deleted, [])
-            case .reverted, .matched, .forbidden, .orphaned, .movedOut: return (.clean, [])
+            case .reverted, .matched, .forbidden, .orphaned, .movedOut, .pruned, .assumed: return (.clean, [])
             case .sealed(let sealed):
                 switch sealed {
                 case .write, .delete: return (.clean, [])
@@ -106,7 +109,7 @@ extension RecordMachine {
                 case .seeded: return (.clean, [])
                 case .present, .absent, .deleted: return (self, [])
                 }
-            case .decided, .refusalForgotten, .dropped, .blocked, .released, .putOff, .resumed, .arrival,
+            case .decided, .refusalForgotten, .dropped, .blocked, .released, .seedBack, .putOff, .resumed, .arrival,
                 .departureSealed, .row, .tombstone, .missing, .versionNoted, .caughtUp, .refetchNeeded, .refetched,
                 .conflictFound, .refused, .accepted, .named, .accessLost, .scopeLeft, .followed, .orphanTaken,
                 .historyLost, .replayed, .captureLost, .wroteUnseen, .deletedUnseen, .captureFound:

@@ -15,11 +15,11 @@ extension RecordMachine {
         case deletesSomething
         /// A row of the first capture is one only until the server has heard of it.
         case seedIsPending
-        /// A deletion elsewhere is remembered only beneath an edit.
+        /// A deletion elsewhere is remembered only beneath an edit that sets fields.
         case deletedBeneathEdit
         /// No edit is lost: it is queued, blocked with a reason, or waits for a comparison.
         case editIsKept
-        /// Only an edit is blocked.
+        /// Only an edit is blocked; what no server would take is kept also without one.
         case blockHasEdit
         /// The screen shows the server's row, with what is in flight and what was edited drawn over it.
         case screenShowsAll
@@ -44,11 +44,13 @@ extension RecordMachine {
             case .seedIsPending:
                 state.base != .seeded || state.queue != .idle || state.inFlight != .none || state.block != .none
             case .deletedBeneathEdit:
-                state.base != .deleted || state.local != .clean || state.inFlight != .none || state.queue != .idle
+                state.base != .deleted || state.local == .edited || state.inFlight.isWrite
+                    || state.inFlight == .none && state.queue != .idle
             case .editIsKept:
                 state.local == .clean || state.queue != .idle || state.block != .none || state.capture != .watched
             case .blockHasEdit:
-                state.block == .none || state.local != .clean || state.queue != .idle || state.base == .seeded
+                state.block == .none || state.block == .unsendable || state.local != .clean || state.queue != .idle
+                    || state.base == .seeded
             case .screenShowsAll: state.capture == .lost || state.place.isLeaving || state.showsAll
             }
         }

@@ -24,6 +24,10 @@ extension RecordMachine {
         case released
         /// The operator lets no edit of the kind travel: the row is the server's again, and the edit is kept.
         case forbidden
+        /// A row that its table's policy never deletes is gone here: no delete is sent, and the device lets go of it.
+        case pruned
+        /// The table sends nothing: the row that stands in it passes for the server's, until that comes.
+        case assumed
         /// The server has no room for the edit.
         case putOff
         /// The wait for room is over.
@@ -80,6 +84,8 @@ extension RecordMachine {
         case orphaned
         /// Orphaned edits were made anew, or the app let go of them.
         case orphanTaken
+        /// An orphaned row of the first capture stands in its table again, and gives way to the server's.
+        case seedBack
 
         // History.
         /// The server has lost history: numbers above what survived mean nothing.
@@ -105,13 +111,13 @@ extension RecordMachine {
             [.edited, .reverted, .deleted, .decided, .refusalForgotten]
             + Sealed.allCases.map(Event.sealed) + [.dropped]
             + Block.allCases.filter { $0 != .none }.map(Event.blocked)
-            + [.released, .forbidden, .putOff, .resumed, .movedIn, .movedOut]
+            + [.released, .forbidden, .pruned, .assumed, .putOff, .resumed, .movedIn, .movedOut]
             + Arrival.allCases.map(Event.arrival) + [.departureSealed]
             + verdicts
             + [.row, .tombstone, .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched]
             + [
                 .conflictFound, .refused, .accepted, .named, .accessLost, .scopeLeft, .followed, .orphaned,
-                .orphanTaken,
+                .orphanTaken, .seedBack,
             ]
             + [.historyLost] + Change.allCases.map(Event.replayed)
             + [.captureLost, .wroteUnseen, .deletedUnseen, .captureFound]

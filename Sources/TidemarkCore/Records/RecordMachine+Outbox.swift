@@ -20,9 +20,10 @@ extension RecordMachine {
                 case .write, .delete: return (.idle, [.dequeue])
                 case .part: return (.queued, [])
                 }
-            case .dropped, .blocked, .forbidden, .movedOut, .orphaned, .accessLost, .scopeLeft:
+            case .dropped, .blocked, .forbidden, .movedOut, .pruned, .assumed, .orphaned, .accessLost,
+                .scopeLeft:
                 return (.idle, [.dequeue])
-            case .released, .movedIn, .compared: return (.queued, [.enqueue])
+            case .released, .movedIn, .compared, .seedBack: return (.queued, [.enqueue])
             case .putOff: return (.deferred, [])
             case .resumed: return (.queued, [])
             case .verdict(let verdict, _):
@@ -53,6 +54,8 @@ extension RecordMachine {
         /// The same, and a delete is the last.
         case replayedDelete
 
+        package var isWrite: Bool { self == .write || self == .replayedWrite }
+
         package func next(_ event: Event) -> (Self, [Effect]) {
             switch event {
             case .sealed(let sealed):
@@ -69,7 +72,8 @@ extension RecordMachine {
                 }
             case .orphaned, .accessLost, .scopeLeft: return (.none, [])
             case .edited, .reverted, .deleted, .decided, .refusalForgotten, .dropped, .blocked, .released, .forbidden,
-                .putOff, .resumed, .movedIn, .movedOut, .arrival, .row, .tombstone, .missing, .matched, .versionNoted,
+                .pruned, .assumed, .seedBack, .putOff, .resumed, .movedIn, .movedOut, .arrival, .row, .tombstone,
+                .missing, .matched, .versionNoted,
                 .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused, .accepted, .named, .followed,
                 .orphanTaken, .historyLost, .captureLost, .wroteUnseen, .deletedUnseen, .captureFound, .unseen,
                 .compared:
@@ -86,20 +90,31 @@ extension RecordMachine {
         case rejectedParent
         /// It refers to a record that has no id of the server's yet.
         case awaitingID
-        /// No server would take it: text that is not UTF-8, a record too large.
+        /// No server would take it: text that is not UTF-8, a record too large. It is kept so until the app has
+        /// decided, also where it was orphaned meanwhile.
         case unsendable
+        /// It was written unseen, with too many others: the app has to confirm it.
+        case unconfirmed
+        /// No engine on this file follows its scope, and another scope's row has its place in the table.
+        case displaced
 
         package func next(_ event: Event) -> (Self, [Effect]) {
             switch event {
             case .blocked(let block): return (block, [.block])
-            case .released, .forbidden, .sealed, .dropped, .movedOut, .orphaned:
+            case .released, .forbidden, .sealed, .dropped, .movedOut, .pruned, .assumed:
                 return (.none, self == .none ? [] : [.unblock])
+            case .orphaned:
+                switch self {
+                case .unsendable, .none: return (self, [])
+                case .rejectedParent, .awaitingID, .unconfirmed, .displaced: return (.none, [.unblock])
+                }
             case .refusalForgotten:
                 switch self {
                 case .unsendable: return (.none, [.unblock])
-                case .none, .rejectedParent, .awaitingID: return (self, [])
+                case .none, .rejectedParent, .awaitingID, .unconfirmed, .displaced: return (self, [])
                 }
-            case .edited, .reverted, .deleted, .decided, .putOff, .resumed, .movedIn, .arrival, .departureSealed,
+            case .edited, .reverted, .deleted, .decided, .seedBack, .putOff, .resumed, .movedIn, .arrival,
+                .departureSealed,
                 .verdict, .row, .tombstone, .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched,
                 .conflictFound, .refused, .accepted, .named, .accessLost, .scopeLeft, .followed, .orphanTaken,
                 .historyLost, .replayed, .captureLost, .wroteUnseen, .deletedUnseen, .captureFound, .unseen,
@@ -145,7 +160,8 @@ extension RecordMachine {
                 case .rejectedAndConflict: return (.conflict, [.forgetDecision])
                 case .none, .conflict: return (self, [])
                 }
-            case .edited, .reverted, .deleted, .sealed, .dropped, .blocked, .released, .putOff, .resumed, .movedIn,
+            case .edited, .reverted, .deleted, .sealed, .dropped, .blocked, .released, .pruned, .assumed, .seedBack,
+                .putOff, .resumed, .movedIn,
                 .movedOut, .arrival, .departureSealed, .row, .tombstone, .missing, .matched, .versionNoted,
                 .caughtUp, .refetchNeeded, .refetched, .refused, .accepted, .named, .accessLost, .scopeLeft,
                 .followed, .orphaned, .orphanTaken, .historyLost, .replayed, .captureLost, .wroteUnseen,

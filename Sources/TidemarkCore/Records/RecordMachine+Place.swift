@@ -69,7 +69,8 @@ extension RecordMachine {
                 }
             case .orphaned:
                 return isLeaving ? (.nowhere, [.forgetRefused]) : (self == .doubled ? .table : self, [])
-            case .reverted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released, .forbidden, .putOff,
+            case .reverted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released, .forbidden, .pruned,
+                .assumed, .seedBack, .putOff,
                 .resumed, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .named,
                 .accessLost,
                 .scopeLeft, .followed, .orphanTaken, .historyLost, .replayed, .captureLost, .captureFound, .unseen,

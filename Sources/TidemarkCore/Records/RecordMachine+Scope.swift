@@ -10,7 +10,8 @@ extension RecordMachine {
             switch event {
             case .named: return (.given, self == .temporary ? [.rename] : [])
             case .edited, .reverted, .deleted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released,
-                .forbidden, .putOff, .resumed, .movedIn, .movedOut, .arrival, .departureSealed, .verdict, .row,
+                .forbidden, .pruned, .assumed, .seedBack, .putOff, .resumed, .movedIn, .movedOut, .arrival,
+                .departureSealed, .verdict, .row,
                 .tombstone,
                 .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
                 .accepted, .accessLost, .scopeLeft, .followed, .orphaned, .orphanTaken, .historyLost, .replayed,
@@ -54,7 +55,8 @@ extension RecordMachine {
                 }
             case .accessLost, .scopeLeft: return (.settled, [.forgetVersion])
             case .edited, .reverted, .deleted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released,
-                .forbidden, .putOff, .resumed, .movedIn, .movedOut, .arrival, .departureSealed, .verdict, .row,
+                .forbidden, .pruned, .assumed, .seedBack, .putOff, .resumed, .movedIn, .movedOut, .arrival,
+                .departureSealed, .verdict, .row,
                 .tombstone,
                 .missing, .matched, .conflictFound, .refused, .accepted, .named, .followed, .orphaned, .orphanTaken,
                 .replayed, .captureLost, .wroteUnseen, .deletedUnseen, .captureFound, .unseen, .compared:
@@ -78,7 +80,8 @@ extension RecordMachine {
             case .scopeLeft: return (.unfollowed, [.removeScope])
             case .followed: return (.followed, self == .followed ? [] : [.fillScope])
             case .edited, .reverted, .deleted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released,
-                .forbidden, .putOff, .resumed, .movedIn, .movedOut, .arrival, .departureSealed, .verdict, .row,
+                .forbidden, .pruned, .assumed, .seedBack, .putOff, .resumed, .movedIn, .movedOut, .arrival,
+                .departureSealed, .verdict, .row,
                 .tombstone,
                 .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
                 .accepted, .named, .orphaned, .orphanTaken, .historyLost, .replayed, .captureLost, .wroteUnseen,
@@ -100,7 +103,8 @@ extension RecordMachine {
             case .orphaned: return (.orphaned, [.orphan])
             case .orphanTaken: return (.none, self == .orphaned ? [.replayOrphan] : [])
             case .edited, .reverted, .deleted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released,
-                .forbidden, .putOff, .resumed, .movedIn, .movedOut, .arrival, .departureSealed, .verdict, .row,
+                .forbidden, .pruned, .assumed, .seedBack, .putOff, .resumed, .movedIn, .movedOut, .arrival,
+                .departureSealed, .verdict, .row,
                 .tombstone,
                 .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
                 .accepted, .named, .accessLost, .scopeLeft, .followed, .historyLost, .replayed, .captureLost,
@@ -114,7 +118,7 @@ extension RecordMachine {
     package enum Capture: RecordRegion {
         /// The table's triggers note every write.
         case watched
-        /// The table's triggers are gone: what is written now nobody notes.
+        /// Triggers of the table are gone: what is written now nobody may note.
         case lost
         /// An unseen write was found, and waits to be held against the server's row.
         case unseen
@@ -130,7 +134,8 @@ extension RecordMachine {
                 case .lost: return (.lost, [])
                 }
             case .edited, .reverted, .deleted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released,
-                .forbidden, .putOff, .resumed, .movedIn, .movedOut, .arrival, .departureSealed, .verdict, .row,
+                .forbidden, .pruned, .assumed, .seedBack, .putOff, .resumed, .movedIn, .movedOut, .arrival,
+                .departureSealed, .verdict, .row,
                 .tombstone,
                 .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
                 .accepted, .named, .followed, .orphanTaken, .historyLost, .replayed, .wroteUnseen, .deletedUnseen:

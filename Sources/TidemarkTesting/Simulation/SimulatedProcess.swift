@@ -23,14 +23,15 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
     var last: (point: String, isAfter: Bool)?
     var engine: SyncEngine?
     var tasks: [Task<Void, Never>] = []
-    /// How records stood after its last transaction, where an audit is held.
-    private var states: RecordAudit.States?
+    /// Holds its transactions against the records' machine, where that is wanted.
+    private let watch: RecordWatch?
     /// How often the user waits for a sync that was asked for.
     var openSyncs = 0
 
     init(device: Int, seed: UInt64, in world: World) {
         self.device = device
         self.world = world
+        watch = world.laboratory.audit.map { RecordWatch($0, seesEdits: true) }
         generator = SplitMix64(seed: seed)
     }
 
@@ -83,16 +84,12 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
         _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
         if access != .read { world.oracle?.touch(device) }
-        guard let audit = world.laboratory.audit, let point, access == .write else {
+        guard let watch, let point, access == .write else {
             return try perform(point?.rawValue) { try Self.now(writer, access, body) }
         }
-        let before = audit.states(in: writer)
-        if let states { audit.compare(states, before, at: nil, in: writer) }
-        states = nil
-        let result = try perform(point.rawValue) { try Self.now(writer, access, body) }
-        states = audit.states(in: writer)
-        audit.compare(before, states, at: point, in: writer)
-        return result
+        return try perform(point.rawValue) {
+            try Self.now(writer, access) { db in try watch.around(db, at: point, body) }
+        }
     }
 
     /// At once, on this thread: a hop to another one would come back at a moment of its own.

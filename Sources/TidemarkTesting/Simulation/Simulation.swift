@@ -105,12 +105,24 @@ public struct Simulation: Sendable {
     package func audit(seeds: ClosedRange<UInt64>) async throws -> (failures: [Failure], coverage: RecordCoverage) {
         let source = SeedSource(seeds)
         let results = try await work { worker in
-            worker.laboratory.audit = RecordAudit(of: app)
-            let failures = await worker.survey(source)
-            return (failures, worker.laboratory.audit?.coverage ?? RecordCoverage())
+            let audit = RecordAudit()
+            worker.laboratory.audit = audit
+            return (await worker.survey(source), audit.coverage)
         }
         let failures = results.flatMap(\.0).sorted { ($0.seed ?? 0) < ($1.seed ?? 0) }
         return (failures, results.reduce(into: RecordCoverage()) { $0.add($1.1) })
+    }
+
+    /// Plays one script, and holds the records of every device against their machine.
+    package func audit(
+        _ script: Script, world: String
+    ) async throws -> (failure: Failure?, coverage: RecordCoverage) {
+        let worker = Worker(simulation: self, laboratory: try await Laboratory(app: app))
+        let audit = RecordAudit()
+        audit.begin(world)
+        worker.laboratory.audit = audit
+        do { _ = try await worker.play(script) } catch let failure as Failure { return (failure, audit.coverage) }
+        return (nil, audit.coverage)
     }
 
     private func work<Result: Sendable>(_ body: @escaping @Sendable (Worker) async -> Result) async throws -> [Result] {

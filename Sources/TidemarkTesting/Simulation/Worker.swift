@@ -54,7 +54,7 @@ struct Worker: Sendable {
         await Self.onThread {
             var failures: [Simulation.Failure] = []
             while let seed = source.next() {
-                laboratory.audit?.seed = seed
+                laboratory.audit?.begin("seed \(seed)")
                 guard case .failure(var failure) = outcome(of: simulation.script(seed: seed)) else { continue }
                 failure.seed = seed
                 failures.append(failure)

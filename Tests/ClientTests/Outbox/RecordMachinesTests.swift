@@ -11,7 +11,7 @@ struct RecordMachinesTests {
 
     private func machine(on device: Device) async throws -> RecordMachine? {
         try await device.writer.read { [name] db in
-            try RecordMachines(db, tables: device.tables, scopes: [Device.scope]).machine(db, of: name)
+            try RecordMachines(db).machine(db, of: name)
         }
     }
 
@@ -43,7 +43,7 @@ struct RecordMachinesTests {
         let device = try await Device(noteSchema, tables: ["note"])
         let other = RecordMachines.Name(table: "other", record: "n1", scope: Device.scope.name)
         let found = try await device.writer.read { db in
-            try RecordMachines(db, tables: device.tables, scopes: [Device.scope]).machine(db, of: other)
+            try RecordMachines(db).machine(db, of: other)
         }
         #expect(found == nil)
     }

@@ -1,146 +1,172 @@
-import GRDB
-import Tidemark
-package import TidemarkCore
-import TidemarkWire
+package import GRDB
+import Synchronization
+package import Tidemark
+import TidemarkCore
 
 /// Holds what devices do to their records against ``RecordMachine``: before and after each transaction of an engine,
 /// every record has to stand as the machine lets it, and has to have come there by events that such a transaction may
 /// bring. Edits of the app are what lies between two transactions.
-///
-/// Unchecked because it belongs to one thread, that of its laboratory.
-final class RecordAudit: @unchecked Sendable {
-    typealias States = [RecordMachines.Name: RecordMachine]
-
-    private let tables: [SyncedTable]
-    private let scopes: [Scope]
-    private var reader: RecordMachines?
-    private var search = RecordPaths()
-    /// The world that is being played, for what is told of it.
-    var seed: UInt64 = 0
-    private(set) var coverage = RecordCoverage()
-
-    init(of app: SimulatedApp) {
-        tables = app.tables
-        scopes = app.parts
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+package final class RecordAudit: Sendable {
+    fileprivate struct State {
+        var search = RecordPaths()
+        var coverage = RecordCoverage()
+        var world = ""
     }
 
-    /// How all records stand; `nil` where the tables cannot be read as things are, such as in mid-migration.
-    func states(in writer: any DatabaseWriter) -> States? {
-        try? writer.unsafeRead { db in
-            try db.consistently { db in
-                let version = try Int64.fetchOne(db, sql: "PRAGMA schema_version") ?? 0
-                if reader?.schemaVersion != version || reader?.isUndeclared == true {
-                    reader = try RecordMachines(db, tables: tables, scopes: scopes)
-                }
-                return try reader?.all(db)
+    /// What was read around one transaction.
+    struct Change {
+        var before, after: RecordMachines.Reading
+        /// What the transaction wrote; `nil`: edits of the app.
+        var point: WritePoint?
+        /// Temporary ids that the server's have taken the place of.
+        var renamed: [String: String]
+        /// What each record's operations that are open no more may have had for a verdict.
+        var verdicts: [RecordMachines.Name: Set<RecordMachine.Verdict>]
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    package var coverage: RecordCoverage { state.withLock { $0.coverage } }
+
+    /// From here on findings are those of this world.
+    package func begin(_ world: String) { state.withLock { $0.world = world } }
+
+    func noteUnread() { state.withLock { $0.coverage.unread += 1 } }
+
+    func compare(_ change: Change) {
+        state.withLock { state in
+            state.coverage.transactions += 1
+            for (name, machine) in change.after.machines { state.check(machine, name, change.point) }
+            for (name, old, new) in change.moves where old != new {
+                state.follow(from: old, to: new, name, change.point, change.verdicts[name] ?? [])
             }
         }
     }
+}
 
-    /// - Parameters:
-    ///   - before, after: what was read around one transaction.
-    ///   - point: what it wrote; `nil`: edits of the app.
-    func compare(_ before: States?, _ after: States?, at point: WritePoint?, in writer: any DatabaseWriter) {
-        guard let before, let after else {
-            coverage.unread += 1
-            return
-        }
-        coverage.transactions += 1
-        for (name, machine) in after { check(machine, name, point) }
-        guard before != after else { return }
-        let renamed = (try? writer.unsafeRead { db in try reader?.renamed(db) ?? [:] }) ?? [:]
-        let nothing = self.nothing(before, after)
-        for name in Set(before.keys).union(after.keys) {
-            let new = after[name] ?? nothing(name)
-            var old = before[name] ?? nothing(name)
-            if before[name] == nil,
-                let former = before.first(where: { entry in
-                    entry.key.table == name.table && entry.key.scope == name.scope
-                        && renamed[entry.key.record] == name.record && after[entry.key] == nil
-                })
-            {
-                old = former.value
-            } else if after[name] == nil, renamed[name.record] != nil {
-                continue
-            }
-            follow(from: old, to: new, name, point)
-        }
-    }
-
-    /// Of a record that a file says nothing about only the scope is known.
-    private func nothing(_ before: States, _ after: States) -> (RecordMachines.Name) -> RecordMachine {
-        { name in
-            var machine = RecordMachine()
-            guard let known = before[name] ?? after[name] else { return machine }
-            (machine.access, machine.identity) = (known.access, known.identity)
-            machine.capture = known.capture == .unseen ? .watched : known.capture
-            return machine
-        }
-    }
-
-    private func check(_ machine: RecordMachine, _ name: RecordMachines.Name, _ point: WritePoint?) {
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+extension RecordAudit.State {
+    mutating func check(_ machine: RecordMachine, _ name: RecordMachines.Name, _ point: WritePoint?) {
         guard coverage.states.insert(machine).inserted || !machine.broken.isEmpty else { return }
         for coupling in machine.broken {
             find("\(coupling.number) \(coupling) after \(point?.rawValue ?? "edits"): \(machine.outline)", name)
         }
     }
 
-    private func follow(
-        from old: RecordMachine, to new: RecordMachine, _ name: RecordMachines.Name, _ point: WritePoint?
+    mutating func follow(
+        from old: RecordMachine, to new: RecordMachine, _ name: RecordMachines.Name, _ point: WritePoint?,
+        _ verdicts: Set<RecordMachine.Verdict>
     ) {
-        guard old != new, old.broken.isEmpty, new.broken.isEmpty else { return }
-        guard let path = search.path(from: old, to: new, at: point) else {
-            return find("no way after \(point?.rawValue ?? "edits"): \(old.outline) -> \(new.outline)", name)
+        guard old.broken.isEmpty, new.broken.isEmpty else { return }
+        guard let ways = search.ways(.init(from: old, to: new, point: point, verdicts: verdicts)) else {
+            let said = verdicts.map { "\($0)" }.sorted().joined(separator: "/")
+            return find(
+                "no way after \(point?.rawValue ?? "edits") \(said): \(old.outline) -> \(new.outline)", name)
         }
-        coverage.note(path, from: old)
+        coverage.note(ways)
     }
 
-    private func find(_ what: String, _ name: RecordMachines.Name) {
-        coverage.findings[what, default: .init(count: 0, seed: seed, name: "\(name)")].count += 1
+    private mutating func find(_ what: String, _ name: RecordMachines.Name) {
+        coverage.findings[what, default: .init(count: 0, world: world, name: "\(name)")].count += 1
     }
 }
 
-/// The cells and couplings that worlds came to.
-package struct RecordCoverage: Sendable {
-    package struct Finding: Sendable {
-        package var count: Int
-        /// The first world that came to it, and the record there.
-        package var seed: UInt64
-        package var name: String
-    }
-
-    package var transactions = 0
-    /// Transactions around which the tables could not be read.
-    package var unread = 0
-    package var states: Set<RecordMachine> = []
-    /// How often each event was found in each state of each region, by ``RecordCell``.
-    package var cells: [RecordCell: Int] = [:]
-    package var couplings: [RecordMachine.Coupling: Int] = [:]
-    package var lengths: [Int: Int] = [:]
-    package var findings: [String: Finding] = [:]
-
-    mutating func note(_ path: [RecordMachine.Event], from start: RecordMachine) {
-        lengths[path.count, default: 0] += 1
-        var machine = start
-        for event in path {
-            for cell in RecordCell.all(of: machine, event) { cells[cell, default: 0] += 1 }
-            _ = machine.handle(event) { couplings[$0, default: 0] += 1 }
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+extension RecordAudit.Change {
+    /// How each record stood, and stands.
+    fileprivate var moves: [(name: RecordMachines.Name, old: RecordMachine, new: RecordMachine)] {
+        let (before, after) = (self.before.machines, self.after.machines)
+        guard before != after else { return [] }
+        return Set(before.keys).union(after.keys).compactMap { name in
+            guard self.before.tables.contains(name.table), self.after.tables.contains(name.table) else { return nil }
+            if before[name] == nil || after[name] == nil, holdsRenamed(name.record) { return nil }
+            if after[name] == nil, self.after.uncaptured.contains(name.table) { return nil }
+            let new = after[name] ?? nothing(name)
+            if let old = before[name] {
+                let isRenamed = after[name] == nil && renamed[name.record] != nil
+                return isRenamed ? nil : (name, old, new)
+            }
+            let former = before.first { entry in
+                entry.key.table == name.table && entry.key.scope == name.scope
+                    && renamed[entry.key.record] == name.record && after[entry.key] == nil
+            }
+            return (name, former?.value ?? nothing(name), new)
         }
     }
 
-    package init() {}
-
-    package mutating func add(_ other: Self) {
-        transactions += other.transactions
-        unread += other.unread
-        states.formUnion(other.states)
-        cells.merge(other.cells, uniquingKeysWith: +)
-        couplings.merge(other.couplings, uniquingKeysWith: +)
-        lengths.merge(other.lengths, uniquingKeysWith: +)
-        findings.merge(other.findings) { left, right in
-            var both = left.seed <= right.seed ? left : right
-            both.count = left.count + right.count
-            return both
+    /// Whether an id that another one has taken the place of is a part of the record's own.
+    private func holdsRenamed(_ record: String) -> Bool {
+        renamed.contains { temporary, given in
+            record != temporary && record != given && (record.contains(temporary) || record.contains(given))
         }
+    }
+
+    /// Of a record that a file says nothing about only the scope is known.
+    private func nothing(_ name: RecordMachines.Name) -> RecordMachine {
+        var machine = RecordMachine()
+        guard let known = before.machines[name] ?? after.machines[name] else { return machine }
+        (machine.access, machine.identity) = (known.access, known.identity)
+        machine.capture = known.capture == .unseen ? .watched : known.capture
+        return machine
+    }
+}
+
+/// Reads the records of one file around each transaction, for an audit.
+///
+/// Unchecked because whoever writes to the file does so in turn, and no one else uses it.
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+package final class RecordWatch: @unchecked Sendable {
+    private let audit: RecordAudit
+    private let seesEdits: Bool
+    /// All rows are read twice for each transaction: a file with more of them is left alone.
+    private static let rowLimit = 200
+    private var reader: RecordMachines?
+    /// How records stood after the last transaction.
+    private var last: RecordMachines.Reading?
+
+    /// - Parameter seesEdits: whether whatever is written between two transactions are edits of the app.
+    package init(_ audit: RecordAudit, seesEdits: Bool) { (self.audit, self.seesEdits) = (audit, seesEdits) }
+
+    /// Does `body`, in which one transaction of an engine is made.
+    package func around<Result>(
+        _ db: Database, at point: WritePoint, _ body: (Database) throws -> Result
+    ) throws -> Result {
+        let before = read(db)
+        if seesEdits, let last { compare(db, last, before, at: nil) }
+        last = nil
+        let result = try body(db)
+        last = read(db)
+        compare(db, before, last, at: point)
+        return result
+    }
+
+    /// `nil` where the file cannot be read as things are.
+    private func read(_ db: Database) -> RecordMachines.Reading? {
+        try? db.consistently { db in
+            if try reader?.isCurrent(db) != true { reader = try RecordMachines(db) }
+            return try reader?.all(db, rowLimit: Self.rowLimit)
+        }
+    }
+
+    private func compare(
+        _ db: Database, _ before: RecordMachines.Reading?, _ after: RecordMachines.Reading?, at point: WritePoint?
+    ) {
+        guard let before, let after, !before.tables.isEmpty, !after.tables.isEmpty, let reader else {
+            return audit.noteUnread()
+        }
+        var change = RecordAudit.Change(before: before, after: after, point: point, renamed: [:], verdicts: [:])
+        if before.machines != after.machines {
+            change.renamed = (try? reader.renamed(db)) ?? [:]
+            for (operation, name) in before.operations where after.operations[operation] == nil {
+                var name = name
+                name.record = change.renamed[name.record] ?? name.record
+                let verdicts = try? reader.verdicts(db, on: operation)
+                change.verdicts[name, default: []].formUnion(verdicts ?? Set(RecordMachine.Verdict.allCases))
+            }
+        }
+        audit.compare(change)
     }
 }

@@ -1,15 +1,25 @@
 import Tidemark
 import TidemarkCore
 
-/// Finds the shortest way of events from one state of a record to another, among the events that a transaction of the
+/// Finds the shortest ways of events from one state of a record to another, among the events that a transaction of the
 /// engine may bring.
 struct RecordPaths {
-    private struct Question: Hashable {
+    struct Question: Hashable {
         var from, to: RecordMachine
+        /// What was written; `nil`: edits of the app.
         var point: WritePoint?
+        /// The verdicts that the record's operations may have had meanwhile.
+        var verdicts: Set<RecordMachine.Verdict>
     }
 
-    private var known: [Question: [RecordMachine.Event]?] = [:]
+    /// All ways of the least number of events: nothing that a file keeps tells them apart.
+    struct Ways {
+        var length: Int
+        var cells: Set<RecordCell> = []
+        var couplings: Set<RecordMachine.Coupling> = []
+    }
+
+    private var known: [Question: Ways?] = [:]
     private static let appEvents: [RecordMachine.Event] = [
         .edited, .reverted, .deleted, .dropped, .captureLost, .wroteUnseen, .deletedUnseen,
     ]
@@ -18,42 +28,62 @@ struct RecordPaths {
     /// its row ends.
     private static let limit = 6
 
-    mutating func path(
-        from start: RecordMachine, to end: RecordMachine, at point: WritePoint?
-    ) -> [RecordMachine.Event]? {
-        let question = Question(from: start, to: end, point: point)
+    mutating func ways(_ question: Question) -> Ways? {
         if let answer = known[question] { return answer }
-        let answer = search(question)
+        let answer = Self.search(question)
         known[question] = .some(answer)
         return answer
     }
 
-    private func search(_ question: Question) -> [RecordMachine.Event]? {
-        let events = Self.events(at: question.point)
-        var ways: [RecordMachine: [RecordMachine.Event]] = [question.from: []]
-        var front = [question.from]
-        for _ in 0..<Self.limit {
-            var next: [RecordMachine] = []
+    private typealias Step = (from: RecordMachine, event: RecordMachine.Event)
+
+    private static func search(_ question: Question) -> Ways? {
+        let events = events(at: question.point).filter { event in
+            guard case .verdict(let verdict, _) = event else { return true }
+            return question.verdicts.contains(verdict)
+        }
+        var seen: Set<RecordMachine> = [question.from]
+        var front: Set<RecordMachine> = [question.from]
+        var layers: [[RecordMachine: [Step]]] = []
+        while layers.count < limit, !front.contains(question.to) {
+            var next: [RecordMachine: [Step]] = [:]
             for state in front {
                 for event in events where state.accepts(event) {
                     var machine = state
                     _ = machine.handle(event)
-                    guard ways[machine] == nil else { continue }
-                    ways[machine] = (ways[state] ?? []) + [event]
-                    if machine == question.to { return ways[machine] }
-                    next.append(machine)
+                    if !seen.contains(machine) { next[machine, default: []].append((state, event)) }
                 }
             }
-            front = next
+            front = Set(next.keys)
+            seen.formUnion(front)
+            layers.append(next)
         }
-        return nil
+        return front.contains(question.to) ? back(from: question.to, through: layers) : nil
+    }
+
+    /// What lies on the ways, from their end to their beginning.
+    private static func back(from end: RecordMachine, through layers: [[RecordMachine: [Step]]]) -> Ways {
+        var ways = Ways(length: layers.count)
+        var ends: Set<RecordMachine> = [end]
+        for layer in layers.reversed() {
+            let steps = ends.flatMap { layer[$0] ?? [] }
+            for step in steps {
+                ways.cells.formUnion(RecordCell.all(of: step.from, step.event))
+                var machine = step.from
+                _ = machine.handle(step.event) { ways.couplings.insert($0) }
+            }
+            ends = Set(steps.map(\.from))
+        }
+        return ways
     }
 
     private static func events(at point: WritePoint?) -> [RecordMachine.Event] {
         switch point {
         case nil: appEvents
         case .seal: sealing
-        case .apply, .page, .records: applying
+        case .apply: applying.filter { $0 != .missing }
+        case .page: applying
+        case .records: applying + RecordMachine.Unseen.allCases.map(RecordMachine.Event.unseen)
         case .attempts: []
         case .lossProbe, .unwanted, .install, .rules, .group, .decide, .inferred, .repair, .recover, .refuse, .restart,
             .loss, .leave:
@@ -63,25 +93,27 @@ struct RecordPaths {
 
     private static let sealing = RecordMachine.Event.allCases.filter { event in
         switch event {
-        case .sealed, .dropped, .blocked, .released, .forbidden, .putOff, .resumed, .movedIn, .movedOut,
-            .departureSealed, .reverted, .matched, .refused, .accepted, .refusalForgotten:
+        case .sealed, .dropped, .blocked, .released, .forbidden, .pruned, .assumed, .putOff, .resumed, .movedIn,
+            .movedOut, .arrival, .departureSealed, .reverted, .matched, .refused, .accepted, .refusalForgotten:
             true
-        case .edited, .deleted, .decided, .arrival, .verdict, .row, .tombstone, .missing, .versionNoted, .caughtUp,
+        case .edited, .deleted, .decided, .verdict, .row, .tombstone, .missing, .versionNoted, .caughtUp,
             .refetchNeeded, .refetched, .conflictFound, .named, .accessLost, .scopeLeft, .followed, .orphaned,
-            .orphanTaken, .historyLost, .replayed, .captureLost, .wroteUnseen, .deletedUnseen, .captureFound,
-            .unseen, .compared:
+            .orphanTaken, .seedBack, .historyLost, .replayed, .captureLost, .wroteUnseen, .deletedUnseen,
+            .captureFound, .unseen, .compared:
             false
         }
     }
 
+    /// Also what was orphaned is made anew here, as edits and moves.
     private static let applying = RecordMachine.Event.allCases.filter { event in
         switch event {
         case .verdict, .row, .tombstone, .missing, .matched, .dropped, .versionNoted, .caughtUp, .refetchNeeded,
-            .refetched, .conflictFound, .refusalForgotten, .arrival, .refused, .accepted, .named, .released, .putOff,
-            .resumed, .edited, .reverted, .deleted, .orphanTaken, .historyLost, .replayed, .compared, .followed:
+            .refetched, .conflictFound, .refusalForgotten, .movedOut, .arrival, .refused, .accepted, .named, .released,
+            .putOff, .resumed, .edited, .reverted, .deleted, .orphanTaken, .seedBack, .historyLost, .replayed,
+            .compared, .followed:
             true
-        case .decided, .sealed, .blocked, .forbidden, .movedIn, .movedOut, .departureSealed, .accessLost, .scopeLeft,
-            .orphaned, .captureLost, .wroteUnseen, .deletedUnseen, .captureFound, .unseen:
+        case .decided, .sealed, .blocked, .forbidden, .pruned, .assumed, .movedIn, .departureSealed, .accessLost,
+            .scopeLeft, .orphaned, .captureLost, .wroteUnseen, .deletedUnseen, .captureFound, .unseen:
             false
         }
     }

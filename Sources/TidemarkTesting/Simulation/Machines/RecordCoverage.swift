@@ -1,0 +1,69 @@
+package import TidemarkCore
+
+/// The cells and couplings that worlds came to.
+package struct RecordCoverage: Sendable {
+    package struct Finding: Sendable {
+        package var count: Int
+        /// The first world that came to it, and the record there.
+        package var world: String
+        package var name: String
+    }
+
+    package var transactions = 0
+    /// Transactions around which the tables could not be read.
+    package var unread = 0
+    package var states: Set<RecordMachine> = []
+    /// How often each event was found in each state of each region.
+    package var cells: [RecordCell: Int] = [:]
+    package var couplings: [RecordMachine.Coupling: Int] = [:]
+    /// Of the ways, how many had so many events.
+    package var lengths: [Int: Int] = [:]
+    package var findings: [String: Finding] = [:]
+
+    package init() {}
+
+    mutating func note(_ ways: RecordPaths.Ways) {
+        lengths[ways.length, default: 0] += 1
+        for cell in ways.cells { cells[cell, default: 0] += 1 }
+        for coupling in ways.couplings { couplings[coupling, default: 0] += 1 }
+    }
+
+    package mutating func add(_ other: Self) {
+        transactions += other.transactions
+        unread += other.unread
+        states.formUnion(other.states)
+        cells.merge(other.cells, uniquingKeysWith: +)
+        couplings.merge(other.couplings, uniquingKeysWith: +)
+        lengths.merge(other.lengths, uniquingKeysWith: +)
+        findings.merge(other.findings) { left, right in
+            var both = left
+            both.count = left.count + right.count
+            return both
+        }
+    }
+}
+
+extension RecordCoverage {
+    /// In one line: how many states, cells and couplings were visited, and how many there are.
+    package var summary: String {
+        let ways = lengths.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }.joined(separator: ", ")
+        return """
+            \(transactions) transactions (\(unread) unread), \(states.count) states, \(cells.count) of \
+            \(RecordCell.visible.count) cells, \(couplings.count) of \(RecordMachine.Coupling.allCases.count) \
+            couplings, ways of \(ways)
+            """
+    }
+
+    /// The rules that did not hold, the most frequent first.
+    package var report: [String] {
+        findings.sorted { ($1.value.count, $0.key) < ($0.value.count, $1.key) }.map { what, finding in
+            "\(finding.count) \(what) [\(finding.world), \(finding.name)]"
+        }
+    }
+
+    /// Cells and couplings that no world came to.
+    package var unvisited: [String] {
+        RecordCell.visible.subtracting(cells.keys).sorted().map(\.description)
+            + RecordMachine.Coupling.allCases.filter { couplings[$0] == nil }.map { "\($0.number) \($0)" }
+    }
+}
