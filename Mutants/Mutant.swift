@@ -81,6 +81,8 @@ package enum Mutant: String, CaseIterable, Sendable {
     case grantDoesNotRefill
     /// Operations that were answered are not brought back to a restored server (T19, I11).
     case finishedNotBroughtBack
+    /// Blocks of finished operations are not given back to the outbox before a replay (T19, I11).
+    case blocksNotRestored
 
     // MARK: When to do what
 
