@@ -10,8 +10,9 @@
         let path: String
         let database: DatabaseQueue
 
-        /// Opens a file that exists; its journal mode stays as it is. With `isReadOnly` nothing is written to it, nor to
-        /// its folder.
+        /// Opens a file that exists; its journal mode stays as it is.
+        ///
+        /// - Parameter isReadOnly: whether nothing may be written to it.
         init(_ path: String, isReadOnly: Bool = false) throws {
             var isFolder: ObjCBool = false
             guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else {
@@ -114,8 +115,8 @@
 
         func noteCommand() throws { try database.write { db in try SyncedTable.noteCommand(db) } }
 
-        /// The tables of last time with those named, and all scopes of the file with these: whoever works on some scopes
-        /// leaves the others as they are. With `mayRelease`, a file whose only scope never came to anything is synced
+        /// The tables of last time with those named, and all scopes of the file with these: whoever works on some
+        /// leaves the other scopes as they are. With `mayRelease`, a file whose only scope never came to anything is synced
         /// into this one instead.
         ///
         /// - Parameter rule: how rows of tables that are new are spread over scopes; `nil`: all are in the only scope.

@@ -14,9 +14,10 @@ package struct FileInspection: Hashable, Sendable {
         let found = try Meta.get(db, "schema").flatMap(Int64.init) ?? 0
         guard found == LibrarySchema.version else {
             let isNewer = found > LibrarySchema.version
+            let version = isNewer ? "a newer" : "an older"
             throw SyncError(
                 .schemaUnsupported,
-                "The file was written by \(isNewer ? "a newer" : "an older") version of this library (schema \(found)).",
+                "The file was written by \(version) version of this library (schema \(found)).",
                 hint: isNewer ? "Use that version." : "Sync it once; that brings it up to date.")
         }
         let rules = try TableRules.all(db).filter { try FileTable.exists($0.key, db) }.sorted { $0.key < $1.key }
