@@ -219,7 +219,8 @@
             let synced = try await bench.run(["sync", bench.path("device")] + sync, token: token)
             #expect(synced.status == 0, "\(synced)")
             #expect(try bench.sql("device", "SELECT \"UnitPrice\" FROM \"Order Details\"") == ["12.50"])
-            let verified = try await bench.run(["verify", bench.path("device")] + sync, token: token)
+            let verified = try await bench.run(
+                ["verify", bench.path("device"), "--server", server.url], token: token)
             #expect(verified.status == 0 && verified.output.contains("0 differ"), "\(verified)")
             #expect(await server.stop() == 0)
         }
