@@ -116,8 +116,8 @@
         func noteCommand() throws { try database.write { db in try SyncedTable.noteCommand(db) } }
 
         /// The tables of last time with those named, and all scopes of the file with these: whoever works on some
-        /// leaves the other scopes as they are. With `mayRelease`, a file whose only scope never came to anything is synced
-        /// into this one instead.
+        /// leaves the other scopes as they are. With `mayRelease`, a file whose only scope never came to anything is
+        /// synced into this one instead.
         ///
         /// - Parameter rule: how rows of tables that are new are spread over scopes; `nil`: all are in the only scope.
         func declared(
