@@ -166,7 +166,9 @@ extension Applier {
 extension Applier {
     /// A delete came that had not seen edits of this device which the server had taken: they are listed as lost.
     func noteLostEdits(_ table: ApplyTable, _ record: String, unseenSince base: Version, version: Version) throws {
-        let taken = try Outbox.taken(db, entity: table.shape.name, record: record, scope: scope, after: base)
+        let name = RecordName(entity: table.shape.name, record: record)
+        var taken = try Outbox.taken(db, entity: table.shape.name, record: record, scope: scope, after: base)
+        taken = (try packed.operations(on: name, after: base) + taken).sorted { $0.id < $1.id }
         guard !taken.isEmpty else { return }
         var mine: [String: Value] = [:]
         for entry in taken { mine.merge(try entry.operation().fields.values) { $1 } }

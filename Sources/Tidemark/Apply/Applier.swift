@@ -61,6 +61,8 @@ final class Applier {
     private(set) var hadWaiting = false
     /// Whether lost operations are being replayed: then a record may have several.
     private(set) lazy var isBringingBack = Result { try Outbox.isBringingBack(db, scope) }
+    /// Finished operations of the scope.
+    private(set) lazy var packed = PackedEdits(db, scope)
     /// Whether records wait for others.
     private(set) lazy var hasNotes = Result { try BlockedEdits.isAny(db) }
     /// The lane of lost operations that were put off, once there is one, and what their numbers have become.

@@ -28,6 +28,15 @@ struct ApplyTransaction: Sendable {
         }
     }
 
+    /// Moves what the answer has finished into blocks.
+    ///
+    /// - Parameter all: whether lanes of earlier openings of the file are looked at too.
+    func pack(_ db: Database, least: Int, all: Bool) throws {
+        let lanes = Set(answer.results.map(\.key.lane))
+        try OutboxHistory.pack(db, scope, lanes: lanes, least: least)
+        if all { try OutboxHistory.packOthers(db, scope, than: lanes, least: least) }
+    }
+
     /// After each switch of the foreign keys SQLite compiles all statements of the connection anew, the app's own too:
     /// an answer that leaves the app's tables alone goes without.
     private func commit(_ db: Database) throws -> Applier.Outcome {

@@ -45,6 +45,7 @@ struct CascadeRepair {
                 (entity: $0.text(0), record: $0.text(1), columns: $0.blob(2), version: $0.optionalInteger(3))
             }
         var (settled, listed) = (0, 0)
+        let packed = PackedEdits(db, scope)
         for entry in noted {
             if try isUndecided(entry.entity, entry.record, schema) { continue }
             settled += 1
@@ -55,7 +56,7 @@ struct CascadeRepair {
             else { continue }
             var values = ByName<Cell>()
             for (name, value) in try columns(entry.columns) { values[name] = value }
-            listed += try settleChildren(shape.children, values, sparing: (schema, entry.version ?? .max))
+            listed += try settleChildren(shape.children, values, sparing: (schema, packed, entry.version ?? .max))
         }
         return (settled, listed)
     }
@@ -93,7 +94,8 @@ struct CascadeRepair {
     /// - Returns: how many conflicts were listed.
     @discardableResult
     private func settleChildren(
-        _ children: [TableSchema.Child], _ parent: ByName<Cell>, sparing spared: (schema: SyncSchema, version: Version)?
+        _ children: [TableSchema.Child], _ parent: ByName<Cell>,
+        sparing spared: (schema: SyncSchema, packed: PackedEdits, version: Version)?
     ) throws -> Int {
         var waiting = children.map { ($0, parent) }
         var listed = 0
@@ -104,7 +106,8 @@ struct CascadeRepair {
             let table = quoted(child.table)
             let own = try spared.flatMap { spared in
                 try spared.schema[child.table].map {
-                    try OwnRows(db, $0, scope, now, after: spared.version, where: condition, referred)
+                    try OwnRows(
+                        db, $0, spared.packed, scope, now, after: spared.version, where: condition, referred)
                 }
             }
             switch child.onDelete.uppercased() {

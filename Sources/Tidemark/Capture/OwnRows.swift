@@ -15,8 +15,7 @@ struct OwnRows {
     private let now: Int64
     private let shape: TableSchema
     private let deletion: Version
-    /// Records whose edits the server took after the deletion, out of the outbox's blocks.
-    private var editedLater: Set<String> = []
+    private let packed: PackedEdits
     /// The rows that can travel.
     private(set) var rows: [Row] = []
 
@@ -24,19 +23,16 @@ struct OwnRows {
     ///   - deletion: the parent's.
     ///   - condition: SQL that names the rows, with `cells` as its parameters.
     init(
-        _ db: Database, _ shape: TableSchema, _ scope: Scope, _ now: Int64, after deletion: Version,
+        _ db: Database, _ shape: TableSchema, _ packed: PackedEdits, _ scope: Scope, _ now: Int64,
+        after deletion: Version,
         where condition: String, _ cells: [Cell]
     ) throws {
         (self.db, self.scope, self.now, self.shape, self.deletion) = (db, scope, now, shape, deletion)
+        self.packed = packed
         let keys = shape.key.map(\.sql).joined(separator: ", ")
         let table = RecordTable(shape)
         let found = try Query(db, "SELECT \(keys) FROM \(shape.sql) WHERE \(condition)")
             .rows(db, cells) { $0.cells(0..<shape.key.count) }
-        if !found.isEmpty {
-            editedLater = try Set(
-                OutboxHistory.taken(db, scope, after: deletion).map(\.operation).filter { $0.entity == shape.name }
-                    .map(\.record))
-        }
         for key in found {
             guard let id = shape.recordID(key), let row = try table.row(db, key), row.allSatisfy(\.isSendable),
                 try !Outbox.hasLocalRefusal(db, entity: shape.name, record: id.text, after: 0)
@@ -60,7 +56,8 @@ struct OwnRows {
 
     private func isUnsent(_ table: RecordTable, _ id: RecordID, _ key: [Cell]) throws -> Bool {
         if let shadow = try table.shadowHead(db, key), shadow.mark != nil { return true }
-        if editedLater.contains(id.text) { return true }
+        let name = RecordName(entity: shape.name, record: id.text)
+        if try packed.holds(name, after: deletion) { return true }
         if try Outbox.hasLater(db, entity: shape.name, record: id.text, scope, than: deletion) { return true }
         return try Query(db, "SELECT 1 FROM tidemark_inferred WHERE entity = ?1 AND record = ?2 LIMIT 1")
             .first(db, [.text(shape.name), .text(id.text)]) { _ in true } ?? false

@@ -42,4 +42,16 @@ extension ScopeDriver {
         refusal?.notePull(now: now)
         return refusal?.isLifted == true
     }
+
+    /// Gives operations that the server has never seen a new lane, after a gap in the old one.
+    func repair() async throws -> SyncMachine.Event? {
+        lane = randomHex(bytes: 16)
+        let (scope, lane, problem) = (scope, lane, problem)
+        try await database {
+            try await self.schemaCache.file.write(at: .repair) { db in
+                try Outbox.repair(db, scope: scope, from: problem, lane: lane)
+            }
+        }
+        return nil
+    }
 }

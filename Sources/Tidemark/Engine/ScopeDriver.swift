@@ -48,6 +48,8 @@ actor ScopeDriver {
     /// When the scope was last in sync, where critical tables were asked for by themselves since.
     var criticalSync: Int64?
     var problem: Problem?
+    /// Whether the lanes of earlier openings were looked at (``OutboxHistory``).
+    private var hasPacked = false
     /// What went from this device when access to the scope was taken away, until it is granted again.
     var loss: ScopeRemoval.Removed?
     var nextTimer: Instant?
@@ -349,14 +351,12 @@ actor ScopeDriver {
     /// Returns whether there is more to do at once, and what waits for room on the server.
     private func apply(_ transaction: ApplyTransaction) async throws -> (hasMore: Bool, Deferral?) {
         let prune = transaction.now - configuration.finishedRetention.milliseconds
-        let least = configuration.leastHistoryBlock
+        let (least, packsAll) = (configuration.leastHistoryBlock, !hasPacked)
         let (outcome, isPending) = try await database {
             try await self.file.writeWithoutTransaction(at: .apply) { db in
                 let outcome = try transaction.run(db)
-                if outcome.verdicts > 0 {
-                    let lanes = Set(transaction.answer.results.map(\.key.lane))
-                    try db.committed { try OutboxHistory.pack($0, transaction.scope, lanes: lanes, least: least) }
-                }
+                // What took effect is committed: packing can wait for the next verdict.
+                if outcome.verdicts > 0 { try? db.committed { try transaction.pack($0, least: least, all: packsAll) } }
                 if outcome.pageTaken, !outcome.hasMore {
                     try Outbox.prune(db, transaction.scope, before: prune)
                     try DeletedRowCache.prune(db, transaction.schema, now: transaction.now)
@@ -365,6 +365,7 @@ actor ScopeDriver {
                 return (outcome, try Pending.exists(db, transaction.schema, transaction.scope))
             }
         }
+        if outcome.verdicts > 0 { hasPacked = true }
         let decided = try await database { try await self.decider.decide(transaction.schema) }
         takesDifferences = !outcome.wantsWhole && (takesDifferences || !outcome.hasMore && outcome.pageTaken)
         count(outcome)
@@ -382,17 +383,6 @@ actor ScopeDriver {
         counts.quarantined += outcome.quarantined
         counts.rejected += outcome.rejected
         counts.conflicts += outcome.conflicts
-    }
-
-    func repair() async throws -> SyncMachine.Event? {
-        lane = randomHex(bytes: 16)
-        let (scope, lane, problem) = (scope, lane, problem)
-        try await database {
-            try await self.schemaCache.file.write(at: .repair) { db in
-                try Outbox.repair(db, scope: scope, from: problem, lane: lane)
-            }
-        }
-        return nil
     }
 
     func database<T: Sendable>(_ work: @Sendable () async throws -> T) async throws -> T {

@@ -20,7 +20,7 @@ extension Outbox {
         CREATE INDEX tidemark_operation_open ON tidemark_operation(scope, id) WHERE \(isOpen);
         CREATE INDEX tidemark_operation_rejected ON tidemark_operation(id) WHERE state = 'rejected';
         CREATE INDEX tidemark_operation_replay ON tidemark_operation(scope) WHERE \(isReplay);
-        CREATE INDEX tidemark_operation_packable ON tidemark_operation(scope, id) WHERE \(isPackable);
+        CREATE INDEX tidemark_operation_packable ON tidemark_operation(scope, lane, id) WHERE \(isPackable);
         CREATE INDEX tidemark_operation_finished ON tidemark_operation(scope, finished_at) WHERE \(isFinished);
         """
 }

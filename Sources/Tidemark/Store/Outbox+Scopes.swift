@@ -44,12 +44,12 @@ extension Outbox {
             db,
             """
             WITH numbered AS (
-              SELECT lane, coalesce(finished_at, sealed_at) AS time, CASE WHEN \(isOpen) THEN number END AS open,
+              SELECT lane, id AS place, CASE WHEN \(isOpen) THEN number END AS open,
                 CASE WHEN \(isTaken) THEN number END AS answered
               FROM tidemark_operation WHERE scope = ?1 AND lane IS NOT NULL
-              UNION ALL SELECT lane, finished_at, NULL, last FROM tidemark_history WHERE scope = ?1),
+              UNION ALL SELECT lane, newest, NULL, last FROM tidemark_history WHERE scope = ?1),
             lane AS (
-              SELECT lane AS name, max(time) AS last, min(open) AS open, max(answered) AS answered
+              SELECT lane AS name, max(place) AS last, min(open) AS open, max(answered) AS answered
               FROM numbered GROUP BY lane)
             SELECT name, min(answered, coalesce(open - 1, answered)) AS number FROM lane
             WHERE number > 0 ORDER BY last DESC LIMIT \(laneLimit)

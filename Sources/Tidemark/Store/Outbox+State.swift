@@ -46,7 +46,7 @@ extension Outbox {
     static func isTaken(_ db: Database, _ key: OperationKey) throws -> Bool {
         try Query(db, "SELECT \(isTaken) FROM tidemark_operation WHERE lane = ?1 AND number = ?2")
             .first(db, [.text(key.lane), .integer(key.number)]) { $0.integer(0) != 0 }
-            ?? OutboxHistory.spans(db, key)
+            ?? OutboxHistory.holds(db, key)
     }
 
     private static func sql(_ states: [State]) -> String {

@@ -110,20 +110,17 @@ enum Outbox {
         ).first(db, [.text(entity), .text(record), .optional(scope)]) { _ in true } ?? false
     }
 
-    /// Operations on a record that the server took at a version above `base`, as far as they are still kept.
+    /// Operations on a record that the server took at a version above `base`, and that are in no block yet.
     static func taken(
         _ db: Database, entity: String, record: String, scope: Scope, after base: Version
     ) throws -> [OutboxEntry] {
-        let packed = try OutboxHistory.taken(db, scope, after: base)
-            .filter { $0.operation.entity == entity && $0.operation.record == record }
-        let kept = try Query(
+        try Query(
             db,
             """
             SELECT \(columns) FROM tidemark_operation WHERE entity = ?1 AND record = ?2 AND scope = ?3
             AND version > ?4 AND \(isTaken) ORDER BY id
             """
         ).rows(db, [.text(entity), .text(record), .text(scope.name), .integer(base)], entry)
-        return (packed.map { $0.operation.entry(lane: $0.lane) } + kept).sorted { $0.id < $1.id }
     }
 
     /// Notes when an operation was last put into a request.

@@ -14,13 +14,12 @@ struct OutboxBlock {
         var number: Int64 { integer(1) }
         var version: Version { integer(2) }
         var finishedAt: Int64 { integer(3) }
-        var entity: String { text(4) }
-        var record: String { text(5) }
+        var name: RecordName { RecordName(entity: text(4), record: text(5)) }
 
         /// The operation as the outbox knows it.
         func entry(lane: String) -> OutboxEntry {
             OutboxEntry(
-                id: id, key: OperationKey(lane: lane, number: number), entity: entity, record: record,
+                id: id, key: OperationKey(lane: lane, number: number), entity: name.entity, record: name.record,
                 isDelete: text(6) == TidemarkWire.Operation.Kind.delete.rawValue, members: bytes(7) ?? [],
                 content: bytes(8), resolved: nil, group: bytes(9).map { String(decoding: $0, as: UTF8.self) })
         }
@@ -58,6 +57,8 @@ struct OutboxBlock {
     private(set) var version: Version = 0
     private(set) var finishedAt: Int64 = 0
     private(set) var lastID: Int64 = 0
+    /// The id of each record's last operation.
+    private(set) var newest: [RecordName: Int64] = [:]
     private var writer = ByteWriter()
     private var last = [Int64](repeating: 0, count: names.count)
 
@@ -72,6 +73,7 @@ struct OutboxBlock {
         version = max(version, operation.version)
         finishedAt = max(finishedAt, operation.finishedAt)
         lastID = operation.id
+        newest[operation.name] = operation.id
         count += 1
     }
 
@@ -98,41 +100,35 @@ struct OutboxBlock {
 
     func compressed() -> [UInt8] { Gzip.compress(writer.bytes) }
 
-    /// - Throws: `DatabaseError` of a block that was altered: the file is damaged.
-    static func operations(_ compressed: [UInt8]) throws -> [Operation] {
-        guard let bytes = try? Gzip.decompress(compressed, limit: limit) else { throw damaged }
+    /// Returns the operations of a block; of one that was altered, those before the damage, or none.
+    static func operations(_ compressed: [UInt8]) -> [Operation] {
+        guard let bytes = try? Gzip.decompress(compressed, limit: limit) else { return [] }
         var reader = ByteReader(bytes)
         var last = [Int64](repeating: 0, count: names.count)
         var operations: [Operation] = []
         while !reader.isAtEnd {
-            let cells = try names.indices.map { try cell(&reader, &last[$0]) }
+            var cells: [Cell] = []
+            for column in names.indices {
+                guard let cell = cell(&reader, &last[column]) else { return operations }
+                cells.append(cell)
+            }
             operations.append(Operation(cells: cells))
         }
         return operations
     }
 
-    private static func cell(_ reader: inout ByteReader, _ last: inout Int64) throws -> Cell {
+    private static func cell(_ reader: inout ByteReader, _ last: inout Int64) -> Cell? {
         switch reader.integer() {
         case Tag.null: return .null
         case Tag.integer:
-            guard let folded = reader.integer() else { throw damaged }
+            guard let folded = reader.integer() else { return nil }
             last &+= Int64(bitPattern: UInt64(bitPattern: folded) >> 1) ^ -(folded & 1)
             return .integer(last)
-        case Tag.real:
-            guard let bits = reader.integer() else { throw damaged }
-            return .real(bits: UInt64(bitPattern: bits))
-        case Tag.text:
-            guard let bytes = reader.run() else { throw damaged }
-            return .text(Array(bytes))
-        case Tag.blob:
-            guard let bytes = reader.run() else { throw damaged }
-            return .blob(Array(bytes))
-        default: throw damaged
+        case Tag.real: return reader.integer().map { .real(bits: UInt64(bitPattern: $0)) }
+        case Tag.text: return reader.run().map { .text(Array($0)) }
+        case Tag.blob: return reader.run().map { .blob(Array($0)) }
+        default: return nil
         }
-    }
-
-    private static var damaged: DatabaseError {
-        DatabaseError(resultCode: .SQLITE_CORRUPT, message: "a block of tidemark_history cannot be read")
     }
 
     private enum Tag {

@@ -6,14 +6,17 @@ import TidemarkWire
 /// is new in it.
 ///
 /// Nothing here is made from the app's rows, which may be others by then: a block holds the operations as they were
-/// sealed. Before any of them is replayed they return to the outbox, with their ids and so in their order.
+/// sealed. Before any of them is replayed they return to the outbox, with their ids and so in their order. Of a block
+/// that is damaged, what cannot be read counts as forgotten, as it is after a week.
 package enum OutboxHistory {
     static let schema = """
-        -- Operations that the server took, in blocks of one lane (OutboxHistory). first, last: their numbers. version:
-        -- the highest that one of them was taken at. finished_at: when the last one had its verdict.
+        -- Operations that the server took, in blocks of one lane (OutboxHistory). first, last: their numbers. newest:
+        -- the highest id that one of them had in the outbox. version: the highest that one was taken at. finished_at:
+        -- when the last one had its verdict.
         CREATE TABLE tidemark_history(
             id INTEGER PRIMARY KEY, scope TEXT NOT NULL, lane TEXT NOT NULL, first INTEGER NOT NULL,
-            last INTEGER NOT NULL, version INTEGER NOT NULL, finished_at INTEGER NOT NULL, operations BLOB NOT NULL);
+            last INTEGER NOT NULL, newest INTEGER NOT NULL, version INTEGER NOT NULL, finished_at INTEGER NOT NULL,
+            operations BLOB NOT NULL);
         CREATE INDEX tidemark_history_version ON tidemark_history(scope, version);
         """
 
@@ -24,6 +27,9 @@ package enum OutboxHistory {
 
     // MARK: Packing
 
+    /// Operations of a lane that no opening of the file numbers in any more: fewer stay where they are.
+    private static let leastOfOldLane = 8
+
     /// Moves operations of these lanes out of the outbox, in blocks of at least `least`.
     ///
     /// What the outbox is still asked for stays there: operations that name a record by a temporary id, and refused
@@ -32,9 +38,24 @@ package enum OutboxHistory {
         for lane in lanes { while try pack(db, scope, lane, least: least) {} }
     }
 
+    /// The same for all other lanes of the scope: those of earlier openings of the file.
+    static func packOthers(_ db: Database, _ scope: Scope, than lanes: Set<String>, least: Int) throws {
+        let least = min(least, leastOfOldLane)
+        let old = try Query(
+            db,
+            """
+            SELECT lane FROM tidemark_operation WHERE scope = ?1 AND \(Outbox.isPackable)
+            GROUP BY lane HAVING count(*) >= ?2
+            """
+        ).rows(db, [.text(scope.name), .integer(Int64(least))]) { $0.text(0) }
+        try pack(db, scope, lanes: Set(old).subtracting(lanes), least: least)
+    }
+
     /// Returns whether there was enough for a block.
     private static func pack(_ db: Database, _ scope: Scope, _ lane: String, least: Int) throws -> Bool {
-        let isPacked = "scope = ?1 AND \(Outbox.isPackable) AND lane = ?2"
+        let isPacked = """
+            scope = ?1 AND \(Outbox.isPackable) AND lane = ?2 AND id NOT IN (SELECT operation FROM tidemark_ref)
+            """
         var block = OutboxBlock()
         _ = try Query(
             db,
@@ -45,20 +66,32 @@ package enum OutboxHistory {
         ).rows(db, [.text(scope.name), .text(lane)]) { row in
             if block.byteCount < blockBytes { block.append(row) }
         }
-        guard block.count >= least || block.byteCount >= blockBytes else { return false }
+        guard block.count > 0, block.count >= least || block.byteCount >= blockBytes else { return false }
         try Query(
             db,
             """
-            INSERT INTO tidemark_history(scope, lane, first, last, version, finished_at, operations)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            INSERT INTO tidemark_history(scope, lane, first, last, newest, version, finished_at, operations)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
             """
         ).execute([
             .text(scope.name), .text(lane), .integer(block.numbers.lowerBound), .integer(block.numbers.upperBound),
-            .integer(block.version), .integer(block.finishedAt), .blob(block.compressed()),
+            .integer(block.lastID), .integer(block.version), .integer(block.finishedAt), .blob(block.compressed()),
         ])
+        try dropDeferred(db, scope, before: block)
         try Query(db, "DELETE FROM tidemark_operation WHERE \(isPacked) AND id <= ?3")
             .execute([.text(scope.name), .text(lane), .integer(block.lastID)])
         return true
+    }
+
+    /// Drops deferred operations of the block's records that are older than those: they only tell how an edit is sealed
+    /// the next time (`Outbox.lastCode`), and it was.
+    private static func dropDeferred(_ db: Database, _ scope: Scope, before block: OutboxBlock) throws {
+        let isDeferred = "scope = ?1 AND \(Outbox.isFinished) AND state = 'deferred'"
+        let deferred = try Query(db, "SELECT id, entity, record FROM tidemark_operation WHERE \(isDeferred)")
+            .rows(db, [.text(scope.name)]) { ($0.integer(0), RecordName(entity: $0.text(1), record: $0.text(2))) }
+        for (id, record) in deferred where block.newest[record].map({ $0 > id }) ?? false {
+            try Outbox.remove(db, id: id)
+        }
     }
 
     // MARK: Unpacking
@@ -81,34 +114,21 @@ package enum OutboxHistory {
             .first(db, [.integer(id)]) { (place: $0.cells(0..<2), bytes: $0.blob(2)) }
         guard let found else { return }
         let insert = try Query(db, OutboxBlock.insertion)
-        for operation in try OutboxBlock.operations(found.bytes) { try insert.execute(found.place + operation.cells) }
+        for operation in OutboxBlock.operations(found.bytes) { try insert.execute(found.place + operation.cells) }
         try Query(db, "DELETE FROM tidemark_history WHERE id = ?1").execute([.integer(id)])
     }
 
     // MARK: Questions
-
-    /// Operations of a scope that were taken at a version above `base`, oldest first, with their lanes.
-    static func taken(
-        _ db: Database, _ scope: Scope, after base: Version
-    ) throws -> [(lane: String, operation: OutboxBlock.Operation)] {
-        let blocks = try Query(
-            db, "SELECT lane, operations FROM tidemark_history WHERE scope = ?1 AND version > ?2 ORDER BY id"
-        ).rows(db, [.text(scope.name), .integer(base)]) { ($0.text(0), $0.blob(1)) }
-        return try blocks.flatMap { lane, bytes in
-            try OutboxBlock.operations(bytes).filter { $0.version > base }.map { (lane, $0) }
-        }
-    }
 
     static func isAny(_ db: Database, _ scope: Scope) throws -> Bool {
         try Query(db, "SELECT 1 FROM tidemark_history WHERE scope = ?1 LIMIT 1")
             .first(db, [.text(scope.name)]) { _ in true } ?? false
     }
 
-    /// Whether an operation that is not in the outbox may be in a block. The numbers between a block's first and last
-    /// that are not in it were refused or are without a verdict: those are in the outbox.
-    static func spans(_ db: Database, _ key: OperationKey) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_history WHERE lane = ?1 AND ?2 BETWEEN first AND last LIMIT 1")
-            .first(db, [.text(key.lane), .integer(key.number)]) { _ in true } ?? false
+    static func holds(_ db: Database, _ key: OperationKey) throws -> Bool {
+        try Query(db, "SELECT operations FROM tidemark_history WHERE lane = ?1 AND ?2 BETWEEN first AND last")
+            .rows(db, [.text(key.lane), .integer(key.number)]) { $0.blob(0) }
+            .contains { OutboxBlock.operations($0).contains { $0.number == key.number } }
     }
 
     /// Whether a block holds an operation on a record. Every block is read, so that this is for the last question about
@@ -118,8 +138,7 @@ package enum OutboxHistory {
         let block = try Query(db, "SELECT operations FROM tidemark_history WHERE id = ?1")
         return try ids.contains { id in
             let bytes = try block.first(db, [.integer(id)]) { $0.blob(0) } ?? []
-            return try OutboxBlock.operations(bytes)
-                .contains { $0.entity == record.entity && $0.record == record.record }
+            return OutboxBlock.operations(bytes).contains { $0.name == record }
         }
     }
 
@@ -129,8 +148,8 @@ package enum OutboxHistory {
     ) throws -> [(entity: String, record: String, isDelete: Bool, members: [UInt8])] {
         let blocks = try Query(db, "SELECT lane, operations FROM tidemark_history ORDER BY id")
             .rows(db) { ($0.text(0), $0.blob(1)) }
-        return try blocks.flatMap { lane, bytes in
-            try OutboxBlock.operations(bytes).map { operation in
+        return blocks.flatMap { lane, bytes in
+            OutboxBlock.operations(bytes).map { operation in
                 let entry = operation.entry(lane: lane)
                 return (entry.entity, entry.record, entry.isDelete, entry.content ?? entry.members)
             }

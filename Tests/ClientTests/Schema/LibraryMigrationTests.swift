@@ -73,8 +73,11 @@ struct LibraryMigrationTests {
             return try Dictionary(
                 uniqueKeysWithValues: names.map { name in
                     let columns = try String.fetchAll(
-                        db, sql: "SELECT name FROM pragma_table_info(?) UNION SELECT name FROM pragma_index_info(?)",
-                        arguments: [name, name])
+                        db,
+                        sql: """
+                            SELECT name FROM pragma_table_info(?1) UNION SELECT name FROM pragma_index_info(?1)
+                            UNION SELECT sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL AND name = ?1
+                            """, arguments: [name])
                     return (name, Set(columns))
                 })
         }
@@ -136,14 +139,20 @@ struct LibraryMigrationTests {
                   ('w:1', 'l', 4, 'note', 'd', 'upsert', '', 1, 2, 'merged', NULL),
                   ('w:1', 'l', 5, 'note', 'e', 'upsert', '', 1, 2, 'settled', 1),
                   ('w:1', 'l', 6, 'note', 'f', 'upsert', '', 1, 2, 'conflict', NULL),
-                  ('w:1', NULL, NULL, 'note', 'g', 'upsert', '', 1, 2, 'rejected', NULL);
+                  ('w:1', NULL, NULL, 'note', 'g', 'upsert', '', 1, 2, 'rejected', NULL),
+                  ('w:1', 'l', 7, 'note', 'h', 'upsert', '', 1, 2, 'applied', 1),
+                  ('w:1', 'l', 8, 'note', 'i', 'upsert', '', 1, 2, 'deferred', 3);
+                UPDATE sqlite_sequence SET seq = 99 WHERE name = 'tidemark_operation';
+                CREATE TABLE short (id INTEGER PRIMARY KEY); CREATE VIEW stale AS SELECT * FROM short; DROP TABLE short;
                 """)
         try await device.writer.write { db in try LibrarySchema.install(db) }
         #expect(
             try await device.rows("SELECT record, state FROM tidemark_operation WHERE record <> 'n' ORDER BY record")
                 == [
                     #""a"|"sealed""#, #""b"|"replayed""#, #""c"|"resealed""#, #""d"|"merged""#,
-                    #""e"|"outcome_unknown""#, #""f"|"conflict""#, #""g"|"rejected""#,
+                    #""e"|"outcome_unknown""#, #""f"|"conflict""#, #""g"|"rejected""#, #""h"|"applied""#,
+                    #""i"|"deferred""#,
                 ])
+        #expect(try await device.rows("SELECT seq FROM sqlite_sequence WHERE name = 'tidemark_operation'") == ["99"])
     }
 }

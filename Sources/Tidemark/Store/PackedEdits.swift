@@ -1,0 +1,55 @@
+import GRDB
+import TidemarkWire
+
+/// The operations of a scope in blocks, for one transaction that asks for many records: each block is read once to find
+/// out which records it names, and again where one of them is asked for.
+final class PackedEdits {
+    private struct Place {
+        var version: Version
+        var blocks: [Int64]
+    }
+
+    private let db: Database
+    private let scope: Scope
+    /// Blocks with versions above this have been looked at.
+    private var floor: Version = .max
+    private var places: [RecordName: Place] = [:]
+
+    init(_ db: Database, _ scope: Scope) {
+        (self.db, self.scope) = (db, scope)
+    }
+
+    /// Whether the server took an operation on a record at a version above `base`.
+    func holds(_ record: RecordName, after base: Version) throws -> Bool {
+        try look(after: base)
+        return places[record].map { $0.version > base } ?? false
+    }
+
+    /// The operations on a record that the server took at versions above `base`, oldest first.
+    func operations(on record: RecordName, after base: Version) throws -> [OutboxEntry] {
+        guard try holds(record, after: base), let place = places[record] else { return [] }
+        let query = try Query(db, "SELECT lane, operations FROM tidemark_history WHERE id = ?1")
+        return try place.blocks.flatMap { id in
+            let found = try query.first(db, [.integer(id)]) { (lane: $0.text(0), bytes: $0.blob(1)) }
+            guard let found else { return [OutboxEntry]() }
+            return OutboxBlock.operations(found.bytes).filter { $0.name == record && $0.version > base }
+                .map { $0.entry(lane: found.lane) }
+        }
+    }
+
+    private func look(after base: Version) throws {
+        guard base < floor else { return }
+        (floor, places) = (base, [:])
+        let blocks = try Query(
+            db, "SELECT id, operations FROM tidemark_history WHERE scope = ?1 AND version > ?2 ORDER BY id"
+        ).rows(db, [.text(scope.name), .integer(base)]) { ($0.integer(0), $0.blob(1)) }
+        for (id, bytes) in blocks {
+            for operation in OutboxBlock.operations(bytes) where operation.version > base {
+                var place = places[operation.name] ?? Place(version: 0, blocks: [])
+                place.version = max(place.version, operation.version)
+                if place.blocks.last != id { place.blocks.append(id) }
+                places[operation.name] = place
+            }
+        }
+    }
+}
