@@ -96,7 +96,9 @@ extension SyncEngine {
     /// Call it in a transaction, with no engine at work on the file: it happens as a whole or not at all. A file that
     /// was never synced is left alone. Syncing the file again begins anew: its rows are held against the server's.
     ///
-    /// - Parameter discardingUnsent: whether edits that no server has taken may be forgotten.
+    /// - Parameters:
+    ///   - db: the file, in a transaction that may write.
+    ///   - discardingUnsent: whether edits that no server has taken may be forgotten.
     /// - Throws: ``SyncError`` `unsent_edits` where there are any and they may not; `schema_unsupported` where a newer
     ///   version has written the file; GRDB's `DatabaseError` where it cannot be written.
     @discardableResult
