@@ -112,7 +112,7 @@
             if reports.isEmpty { Console.line("no table is attached") }
         }
 
-        /// One after the other; what cannot be attached is told with its reason, and the others are attached.
+        /// Attaches the tables one after the other; a table that cannot be is told with its reason.
         private func attachAll(_ tables: TableCommands) async throws {
             guard table == nil, entity == nil, !addScopeColumn, !printSqlite else {
                 throw ValidationError("--all takes each table under its own name: leave --table and --entity out.")

@@ -56,7 +56,7 @@
         }
     }
 
-    /// What is shown of a list that may be long; `--json` has all of it.
+    /// The part of a long list that is shown; `--json` has all of it.
     enum Excerpt {
         private static let shown = 20
 

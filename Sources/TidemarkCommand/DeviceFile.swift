@@ -76,7 +76,7 @@
                 """)
         }
 
-        /// What the file's schema says of its syncing.
+        /// Reads which tables and scopes the file syncs, out of its own schema.
         func inspect() throws -> FileInspection { try database.read { db in try FileInspection(db) } }
 
         /// The scopes that the file has synced before.

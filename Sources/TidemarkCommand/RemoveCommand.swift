@@ -58,7 +58,7 @@
         }
     }
 
-    /// What was taken out of a file, for people and for programs.
+    /// A report of what `remove` took out of a file, for people and for programs.
     struct RemoveReport: Codable, Hashable {
         struct Forgotten: Codable, Hashable { var waiting, undecided, orphaned, unseen, unable: Int }
 

@@ -178,7 +178,7 @@
         }
     }
 
-    /// What became of one table of many.
+    /// The outcome for one table of many.
     struct AttachedOrNot: Codable {
         var table: String
         var report: AttachReport?

@@ -102,7 +102,7 @@ extension ReplayMerge {
 extension ReplayMerge {
     /// A deletion that is later than the one which stands has to be remembered: what lies between must not come back.
     private func delete(again operation: Operation, _ record: HealedRecord) -> Course {
-        // One without a version is later than all that was lost, also than the row that it has deleted.
+        // A deletion without a version is later than all that was lost, also than the row that it has deleted.
         let isLater = original.map { $0 > record.deletionPlace } ?? isLost(operation)
         return isLater ? .write(nil) : .stands
     }

@@ -163,7 +163,7 @@ extension Applier {
     }
 
     private func noteDeferral(_ judged: Judged, _ table: ApplyTable, _ key: [Cell]) {
-        // One that is asked for whole is not put off: it goes again at once.
+        // An edit that is asked for whole is not put off: it goes again at once.
         if judged.verdict.refusal?.code != RejectionCode.patchBaseUnknown { outcome.deferred += 1 }
         if judged.verdict.mayWait, !judged.isMarked { putOff.append((table.records, key)) }
     }

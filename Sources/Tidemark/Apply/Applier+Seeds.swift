@@ -19,7 +19,7 @@ extension Applier {
             for entry in try Inferred.touchedSeeds(db, scope, shape) {
                 settled += try settle(entry, .absent, isBelowFloor: false) ? 1 : 0
             }
-            // What this frees of the file is enough for a part of what comes next.
+            // Removing the seeds first frees pages of the file for a part of their shadows.
             settled += try Inferred.removeSeeds(db, scope, shape.name)
             try noteSeeds(shape)
         }

@@ -50,7 +50,7 @@ actor ScopeDriver {
     var problem: Problem?
     /// Whether the lanes of earlier openings were looked at (``OutboxHistory``).
     private var hasPacked = false
-    /// What went from this device when access to the scope was taken away, until it is granted again.
+    /// The rows and edits that went when access to the scope was taken away, until it is granted again.
     var loss: ScopeRemoval.Removed?
     var nextTimer: Instant?
 
@@ -355,7 +355,7 @@ actor ScopeDriver {
         let (outcome, isPending) = try await database {
             try await self.file.writeWithoutTransaction(at: .apply) { db in
                 let outcome = try transaction.run(db)
-                // What took effect is committed: packing can wait for the next verdict.
+                // The verdicts are committed: a failed packing can wait for the next one.
                 if outcome.verdicts > 0 { try? db.committed { try transaction.pack($0, least: least, all: packsAll) } }
                 if outcome.pageTaken, !outcome.hasMore {
                     try Outbox.prune(db, transaction.scope, before: prune)

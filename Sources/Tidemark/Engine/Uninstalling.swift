@@ -1,7 +1,7 @@
 public import GRDB
 import TidemarkWire
 
-/// What of the library was in a file, and is not any more.
+/// A report of what the library had in a file, and has not any more.
 public struct Uninstalled: Hashable, Sendable {
     /// The app's tables that were synced, and stay.
     public var tables: [String]

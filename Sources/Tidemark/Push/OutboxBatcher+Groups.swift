@@ -111,7 +111,7 @@ extension OutboxBatcher {
         }
     }
 
-    /// What keeps the group from being sealed where one record is not. A record of another group only does where this
+    /// Returns what keeps the group back where one record is not sealed. A record of another group only does where this
     /// group was merged with that one, whose turn tells why.
     private func hindrance(
         _ found: Hindrance, of record: Unsealed, _ own: Set<RecordName>, _ batch: Batch

@@ -57,7 +57,7 @@ extension OutboxBatcher {
         return owner == here ? .stays : try arrival(table, key, id, shadow, current, from: owner)
     }
 
-    /// What becomes here of a record that another scope has.
+    /// Decides what becomes here of a record that another scope has.
     private func arrival(
         _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow, _ current: [Cell]?, from owner: String
     ) throws -> Ownership {

@@ -1,10 +1,10 @@
 /// How far syncing has come, for a progress bar: rows and edits, with totals where they are known.
 public struct SyncProgress: Hashable, Sendable, CustomStringConvertible {
-    /// One direction.
+    /// One direction of syncing.
     public struct Part: Hashable, Sendable {
-        /// What is done; of a filling that goes on where an earlier run ended, that run's part too.
+        /// The rows or edits that are done; a filling that resumes counts those of the runs before too.
         public var done: Int
-        /// What is to be done in all; `nil` where nobody knows.
+        /// All rows or edits that there are to do; `nil` where the number is not known.
         public var total: Int?
 
         /// Makes a value, for previews and tests.

@@ -1,7 +1,7 @@
 package import GRDB
 import TidemarkWire
 
-/// What a file's schema says of its own syncing, for a tool that looks at the file and writes nothing into it.
+/// The tables and scopes that a file syncs, for a tool that looks at the file and writes nothing into it.
 package struct FileInspection: Hashable, Sendable {
     /// Warnings about what the schema hides from capture, as the engine tells them.
     package var warnings: [String] = []

@@ -9,7 +9,7 @@ struct ProgressMeter: Hashable, Sendable {
     private static let pause: Int64 = 1000
 
     private var waiting = 0
-    /// What had been answered when they were counted.
+    /// The edits that had been answered when the waiting ones were counted.
     private var answered = 0
     private var countedAt: Instant?
 
@@ -23,7 +23,7 @@ struct ProgressMeter: Hashable, Sendable {
     func progress(_ counts: SyncReport.Counts, _ fillings: [SyncStatus.Bootstrap], isBusy: Bool) -> SyncProgress {
         let left = max(0, waiting - max(0, counts.pushed - answered))
         let isCounted = !fillings.isEmpty && fillings.allSatisfy { $0.total != nil }
-        // What came beside the fillings is neither done nor left of them.
+        // Rows that came beside the fillings are neither done nor left of a filling.
         let filled = fillings.reduce(0) { $0 + $1.rows }
         let received = max(counts.received, filled)
         let total = isCounted ? fillings.reduce(received - filled) { $0 + max($1.rows, $1.total ?? 0) } : nil

@@ -20,13 +20,13 @@ package struct RecordMachines {
         /// The tables that could be read. A migration may have taken one away, or changed it, with no installation
         /// since.
         package var tables: Set<String> = []
-        /// Those of them that were written to unseen, perhaps. Of a row that went unseen nothing is said yet.
+        /// The tables among them that may have been written to unseen. Their rows that are missing are left out.
         package var uncaptured: Set<String> = []
         /// The records of the open operations, by the operation's place in the outbox.
         package var operations: [Int64: Name] = [:]
     }
 
-    /// What the tables and declarations were read from; after a change of it they are read anew.
+    /// The source of the tables and declarations; after a change of it they are read anew.
     private let source: Source
     let shapes: [TableSchema]
     let declarations: Declarations
@@ -51,7 +51,7 @@ package struct RecordMachines {
     /// Reads the tables that the file knows, by the rules that they were captured with.
     package init(_ db: Database) throws {
         source = try Source(db)
-        // One that is away or cannot be synced as it is now has nothing to say.
+        // A table that is gone, or that cannot be synced as it is now, is left out.
         shapes = source.rules.sorted { $0.key < $1.key }.compactMap { name, rule in
             try? TableSchema(db, table: name, rule: rule)
         }
@@ -95,13 +95,13 @@ package struct RecordMachines {
 
     /// The verdicts that operations may have had, by what is left of them in the outbox: `nil` where it is still open.
     package func verdicts(_ db: Database, on operation: Int64) throws -> Set<RecordMachine.Verdict>? {
-        // What was taken may be in a block by now. A row of the first capture leaves no operation behind.
+        // An operation that was taken may be in a block by now. A row of the first capture leaves none behind.
         guard let state = try Outbox.state(db, operation) else {
             return [.taken, .deferredWrite, .deferredDelete, .outcomeUnknown]
         }
         return switch state {
         case .sealed, .resealed, .replayed, .losing, .lost: nil
-        // One whose outcome is unknown keeps the version that it once had.
+        // An operation whose outcome is unknown keeps the version that it once had.
         case .applied, .merged: [.taken, .outcomeUnknown]
         case .conflict: [.conflict]
         case .rejected: [.rejected]
@@ -244,7 +244,7 @@ private struct RecordReading {
             return unseen.kind.isNew || isDeleted ? .clean : .deleted
         }
         guard let shadow else { return .clean }
-        // What differs beneath no mark was written unseen.
+        // A row that differs and has no mark was written unseen.
         if !isCaptured, shadow.mark == nil, machine.block == .none { return .clean }
         let operation = try Outbox.overlay(db, entity: name.table, record: name.record, scope: name.scope)
         let kept = quarantined.flatMap { $0.move == .no && !shadow.isGone ? $0.cells : nil }

@@ -77,7 +77,7 @@ extension SyncStatus {
 }
 
 extension SyncStatus.Bootstrap {
-    /// What the file says of a filling.
+    /// Reads a filling as the file keeps it.
     init(_ filling: Bootstrap, _ db: Database) throws {
         self.init(
             rows: Int(clamping: filling.rows),

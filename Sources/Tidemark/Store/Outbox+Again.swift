@@ -50,7 +50,7 @@ extension Outbox {
         if operation.isSeed { return verdict.status == .applied ? newest : max(1, newest - 1) }
         guard let standing = verdict.record?.data else { return newest }
         operation = operation.spelled(as: standing, or: [])
-        // What the server has set itself, it sets again.
+        // The server sets its own fields again by itself: they are no values that gave way.
         let told = verdict.losses.compactMap(\.field) + operation.references.compactMap(\.place.field)
         let (known, sent) = (standing.lookup, operation.fields)
         let others = sent.fields.filter { field in

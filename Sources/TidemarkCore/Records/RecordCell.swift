@@ -30,7 +30,7 @@ package struct RecordCell: Hashable, Sendable, Comparable, CustomStringConvertib
     /// what was done already.
     package static let visible: Set<RecordCell> = {
         var search = RecordCellSearch()
-        // What waits for the app, and what outlived a scope, mean nothing for any other region.
+        // Decisions that wait for the app, and orphaned edits, mean nothing for any other region.
         func reduced(_ machine: RecordMachine) -> RecordMachine {
             var machine = machine
             (machine.decision, machine.orphan) = (.none, .none)

@@ -2,7 +2,7 @@ extension RecordMachine {
     /// Whether the event can happen in this state. One that cannot came late or twice, and changes nothing.
     package func accepts(_ event: Event) -> Bool {
         switch event {
-        // Where triggers are gone, some may still stand.
+        // Some triggers may still stand where others are gone, so that edits come all the same.
         case .edited, .reverted: !place.isLeaving
         case .deleted: place.isInTable
         case .decided: decision.hasConflict

@@ -9,7 +9,7 @@ struct AttachedColumn: Codable, Hashable, Sendable {
     let form: ColumnForm
     /// Whether a row may be given a value; `false` for what the database computes.
     let isWritable: Bool
-    /// What is beneath the type, where that has another name: a domain's base, `enum`, `citext`, `array`.
+    /// The type beneath the column's own, where it has another name: a domain's base, `enum`, `citext`, `array`.
     var base: String?
     /// Whether its values name rows, as those of a key and of a foreign key do: equal values then have one spelling.
     var namesRows: Bool?

@@ -4,8 +4,8 @@ import TidemarkServer
 struct CatalogueTable {
     struct Column {
         let name: String
-        /// What is beneath the type's domains: its name in `pg_catalog`, or `enum`, `citext`, `array`, `numbers` (what
-        /// may hold any number of decimal numbers) or `other`; `nil` for one without values of its own.
+        /// The type beneath the type's domains: its name in `pg_catalog`, or `enum`, `citext`, `array`, `numbers` (a type
+        /// that may hold any number of decimal numbers) or `other`; `nil` for a type without values of its own.
         let kind: String?
         /// As the type stands in a statement.
         let typeSQL: String
@@ -34,7 +34,7 @@ struct CatalogueTable {
             return column
         }
 
-        /// What is read by names of the catalogue would tell which names there are.
+        /// Values of these types are names of the catalogue: reading them would tell a device which names there are.
         private static let unreadable: Set<String> = [
             "regclass", "regcollation", "regconfig", "regdictionary", "regnamespace", "regoper", "regoperator",
             "regproc", "regprocedure", "regrole", "regtype",

@@ -13,7 +13,7 @@ struct RowForm: Hashable, Sendable {
 
 /// Rows that wait to be written by one statement.
 struct RowBatch {
-    /// What a statement writes at most, so that neither side has to keep much.
+    /// The most that one statement writes, so that neither side has to keep much.
     private static let rowLimit = 250
     private static let byteLimit = 1 << 20
 

@@ -30,7 +30,8 @@ final class Session {
         _ = try connection.receive()
     }
 
-    /// What values are spelled by is the same on every connection, whatever the role or the database would have.
+    /// Settings that decide how values are spelled are the same on every connection, whatever the role's or the
+    /// database's are.
     ///
     /// Every plan is one along an index, whatever the statistics of a table that has just begun to grow say; and made
     /// once: plans for the scope at hand halve what a partitioned store takes, though one for whatever scope locks all

@@ -21,7 +21,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         /// Whether the scope's list of entities is to be written too.
         var hasNewEntity = false
         var rejections: [(rejection: StoredRejection, limit: Int)] = []
-        /// What is kept back while writes go out together.
+        /// The table writes that are kept back while writes go out together.
         var tableWrites = TableWrites()
     }
 

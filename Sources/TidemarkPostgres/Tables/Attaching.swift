@@ -89,7 +89,7 @@ struct Attaching {
         return table
     }
 
-    /// What the plan says of a table.
+    /// Describes a table as the plan asks for it.
     private func described(_ found: CatalogueTable, id: Int64, home: String) throws(TableError) -> AttachedTable {
         let place = try place(in: found)
         let key = try found.key()

@@ -116,7 +116,7 @@ extension AttachedTable {
     }
 }
 
-/// What a row gives.
+/// The fields of a row that was read, or the reason why there are none.
 enum CapturedFields {
     case fields([UInt8])
     /// A value that neither JSON nor SQLite has, such as NaN.

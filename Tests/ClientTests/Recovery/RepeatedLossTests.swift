@@ -34,13 +34,7 @@ struct RepeatedLossTests {
 
     @Test("what had come later wins after a second loss too, whoever was back first", arguments: [true, false])
     func twice(aFirst: Bool) async throws {
-        let (server, a, b) = try await RestorableServer.pair(
-            sharing: "INSERT INTO note(id, title, body) VALUES ('n1', 'old', 'old')")
-        try await server.backUp()
-        try await a.sql("UPDATE note SET title = 'earlier', body = 'a'")
-        try await Device.sync(a, b)
-        try await b.sql("UPDATE note SET title = 'later'")
-        try await Device.sync(b, a)
+        let (server, a, b) = try await RestorableServer.pairWithLaterEdit()
         for _ in 0..<2 {
             try await server.restore()
             for device in aFirst ? [a, b, a] : [b, a, b] { try await device.sync() }

@@ -54,6 +54,18 @@ actor RestorableServer {
         return (server, a, b)
     }
 
+    /// A pair, a backup, and since then two edits of one record: the first device's, and over its title the second's.
+    static func pairWithLaterEdit() async throws -> (server: RestorableServer, a: Device, b: Device) {
+        let (server, a, b) = try await pair(
+            sharing: "INSERT INTO note(id, title, body) VALUES ('n1', 'old', 'old')")
+        try await server.backUp()
+        try await a.sql("UPDATE note SET title = 'earlier', body = 'a'")
+        try await Device.sync(a, b)
+        try await b.sql("UPDATE note SET title = 'later'")
+        try await Device.sync(b, a)
+        return (server, a, b)
+    }
+
     private func reopen(_ work: () throws -> Void) async throws {
         try store.close()
         try work()

@@ -66,7 +66,7 @@ struct PostgresQueryTests {
         #expect(try await bench.exchange([upsert(1, "2", #"{"title":"b"}"#)]).statuses == ["applied"])
         let pair = [upsert(2, "3", #"{"title":"c"}"#), upsert(3, "4", #"{"title":"d"}"#)]
         #expect(try await bench.exchange(pair).statuses == ["applied", "applied"])
-        // Whoever renames a column is told, and the table goes on by its new name.
+        // The renamed column is reported, and the table goes on by its new name.
         #expect(try await bench.store.tables(inSchema: bench.app).map(\.name) == ["todo"])
         try await bench.sql("ALTER TABLE ~.todo RENAME COLUMN title TO name")
         #expect(try await bench.store.attachedTables().first?.problem != nil)

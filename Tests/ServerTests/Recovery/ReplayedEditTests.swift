@@ -90,7 +90,7 @@ private final class Writer {
         return true
     }
 
-    /// What it says by now, as the verdict's record has it.
+    /// Notes the operation as the verdict's record has it.
     private func note(_ sent: [String: Any], _ answer: Answer) throws {
         var operation = sent
         let object = try JSONSerialization.jsonObject(with: Data(answer.bytes)) as? [String: Any]
@@ -344,7 +344,7 @@ struct ReplayedEditTests {
                     let id = "r\(random.below(3))"
                     value += 1
                     let before = writer.finished.count
-                    // What was deleted and lost twice may come back, in part too.
+                    // A record that was deleted and lost twice may come back, in part too.
                     let lowest = seed > 25 ? 2 : 0
                     switch writer.held.contains(id) ? lowest + random.below(8 - lowest) : 2 {
                     case 0, 1: try await writer.send(removal(id))

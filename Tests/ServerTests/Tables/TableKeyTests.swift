@@ -125,7 +125,7 @@ struct TableKeyTests {
             }
             try await bench.settle()
             let found = try await bench.records(scope).keys.map { String($0.dropFirst(table.count + 1)) }
-            // What is longer than an id stands in the list of refusals.
+            // A key that is longer than an id is in the list of refusals.
             let ids = values.map(\.id).filter { $0.utf8.count <= 128 }
             #expect(found.sorted() == ids.sorted(), "\(type)")
             // A device edits each by that id, and makes it anew.

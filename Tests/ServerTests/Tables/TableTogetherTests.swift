@@ -17,7 +17,7 @@ struct TableTogetherTests {
         INSERT INTO ~.todo VALUES (1, 0, 'first')
         """
 
-    /// What the table and the log hold.
+    /// The contents of the table and of the log.
     private func held(_ bench: TableBench) async throws -> [String] {
         try await bench.settle()
         let records = try await bench.records().map { "\($0.key.dropFirst(5)) \($0.value["n"] ?? "-")" }.sorted()

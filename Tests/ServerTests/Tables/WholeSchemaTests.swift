@@ -23,7 +23,7 @@ struct WholeSchemaTests {
         try await bench.sql("TRUNCATE \(names)")
         try await bench.settle()
         #expect(try await bench.records().isEmpty)
-        // What a row refers to has to be there before it; the device does not know in which order.
+        // A row's parents have to be there before it; the device does not know in which order.
         var (rest, number) = (records.sorted { $0.key < $1.key }, 0)
         for _ in 0..<8 where !rest.isEmpty {
             let edits = try rest.enumerated().map { index, record in

@@ -14,14 +14,14 @@ package final class RecordAudit: Sendable {
         var world = ""
     }
 
-    /// What was read around one transaction.
+    /// The readings before and after one transaction.
     struct Change {
         var before, after: RecordMachines.Reading
-        /// What the transaction wrote; `nil`: edits of the app.
+        /// The kind of write that the transaction was; `nil`: edits of the app.
         var point: WritePoint?
         /// Temporary ids that the server's have taken the place of.
         var renamed: [String: String]
-        /// What each record's operations that are open no more may have had for a verdict.
+        /// The verdicts that each record's operations may have had that are open no more.
         var verdicts: [RecordMachines.Name: Set<RecordMachine.Verdict>]
     }
 

@@ -6,7 +6,7 @@ import TidemarkCore
 struct RecordPaths {
     struct Question: Hashable {
         var from, to: RecordMachine
-        /// What was written; `nil`: edits of the app.
+        /// The kind of write; `nil`: edits of the app.
         var point: WritePoint?
         /// The verdicts that the record's operations may have had meanwhile.
         var verdicts: Set<RecordMachine.Verdict>
@@ -61,7 +61,7 @@ struct RecordPaths {
         return front.contains(question.to) ? back(from: question.to, through: layers) : nil
     }
 
-    /// What lies on the ways, from their end to their beginning.
+    /// Collects the steps of the ways, from their end to their beginning.
     private static func back(from end: RecordMachine, through layers: [[RecordMachine: [Step]]]) -> Ways {
         var ways = Ways(length: layers.count)
         var ends: Set<RecordMachine> = [end]
