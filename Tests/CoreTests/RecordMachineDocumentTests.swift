@@ -44,13 +44,4 @@ struct RecordMachineDocumentTests {
             #expect(!comments[type, ""].isEmpty, "\(type)")
         }
     }
-
-    @Test("The cells that are listed as never visited exist")
-    func unvisited() throws {
-        let text = try String(contentsOf: RecordMachineDocument.page, encoding: .utf8)
-        let listed = text.matches(of: /\n- `([^`]+)`/).map { String($0.1) }
-        let cells = Set(RecordCell.visible.map(\.description))
-            .union(RecordMachine.Coupling.allCases.map { "\($0.number) \($0)" })
-        #expect(listed.filter { !cells.contains($0) }.isEmpty)
-    }
 }

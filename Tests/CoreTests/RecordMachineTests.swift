@@ -166,7 +166,7 @@ struct RecordMachineTests {
             switch step.event {
             // It is an operation, or in a list; or an edit of the scope that the record went to.
             case .sealed, .orphaned, .forbidden, .movedOut: return false
-            // No server takes it, and the row stands as it is.
+            // No server takes it: the device lets go of the row, or takes it for the server's.
             case .pruned, .assumed: return false
             // The app took it back, or the server's row says the same.
             case .reverted, .deleted, .matched: return false

@@ -61,7 +61,7 @@ final class Applier {
     private(set) var hadWaiting = false
     /// Whether lost operations are being replayed: then a record may have several.
     private(set) lazy var isBringingBack = Result { try Outbox.isBringingBack(db, scope) }
-    /// Finished operations of the scope.
+    /// The scope's taken operations that lie in blocks.
     private(set) lazy var packed = PackedEdits(db, scope)
     /// Whether records wait for others.
     private(set) lazy var hasNotes = Result { try BlockedEdits.isAny(db) }

@@ -14,7 +14,7 @@ struct SnapshotAnswer: Hashable, Sendable {
     var nextSince: String?
     /// The version that the snapshot is fixed at.
     var version: Version
-    /// How many records the whole snapshot brings, where its first page says so (W94).
+    /// The number of records of state that the whole snapshot brings, where its first page says so (W94).
     var records: Int64?
 
     var hasMore: Bool { cursor != nil }

@@ -352,20 +352,22 @@ actor ScopeDriver {
     private func apply(_ transaction: ApplyTransaction) async throws -> (hasMore: Bool, Deferral?) {
         let prune = transaction.now - configuration.finishedRetention.milliseconds
         let (least, packsAll) = (configuration.leastHistoryBlock, !hasPacked)
-        let (outcome, isPending) = try await database {
+        let (outcome, hasPacked, isPending) = try await database {
             try await self.file.writeWithoutTransaction(at: .apply) { db in
                 let outcome = try transaction.run(db)
                 // The verdicts are committed: a failed packing can wait for the next one.
-                if outcome.verdicts > 0 { try? db.committed { try transaction.pack($0, least: least, all: packsAll) } }
+                let pack: ()? =
+                    outcome.verdicts > 0
+                    ? try? db.committed { try transaction.pack($0, least: least, all: packsAll) } : nil
                 if outcome.pageTaken, !outcome.hasMore {
                     try Outbox.prune(db, transaction.scope, before: prune)
                     try DeletedRowCache.prune(db, transaction.schema, now: transaction.now)
                     try Alias.prune(db, now: transaction.now)
                 }
-                return (outcome, try Pending.exists(db, transaction.schema, transaction.scope))
+                return (outcome, pack != nil, try Pending.exists(db, transaction.schema, transaction.scope))
             }
         }
-        if outcome.verdicts > 0 { hasPacked = true }
+        if hasPacked { self.hasPacked = true }
         let decided = try await database { try await self.decider.decide(transaction.schema) }
         takesDifferences = !outcome.wantsWhole && (takesDifferences || !outcome.hasMore && outcome.pageTaken)
         count(outcome)

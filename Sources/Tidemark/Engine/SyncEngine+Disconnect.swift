@@ -7,7 +7,8 @@ extension SyncEngine {
     /// The file stays as it is, with its rows and its unsent edits, and the triggers go on capturing: an engine that is
     /// made for the same user later goes on from there. Requests of a ``syncNow()`` that is under way are finished
     /// first; cancel its task where that would take too long. What only reads the file, such as ``status()``, works
-    /// still; what asks the server throws `engine_disconnected`.
+    /// still; what asks the server,
+    /// or decides about an edit, throws `engine_disconnected`.
     public func disconnect() async {
         schemaCache.transport.disconnect()
         endRunning()
@@ -27,9 +28,10 @@ extension SyncEngine {
     /// - Parameter discardingUnsent: whether edits that no server has taken may be lost. Where not, and there are any,
     ///   nothing happens, and the engine goes on as before.
     /// - Returns: what was in the file.
-    /// - Throws: ``SyncError`` `unsent_edits` where there are any; `database_failed` where the file cannot be written,
-    ///   and GRDB's `DatabaseError` where the app's schema keeps a row: the file is as it was then, and the engine is
-    ///   disconnected.
+    /// - Throws: ``SyncError`` `unsent_edits` where there are any; `engine_disconnected` after ``disconnect()``, unless
+    ///   unsent edits may be lost. With the file as it was, and the engine disconnected: `unsent_edits` where one was
+    ///   made meanwhile, `database_failed` where the file cannot be written, and GRDB's `DatabaseError` where the app's
+    ///   schema keeps a row.
     @discardableResult
     public func disconnectAndRemove(discardingUnsent: Bool = false) async throws -> Uninstalled {
         if !discardingUnsent {

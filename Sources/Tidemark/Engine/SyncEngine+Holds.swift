@@ -110,7 +110,6 @@ extension SyncEngine {
     /// eviction cannot be waited for here.
     func changed(_ scope: Scope) async {
         if holds[scope] == 0, !evicting.contains(scope) { Task { await evict(scope) } }
-        await publishProgress()
         await publishStatus()
     }
 

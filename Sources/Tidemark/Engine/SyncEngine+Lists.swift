@@ -7,7 +7,7 @@ extension SyncEngine {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             Task {
                 await self.rejectedBoard.add(continuation)
-                await self.publishLists()
+                await self.publishStatus()
             }
         }
     }
@@ -17,12 +17,13 @@ extension SyncEngine {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             Task {
                 await self.conflictBoard.add(continuation)
-                await self.publishLists()
+                await self.publishStatus()
             }
         }
     }
 
-    /// Reads what anybody wants to know. A file that cannot be read now is read again at the next change.
+    /// Reads the lists that are followed; a part of ``publishStatus()``. A file that cannot be read now is read again
+    /// at the next change.
     func publishLists() async {
         if await rejectedBoard.isWatched, let list = try? await rejectedOperations() {
             await rejectedBoard.publish(list)

@@ -15,12 +15,12 @@ extension SyncEngine {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             Task {
                 await self.progressBoard.add(continuation)
-                await self.publishProgress()
+                await self.publishStatus()
             }
         }
     }
 
-    /// Counts and publishes, where anybody wants to know.
+    /// Counts and publishes, where the progress is followed; a part of ``publishStatus()``.
     func publishProgress() async {
         guard await progressBoard.isWatched else { return }
         var counts = SyncReport.Counts()

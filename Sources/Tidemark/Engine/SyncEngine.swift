@@ -106,7 +106,7 @@ public actor SyncEngine {
     /// told from the new one.
     ///
     /// - Throws: GRDB's `DatabaseError` where the file cannot be written.
-    public static func removeCapture(_ db: Database) throws { try Installation.removeTriggers(db) }
+    public static func removeCapture(_ db: Database) throws { _ = try Installation.removeTriggers(db) }
 
     private(set) var restriction: Set<Scope>?
 
@@ -277,7 +277,7 @@ public actor SyncEngine {
     private var isPublishing = false
     private var isOutdated = false
 
-    /// Publishes the status, one reading at a time, so that an older one never comes last.
+    /// Publishes the status, the progress and the lists, one reading at a time, so that an older one never comes last.
     func publishStatus() async {
         isOutdated = true
         guard !isPublishing else { return }
@@ -287,6 +287,7 @@ public actor SyncEngine {
             isOutdated = false
             // A file that cannot be read now is read again at the next change.
             if await board.isWatched, let status = try? await status() { await board.publish(status) }
+            await publishProgress()
             await publishLists()
         }
     }

@@ -107,12 +107,7 @@ extension SyncEngine {
     }
 
     /// Takes the capture triggers off, and returns how many there were.
-    package static func countedRemovalOfCapture(_ db: Database) throws -> Int {
-        let triggers = "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND name GLOB 'tidemark_capture_*'"
-        let count = try Pending.count(db, triggers)
-        try removeCapture(db)
-        return count
-    }
+    package static func countedRemovalOfCapture(_ db: Database) throws -> Int { try Installation.removeTriggers(db) }
 }
 
 /// Takes the library out of a file, within the caller's transaction.
@@ -130,7 +125,7 @@ struct Uninstalling {
         let tables = try TableRules.all(db).keys.sorted().filter { try FileTable.exists($0, db) }
         var removed = Uninstalled(tables: tables, unsent: unsent)
         // Without triggers nothing that follows is captured.
-        removed.triggers = try drop("TRIGGER", "type = 'trigger' AND name LIKE 'tidemark\\_%' ESCAPE '\\'")
+        removed.triggers = try Installation.removeTriggers(db)
         let indexes = "type = 'index' AND name LIKE 'tidemark\\_unnamed\\_%' ESCAPE '\\'"
         removed.indexes = try drop("INDEX", indexes)
         if deletesRows {

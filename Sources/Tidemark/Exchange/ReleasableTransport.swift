@@ -9,15 +9,12 @@ struct ReleasableTransport: Transport {
     var isDisconnected: Bool { inner.withLock { $0 == nil } }
 
     /// - Throws: `engine_disconnected` where the engine has let go of it.
-    func check() throws {
-        guard isDisconnected else { return }
+    @discardableResult
+    func current() throws -> any Transport {
+        if let transport = inner.withLock({ $0 }) { return transport }
         throw SyncError(
             .engineDisconnected, "The engine was disconnected.", hint: "Make an engine for whoever signs in next.")
     }
 
-    func send(_ request: TransportRequest) async throws -> TransportResponse {
-        try check()
-        guard let transport = inner.withLock({ $0 }) else { throw CancellationError() }
-        return try await transport.send(request)
-    }
+    func send(_ request: TransportRequest) async throws -> TransportResponse { try await current().send(request) }
 }

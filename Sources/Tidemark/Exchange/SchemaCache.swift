@@ -33,7 +33,7 @@ actor SchemaCache {
     /// Installs capture, or looks whether a migration has changed the schema since.
     func install() async throws -> SyncSchema {
         // Whoever signed out may have taken the library out of the file.
-        try transport.check()
+        try transport.current()
         if let schema, schema.schemaVersion == (try await file.read { try SyncSchema.version($0) }) {
             return schema
         }

@@ -28,17 +28,19 @@ struct ScopeRemoval: Sendable {
     }
 
     /// Runs on the writer, outside any transaction. Does nothing where the device never held the scope: what was made
-    /// for it here waits to be sent. Returns what went; `nil` where the scope was not held.
+    /// for it here waits to be sent. Returns what went with an access that was taken away; `nil` else.
     @discardableResult
     func run(_ db: Database) throws -> Removed? {
         var removed: Removed?
         _ = try ApplyTransaction.withoutForeignKeys(db) {
             try schema.check(db, scope)
             guard try isHeld(db) else { return Applier.Outcome() }
-            let before = try count(db)
+            let before = isLoss ? try count(db) : nil
             try CaptureSuppression.whileApplying(db, schema) { try remove(db) }
-            let after = try count(db)
-            removed = Removed(rows: before.rows - after.rows, orphaned: after.orphaned - before.orphaned)
+            if let before {
+                let after = try count(db)
+                removed = Removed(rows: before.rows - after.rows, orphaned: after.orphaned - before.orphaned)
+            }
             try Pending.announce(db)
             return Applier.Outcome()
         }

@@ -60,7 +60,7 @@ struct Recovery: Sendable {
     private func lose(_ db: Database, after survived: Version, epoch: String?, lanes: [String: Int64]?) throws {
         var record = try ScopeRecord.read(db, scope)
         let lost = record.bootstrap?.asking ?? record.epoch ?? ""
-        // Where all that this device knows has survived, what a snapshot lacks was deleted, and is not on its way back.
+        // Where all that is known here survived, a record that a snapshot lacks was deleted: it is not on its way back.
         let newest = try max(record.complete ?? .max, KnownVersions.newest(db, scope) ?? 0)
         let hasLost = record.bootstrap != nil || newest > survived
         let lossRecovery = lossRecovery(db)

@@ -64,7 +64,7 @@ struct SnapshotTransaction: Sendable {
         if bootstrap.isDirect, record.complete == nil { record.origin = answer.version }
         record.epoch = answer.epoch ?? record.epoch
         record.head = answer.version
-        try Bootstrap.noteTotal(db, scope, answer.records)
+        bootstrap.total = answer.records
     }
 
     /// Whether there is nothing that a snapshot could contradict.

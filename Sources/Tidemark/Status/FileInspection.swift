@@ -1,7 +1,7 @@
 package import GRDB
 import TidemarkWire
 
-/// The tables and scopes that a file syncs, for a tool that looks at the file and writes nothing into it.
+/// The faults of a file's schema: warnings, and synced tables without triggers. A tool reads them and writes nothing.
 package struct FileInspection: Hashable, Sendable {
     /// Warnings about what the schema hides from capture, as the engine tells them.
     package var warnings: [String] = []

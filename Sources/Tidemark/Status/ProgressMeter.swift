@@ -12,6 +12,11 @@ struct ProgressMeter: Hashable, Sendable {
     /// The edits that had been answered when the waiting ones were counted.
     private var answered = 0
     private var countedAt: Instant?
+    /// The rows of fillings that came before these counts began.
+    private var earlier = 0
+    /// The counts when nothing was left the last time: what follows is another stretch of work.
+    private var base = SyncReport.Counts()
+    private var rest: SyncReport.Counts?
 
     /// Whether the edits that wait have to be counted now: after a while, and at the end.
     func isDue(now: Instant, isBusy: Bool) -> Bool { countedAt.map { !isBusy || now - $0 >= Self.pause } ?? true }
@@ -20,17 +25,32 @@ struct ProgressMeter: Hashable, Sendable {
         (self.waiting, self.answered, countedAt) = (waiting, answered, now)
     }
 
-    func progress(_ counts: SyncReport.Counts, _ fillings: [SyncStatus.Bootstrap], isBusy: Bool) -> SyncProgress {
+    mutating func progress(
+        _ counts: SyncReport.Counts, _ fillings: [SyncStatus.Bootstrap], isBusy: Bool
+    ) -> SyncProgress {
         let left = max(0, waiting - max(0, counts.pushed - answered))
+        begin(counts, isBusy: isBusy)
+        if !isBusy, left == 0, fillings.isEmpty { rest = counts }
+        let (sent, came) = (counts.pushed - base.pushed, counts.received - base.received)
         let isCounted = !fillings.isEmpty && fillings.allSatisfy { $0.total != nil }
         // Rows that came beside the fillings are neither done nor left of a filling.
         let filled = fillings.reduce(0) { $0 + $1.rows }
-        let received = max(counts.received, filled)
+        earlier = max(earlier, filled - came)
+        let received = came + earlier
         let total = isCounted ? fillings.reduce(received - filled) { $0 + max($1.rows, $1.total ?? 0) } : nil
         return SyncProgress(
-            sent: .init(done: counts.pushed, total: counts.pushed + left),
+            sent: .init(done: sent, total: sent + left),
             received: .init(done: received, total: total), entity: fillings.lazy.compactMap(\.entity).first,
             isBusy: isBusy)
+    }
+
+    /// Counts from nothing where the counts begin anew, and where work begins after a rest.
+    private mutating func begin(_ counts: SyncReport.Counts, isBusy: Bool) {
+        if counts.pushed < base.pushed || counts.received < base.received {
+            (base, rest, earlier) = (SyncReport.Counts(), nil, 0)
+        } else if isBusy, let rest {
+            (base, self.rest, earlier) = (rest, nil, 0)
+        }
     }
 
     /// The edits that wait, of whatever kind.

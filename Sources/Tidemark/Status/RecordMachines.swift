@@ -76,7 +76,7 @@ package struct RecordMachines {
     /// Where all records stand, in every scope that has anything to do with them.
     ///
     /// - Parameter rowLimit: rows of a table, at most; one with more of them is not read.
-    package func all(_ db: Database, rowLimit: Int = .max) throws -> Reading {
+    package func all(_ db: Database, rowLimit: Int) throws -> Reading {
         var reading = Reading()
         for shape in shapes where try isReadable(db, shape) && !exceeds(db, shape, rowLimit) {
             reading.tables.insert(shape.name)
@@ -95,7 +95,7 @@ package struct RecordMachines {
 
     /// The verdicts that operations may have had, by what is left of them in the outbox: `nil` where it is still open.
     package func verdicts(_ db: Database, on operation: Int64) throws -> Set<RecordMachine.Verdict>? {
-        // An operation that was taken may be in a block by now. A row of the first capture leaves none behind.
+        // A taken operation may be in a block by now, and packing drops a deferred one.
         guard let state = try Outbox.state(db, operation) else {
             return [.taken, .deferredWrite, .deferredDelete, .outcomeUnknown]
         }
@@ -207,7 +207,7 @@ private struct RecordReading {
         return machine
     }
 
-    /// By its table's rule the scope has no rows of it any more. What is in flight there has nothing to say of a row.
+    /// The scope has no rows of the table by its rule, so that operations in flight there say nothing of a row.
     private func stranger() throws -> RecordMachine {
         var machine = RecordMachine()
         machine.access = .unfollowed

@@ -81,7 +81,7 @@ extension SyncStatus.Bootstrap {
     init(_ filling: Bootstrap, _ db: Database) throws {
         self.init(
             rows: Int(clamping: filling.rows),
-            total: try Bootstrap.total(db, filling.scope).map(Int.init(clamping:)),
+            total: filling.total.map(Int.init(clamping:)),
             entity: filling.entity ?? filling.swapped.last)
     }
 }

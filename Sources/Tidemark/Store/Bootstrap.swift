@@ -18,6 +18,8 @@ struct Bootstrap: Hashable, Sendable {
     /// The entity whose pages are staged and may go on.
     var entity: String?
     var rows: Int64 = 0
+    /// How many records the snapshot brings, where its first page said so (W94).
+    var total: Int64?
     /// The server is asked first whether it still has this device's operations: the name of the history that they were
     /// answered in, empty where it is not known.
     var asking: String?
@@ -31,15 +33,15 @@ struct Bootstrap: Hashable, Sendable {
         try Query(
             db,
             """
-            SELECT token, cursor, version, direct, swapped, entity, rows, asking, lost
+            SELECT token, cursor, version, direct, swapped, entity, rows, total, asking, lost
             FROM tidemark_bootstrap WHERE scope = ?1
             """
         ).first(db, [.text(scope.name)]) { row in
             Bootstrap(
                 scope: scope, token: row.optionalText(0), cursor: row.optionalText(1), version: row.integer(2),
                 isDirect: row.integer(3) != 0, swapped: NameList(row.text(4)).list,
-                entity: row.optionalText(5), rows: row.integer(6), asking: row.optionalText(7),
-                hasLost: row.integer(8) != 0)
+                entity: row.optionalText(5), rows: row.integer(6), total: row.optionalInteger(7),
+                asking: row.optionalText(8), hasLost: row.integer(9) != 0)
         }
     }
 
@@ -47,16 +49,17 @@ struct Bootstrap: Hashable, Sendable {
         try Query(
             db,
             """
-            INSERT INTO tidemark_bootstrap(scope, token, cursor, version, direct, swapped, entity, rows, asking, lost)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            INSERT INTO tidemark_bootstrap(
+              scope, token, cursor, version, direct, swapped, entity, rows, total, asking, lost)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
             ON CONFLICT(scope) DO UPDATE SET token = excluded.token, cursor = excluded.cursor,
               version = excluded.version, direct = excluded.direct, swapped = excluded.swapped,
-              entity = excluded.entity, rows = excluded.rows, asking = excluded.asking,
+              entity = excluded.entity, rows = excluded.rows, total = excluded.total, asking = excluded.asking,
               lost = excluded.lost
             """
         ).execute([
             .text(scope.name), .optional(token), .optional(cursor), .integer(version), .integer(isDirect ? 1 : 0),
-            .text(NameList(swapped).text), .optional(entity), .integer(rows), .optional(asking),
+            .text(NameList(swapped).text), .optional(entity), .integer(rows), .optional(total), .optional(asking),
             .integer(hasLost ? 1 : 0),
         ])
     }
@@ -64,29 +67,13 @@ struct Bootstrap: Hashable, Sendable {
     /// Begins the snapshot, or begins it anew: what is shown stays, what was staged goes.
     static func begin(_ db: Database, _ scope: Scope, asking: String?, hasLost: Bool = false) throws {
         try dropStaged(db, scope)
-        try noteTotal(db, scope, nil)
         let hadLost = try read(db, scope)?.hasLost ?? false
         try Bootstrap(scope: scope, asking: asking, hasLost: hasLost || hadLost).write(db)
     }
 
     static func end(_ db: Database, _ scope: Scope) throws {
         try dropStaged(db, scope)
-        try noteTotal(db, scope, nil)
         try Query(db, "DELETE FROM tidemark_bootstrap WHERE scope = ?1").execute([.text(scope.name)])
-    }
-
-    // MARK: The records to come
-
-    private static func totalKey(_ scope: Scope) -> String { "snapshot_records \(scope.name)" }
-
-    /// Keeps how many records the snapshot brings, so that a filling that is resumed knows it too.
-    static func noteTotal(_ db: Database, _ scope: Scope, _ total: Int64?) throws {
-        if let total { return try Meta.set(db, totalKey(scope), String(total)) }
-        try Query(db, "DELETE FROM tidemark_meta WHERE key = ?1").execute([.text(totalKey(scope))])
-    }
-
-    static func total(_ db: Database, _ scope: Scope) throws -> Int64? {
-        try Meta.get(db, totalKey(scope)).flatMap(Int64.init)
     }
 
     // MARK: Staged pages

@@ -25,7 +25,10 @@ enum LibraryMigration {
             try db.execute(sql: "ALTER TABLE tidemark_scope ADD COLUMN next_attempt INTEGER")
             try db.execute(sql: "ALTER TABLE tidemark_cascade ADD COLUMN version INTEGER")
         }
-        if found < 7 { try joinStates(db) }
+        if found < 7 {
+            try joinStates(db)
+            try db.execute(sql: "ALTER TABLE tidemark_bootstrap ADD COLUMN total INTEGER")
+        }
     }
 
     /// Before version 7 an operation's state was in three columns: a verdict's, one for a second key, and a time. The

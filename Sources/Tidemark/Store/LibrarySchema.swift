@@ -57,12 +57,13 @@ enum LibrarySchema {
         -- A scope that is being filled from a snapshot: what is in progress, beside the durable checkpoint above.
         -- token, cursor: the snapshot and its next page, once it has begun. version: what it is fixed at. direct: there
         -- were no rows here, so pages go straight into the tables. swapped: entities that stand as of version. entity:
-        -- the one whose pages are staged. asking: the server is asked first whether it still has this
-        -- device's operations; the name of the history that they were answered in. lost: the server has lost history.
+        -- the one whose pages are staged. total: how many records it brings, where that is known. asking: the server is
+        -- asked first whether it still has this device's operations; the name of the history that they were answered
+        -- in. lost: the server has lost history.
         CREATE TABLE tidemark_bootstrap(
             scope TEXT NOT NULL PRIMARY KEY, token TEXT, cursor TEXT, version INTEGER NOT NULL,
             direct INTEGER NOT NULL, swapped TEXT NOT NULL, entity TEXT, rows INTEGER NOT NULL,
-            asking TEXT, lost INTEGER NOT NULL) WITHOUT ROWID;
+            total INTEGER, asking TEXT, lost INTEGER NOT NULL) WITHOUT ROWID;
 
         -- Pages of the snapshot whose entity is not whole yet: the arrays of changes, as they came.
         CREATE TABLE tidemark_staged(id INTEGER PRIMARY KEY, scope TEXT NOT NULL, changes BLOB NOT NULL);

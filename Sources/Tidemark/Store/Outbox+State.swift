@@ -10,9 +10,11 @@ extension Outbox {
         case resealed
         /// The server lost it, and it is replayed under a second key.
         case replayed
-        /// The server lost it before it was answered; its record is not rebased yet.
+
+        // Lost by the server, with its record not rebased yet.
+        /// It had no verdict.
         case losing
-        /// The server lost it after it was answered; its record is not rebased yet.
+        /// It had one.
         case lost
 
         // With a verdict.

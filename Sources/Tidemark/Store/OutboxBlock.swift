@@ -49,7 +49,7 @@ struct OutboxBlock {
         INSERT INTO tidemark_operation(scope, lane, \(columns))
         VALUES (\((1...names.count + 2).map { "?\($0)" }.joined(separator: ", ")))
         """
-    /// No block is larger when it is read: far more than one that was written.
+    /// A block that unpacks to more bytes counts as damaged.
     private static let limit = 256 << 20
 
     private(set) var count = 0
@@ -57,8 +57,6 @@ struct OutboxBlock {
     private(set) var version: Version = 0
     private(set) var finishedAt: Int64 = 0
     private(set) var lastID: Int64 = 0
-    /// The id of each record's last operation.
-    private(set) var newest: [RecordName: Int64] = [:]
     private var writer = ByteWriter()
     private var last = [Int64](repeating: 0, count: names.count)
 
@@ -73,7 +71,6 @@ struct OutboxBlock {
         version = max(version, operation.version)
         finishedAt = max(finishedAt, operation.finishedAt)
         lastID = operation.id
-        newest[operation.name] = operation.id
         count += 1
     }
 

@@ -2,7 +2,7 @@ package import GRDB
 import TidemarkWire
 
 /// Operations that the server took, compressed in blocks for as long as a server that lost them may need them again
-/// (I11). A row of the outbox costs five index entries and its lane, table and column names; in a block it costs what
+/// (I11). A row of the outbox costs four index entries and its lane, table and column names; in a block it costs what
 /// is new in it.
 ///
 /// Nothing here is made from the app's rows, which may be others by then: a block holds the operations as they were
@@ -32,10 +32,11 @@ package enum OutboxHistory {
 
     /// Moves operations of these lanes out of the outbox, in blocks of at least `least`.
     ///
-    /// What the outbox is still asked for stays there: operations that name a record by a temporary id, and refused
-    /// ones.
+    /// Operations stay in the outbox where it is still asked for them: those without a verdict, refused ones, and those
+    /// that name a record by a temporary id.
     static func pack(_ db: Database, _ scope: Scope, lanes: Set<String>, least: Int) throws {
-        for lane in lanes { while try pack(db, scope, lane, least: least) {} }
+        var isFirst = true
+        for lane in lanes { while try pack(db, scope, lane, least: least, isFirst: isFirst) { isFirst = false } }
     }
 
     /// The same for all other lanes of the scope: those of earlier openings of the file.
@@ -52,7 +53,9 @@ package enum OutboxHistory {
     }
 
     /// Returns whether there was enough for a block.
-    private static func pack(_ db: Database, _ scope: Scope, _ lane: String, least: Int) throws -> Bool {
+    private static func pack(
+        _ db: Database, _ scope: Scope, _ lane: String, least: Int, isFirst: Bool
+    ) throws -> Bool {
         let isPacked = """
             scope = ?1 AND \(Outbox.isPackable) AND lane = ?2 AND id NOT IN (SELECT operation FROM tidemark_ref)
             """
@@ -67,6 +70,7 @@ package enum OutboxHistory {
             if block.byteCount < blockBytes { block.append(row) }
         }
         guard block.count > 0, block.count >= least || block.byteCount >= blockBytes else { return false }
+        if isFirst { try dropDeferred(db, scope) }
         try Query(
             db,
             """
@@ -77,21 +81,22 @@ package enum OutboxHistory {
             .text(scope.name), .text(lane), .integer(block.numbers.lowerBound), .integer(block.numbers.upperBound),
             .integer(block.lastID), .integer(block.version), .integer(block.finishedAt), .blob(block.compressed()),
         ])
-        try dropDeferred(db, scope, before: block)
         try Query(db, "DELETE FROM tidemark_operation WHERE \(isPacked) AND id <= ?3")
             .execute([.text(scope.name), .text(lane), .integer(block.lastID)])
         return true
     }
 
-    /// Drops deferred operations of the block's records that are older than those: they only tell how an edit is sealed
-    /// the next time (`Outbox.lastCode`), and it was.
-    private static func dropDeferred(_ db: Database, _ scope: Scope, before block: OutboxBlock) throws {
-        let isDeferred = "scope = ?1 AND \(Outbox.isFinished) AND state = 'deferred'"
-        let deferred = try Query(db, "SELECT id, entity, record FROM tidemark_operation WHERE \(isDeferred)")
-            .rows(db, [.text(scope.name)]) { ($0.integer(0), RecordName(entity: $0.text(1), record: $0.text(2))) }
-        for (id, record) in deferred where block.newest[record].map({ $0 > id }) ?? false {
-            try Outbox.remove(db, id: id)
-        }
+    /// Drops deferred operations whose record has a later one that was taken: they only tell how an edit is sealed the
+    /// next time (`Outbox.lastCode`), and it was.
+    private static func dropDeferred(_ db: Database, _ scope: Scope) throws {
+        try Query(
+            db,
+            """
+            DELETE FROM tidemark_operation AS old WHERE scope = ?1 AND \(Outbox.isFinished) AND state = 'deferred'
+              AND EXISTS (SELECT 1 FROM tidemark_operation AS new WHERE new.entity = old.entity
+                AND new.record = old.record AND new.id > old.id AND new.\(Outbox.isTaken))
+            """
+        ).execute([.text(scope.name)])
     }
 
     // MARK: Unpacking

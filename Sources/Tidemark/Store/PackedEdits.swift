@@ -29,7 +29,7 @@ final class PackedEdits {
     func operations(on record: RecordName, after base: Version) throws -> [OutboxEntry] {
         guard try holds(record, after: base), let place = places[record] else { return [] }
         let query = try Query(db, "SELECT lane, operations FROM tidemark_history WHERE id = ?1")
-        return try place.blocks.flatMap { id in
+        return try place.blocks.sorted().flatMap { id in
             let found = try query.first(db, [.integer(id)]) { (lane: $0.text(0), bytes: $0.blob(1)) }
             guard let found else { return [OutboxEntry]() }
             return OutboxBlock.operations(found.bytes).filter { $0.name == record && $0.version > base }
@@ -39,12 +39,16 @@ final class PackedEdits {
 
     private func look(after base: Version) throws {
         guard base < floor else { return }
-        (floor, places) = (base, [:])
         let blocks = try Query(
-            db, "SELECT id, operations FROM tidemark_history WHERE scope = ?1 AND version > ?2 ORDER BY id"
-        ).rows(db, [.text(scope.name), .integer(base)]) { ($0.integer(0), $0.blob(1)) }
+            db,
+            """
+            SELECT id, operations FROM tidemark_history WHERE scope = ?1 AND version > ?2 AND version <= ?3
+            ORDER BY id
+            """
+        ).rows(db, [.text(scope.name), .integer(base), .integer(floor)]) { ($0.integer(0), $0.blob(1)) }
+        floor = base
         for (id, bytes) in blocks {
-            for operation in OutboxBlock.operations(bytes) where operation.version > base {
+            for operation in OutboxBlock.operations(bytes) {
                 var place = places[operation.name] ?? Place(version: 0, blocks: [])
                 place.version = max(place.version, operation.version)
                 if place.blocks.last != id { place.blocks.append(id) }

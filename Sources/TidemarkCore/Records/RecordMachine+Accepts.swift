@@ -18,7 +18,7 @@ extension RecordMachine {
         case .assumed: base == .absent && local == .edited && queue == .queued && inFlight == .none && block == .none
         case .putOff: queue == .queued && block == .none
         case .resumed: queue == .deferred
-        // Until then the record's marks are another scope's.
+        // The record's marks are the other scope's until it has moved in.
         case .movedIn: local == .clean && queue == .idle && inFlight == .none && !place.isInTable
         case .movedOut:
             local == .edited && queue == .queued && inFlight == .none && !place.isLeaving && capture == .watched

@@ -19,7 +19,7 @@ extension RecordMachine {
         case deletedBeneathEdit
         /// No edit is lost: it is queued, blocked with a reason, or waits for a comparison.
         case editIsKept
-        /// Only an edit is blocked; what no server would take is kept also without one.
+        /// Only an edit is blocked; one that no server would take stays blocked also where it is none any more.
         case blockHasEdit
         /// The screen shows the server's row, with what is in flight and what was edited drawn over it.
         case screenShowsAll

@@ -118,7 +118,7 @@ extension RecordMachine {
     package enum Capture: RecordRegion {
         /// The table's triggers note every write.
         case watched
-        /// Triggers of the table are gone: what is written now nobody may note.
+        /// Triggers of the table are gone, so that a write may go unnoted.
         case lost
         /// An unseen write was found, and waits to be held against the server's row.
         case unseen

@@ -16,7 +16,7 @@ struct AttachedColumn: Codable, Hashable, Sendable {
     /// The schema of the operators that the key's index compares by; `nil`: `pg_catalog`.
     var operators: String?
 
-    /// The type by its own name in `pg_catalog`, or the kind of it.
+    /// The type's name in `pg_catalog`, or the kind that stands for it.
     var kind: String { base ?? type }
 
     var sql: String { SQL.quoted(name) }
@@ -40,7 +40,7 @@ struct AttachedColumn: Codable, Hashable, Sendable {
         }
     }
 
-    /// An expression's value as a text that is another one wherever the value is.
+    /// Returns an expression whose text differs wherever the value differs.
     func spelled(_ value: String) -> String {
         switch form {
         case .integer: "(\(value))::text"
@@ -59,6 +59,7 @@ struct AttachedColumn: Codable, Hashable, Sendable {
     /// Whether a text may be how the server spells a value that stands in a key or a scope's name: another spelling of
     /// the same value would be another record.
     func mayBeCanonical(_ text: String) -> Bool {
+        guard !text.utf8.contains(0) else { return false }
         switch kind {
         case _ where form == .integer: return Int64(text).map { String($0) == text } ?? false
         case "bool": return text == "0" || text == "1"
@@ -67,7 +68,9 @@ struct AttachedColumn: Codable, Hashable, Sendable {
             let groups = text.split(separator: "-", omittingEmptySubsequences: false)
             return groups.map(\.utf8.count) == [8, 4, 4, 4, 12]
                 && groups.allSatisfy { $0.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) } }
-        default: return !text.utf8.contains(0)
+        // PostgreSQL writes no number with an exponent, and a small text with one may be a number of many digits.
+        case "numeric": return !text.utf8.contains { $0 | 0x20 == UInt8(ascii: "e") }
+        default: return true
         }
     }
 

@@ -21,7 +21,7 @@ struct AttachedKey: Codable, Hashable, Sendable {
         if columns.count == 1 { try columns[0].encode(to: encoder) } else { try columns.encode(to: encoder) }
     }
 
-    /// The names for people.
+    /// The columns' names, as messages show them.
     var label: String { columns.map(\.name).joined(separator: ", ") }
 
     /// The columns in a statement, with commas between.
@@ -112,7 +112,7 @@ struct AttachedKey: Codable, Hashable, Sendable {
         return writer.bytes
     }
 
-    /// How the server finds out whether an id is spelled like a row's; `nil` where an id that has values is.
+    /// The statements by which the server checks an id's spelling; `nil` where `values(of:)` has done so.
     var spelling: KeySpelling? {
         guard columns.contains(where: \.isSpelledByServer) else { return nil }
         let places = columns.enumerated().map { "\($1.place($0 + 1)) AS \($1.sql)" }
@@ -128,10 +128,10 @@ struct KeySpelling {
     /// The first place that no value of the key has.
     fileprivate let place: Int
 
-    /// Answers the row's id.
+    /// The statement that returns the row's id.
     var statement: Statement { Statement("", "SELECT \(id) FROM \(row)") }
 
-    /// Fails where an id is another one than the row's.
+    /// A request that fails where the record's id differs from the row's.
     func check(_ record: RecordID, _ values: [Parameter]) -> Request {
         let isSame = "(\(id)) OPERATOR(pg_catalog.=) $\(place)::text COLLATE \"C\""
         return Request(Statement("", "SELECT 1 / (\(isSame))::integer FROM \(row)"), values + [.text(record.text)])

@@ -36,11 +36,11 @@ struct AttachedTable: Codable, Hashable, Sendable {
     var addsColumn: Bool
     /// The schema of the log.
     let home: String
-    /// Whether rows are noted once more that the log has seen, since other columns travel now.
+    /// Whether the fill notes rows again that the log has, after columns or partitions changed.
     var isRefilled: Bool?
 
     var sql: String { "\(SQL.quoted(schema)).\(SQL.quoted(name))" }
-    /// The name for people.
+    /// The table's name, as messages show it.
     var label: String { "\(schema).\(name)" }
 
     /// The text that a row's scope column has to hold in a scope; `nil` where no row of the table can be in it.

@@ -4,12 +4,12 @@ import TidemarkServer
 struct CatalogueTable {
     struct Column {
         let name: String
-        /// The type beneath the type's domains: its name in `pg_catalog`, or `enum`, `citext`, `array`, `numbers` (a type
-        /// that may hold any number of decimal numbers) or `other`; `nil` for a type without values of its own.
+        /// The type beneath the type's domains: its name in `pg_catalog`, or `enum`, `citext`, `array`, `numbers` (for
+        /// a type that may hold any number of decimal numbers) or `other`; `nil` for a type without values of its own.
         let kind: String?
         /// As the type stands in a statement.
         let typeSQL: String
-        /// The type for people.
+        /// The type's name, as messages show it.
         let typeName: String
         let isWritable: Bool
         /// Its place in the primary key, from 1; 0 outside it.
@@ -46,7 +46,7 @@ struct CatalogueTable {
     let columns: [Column]
     /// Its partitions and theirs, as they stand in a statement.
     let partitions: [String]
-    /// Of those, the ones that have come since the table was attached.
+    /// The partitions that have no TRUNCATE trigger of ours yet.
     let newPartitions: [String]
     /// Why triggers would not do; `nil` where they do.
     private let flaw: String?

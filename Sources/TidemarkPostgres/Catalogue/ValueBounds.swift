@@ -57,8 +57,8 @@ enum ValueBounds {
             case "json": return json(text, name, growth: nil)
             case "jsonb": return json(text, name, growth: jsonGrowth)
             case "uuid": return uuid(text, name)
-            case "numbers": return numbers(text, name)
-            case "array", "xml", "tsvector", "tsquery", "jsonpath", "bit", "varbit", "path", "polygon", "other":
+            case "numbers", "jsonpath": return numbers(text, name)
+            case "array", "xml", "tsvector", "tsquery", "bit", "varbit", "path", "polygon", "other":
                 return nil
             default: return spelling(text, name)
             }

@@ -92,7 +92,7 @@ struct Connection: ~Copyable {
         for entry in expected {
             let result = try next()
             var error = error(of: result)
-            // The error then means that it asks for a thing that cannot be done.
+            // Such a statement is not out of date: the server cannot do what it asks for.
             if entry.isUpToDate, error?.sqlState == "0A000" { error?.code = .other }
             if let error {
                 PQclear(result)

@@ -4,7 +4,7 @@ extension PostgresStore {
         /// The schema that holds the tables, made where there is none: small letters, digits and underscores. No role
         /// should bear its name: PostgreSQL puts the tables that a role makes into a schema of the role's own name.
         public var schema = newSchema
-        /// The name of new schemas, and that of stores that were made before roles were thought of.
+        /// New stores get the first name; earlier builds gave the second.
         static let newSchema = "tidemark_log", formerSchema = "tidemark"
         /// Into how many parts the tables of the log are divided by scope (`PARTITION BY HASH`) when the schema is
         /// made; 0: they are whole. A schema that is there stays as it was made.

@@ -16,7 +16,7 @@ final class Session {
     private var batches: [RowBatch] = []
     /// Names of statements that are made of names of the catalogue, by their text.
     private var shapes: [String: String] = [:]
-    private static let shapeLimit = 500
+    private static let shapeLimit = 64
 
     /// Requests that may be on their way unanswered: neither side should have to keep much.
     private static let pipelineLimit = 100
@@ -182,7 +182,7 @@ final class Session {
     /// refused one of them.
     func together<Result>(_ body: () throws -> Result) throws -> Result? {
         try openParts()
-        // An error of what stands before is not a refusal of this.
+        // An earlier request's error must not count as a refusal of this part.
         if connection.pendingCount > 0 || !batches.isEmpty { _ = try receive() }
         try tell(Self.beginTogether)
         do {

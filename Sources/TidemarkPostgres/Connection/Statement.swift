@@ -3,7 +3,7 @@ struct Statement: Hashable, Sendable {
     let name: String
     let sql: String
 
-    /// Begins the names of statements that are made of names of the catalogue. What they answer has always one form.
+    /// This prefix begins the names of statements that are made of the catalogue's names; their answers have one form.
     static let shapePrefix = "shape "
 
     init(_ name: String, _ sql: String) { (self.name, self.sql) = (name, sql) }

@@ -33,7 +33,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     let tables: AttachedTables
     /// Whether what is appended comes from such a table.
     var isDrainingCapture = false
-    /// Whether what is written to tables is kept back, to be sent together.
+    /// Whether the writer keeps table writes back, to send them together.
     var writesTogether = false
     /// The rules of the tables that this transaction has written to, read once from the catalogue.
     var rules: [Int64: TableRules] = [:]

@@ -119,8 +119,9 @@ struct Attaching {
         _ table: AttachedTable, _ found: CatalogueTable, wasFilled: Bool, _ session: Session
     ) throws -> AttachedTable {
         var new = try described(found, id: table.id, home: table.home)
-        guard new.place.isLike(table.place), new.subscope == table.subscope,
-            new.key.columns.map(\.type) == table.key.columns.map(\.type)
+        guard new.place.isLike(table.place, in: found), new.subscope == table.subscope,
+            new.key.columns.count == table.key.columns.count,
+            zip(new.key.columns, table.key.columns).allSatisfy({ $0.isLike($1, in: found) })
         else {
             throw TableError(
                 .alreadyAttached,
@@ -200,14 +201,21 @@ struct ScopeSpelling {
 }
 
 extension AttachedTable.Place {
-    /// Whether rows are in the same scopes; the column may have another name.
-    fileprivate func isLike(_ other: Self) -> Bool {
+    /// Whether both places put rows into the same scopes; a renamed column counts as the same.
+    fileprivate func isLike(_ other: Self, in found: CatalogueTable) -> Bool {
         switch (self, other) {
         case (.constant(let name), .constant(let former)): name == former
         case (.column(let column, let prefix), .column(let former, let formerPrefix)):
-            prefix == formerPrefix && column.type == former.type
+            prefix == formerPrefix && column.isLike(former, in: found)
         case (.constant, .column), (.column, .constant): false
         }
+    }
+}
+
+extension AttachedColumn {
+    /// Whether a column is the former one, perhaps renamed: it has another name only where no column has the old one.
+    fileprivate func isLike(_ former: AttachedColumn, in found: CatalogueTable) -> Bool {
+        type == former.type && (name == former.name || !found.columns.contains { $0.name == former.name })
     }
 }
 

@@ -63,7 +63,7 @@ extension AttachedTable {
 }
 
 extension AttachedColumn {
-    /// Short are the types whose spellings are bounded.
+    /// A type is short where its spelling has a bound.
     fileprivate var isLong: Bool {
         switch form {
         case .integer, .real, .flag, .instant, .moment, .day: false

@@ -30,7 +30,7 @@ extension PostgresStore {
             /// `read`: to the devices alone. `write`: to the devices and from them.
             case named(read: [String], write: [String])
 
-            /// Of the columns that are named, those that a table has.
+            /// Returns the named columns that the table has.
             public func limited(to columns: [String]) -> Columns {
                 switch self {
                 case .all: .all

@@ -19,7 +19,9 @@ extension PostgresScopeWriter {
         func around(_ sql: String, hasToWrite: Bool) -> String {
             if hasToWrite {
                 let columns = returned.isEmpty ? "1 AS one" : returned.joined(separator: ", ")
-                let looks = ["1 / count(*)"] + conditions.map { "count(\($0))" }
+                // The operator's own path may hold functions of these names, whoever made them.
+                let looks =
+                    ["1 OPERATOR(pg_catalog./) pg_catalog.count(*)"] + conditions.map { "pg_catalog.count(\($0))" }
                 return """
                     WITH written AS (\(sql) RETURNING \(columns))
                     SELECT \(looks.joined(separator: ", ")) FROM written

@@ -4,7 +4,7 @@ import TidemarkWire
 /// Writes to tables that are sent together, without an answer to each. Where one of them is refused all are undone, and
 /// the same is done again one after the other: only so each can be refused for itself.
 struct TableWrites {
-    /// In their order, each in a form that fails where it does not reach its row.
+    /// The writes in their order; an insert or an update fails where it reaches no row.
     var requests: [Request] = []
     /// Records to look at once they are written.
     var looks: [(table: Int64, record: String)] = []
@@ -49,16 +49,20 @@ extension PostgresScopeWriter {
         return result
     }
 
-    /// Reads the newest rows of records in one go, as far as they are not large.
+    /// Entities whose newest rows are read ahead in one push: each may take a portion of memory until the push ends.
+    private static let entityLimit = 4
+
+    /// Reads the newest rows of records in one go, as far as they are not large, of the entities with most of them.
     private func expect(_ records: [(entity: String, id: RecordID)]) throws {
-        for ids in Dictionary(grouping: records, by: { EntityKey($0.entity) }).values {
+        let groups = Dictionary(grouping: records, by: { EntityKey($0.entity) }).values
+        for ids in groups.sorted(by: { $0.count > $1.count }).prefix(Self.entityLimit) {
             guard let entity = ids.first?.entity else { continue }
             try expectSmall(entity, Array(Set(ids.map { Array($0.id.text.utf8) })))
         }
     }
 
-    /// Sends what was kept back. A table's own statements run with the path that its triggers expect, and constraints
-    /// are checked with each of them.
+    /// Sends the writes that were kept back. A table's own statements run with the path that its triggers expect, and
+    /// constraints are checked with each of them.
     private func sendTogether() throws {
         let writes = memory.tableWrites
         memory.tableWrites = TableWrites()

@@ -67,7 +67,7 @@ extension RecordWriter {
         _ restored: Restored?
     ) -> Originals {
         var originals = current?.originals ?? Originals()
-        // Of a row that is older than its capture nobody knows who wrote it: all that was lost comes over it.
+        // Nobody knows who wrote a row that is older than its capture, so that all lost writes come over it.
         let mark = operation.isSeed ? .nobody : restored?.mark ?? .native
         if operation.kind == .delete, case .original(let version) = mark { originals.noteDeletion(version) }
         if let current, current.data == nil, data != nil, mark == .native, originals.common == .native {

@@ -172,17 +172,21 @@ struct KeyScan {
             rows.writer.member("nextSince", handle.checkpoint.token(scope: scope, key: key))
         }
         rows.writer.member("head", handle.horizon)
-        if query.isFirstOfWhole { rows.writer.member("records", try count(order)) }
+        if query.isFirstOfWhole, let records = try count() { rows.writer.member("records", records) }
         rows.writer.raw("}")
         return rows.writer.bytes
     }
 
-    /// How many records the whole scan brings, by the digests that belong to the head that it begins at (W94).
-    private func count(_ order: Declarations) throws -> Int64 {
-        try reader.state.entities.all.filter { !withheld.contains($0) }.reduce(0) { sum, entity in
-            guard let bytes = try reader.digest(of: entity) else { return sum }
-            return sum + (try EntityDigest(kept: bytes)).count
+    /// The number of records of state that the whole scan brings, by the digests that belong to the head that it begins
+    /// at (W94); `nil` where one cannot be read.
+    private func count() throws -> Int64? {
+        var sum: Int64 = 0
+        for entity in reader.state.entities.all where !withheld.contains(entity) {
+            guard let bytes = try reader.digest(of: entity) else { continue }
+            guard let digest = try? EntityDigest(kept: bytes) else { return nil }
+            sum += digest.count
         }
+        return sum
     }
 
     private mutating func visit(_ entity: String, after record: RecordID?) throws {

@@ -29,7 +29,7 @@ public protocol TableScopeWriter: ScopeWriter {
     ///
     /// - Parameters:
     ///   - records: the records that the body will write to, as far as they are known.
-    ///   - body: what writes the rows.
+    ///   - body: the writes.
     /// - Throws: what the body throws.
     func together<Result>(_ records: [(entity: String, id: RecordID)], _ body: () throws -> Result) throws -> Result
 

@@ -31,7 +31,7 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
     init(device: Int, seed: UInt64, in world: World) {
         self.device = device
         self.world = world
-        watch = world.laboratory.audit.map { RecordWatch($0, seesEdits: true) }
+        watch = world.laboratory.audit.map { RecordWatch($0) }
         generator = SplitMix64(seed: seed)
     }
 

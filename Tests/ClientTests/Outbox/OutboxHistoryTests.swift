@@ -84,7 +84,10 @@ struct OutboxHistoryTests {
             """)
         try await Self.packAll(device)
         #expect(try await device.count("tidemark_history") == 0)
-        try await device.sql("DELETE FROM tidemark_ref")
+        try await device.sql("DELETE FROM tidemark_ref; UPDATE tidemark_operation SET resolved = x'00'")
+        try await Self.packAll(device)
+        #expect(try await device.count("tidemark_history") == 0)
+        try await device.sql("UPDATE tidemark_operation SET resolved = NULL")
         try await Self.packAll(device)
         #expect(try await device.count("tidemark_history") > 0)
     }

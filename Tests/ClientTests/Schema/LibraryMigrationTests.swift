@@ -7,7 +7,7 @@ import Testing
 struct LibraryMigrationTests {
     /// Makes of today's tables those of version 6: an operation's state was in three columns.
     private static let six = """
-        DROP TABLE tidemark_history;
+        DROP TABLE tidemark_history; ALTER TABLE tidemark_bootstrap DROP COLUMN total;
         DROP INDEX tidemark_operation_open; DROP INDEX tidemark_operation_rejected;
         DROP INDEX tidemark_operation_replay; DROP INDEX tidemark_operation_packable;
         DROP INDEX tidemark_operation_finished;

@@ -7,7 +7,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("Progress has totals")
+@Suite("Progress has totals", .timeLimit(.minutes(2)))
 struct ProgressTests {
     @Test("edits are counted once in a while, and by what was answered in between")
     func meter() {
@@ -27,9 +27,25 @@ struct ProgressTests {
         #expect(meter.progress(SyncReport.Counts(), [], isBusy: true).sent == .init(done: 0, total: 800))
     }
 
+    @Test("work that begins after a rest counts from nothing, and what is done stays on show until then")
+    func rest() {
+        var meter = ProgressMeter()
+        var counts = SyncReport.Counts()
+        (counts.pushed, counts.received) = (10, 40)
+        meter.counted(0, answered: 10, now: Instant(milliseconds: 5))
+        for _ in 0..<2 {
+            let done = meter.progress(counts, [], isBusy: false)
+            #expect(done.sent == .init(done: 10, total: 10) && done.received.done == 40)
+        }
+        meter.counted(3, answered: 10, now: Instant(milliseconds: 6))
+        counts.pushed = 11
+        let begun = meter.progress(counts, [], isBusy: true)
+        #expect(begun.sent == .init(done: 1, total: 3) && begun.received.done == 0)
+    }
+
     @Test("rows have a total where every scope that is being filled has one")
     func fillings() {
-        let meter = ProgressMeter()
+        var meter = ProgressMeter()
         var counts = SyncReport.Counts()
         counts.received = 40
         let known = SyncStatus.Bootstrap(rows: 30, total: 100, entity: "note")
@@ -61,14 +77,15 @@ struct ProgressTests {
         var updates = engine.progressUpdates.makeAsyncIterator()
         #expect(await updates.next()?.received == .init(done: 1000, total: 2500))
         let syncing = Task { try await engine.syncNow() }
-        var seen: SyncProgress?
+        var (seen, last): (SyncProgress?, SyncProgress?)
         while let progress = await updates.next() {
             seen = progress.received.total == nil ? seen : progress
+            last = progress
             if !progress.isBusy, progress.received.done > 0 { break }
         }
         #expect(try await syncing.value.received == 1500)
         #expect(seen?.received.total == 2500)
+        #expect(last?.received.done == 2500)
         #expect(try await engine.status().scopes["w:1"]?.bootstrap == nil)
-        #expect(try await second.count("tidemark_meta WHERE key LIKE 'snapshot_records%'") == 0)
     }
 }

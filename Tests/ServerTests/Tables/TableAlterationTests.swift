@@ -33,15 +33,31 @@ struct TableAlterationTests {
         #expect(
             try await bench.records()
                 == ["task/1": ["title": "A", "note": "n"], "task/2": ["title": "B", "note": "b"]])
-        // Another node, which has read the table before, goes on by what it is now.
+        // Another node, which may have read the table before, goes on by what it is now.
         try await again(bench, columns: .named(read: [], write: ["title", "note"]))
         let answer = try await bench.exchange([upsert(1, "3", #"{"title":"C","note":"c"}"#)], node: 1)
         #expect(answer.statuses == ["applied"], "\(answer.results)")
         #expect(try await bench.sql("SELECT note, hidden FROM ~.todo WHERE id = 3") == "c|h")
-        // The same once more changes nothing.
+        // A second attach that is the same appends nothing.
         let head = try await bench.store.read("s") { $0.state.head }
         try await again(bench, columns: .named(read: [], write: ["title", "note"]))
         #expect(try await bench.store.read("s") { $0.state.head } == head)
+    }
+
+    @Test(
+        "Another column of the key's or the scope's type is another key or scope, not a renamed one",
+        .timeLimit(.minutes(5)))
+    func swapped() async throws {
+        let bench = try await TableBench()
+        try await bench.sql("CREATE TABLE ~.todo (a int, b int, x text, y text, PRIMARY KEY (a, b))")
+        let place = PostgresStore.TablePlan.Place.column("x", prefix: "list:")
+        try await bench.attach("todo", place)
+        await #expect(throws: TableError.self) { try await again(bench, "todo", .column("y", prefix: "list:")) }
+        try await bench.sql("ALTER TABLE ~.todo DROP CONSTRAINT todo_pkey, ADD PRIMARY KEY (b, a)")
+        await #expect(throws: TableError.self) { try await again(bench, "todo", place) }
+        try await bench.sql("ALTER TABLE ~.todo DROP CONSTRAINT todo_pkey, ADD PRIMARY KEY (a, b)")
+        try await bench.sql("ALTER TABLE ~.todo RENAME COLUMN x TO z")
+        try await again(bench, "todo", .column("z", prefix: "list:"))
     }
 
     @Test("Names of columns, of the key and of the table are told, and followed", .timeLimit(.minutes(5)))

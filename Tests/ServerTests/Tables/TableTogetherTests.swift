@@ -66,7 +66,7 @@ struct TableTogetherTests {
         #expect(try await held(bench) == ["1 0", "2 2", "5 5", "8 8"])
         #expect(
             try await bench.sql("SELECT string_agg(id::text, ' ' ORDER BY id) FROM ~.written WHERE id > 1") == "2 5 8")
-        // A row that another program has deleted a moment ago, among others.
+        // A trigger passes over one insert among other writes.
         let head = try await bench.store.read("s") { $0.state.head }
         try await bench.sql("CREATE FUNCTION ~.gone() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$")
         try await bench.sql(
@@ -76,6 +76,32 @@ struct TableTogetherTests {
         ])
         #expect(passed.errorCode(0) == "table_refused" && passed.statuses[1] == "applied", "\(passed.results)")
         #expect(try await held(bench) == ["1 0", "2 2", "5 55", "8 8"])
+    }
+
+    @Test(
+        "Functions in a path that others may write to are not called with the server's rights", .timeLimit(.minutes(5)))
+    func strangersFunctions() async throws {
+        let bench = try await TableBench()
+        try await bench.sql(Self.table)
+        try await bench.sql(
+            """
+            CREATE TABLE ~.list (id int PRIMARY KEY, owner text);
+            CREATE TABLE ~.item (id int PRIMARY KEY, owner text, list int REFERENCES ~.list);
+            CREATE TABLE ~.called (n int);
+            CREATE FUNCTION public.trap(state bigint, value boolean) RETURNS bigint LANGUAGE plpgsql AS
+                $$ BEGIN INSERT INTO ~.called VALUES (1); RETURN 1; END $$;
+            CREATE AGGREGATE public.count(boolean) (SFUNC = public.trap, STYPE = bigint, INITCOND = '0')
+            """)
+        try await bench.attach("list", as: "list", .column("owner", prefix: ""))
+        try await bench.attach("item", as: "item", .column("owner", prefix: ""))
+        try await bench.sql("INSERT INTO ~.list VALUES (1, 's')")
+        try await bench.settle()
+        let answer = try await bench.exchange([
+            upsert(1, "1", #"{"list":1}"#, entity: "item"), upsert(2, "2", #"{"list":1}"#, entity: "item"),
+        ])
+        try await bench.sql("DROP AGGREGATE public.count(boolean); DROP FUNCTION public.trap(bigint, boolean)")
+        #expect(answer.statuses == ["applied", "applied"], "\(answer.results)")
+        #expect(try await bench.sql("SELECT count(*) FROM ~.called") == "0")
     }
 
     @Test("Many edits of one row are one row in the log's newest and in the table", .timeLimit(.minutes(5)))

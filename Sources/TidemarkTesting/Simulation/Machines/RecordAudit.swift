@@ -104,7 +104,7 @@ extension RecordAudit.Change {
         }
     }
 
-    /// Of a record that a file says nothing about only the scope is known.
+    /// A record that the file does not name has only its scope's state.
     private func nothing(_ name: RecordMachines.Name) -> RecordMachine {
         var machine = RecordMachine()
         guard let known = before.machines[name] ?? after.machines[name] else { return machine }
@@ -120,22 +120,21 @@ extension RecordAudit.Change {
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 package final class RecordWatch: @unchecked Sendable {
     private let audit: RecordAudit
-    private let seesEdits: Bool
     /// All rows are read twice for each transaction: a file with more of them is left alone.
     private static let rowLimit = 200
     private var reader: RecordMachines?
     /// How records stood after the last transaction.
     private var last: RecordMachines.Reading?
 
-    /// - Parameter seesEdits: whether whatever is written between two transactions are edits of the app.
-    package init(_ audit: RecordAudit, seesEdits: Bool) { (self.audit, self.seesEdits) = (audit, seesEdits) }
+    package init(_ audit: RecordAudit) { self.audit = audit }
 
     /// Does `body`, in which one transaction of an engine is made.
     package func around<Result>(
         _ db: Database, at point: WritePoint, _ body: (Database) throws -> Result
     ) throws -> Result {
         let before = read(db)
-        if seesEdits, let last { compare(db, last, before, at: nil) }
+        // Whatever is written between two transactions are edits of the app.
+        if let last { compare(db, last, before, at: nil) }
         last = nil
         let result = try body(db)
         last = read(db)

@@ -104,7 +104,7 @@ struct RecordPaths {
         }
     }
 
-    /// Also what was orphaned is made anew here, as edits and moves.
+    /// Orphaned edits are made anew here too, as edits and moves.
     private static let applying = RecordMachine.Event.allCases.filter { event in
         switch event {
         case .verdict, .row, .tombstone, .missing, .matched, .dropped, .versionNoted, .caughtUp, .refetchNeeded,
