@@ -12,7 +12,7 @@
     /// ```swift
     /// AsyncHTTPClientTransport(URL(string: "https://api.example.com")!) { try await session.accessToken() }
     /// ```
-    public struct AsyncHTTPClientTransport: Transport {
+    public struct AsyncHTTPClientTransport: StreamingTransport {
         /// One for all transports that bring none of their own. Bodies are inflated here and not there, so that the
         /// limit counts what comes out, and a refused connection is reported at once: when to try again is the
         /// engine's to say.
@@ -78,6 +78,32 @@
                 body: isCompressed ? try Gzip.decompress(wire, limit: answerLimit) : wire, bytesSent: body.count,
                 bytesReceived: wire.count)
         }
+
+        /// Sends a request whose answer goes on, such as the one for nudges, and hands over its bytes as they come.
+        ///
+        /// - Throws: as ``send(_:)`` does, and what `receive` throws.
+        public func follow(
+            _ request: TransportRequest, receiving receive: @Sendable ([UInt8]) async throws -> Void
+        ) async throws -> TransportResponse {
+            var outgoing = HTTPClientRequest(url: try url(for: request))
+            outgoing.method = HTTPMethod(rawValue: request.method)
+            for (name, value) in request.headers { outgoing.headers.replaceOrAdd(name: name, value: value) }
+            if request.carriesToken {
+                outgoing.headers.replaceOrAdd(name: "Authorization", value: try await authorization(token))
+            }
+            let answer = try await client.execute(outgoing, timeout: timeout)
+            let headers = Dictionary(answer.headers.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
+            var refusal: [UInt8] = []
+            if answer.status == .ok {
+                for try await bytes in answer.body { try await receive(Array(bytes.readableBytesView)) }
+            } else {
+                refusal = Array(try await answer.body.collect(upTo: Self.refusalLimit).readableBytesView)
+            }
+            return TransportResponse(status: Int(answer.status.code), headers: headers, body: refusal)
+        }
+
+        /// The largest body of a refused ``follow(_:receiving:)``.
+        private static let refusalLimit = 1 << 20
 
         private func url(for request: TransportRequest) throws -> String {
             guard var parts = URLComponents(url: root, resolvingAgainstBaseURL: false),

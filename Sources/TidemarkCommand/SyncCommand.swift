@@ -145,6 +145,8 @@
                     min(page, configuration.snapshotRange.lowerBound)...configuration.snapshotRange.upperBound
             }
             if let interval = interval.flatMap({ Duration(text: $0) }) { configuration.tick = interval }
+            // The writes of other programs are what a watcher is there for; a look reads one number.
+            if watch { configuration.pollInterval = .milliseconds(50) }
             return configuration
         }
 

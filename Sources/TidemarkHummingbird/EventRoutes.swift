@@ -14,7 +14,7 @@
             authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access
         ) async throws -> Response {
             try await events(
-                of: try Self.scopes(of: request), named: EventStream.event, request, context, authorize: authorize)
+                of: try Self.scopes(of: request), named: Nudge.event, request, context, authorize: authorize)
         }
 
         /// The same for these scopes, under another name.
@@ -64,8 +64,6 @@
         static let contentType = "text/event-stream"
         /// Says nothing but that the stream is there.
         static let comment = ":\n\n"
-        /// The name of a nudge's event.
-        static let event = "changes"
 
         /// The pause after a write: nudges that come meanwhile go together.
         private static let pace: Duration = .milliseconds(100)
@@ -78,7 +76,7 @@
         /// When something was written last.
         private let spoken = Guarded(ContinuousClock.now)
 
-        init(server: SyncServer, event: String = event, waiter: Waiter, expires: Int64) {
+        init(server: SyncServer, event: String = Nudge.event, waiter: Waiter, expires: Int64) {
             self.server = server
             self.event = event
             self.waiter = waiter
@@ -95,7 +93,7 @@
             for await _ in waiter.wakes {
                 // A host that cannot say so now has not granted it: whoever reads comes back.
                 guard !hasExpired, (try? await isGranted()) == true else { break }
-                var text = waiter.take().map(nudge).joined()
+                var text = waiter.take().map { Nudge(scope: $0.scope, head: $0.head).text(named: event) }.joined()
                 if text.isEmpty {
                     guard silence >= server.streamComment else { continue }
                     text = Self.comment
@@ -121,11 +119,6 @@
                 try? await Task.sleep(for: rest > .zero ? rest : interval / 8)
                 waiter.wake()
             }
-        }
-
-        /// Neither names nor number hold anything that would have to be escaped.
-        private func nudge(_ scope: Scope, _ head: Version) -> String {
-            "event: \(event)\ndata: {\"scope\":\"\(scope.name)\",\"head\":\(head)}\n\n"
         }
     }
 #endif

@@ -19,6 +19,8 @@ struct SnippetTests {
             ("life-wake", "Guides.swift", "Documentation/AppLife.md"),
             ("life-refresh", "Guides.swift", "Documentation/AppLife.md"),
             ("progress", "Guides.swift", "Documentation/AppLife.md"),
+            ("nudges-off", "NudgeSnippets.swift", "Documentation/Nudges.md"),
+            ("nudges-transport", "NudgeSnippets.swift", "Documentation/Nudges.md"),
             ("sign-out", "Guides.swift", "Documentation/Scopes.md"),
             ("hold", "Guides.swift", "Documentation/Scopes.md"),
             ("subscopes", "Guides.swift", "Documentation/Subscopes.md"),

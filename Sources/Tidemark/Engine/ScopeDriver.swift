@@ -23,7 +23,9 @@ actor ScopeDriver {
     var pageSent = Dependencies.current.uptime
     /// The mutex of all work of this engine on the scope.
     let mutex = AsyncMutex()
-    private let signal = WakeSignal()
+    let signal = WakeSignal()
+    /// The newest head that nudges have told since the scope was last at rest.
+    var heard: Version?
     /// Whether the app called, and not an edit.
     private var isNudged = false
 
@@ -101,6 +103,7 @@ actor ScopeDriver {
         await carryOut(machine.handle(.reset, now: now, jitter: Dependencies.current.random()))
         // The loop of `run()` may sleep until a time that counts no more: it is woken.
         if machine.state != .idle { signal.raise() }
+        await settleHeard()
         return (counts, lastError)
     }
 
@@ -166,6 +169,7 @@ actor ScopeDriver {
         if event == .reset || event == .nudge { refusal = nil }
         if event == .nudge { retriesDeferred = true }
         await carryOut(machine.handle(event, now: now, jitter: Dependencies.current.random()))
+        await settleHeard()
     }
 
     // MARK: Effects

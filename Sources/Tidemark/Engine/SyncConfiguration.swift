@@ -16,6 +16,14 @@ public struct SyncConfiguration: Hashable, Sendable {
         /// wait is kept for it.
         public var jitter: Duration
 
+        var rule: TidemarkCore.Backoff {
+            var rule = TidemarkCore.Backoff()
+            rule.baseMilliseconds = base.milliseconds
+            rule.maximumMilliseconds = maximum.milliseconds
+            rule.jitterMilliseconds = jitter.milliseconds
+            return rule
+        }
+
         /// Makes a backoff; without arguments, the default one.
         public init(
             base: Duration = .seconds(1), maximum: Duration = .seconds(15 * 60), jitter: Duration = .seconds(1)
@@ -28,6 +36,9 @@ public struct SyncConfiguration: Hashable, Sendable {
 
     /// How often a scope is pulled although nothing called for it.
     public var tick: Duration = .seconds(30)
+    /// Whether a running engine keeps a stream of nudges open, by which it hears at once of what changes elsewhere,
+    /// where its transport can (``StreamingTransport``). It asks at every tick all the same.
+    public var receivesNudges = true
     /// How often writes of other connections and processes are looked for; own writes are noticed at once.
     public var pollInterval: Duration = .seconds(1)
     /// Waits between failed attempts.
@@ -71,19 +82,19 @@ public struct SyncConfiguration: Hashable, Sendable {
     /// A computer on a good network: pages of 500–1000 rows, for fewer round trips.
     public static let desktop = SyncConfiguration(pages: 500...1000, operations: 1000)
 
-    /// An app that is not on screen: pages of 100–500 rows, and waits that grow to between 10 and 15 minutes.
+    /// An app that is not on screen: pages of 100–500 rows, no stream of nudges, and waits that grow to between 10 and
+    /// 15 minutes.
     public static let background: SyncConfiguration = {
         var configuration = SyncConfiguration(pages: 100...500, operations: 500)
         configuration.tick = .seconds(15 * 60)
+        configuration.receivesNudges = false
         configuration.longestWait = .seconds(15 * 60)
         return configuration
     }()
 
     var machine: SyncMachine.Settings {
         var settings = SyncMachine.Settings()
-        settings.backoff.baseMilliseconds = backoff.base.milliseconds
-        settings.backoff.maximumMilliseconds = backoff.maximum.milliseconds
-        settings.backoff.jitterMilliseconds = backoff.jitter.milliseconds
+        settings.backoff = backoff.rule
         settings.failureLimit = breakerFailureLimit
         settings.coolDownMilliseconds = breakerCoolDown.milliseconds
         settings.tickMilliseconds = tick.milliseconds

@@ -110,6 +110,7 @@ extension SyncEngine {
     /// eviction cannot be waited for here.
     func changed(_ scope: Scope) async {
         if holds[scope] == 0, !evicting.contains(scope) { Task { await evict(scope) } }
+        if let driver = drivers.first(where: { $0.scope == scope }) { await noteAccess(driver) }
         await publishStatus()
     }
 

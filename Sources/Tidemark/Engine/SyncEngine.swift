@@ -33,6 +33,12 @@ public actor SyncEngine {
     let shadowWatch = ShadowWatch()
     private(set) var drivers: [ScopeDriver] = []
     private var isRunning = false
+    /// Raised where the stream of nudges may have to be another one, or need not wait any more.
+    let listening = WakeSignal()
+    /// Whether a stream of nudges is open.
+    var isListening = false
+    /// The scopes that the server does not let this device into, as last heard.
+    var refused: Set<Scope> = []
     /// Drivers that have come since ``run()`` began.
     private var newcomers: AsyncStream<ScopeDriver>.Continuation?
     /// Scopes that are here since something holds them, with how many holds there are; at 0 they wait to go.
@@ -91,10 +97,15 @@ public actor SyncEngine {
         ) { [weak self] in await self?.changed(scope) }
         drivers.append(driver)
         newcomers?.yield(driver)
+        listening.raise()
         return driver
     }
 
-    func removeDriver(_ scope: Scope) { drivers.removeAll { $0.scope == scope } }
+    func removeDriver(_ scope: Scope) {
+        drivers.removeAll { $0.scope == scope }
+        refused.remove(scope)
+        listening.raise()
+    }
 
     /// The engine's own scopes, and those that are held.
     var followed: [Scope] { scopes + holds.keys.sorted { $0.name < $1.name } }
@@ -146,6 +157,9 @@ public actor SyncEngine {
         if schemaCache.transport.isDisconnected { newcomers.finish() }
         await withDiscardingTaskGroup { group in
             group.addTask { await self.watch(written) }
+            if let transport = schemaCache.transport.streaming {
+                group.addTask { await self.listen(through: transport) }
+            }
             for await driver in added { group.addTask { await driver.run() } }
             // The stream ends when the engine is disconnected, too.
             group.cancelAll()
@@ -211,6 +225,7 @@ public actor SyncEngine {
     /// network again: every scope is pulled at once, also one that waits after a failure or was not let in. If that
     /// fails, the next wait is the longer one. What the server itself asked to wait is kept.
     public func wake() async {
+        listening.raise()
         for driver in drivers { await driver.wake(isNudge: true) }
     }
 
@@ -221,6 +236,7 @@ public actor SyncEngine {
     /// configuration allows ends sooner; one that the server asked for is kept. A scope that was at rest syncs at once.
     public func use(_ configuration: SyncConfiguration) async {
         self.configuration = configuration
+        listening.raise()
         // Another call may come in between, and what it says stands.
         for driver in drivers { await driver.use(self.configuration) }
     }
@@ -232,10 +248,13 @@ public actor SyncEngine {
             _ = await written.sleep(for: configuration.pollInterval)
             guard let schema = await schemaCache.schema else { continue }
             let scopes = followed
-            let found = try? await file.read { db in
-                (try Pending.counter(db), try scopes.filter { try Pending.exists(db, schema, $0) })
+            let seen = last
+            let found = try? await file.read { db -> (Int64, [Scope])? in
+                let counter = try Pending.counter(db)
+                // Most looks find that nobody wrote.
+                return counter == seen ? nil : (counter, try scopes.filter { try Pending.exists(db, schema, $0) })
             }
-            guard let (counter, pending) = found, counter != last else { continue }
+            guard let (counter, pending) = found ?? nil else { continue }
             last = counter
             for driver in drivers where pending.contains(driver.scope) { await driver.wake() }
             await publishStatus()
@@ -266,6 +285,7 @@ public actor SyncEngine {
         let schema = await schemaCache.schema
         var status = try await file.asked(to: .read) { db in try SyncStatus(db, scopes: scopes, schema: schema) }
         status.warnings = await schemaCache.warnings
+        status.receivesNudges = isListening
         for driver in drivers {
             let (state, remaining) = await driver.activity
             status.note(driver.scope, state, remaining: remaining, error: await driver.lastError)

@@ -16,5 +16,8 @@ struct ReleasableTransport: Transport {
             .engineDisconnected, "The engine was disconnected.", hint: "Make an engine for whoever signs in next.")
     }
 
+    /// The same where it can follow an answer that goes on.
+    var streaming: (any StreamingTransport)? { inner.withLock { $0 as? any StreamingTransport } }
+
     func send(_ request: TransportRequest) async throws -> TransportResponse { try await current().send(request) }
 }

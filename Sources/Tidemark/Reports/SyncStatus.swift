@@ -107,6 +107,9 @@ public struct SyncStatus: Hashable, Sendable {
     public var tables: [String: Rows] = [:]
     /// The same of all tables together.
     public var rows: Rows { tables.values.reduce(into: Rows()) { $0 += $1 } }
+    /// Whether a stream of nudges is open, by which the engine hears at once of what changes elsewhere; else it asks at
+    /// every tick.
+    public var receivesNudges = false
     /// Synced tables that are in the file no more.
     public var missingTables: [String] = []
     /// When all scopes were last in sync.

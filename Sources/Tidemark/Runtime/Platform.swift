@@ -75,8 +75,92 @@ final class HTTPSession: Sendable {
         if !body.isEmpty { request.httpBody = Data(body) }
         let (data, response) = try await session.data(for: request)
         guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
+        return Answer(response, body: [UInt8](data))
+    }
+}
+
+extension HTTPSession.Answer {
+    fileprivate init(_ response: HTTPURLResponse, body: [UInt8]) {
         var fields: [String: String] = [:]
         for (name, value) in response.allHeaderFields { fields["\(name)".lowercased()] = "\(value)" }
-        return Answer(status: response.statusCode, headers: fields, body: [UInt8](data))
+        self.init(status: response.statusCode, headers: fields, body: body)
+    }
+}
+
+/// An answer that goes on, whose bytes are taken as they come. Each has a session of its own, since only a session's
+/// delegate hears of bytes on all systems.
+final class HTTPStream: NSObject, URLSessionDataDelegate {
+    private enum Part {
+        case head(HTTPURLResponse)
+        case bytes([UInt8])
+    }
+
+    /// Bytes that nobody has taken yet, and those of a refusal's body; where they are more, the answer is given up.
+    private static let limit = 1 << 20
+    /// Without a byte for so long, in seconds, the answer has broken off. Servers say something every 15.
+    private static let silence = 120.0
+
+    private let continuation: AsyncThrowingStream<Part, any Error>.Continuation
+    private let waiting = Locked(0)
+
+    private init(_ continuation: AsyncThrowingStream<Part, any Error>.Continuation) {
+        self.continuation = continuation
+    }
+
+    /// - Throws: `URLError` where no answer came or it broke off, what `receive` throws, and `CancellationError`.
+    static func follow(
+        _ method: String, _ url: URL, _ headers: [(String, String)],
+        _ receive: @Sendable ([UInt8]) async throws -> Void
+    ) async throws -> HTTPSession.Answer {
+        var request = URLRequest(url: url)
+        request.httpMethod = method
+        for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForRequest = silence
+        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        configuration.urlCache = nil
+        configuration.httpShouldSetCookies = false
+        let (parts, continuation) = AsyncThrowingStream.makeStream(of: Part.self)
+        let stream = HTTPStream(continuation)
+        let session = URLSession(configuration: configuration, delegate: stream, delegateQueue: nil)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: request).resume()
+        var (response, refusal): (HTTPURLResponse?, [UInt8]) = (nil, [])
+        for try await part in parts {
+            switch part {
+            case .head(let head): response = head
+            case .bytes(let bytes):
+                stream.waiting.withLock { $0 -= bytes.count }
+                if response?.statusCode == 200 { try await receive(bytes) } else { refusal += bytes }
+                guard refusal.count <= limit else { throw URLError(.dataLengthExceedsMaximum) }
+            }
+        }
+        try Task.checkCancellation()
+        guard let response else { throw URLError(.badServerResponse) }
+        return HTTPSession.Answer(response, body: refusal)
+    }
+
+    func urlSession(
+        _: URLSession, dataTask _: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        if let response = response as? HTTPURLResponse { continuation.yield(.head(response)) }
+        completionHandler(.allow)
+    }
+
+    func urlSession(_: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        let total = waiting.withLock { waiting in
+            waiting += data.count
+            return waiting
+        }
+        guard total <= Self.limit else {
+            continuation.finish(throwing: URLError(.dataLengthExceedsMaximum))
+            return dataTask.cancel()
+        }
+        continuation.yield(.bytes([UInt8](data)))
+    }
+
+    func urlSession(_: URLSession, task _: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        continuation.finish(throwing: error)
     }
 }

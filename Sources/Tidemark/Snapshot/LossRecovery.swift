@@ -50,7 +50,7 @@ struct LossRecovery {
         try rebase(scope)
     }
 
-    // MARK: Sealing again
+    // MARK: Operations to seal again
 
     /// Returns the operations that the server does not have.
     private func lost(_ scope: Scope, above marks: [String: Int64]) throws -> [Int64] {

@@ -6,7 +6,7 @@ import TidemarkGzip
 /// ```swift
 /// HTTPTransport(URL(string: "https://api.example.com")!) { try await session.accessToken() }
 /// ```
-public struct HTTPTransport: Transport {
+public struct HTTPTransport: StreamingTransport {
     /// The largest answer that is taken, inflated.
     public var answerLimit = 64 << 20
 
@@ -52,6 +52,19 @@ public struct HTTPTransport: Transport {
         return TransportResponse(
             status: answer.status, headers: answer.headers, body: inflated, bytesSent: body.count,
             bytesReceived: received)
+    }
+
+    /// Sends a request whose answer goes on, such as the one for nudges, and hands over its bytes as they come.
+    ///
+    /// - Throws: as ``send(_:)`` does, and what `receive` throws.
+    public func follow(
+        _ request: TransportRequest, receiving receive: @Sendable ([UInt8]) async throws -> Void
+    ) async throws -> TransportResponse {
+        var headers = request.headers.map { ($0.key, $0.value) }
+        if request.carriesToken { headers.append(("Authorization", try await authorization(token))) }
+        headers.append(("Accept-Encoding", "identity"))
+        let answer = try await HTTPStream.follow(request.method, try url(for: request), headers, receive)
+        return TransportResponse(status: answer.status, headers: answer.headers, body: answer.body)
     }
 
     private func url(for request: TransportRequest) throws -> URL {

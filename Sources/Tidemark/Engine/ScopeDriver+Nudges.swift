@@ -1,0 +1,32 @@
+import TidemarkCore
+import TidemarkWire
+
+extension ScopeDriver {
+    /// Takes a nudge: wakes the scope, unless its rows are that far already, as they are after its own push. A wait
+    /// after a failure goes on.
+    func hear(_ head: Version) async {
+        heard = max(heard ?? head, head)
+        // What is under way may bring it; that is looked at when it is done.
+        if !machine.isBusy { await settleHeard() }
+    }
+
+    /// Wakes the scope where the newest head of its nudges is not here yet.
+    func settleHeard() async {
+        guard let head = heard else { return }
+        heard = nil
+        let scope = scope
+        let known = try? await file.read { db in try ScopeRecord.read(db, scope) }
+        // A file that cannot be read now is asked again at the tick.
+        guard let known, known.head.map({ $0 < head }) ?? true else { return }
+        signal.raise()
+    }
+
+    /// Whether the server refuses this device the scope; `nil` while that is not known.
+    var isRefused: Bool? {
+        switch machine.state {
+        case .stopped(let failure, _): failure == .forbidden || failure == .unauthenticated
+        case .idle, .applying, .filling: false
+        case .exchanging, .bootstrapping, .waiting: nil
+        }
+    }
+}
