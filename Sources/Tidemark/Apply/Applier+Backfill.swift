@@ -81,7 +81,10 @@ extension Applier {
             isPending: shadow != nil)
         guard filled.isEdited || shadow != nil else { return }
         var serverRow = filled.serverRow
-        if filled.isEdited {
+        // What waits for a confirmation takes its new columns along: an operation would carry all that was written.
+        if try filled.isEdited
+            && (serverRow.mark != nil || !Inferred.isUnconfirmed(db, scope.name, table.shape.name, id.text))
+        {
             serverRow.mark = try serverRow.mark ?? Pending.nextMark(db)
             serverRow.since = serverRow.since ?? now
         }

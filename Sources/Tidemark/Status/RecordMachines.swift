@@ -287,8 +287,8 @@ private struct RecordReading {
         }
         let refusal = "state = 'rejected' AND lane IS NULL AND code = '\(RejectionCode.unsendableValue)'"
         if try exists("operation WHERE entity = ?1 AND record = ?2 AND \(refusal)", record) { return .unsendable }
-        let isHeld = "entity = ?1 AND record = ?2 AND scope = ?3 AND compared AND held"
-        return try shadow != nil && exists("inferred WHERE \(isHeld)", recordAndScope) ? .unconfirmed : .none
+        let isUnconfirmed = try shadow != nil && Inferred.isUnconfirmed(db, name.scope, name.table, name.record)
+        return isUnconfirmed ? .unconfirmed : .none
     }
 
     private func decision() throws -> RecordMachine.Decision {

@@ -120,6 +120,17 @@ enum Inferred {
         }
     }
 
+    /// Whether the record's write waits for a confirmation, and is compared with the server's row already.
+    static func isUnconfirmed(_ db: Database, _ scope: String, _ entity: String, _ record: String) throws -> Bool {
+        try Query(
+            db,
+            """
+            SELECT 1 FROM tidemark_inferred
+            WHERE entity = ?1 AND record = ?2 AND scope = ?3 AND compared AND held
+            """
+        ).first(db, [.text(entity), .text(record), .text(scope)]) { _ in true } ?? false
+    }
+
     static func removeSeeds(_ db: Database, _ scope: Scope, _ entity: String) throws -> Int {
         try Query(db, "DELETE FROM tidemark_inferred WHERE scope = ?1 AND entity = ?2 AND kind = ?3 AND compared = 0")
             .execute([.text(scope.name), .text(entity), .integer(Kind.seed.rawValue)])

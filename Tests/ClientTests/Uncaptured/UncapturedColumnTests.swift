@@ -210,6 +210,35 @@ struct UncapturedColumnTests {
         #expect(try await first.engine().status().pending == 0)
     }
 
+    @Test(
+        "a rebuild that rewrites too many rows sends nothing of them before it is confirmed, also with a new column",
+        arguments: [false, true])
+    func filledByRebuild(isMeant: Bool) async throws {
+        let (first, second) = try await moods()
+        let count = UncapturedScan.updateBound + 1
+        try await first.sql(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))
+            INSERT INTO note (id, title) SELECT 'm' || i, 'precious' FROM n
+            """)
+        for device in [first, second] { try await device.sync() }
+        try await first.sql(
+            UncapturedTests.rebuild(
+                Self.withMood, and: "UPDATE note SET title = 'oops', mood = 'filled' WHERE id LIKE 'm%'"))
+        for device in [first, first, second] { try await device.sync() }
+        #expect(try await second.count("note WHERE title = 'precious' AND mood IS NULL") == count)
+        let engine = try first.engine()
+        #expect(try await engine.inferredEdits() == [InferredEdits(table: "note", updates: count, deletes: 0)])
+        if isMeant { try await engine.confirmInferredEdits() } else { try await engine.discardInferredEdits() }
+        for device in [first, second] { try await device.sync() }
+        for device in [first, second] {
+            // A value that nobody wrote is the column's default here, and nothing there.
+            let rest = isMeant ? "title = 'oops' AND mood = 'filled'" : "title = 'precious' AND mood IS NOT 'filled'"
+            #expect(try await device.count("note WHERE id LIKE 'm%' AND \(rest)") == count)
+        }
+        #expect(try await engine.status().pending == 0)
+    }
+
     @Test("a column that comes while rows wait for their comparison is fetched for them too")
     func addedMeanwhile() async throws {
         let (first, second) = try await moods()
