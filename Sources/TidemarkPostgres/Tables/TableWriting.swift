@@ -111,7 +111,7 @@ extension PostgresScopeWriter {
         let names = Set((written + table.key.columns).map(\.name))
         let checks = try checks(table, rules, setting: names, &parameters)
         let request = Request(Statement("", checks.around(sql, hasToWrite: writesTogether)), parameters)
-        guard try attempt(request, table, rules, written) == 0 else { return }
+        guard try attempt(request, table, rules, changes) == 0 else { return }
         try refuseUnwritten(key, table)
     }
 
@@ -146,7 +146,7 @@ extension PostgresScopeWriter {
         let written = changes.map(\.column)
         let checks = try checks(table, rules, setting: Set(written.map(\.name)), &parameters)
         let request = Request(Statement("", checks.around(sql, hasToWrite: writesTogether)), parameters)
-        guard try attempt(request, table, rules, written) == 0 else { return }
+        guard try attempt(request, table, rules, changes) == 0 else { return }
         // Somebody has deleted or moved it a moment ago: the log hears of it next.
         try look(at: record, table)
         throw RowRefusal(
@@ -195,7 +195,7 @@ extension PostgresScopeWriter {
     /// Runs a write of one row, and answers how many rows it has reached. The table's own triggers run with the paths
     /// that they expect.
     private func attempt(
-        _ request: Request, _ table: AttachedTable, _ rules: TableRules?, _ columns: [AttachedColumn]
+        _ request: Request, _ table: AttachedTable, _ rules: TableRules?, _ changes: [TableChange]
     ) throws -> Int {
         if writesTogether {
             memory.tableWrites.requests.append(request)
@@ -206,7 +206,9 @@ extension PostgresScopeWriter {
         ]
         switch try session.trial(requests) {
         case .success(let answers): return answers.count > 1 ? answers[1].affected : 0
-        case .failure(let error): throw RowRefusal(error, rules?.references ?? [], columns: columns)
+        case .failure(let error):
+            if let refusal = try refusal(of: changes, table, error) { throw refusal }
+            throw RowRefusal(error, rules?.references ?? [], columns: changes.map(\.column))
         }
     }
 }

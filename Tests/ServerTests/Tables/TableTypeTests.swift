@@ -99,6 +99,42 @@ struct TableTypeTests {
         #expect(taken.statuses == ["applied"], "\(taken.results)")
     }
 
+    @Test("Among several values the one that its column cannot hold is told by its name", .timeLimit(.minutes(5)))
+    func named() async throws {
+        let bench = try await TableBench()
+        try await bench.sql(
+            """
+            CREATE TABLE ~.odd (id int PRIMARY KEY, title text, body text, wait interval, tags text[], docs jsonb);
+            CREATE INDEX ON ~.odd (title)
+            """)
+        try await bench.attach("odd")
+        // PostgreSQL's own words name none of them.
+        let good = ["title": #""x""#, "wait": #""1 day""#, "tags": #""{a}""#, "docs": #""[]""#]
+        let bad = ["wait": #""soon""#, "tags": #""{a""#, "docs": #""{""#]
+        let names = bad.keys.sorted()
+        let edits = names.enumerated().map { index, name in
+            let fields = good.merging([name: bad[name] ?? ""]) { $1 }.sorted { $0.key < $1.key }
+            return upsert(
+                index + 1, "\(index)", "{" + fields.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ",") + "}")
+        }
+        let answer = try await bench.exchange(edits)
+        for (index, name) in names.enumerated() {
+            let error = answer.results[index]["error"] as? [String: Any]
+            #expect(error?["code"] as? String == "value_refused")
+            let detail = error?["detail"] as? String ?? ""
+            #expect(detail == "The column \(name) cannot hold such a value.", "\(detail)")
+        }
+        // Nothing that an index could compress.
+        let long = (0..<20_000).map { _ in String(Int.random(in: 0..<1296), radix: 36) }.joined()
+        let indexed = try await bench.exchange([
+            upsert(4, "9", #"{"title":"\#(long)","body":"\#(long + long)"}"#)
+        ])
+        let error = indexed.results[0]["error"] as? [String: Any]
+        #expect(error?["code"] as? String == "value_refused", "\(indexed.results)")
+        let detail = error?["detail"] as? String ?? ""
+        #expect(detail.contains("column title") && detail.contains("\(long.utf8.count) bytes"), "\(detail)")
+    }
+
     @Test("Infinities travel, and a row with NaN in a floating column is told to the operator", .timeLimit(.minutes(5)))
     func notNumbers() async throws {
         let bench = try await TableBench()
