@@ -5,7 +5,8 @@ let package = Package(
     name: "hello-server",
     platforms: [.macOS(.v15)],
     dependencies: [
-        // Outside this repository: .package(url: "…", from: "0.1.0", traits: ["Server"])
+        // Outside this repository:
+        // .package(url: "https://github.com/tidemark-swift/tidemark", from: "0.1.0", traits: ["Server"])
         .package(name: "tidemark", path: "../..", traits: ["Server"]),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.26.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.0"),

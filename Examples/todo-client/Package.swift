@@ -5,7 +5,8 @@ let package = Package(
     name: "todo-client",
     platforms: [.macOS(.v15)],
     dependencies: [
-        // Outside this repository: .package(url: "…", from: "0.1.0"). An app needs no trait, and gets GRDB only.
+        // Outside this repository: .package(url: "https://github.com/tidemark-swift/tidemark", from: "0.1.0").
+        // An app needs no trait, and gets GRDB only.
         .package(name: "tidemark", path: "../.."),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     ],

@@ -8,9 +8,11 @@ import TidemarkServer
 @main
 struct HelloServer {
     static func main() async throws {
-        // 1. The log, in one file, and the engine over it.
+        // 1. The log, in one file, and the engine over it. Users decide themselves where two of them edit one note.
         let store = try SQLiteStore(path: "hello.sqlite")
-        let sync = SyncServer(store: store, entities: [.state("todo"), .events("audit")])
+        let sync = SyncServer(
+            store: store, entities: [.state("todo"), .state("note", conflict: .manual), .events("audit")],
+            rules: [EntityRule("note", decide: shortTitle)])
 
         // 2. Tokens are this service's own affair; here they come from wherever the secret is known.
         let keys = JWTKeyCollection()
@@ -31,13 +33,24 @@ struct HelloServer {
         let limits = ServerLimits()
         let app = Application(
             router: router, server: limits.http1(),
-            configuration: limits.configuration(address: .hostname("127.0.0.1", port: 8080)), services: [sync])
+            configuration: limits.configuration(address: .hostname("127.0.0.1", port: port)), services: [sync])
 
         // 5. The service's own code writes through the same door as the devices, and all of them hear of it.
         try await sync.commit(to: "news") { changes in
             changes.upsert("todo", id: "welcome", ["title": "Read the documentation"])
         }
         try await app.runService()
+    }
+
+    private static var port: Int { Environment().get("HELLO_PORT").flatMap { Int($0) } ?? 8080 }
+
+    /// A rule of this service's own, which devices that never heard of it obey.
+    private static let titleLimit = 40
+
+    @Sendable private static func shortTitle(_ edit: EntityRule.Edit) -> EntityRule.Decision {
+        guard case .text(let title)? = edit.proposed["title"], title.count > titleLimit else { return .accept }
+        return .reject(
+            code: "title_too_long", detail: "A title has \(titleLimit) characters at most.", hint: "Shorten it.")
     }
 
     private static func secret() throws -> String {
