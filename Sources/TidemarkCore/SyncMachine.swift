@@ -40,7 +40,8 @@ package struct SyncMachine: Hashable, Sendable {
         case applied(hasMore: Bool, wait: Int64?)
         /// The exchange or the apply failed. `wait`: what the server asked for, in milliseconds.
         case failed(FailureClass, wait: Int64?)
-        /// The caller cancelled the request midway: it did not fail, and its outcome is unknown.
+        /// The caller cancelled the request midway, or the app has interrupted its file: nothing has failed, and the
+        /// outcome is unknown.
         case abandoned
     }
 

@@ -45,6 +45,23 @@ struct AppSnippetTests {
         // end snippet
     }
 
+    private static func suspending(path: String, phases: AsyncStream<Phase>) async throws {
+        // snippet: suspension
+        var configuration = Configuration()
+        configuration.observesSuspensionNotifications = true
+        let database = try DatabasePool(path: path, configuration: configuration)
+
+        // The app leaves the screen, and the time that it asked the system for is over; or it comes back.
+        for await phase in phases {
+            let name = phase == .leaving ? Database.suspendNotification : Database.resumeNotification
+            NotificationCenter.default.post(name: name, object: nil)
+        }
+        // end snippet
+        _ = database
+    }
+
+    private enum Phase { case leaving, returning }
+
     // MARK: -
 
     /// Two devices of one user and a server, in a folder that the caller removes.

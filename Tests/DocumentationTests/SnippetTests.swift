@@ -21,6 +21,7 @@ struct SnippetTests {
             ("progress", "Guides.swift", "Documentation/AppLife.md"),
             ("nudges-off", "NudgeSnippets.swift", "Documentation/Nudges.md"),
             ("nudges-transport", "NudgeSnippets.swift", "Documentation/Nudges.md"),
+            ("suspension", "AppSnippets.swift", "Documentation/AppLife.md"),
             ("observation", "AppSnippets.swift", "Documentation/AppLife.md"),
             ("swiftui", "../../Examples/field-notes/Sources/FieldNotes/Views.swift", "Documentation/AppLife.md"),
             ("uuid-key", "AppSnippets.swift", "Documentation/Ids.md"),

@@ -84,9 +84,10 @@ struct ApplyTransaction: Sendable {
         _ db: Database, _ body: () throws -> Applier.Outcome
     ) throws -> Applier.Outcome {
         let wasOn = try Query(db, "PRAGMA foreign_keys").first(db) { $0.integer(0) } == 1
-        if wasOn { try db.execute(sql: "PRAGMA foreign_keys = OFF") }
-        // GRDB refuses statements of a cancelled task, and the app's keys must be guarded again even then.
+        // GRDB refuses statements of a suspended database and of a cancelled task, the switch itself after it has taken
+        // effect; and the app's keys must be guarded again even then.
         defer { if wasOn { sqlite3_exec(db.sqliteConnection, "PRAGMA foreign_keys = ON", nil, nil, nil) } }
+        if wasOn { try db.execute(sql: "PRAGMA foreign_keys = OFF") }
         return try db.committed { _ in try body() }
     }
 }

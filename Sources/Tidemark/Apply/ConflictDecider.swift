@@ -29,7 +29,12 @@ actor ConflictDecider {
                 decided += 1
             } catch let error as DatabaseError where error.refusesRow {
                 // The app's own schema refuses what its handler wants.
-            } catch let error as SyncError where error.code == .recordGone {}
+            } catch let error as SyncError where error.code == .recordGone {
+            } catch {
+                // What was decided is in no file, and is asked for again.
+                askedThrough = min(askedThrough, conflict.id - 1)
+                throw error
+            }
         }
         return decided
     }

@@ -9,7 +9,7 @@ extension TableRules {
         where schema[name] == nil && rule.mayHold(scope) {
             // A rule whose table has lost the rule's column, or its key, says nothing any more.
             guard try FileTable.exists(name, db), try FileTable.exists(TableSchema.shadowPrefix + name, db),
-                let shape = try? TableSchema(db, table: name, rule: rule)
+                let shape = try TableSchema.supported(db, table: name, rule: rule)
             else { continue }
             // A migration may have been at it while nobody named it.
             try Installation.widenShadow(db, shape)

@@ -195,11 +195,15 @@ struct UniqueResolver {
     private func hiddenCandidates(_ key: [Cell], _ cells: [Cell]) throws -> [Candidate] {
         let shape = table.shape
         let wasOn = try Query(db, "PRAGMA recursive_triggers").first(db) { $0.integer(0) } == 1
-        try db.execute(sql: "SAVEPOINT tidemark_trial; PRAGMA recursive_triggers = ON")
+        try db.execute(sql: "SAVEPOINT tidemark_trial")
         defer {
-            let after = "ROLLBACK TO tidemark_trial; RELEASE tidemark_trial; PRAGMA recursive_triggers = "
-            sqlite3_exec(db.sqliteConnection, after + (wasOn ? "ON" : "OFF"), nil, nil, nil)
+            sqlite3_exec(
+                db.sqliteConnection, "ROLLBACK TO tidemark_trial; RELEASE tidemark_trial", nil, nil, nil)
+            // An interruption may have undone the savepoint with all the transaction.
+            sqlite3_exec(
+                db.sqliteConnection, "PRAGMA recursive_triggers = \(wasOn ? "ON" : "OFF")", nil, nil, nil)
         }
+        try db.execute(sql: "PRAGMA recursive_triggers = ON")
         try CaptureSuppression.lower(db)
         let isMarked = "tidemark_mark IS NOT NULL"
         try db.execute(sql: "UPDATE \(shape.shadowSQL) SET tidemark_mark = NULL WHERE \(isMarked)")

@@ -19,7 +19,8 @@ extension ScopeDriver {
         let next = machine.failures > 0 ? wallClockMilliseconds() + max(0, moment - now) : nil
         let (scope, attempts) = (scope, Attempts(failures: machine.failures, next: next))
         // A file that could not be written is not written to again to say so.
-        guard attempts != self.attempts, lastError?.code != .databaseFailed, !Task.isCancelled else { return }
+        guard attempts != self.attempts, !Task.isCancelled else { return }
+        guard lastError?.code != .databaseFailed, lastError?.code != .databaseInterrupted else { return }
         do {
             try await schemaCache.file.write(at: .attempts) { db in try attempts.write(db, scope) }
             self.attempts = attempts

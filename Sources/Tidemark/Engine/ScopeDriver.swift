@@ -78,7 +78,9 @@ actor ScopeDriver {
         var event = SyncMachine.Event.reset
         while !Task.isCancelled, !isRetired {
             await drive(event)
-            let wait = nextTimer.map { max(0, $0 - now) } ?? configuration.tick.milliseconds
+            // Nobody tells when the app resumes its file.
+            let least = lastError?.code == .databaseInterrupted ? configuration.pollInterval.milliseconds : 0
+            let wait = nextTimer.map { max(least, $0 - now) } ?? configuration.tick.milliseconds
             guard await signal.sleep(for: .milliseconds(wait)) else {
                 event = .timer
                 continue
@@ -201,7 +203,9 @@ actor ScopeDriver {
             if !Task.isCancelled { lastError = told(failure.error) }
             refusal?.suspect = nil
             problem = failure.problem ?? problem
-            return Task.isCancelled ? .abandoned : .failed(failure.kind, wait: failure.wait)
+            // Nor has one whose file the app has interrupted.
+            let isAbandoned = Task.isCancelled || failure.error.code == .databaseInterrupted
+            return isAbandoned ? .abandoned : .failed(failure.kind, wait: failure.wait)
         }
     }
 
@@ -273,7 +277,7 @@ actor ScopeDriver {
         } catch {
             let failure = Failure(error, scope: scope)
             fetchError = failure.error
-            if failure.wait != nil { throw failure }
+            if failure.wait != nil || failure.error.code == .databaseInterrupted { throw failure }
             // Records that the server will not tell are not asked for again; a comparison of digests finds any
             // difference.
             guard failure.kind == .needsApp else { return }

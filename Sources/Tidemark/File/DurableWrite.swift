@@ -1,4 +1,5 @@
 import GRDB
+import GRDBSQLite
 
 extension AppFile {
     /// A write transaction that is on the disk when this returns, and all that was committed before it too, however the
@@ -13,9 +14,11 @@ extension AppFile {
             let usual = try Query(db, "PRAGMA synchronous").first(db) { $0.integer(0) } ?? Self.full
             // An app that syncs nothing has decided so.
             guard usual != Self.off else { return try db.committed(updates) }
+            // GRDB refuses statements of a suspended database and of a cancelled task, some after they have taken
+            // effect; and the app's own commits must not wait for the disk ever after.
+            defer { sqlite3_exec(db.sqliteConnection, "PRAGMA synchronous = \(usual)", nil, nil, nil) }
             // EXTRA: else a journal that is deleted at the commit may be there again, and undo it.
             try db.execute(sql: "PRAGMA synchronous = EXTRA")
-            defer { try? db.execute(sql: "PRAGMA synchronous = \(usual)") }
             return try db.committed(updates)
         }
     }
@@ -32,14 +35,13 @@ extension Database {
     }
 
     private func committedOnce<Result>(_ updates: (Database) throws -> Result) throws -> Result {
-        try cachedStatement(sql: "BEGIN IMMEDIATE TRANSACTION").execute()
         do {
+            try cachedStatement(sql: "BEGIN IMMEDIATE TRANSACTION").execute()
             let result = try updates(self)
             try cachedStatement(sql: "COMMIT TRANSACTION").execute()
             return result
         } catch {
-            // Some errors have undone it already.
-            if isInsideTransaction { try? rollback() }
+            leaveTransaction()
             throw error
         }
     }

@@ -4,6 +4,12 @@ import TidemarkWire
 extension SyncError {
     /// Makes an error of SQLite's code: neither the statement nor a value of it is told.
     package init(_ error: DatabaseError, scope: Scope? = nil) {
+        guard !error.isInterruptionError else {
+            self.init(
+                .databaseInterrupted, "The app has interrupted or suspended its database.",
+                hint: "It is tried again by itself, at once when the app resumes it.", scope: scope)
+            return
+        }
         self.init(
             .databaseFailed, "The database failed: SQLite error \(error.resultCode).",
             hint: Self.remedy(error.resultCode), scope: scope)

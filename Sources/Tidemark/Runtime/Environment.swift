@@ -64,14 +64,22 @@ extension Database {
     /// prepare every statement of the connection anew (on a `DatabaseQueue`: the app's, and those of the exchange).
     package func consistently<Result>(_ body: (Database) throws -> Result) throws -> Result {
         // GRDB prepares its own anew for each transaction, which for a short reading is most of it.
-        try cachedStatement(sql: "BEGIN DEFERRED TRANSACTION").execute()
         do {
+            try cachedStatement(sql: "BEGIN DEFERRED TRANSACTION").execute()
             let result = try body(self)
             try cachedStatement(sql: "COMMIT TRANSACTION").execute()
             return result
         } catch {
-            try? rollback()
+            leaveTransaction()
             throw error
         }
     }
+
+    /// Undoes a transaction that has failed. Some errors have undone it already; an interruption may hit the rollback
+    /// itself, and a transaction that is left open would end the app.
+    package func leaveTransaction() {
+        for _ in 0..<Self.rollbackLimit where isInsideTransaction { try? rollback() }
+    }
+
+    private static var rollbackLimit: Int { 10 }
 }

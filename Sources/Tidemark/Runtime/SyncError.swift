@@ -63,6 +63,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let engineDisconnected = Code("engine_disconnected")
         /// The file has edits that no server has taken, and they were not to be discarded.
         public static let unsentEdits = Code("unsent_edits")
+        /// The app has interrupted the database, or has it suspended.
+        public static let databaseInterrupted = Code("database_interrupted")
         /// The database on this device failed.
         public static let databaseFailed = Code("database_failed")
 
@@ -72,7 +74,7 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
             .tokenUnavailable, .scopeForbidden, .scopeErased, .requestRefused, .quotaExceeded, .checkpointExpired,
             .operationGap, .declarationMismatch, .tableUnsupported, .configurationInvalid, .sessionsUnavailable,
             .groupImpossible, .schemaUnsupported, .recordUnknown, .recordGone, .engineDisconnected, .unsentEdits,
-            .databaseFailed,
+            .databaseInterrupted, .databaseFailed,
         ]
     }
 
@@ -106,7 +108,7 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
 
     private static let transient: Set<Code> = [
         .networkUnavailable, .answerUnusable, .serverUnavailable, .serverFailed, .operationGap, .databaseFailed,
-        .checkpointExpired, .quotaExceeded,
+        .databaseInterrupted, .checkpointExpired, .quotaExceeded,
     ]
 
     /// A line for a log or a screen.

@@ -9,7 +9,7 @@ extension TableSchema {
         let name = file?.name ?? table
         let columns = try Self.declaredColumns(db, name).map { column in
             (
-                column: Self.column(db, column, isStrict: file?.isStrict == true), keyPosition: column.keyPosition,
+                column: try Self.column(db, column, isStrict: file?.isStrict == true), keyPosition: column.keyPosition,
                 isRequired: column.isRequired,
                 isRowID: column.type.uppercased() == "INTEGER"
             )
@@ -31,6 +31,15 @@ extension TableSchema {
         hasConflictClauses = try Self.declaration(db, name).contains(/on\s+conflict/.ignoresCase())
         children = try Self.references(db, to: name)
         statements = RecordStatements(of: self)
+    }
+
+    /// Reads a table's shape; `nil` where it cannot be synced as it stands.
+    ///
+    /// - Throws: `DatabaseError` where the app has interrupted the reading, which says nothing about the table.
+    static func supported(_ db: Database, table: String, rule: SyncedTable.ScopeRule) throws -> TableSchema? {
+        do { return try TableSchema(db, table: table, rule: rule) } catch let error as DatabaseError
+            where error.isInterruptionError
+        { throw error } catch { return nil }
     }
 
     private static func declaration(_ db: Database, _ name: String) throws -> String {
@@ -84,11 +93,11 @@ extension TableSchema {
         }
     }
 
-    private static func column(_ db: Database, _ column: DeclaredColumn, isStrict: Bool) -> Column {
+    private static func column(_ db: Database, _ column: DeclaredColumn, isStrict: Bool) throws -> Column {
         // Elsewhere a word that says nothing makes numbers of what looks like them (SQLite's manual, "STRICT Tables").
         let isAny = isStrict && column.type.uppercased() == "ANY"
         let affinity = Affinity(declaredType: isAny ? "" : column.type)
-        let defaultCell = column.fallback.flatMap { Self.evaluate(db, $0, affinity) } ?? .null
+        let defaultCell = try column.fallback.flatMap { try Self.evaluate(db, $0, affinity) } ?? .null
         return Column(
             name: column.name, affinity: affinity, defaultCell: defaultCell,
             returnsToDefault: column.fallback.map(Self.isConstant) ?? !column.isRequired,
@@ -98,17 +107,19 @@ extension TableSchema {
     }
 
     /// A column's default as a row that is made now would hold it: `REAL DEFAULT 0` holds 0.0. One that SQLite does not
-    /// work out counts as NULL.
-    private static func evaluate(_ db: Database, _ expression: String, _ affinity: Affinity) -> Cell? {
+    /// work out counts as NULL; an interruption says nothing about it.
+    private static func evaluate(_ db: Database, _ expression: String, _ affinity: Affinity) throws -> Cell? {
         // The pragma leaves out the parentheses that an expression needs, and a text in double quotes cannot have.
         for fallback in ["(\(expression))", expression] {
             do {
                 try db.execute(
                     sql: "CREATE TEMP TABLE tidemark_default(value \(affinity.declaredType) DEFAULT \(fallback))")
-            } catch { continue }
+            } catch let error as DatabaseError where !error.isInterruptionError { continue }
             defer { try? db.execute(sql: "DROP TABLE temp.tidemark_default") }
-            try? db.execute(sql: "INSERT INTO temp.tidemark_default DEFAULT VALUES")
-            return try? Query(db, "SELECT value FROM temp.tidemark_default").first(db) { $0.cell(0) }
+            do {
+                try db.execute(sql: "INSERT INTO temp.tidemark_default DEFAULT VALUES")
+                return try Query(db, "SELECT value FROM temp.tidemark_default").first(db) { $0.cell(0) }
+            } catch let error as DatabaseError where !error.isInterruptionError { return nil }
         }
         return nil
     }

@@ -41,7 +41,7 @@ struct RuleChange: Sendable {
         let scopes = try Query(db, "SELECT name FROM tidemark_scope ORDER BY name").rows(db) { Scope($0.text(0)) }
             .compactMap { $0 }
         // Without its column the old rule says nothing any more: what is here is looked at by the new one.
-        if let before = try? TableSchema(db, table: table, rule: old) {
+        if let before = try TableSchema.supported(db, table: table, rule: old) {
             for scope in scopes where old.mayHold(scope) { try take(scope, before, shape, db) }
             for scope in scopes where old.mayHold(scope) { try takeGroups(scope, db) }
         }
@@ -76,7 +76,7 @@ struct RuleChange: Sendable {
         ).rows(db, [.text(scope.name)]) { $0.text(0) }
         guard !groups.isEmpty else { return }
         for (name, rule) in try TableRules.all(db) where rule.mayHold(scope) {
-            guard let shape = try? TableSchema(db, table: name, rule: rule) else { continue }
+            guard let shape = try TableSchema.supported(db, table: name, rule: rule) else { continue }
             try Installation.widenShadow(db, shape)
             let removal = TableRemoval(db: db, scope: scope, table: RecordTable(shape), reserved: [], now: now)
             for group in groups {

@@ -23,7 +23,7 @@ package struct FileInspection: Hashable, Sendable {
         let rules = try TableRules.all(db).filter { try FileTable.exists($0.key, db) }.sorted { $0.key < $1.key }
         var shapes: [TableSchema] = []
         for (name, rule) in rules {
-            guard var shape = try? TableSchema(db, table: name, rule: rule) else { continue }
+            guard var shape = try TableSchema.supported(db, table: name, rule: rule) else { continue }
             try shape.warnAboutTriggers(db, synced: Set(rules.map(\.key)))
             if try !FileTable.exists(shape.shadowName, db) || !Installation.isCaptured(db, shape) {
                 uncaptured.append(name)

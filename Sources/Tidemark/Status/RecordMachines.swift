@@ -52,8 +52,8 @@ package struct RecordMachines {
     package init(_ db: Database) throws {
         source = try Source(db)
         // A table that is gone, or that cannot be synced as it is now, is left out.
-        shapes = source.rules.sorted { $0.key < $1.key }.compactMap { name, rule in
-            try? TableSchema(db, table: name, rule: rule)
+        shapes = try source.rules.sorted { $0.key < $1.key }.compactMap { name, rule in
+            try TableSchema.supported(db, table: name, rule: rule)
         }
         let kept = source.declarations == nil ? nil : try KeptDeclarations.read(db)
         declarations = kept?.declarations ?? Declarations()

@@ -49,7 +49,7 @@ extension SyncStatus {
                 continue
             }
             guard try FileTable.exists(TableSchema.shadowPrefix + name, db),
-                let shape = schema?[name] ?? (try? TableSchema(db, table: name, rule: rule))
+                let shape = try schema?[name] ?? TableSchema.supported(db, table: name, rule: rule)
             else { continue }
             tables[name] = try RowCounting(db: db, shape: shape).rows()
         }

@@ -99,7 +99,8 @@ public struct Conflict: Hashable, Sendable, Identifiable {
 
 /// Decides a conflict of an entity whose policy is `manual`; `nil` leaves it in the list of conflicts.
 ///
-/// It is asked once for each conflict in the life of an engine, on no actor unless the closure names one, outside any
-/// transaction, and the conflict's scope syncs on when it has answered: a question to the user is better put by
-/// returning `nil` and calling ``SyncEngine/resolve(_:with:)`` later. One that throws leaves the conflict in the list.
+/// It is asked once for each conflict in the life of an engine, and again where its answer could not be written: on no
+/// actor unless the closure names one, outside any transaction, and the conflict's scope syncs on when it has answered.
+/// A question to the user is better put by returning `nil` and calling ``SyncEngine/resolve(_:with:)`` later. One that
+/// throws leaves the conflict in the list.
 public typealias ConflictHandler = @Sendable (Conflict) async throws -> Conflict.Resolution?

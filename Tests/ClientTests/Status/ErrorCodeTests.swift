@@ -9,6 +9,7 @@ struct ErrorCodeTests {
     private static let recoveries: [SyncError.Code: SyncError.Recovery] = [
         .networkUnavailable: .wait, .answerUnusable: .wait, .serverUnavailable: .wait, .serverFailed: .wait,
         .quotaExceeded: .wait, .checkpointExpired: .wait, .operationGap: .wait, .databaseFailed: .wait,
+        .databaseInterrupted: .wait,
         .unauthenticated: .needsApp, .tokenUnavailable: .needsApp, .scopeForbidden: .needsApp,
         .scopeErased: .needsApp, .requestRefused: .needsApp, .declarationMismatch: .needsApp,
         .tableUnsupported: .needsApp, .configurationInvalid: .needsApp, .sessionsUnavailable: .needsApp,
