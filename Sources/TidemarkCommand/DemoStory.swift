@@ -15,6 +15,8 @@
         var broughtBack = 0
         /// Rows that a digest found damaged, and that are whole again.
         var repaired = 0
+        /// Seconds until an edit of one watching device stood on the other.
+        var nudged = 0.0
         var differences: [String] = []
         var seconds = 0.0
 
@@ -50,6 +52,7 @@
             try await explain(cast, &report)
             try await loseHistory(&report)
             try await prove(&report)
+            try await nudge(&report)
             try await compare(&report)
             report.seconds = ((clock.now - start) / .milliseconds(1)).rounded() / 1000
             say("")
@@ -237,7 +240,7 @@
 
         private func compare(_ report: inout DemoReport) async throws {
             say("")
-            say("9. who holds what now")
+            say("10. who holds what now")
             let server = try await world.rowsOfServer()
             for device in ["a.sqlite", "b.sqlite"] {
                 let rows = try world.rows(of: device)

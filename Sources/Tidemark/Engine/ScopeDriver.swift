@@ -37,7 +37,8 @@ actor ScopeDriver {
     var counts = SyncReport.Counts()
     /// Why nothing is pushed (B11). Pulls go on.
     var refusal: PushRefusal?
-    private var fetchError: SyncError?
+    /// Why records could not be fetched by name, last.
+    var fetchError: SyncError?
     private var noRoom: SyncError?
     /// The operations that were sent alone when a request was last too large.
     var tooLarge: [OperationKey] = []
@@ -263,28 +264,6 @@ actor ScopeDriver {
             batching.failed(at: sent)
         } else {
             batching.received(rows: sent, bytes: 0, milliseconds: 0)
-        }
-    }
-
-    /// Records that the scan does not bring. A failure here must not hold up the exchange, unless the server asks for a
-    /// wait; it is tried before the next.
-    private func fetch(_ exchange: Exchange) async throws {
-        let fetch = RecordFetch(
-            schemaCache: schemaCache, scope: scope, schema: exchange.schema, declarations: exchange.declarations)
-        do {
-            counts += try await fetch.run(exchange.refetch).counts
-            fetchError = nil
-        } catch {
-            let failure = Failure(error, scope: scope)
-            fetchError = failure.error
-            if failure.wait != nil || failure.error.code == .databaseInterrupted { throw failure }
-            // Records that the server will not tell are not asked for again; a comparison of digests finds any
-            // difference.
-            guard failure.kind == .needsApp else { return }
-            let scope = scope
-            try? await schemaCache.file.write(at: .unwanted) { db in
-                for record in exchange.refetch { try RefetchQueue.remove(db, scope, record.entity, record.id.text) }
-            }
         }
     }
 

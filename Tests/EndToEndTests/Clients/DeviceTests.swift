@@ -222,6 +222,8 @@
             let report = try JSONDecoder().decode(DemoReport.self, from: Data(result.output.utf8))
             #expect(report.isSame && report.kills > 0 && report.rows > 300)
             #expect(report.broughtBack > 50 && report.repaired == 1)
+            // No tick comes meanwhile: nothing but a nudge brings the edit.
+            #expect(report.nudged > 0)
         }
 
         @Test func theCountriesFitTogether() {

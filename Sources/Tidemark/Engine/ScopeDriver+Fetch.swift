@@ -1,0 +1,25 @@
+import TidemarkWire
+
+extension ScopeDriver {
+    /// Records that the scan does not bring. A failure here must not hold up the exchange, unless the server asks for a
+    /// wait; it is tried before the next.
+    func fetch(_ exchange: Exchange) async throws {
+        let fetch = RecordFetch(
+            schemaCache: schemaCache, scope: scope, schema: exchange.schema, declarations: exchange.declarations)
+        do {
+            counts += try await fetch.run(exchange.refetch).counts
+            fetchError = nil
+        } catch {
+            let failure = Failure(error, scope: scope)
+            fetchError = failure.error
+            if failure.wait != nil || failure.error.code == .databaseInterrupted { throw failure }
+            // Records that the server will not tell are not asked for again; a comparison of digests finds any
+            // difference.
+            guard failure.kind == .needsApp else { return }
+            let scope = scope
+            try? await schemaCache.file.write(at: .unwanted) { db in
+                for record in exchange.refetch { try RefetchQueue.remove(db, scope, record.entity, record.id.text) }
+            }
+        }
+    }
+}
