@@ -2,6 +2,9 @@ import TidemarkWire
 
 /// A page of a snapshot, read to its end before anything is applied. The changes stay in its bytes.
 struct SnapshotAnswer: Hashable, Sendable {
+    /// The highest number of records that a snapshot may claim (W94): numbers of many scopes are added up.
+    static let mostRecords: Int64 = 1 << 40
+
     var body: [UInt8]
     var scope: String
     var epoch: String?
@@ -62,7 +65,7 @@ struct SnapshotAnswer: Hashable, Sendable {
                 case "hasMore": hasMore = try reader.readBool()
                 case "nextSince": nextSince = try reader.readOptionalString()
                 case "head": head = try reader.readInteger(in: 0...Int64.max)
-                case "records": records = try reader.readInteger(in: 0...Int64.max)
+                case "records": records = try reader.readInteger(in: 0...mostRecords)
                 default: try reader.skip()
                 }
             }

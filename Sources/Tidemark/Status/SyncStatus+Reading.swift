@@ -81,7 +81,8 @@ extension SyncStatus.Bootstrap {
     init(_ filling: Bootstrap, _ db: Database) throws {
         self.init(
             rows: Int(clamping: filling.rows),
-            total: filling.total.map(Int.init(clamping:)),
+            // An earlier build kept whatever number it was told.
+            total: filling.total.map { Int(clamping: min($0, SnapshotAnswer.mostRecords)) },
             entity: filling.entity ?? filling.swapped.last)
     }
 }

@@ -58,6 +58,26 @@ struct ProgressTests {
         #expect(part.description == "sent 0 of 0, received 40 of 110")
     }
 
+    @Test("a server's number of records has a bound, and one that a file keeps adds up with others all the same")
+    func bounded() async throws {
+        func answer(_ records: Int64) throws -> SnapshotAnswer {
+            let text = #"""
+                {"scope":"w:1","changes":[],"snapshotToken":"t","head":1,"hasMore":false,"records":\#(records)}
+                """#
+            return try SnapshotAnswer(body: Array(text.utf8))
+        }
+        #expect(try answer(1 << 40).records == 1 << 40)
+        #expect(throws: JSONError.self) { try answer(1 << 40 + 1) }
+        #expect(throws: JSONError.self) { try answer(.max) }
+        let device = try await Device(noteSchema, tables: ["note"])
+        let fillings = try await device.writer.write { db in
+            for scope in ["w:1", "w:2"] as [Scope] { try Bootstrap(scope: scope, total: .max).write(db) }
+            return try ProgressMeter.fillings(db, ["w:1", "w:2"])
+        }
+        var meter = ProgressMeter()
+        #expect(meter.progress(SyncReport.Counts(), fillings, isBusy: true).received.total == 2 << 40)
+    }
+
     @Test("a filling knows how many rows there are, also when it is resumed by another engine")
     func resumed() async throws {
         let directory = try TestDirectory()
