@@ -42,11 +42,11 @@
 
         func run() async throws {
             let device = try DeviceFile(file)
-            let removed: Uninstalled
+            let removed: UninstallReport
             do {
                 removed = try await device.database.write { [force, capture] db in
-                    guard capture else { return try SyncEngine.uninstall(db, discardingUnsent: force) }
-                    return Uninstalled(triggers: try SyncEngine.countedRemovalOfCapture(db))
+                    guard capture else { return try SyncEngine.uninstall(from: db, discardingUnsent: force) }
+                    return UninstallReport(triggers: try SyncEngine.countedRemovalOfCapture(db))
                 }
             } catch let error as SyncError where error.code == .unsentEdits {
                 var failure = Failure(error)
@@ -71,7 +71,7 @@
 
         private enum CodingKeys: CodingKey { case tables, triggers, libraryTables, indexes, forgotten, onlyCapture }
 
-        init(_ removed: Uninstalled, onlyCapture: Bool) {
+        init(_ removed: UninstallReport, onlyCapture: Bool) {
             (tables, triggers) = (removed.tables, removed.triggers)
             (libraryTables, indexes) = (removed.libraryTables, removed.indexes)
             let unsent = removed.unsent

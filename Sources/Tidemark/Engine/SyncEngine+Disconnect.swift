@@ -7,8 +7,7 @@ extension SyncEngine {
     /// The file stays as it is, with its rows and its unsent edits, and the triggers go on capturing: an engine that is
     /// made for the same user later goes on from there. Requests of a ``syncNow()`` that is under way are finished
     /// first; cancel its task where that would take too long. What only reads the file, such as ``status()``, works
-    /// still; what asks the server,
-    /// or decides about an edit, throws `engine_disconnected`.
+    /// still; what asks the server, or decides about an edit, throws `engine_disconnected`.
     public func disconnect() async {
         schemaCache.transport.disconnect()
         endRunning()
@@ -33,7 +32,7 @@ extension SyncEngine {
     ///   made meanwhile, `database_failed` where the file cannot be written, and GRDB's `DatabaseError` where the app's
     ///   schema keeps a row.
     @discardableResult
-    public func disconnectAndRemove(discardingUnsent: Bool = false) async throws -> Uninstalled {
+    public func disconnectAndRemove(discardingUnsent: Bool = false) async throws -> UninstallReport {
         if !discardingUnsent {
             try await install()
             try await file.asked(to: .read) { db in try UnsentEdits(db).refuse() }

@@ -2,7 +2,8 @@ import GRDB
 
 extension SyncEngine {
     /// The list of ``rejectedOperations()`` as it changes, beginning with the present one. Each call starts a stream of
-    /// its own; a slow reader misses the middle, never the latest.
+    /// its own; a slow reader misses the middle, never the latest. It does not end with ``disconnect()``: cancel the
+    /// task that reads it.
     public nonisolated var rejectedUpdates: AsyncStream<[RejectedOperation]> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             Task {

@@ -10,7 +10,8 @@ extension SyncEngine {
     ///     bar.fraction = progress.received.fraction ?? progress.sent.fraction
     /// }
     /// ```
-    /// While nobody reads one, nothing is counted.
+    /// While nobody reads one, nothing is counted. It does not end with ``disconnect()``: cancel the task that reads
+    /// it.
     public nonisolated var progressUpdates: AsyncStream<SyncProgress> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             Task {

@@ -2,7 +2,7 @@ public import GRDB
 import TidemarkWire
 
 /// A report of what the library had in a file, and has not any more.
-public struct Uninstalled: Hashable, Sendable {
+public struct UninstallReport: Hashable, Sendable {
     /// The app's tables that were synced, and stay.
     public var tables: [String]
     /// Triggers that were dropped.
@@ -13,7 +13,7 @@ public struct Uninstalled: Hashable, Sendable {
     public var indexes: Int
     /// Rows that were deleted from the app's tables, where that was asked for.
     public var rows: Int
-    /// Edits that no server will hear of.
+    /// Edits that no server will hear of. Where the rows stay, those that cannot travel are not among them.
     public var unsent: UnsentEdits
 
     /// Makes a value, for previews and tests.
@@ -74,7 +74,7 @@ extension UnsentEdits {
         let scopes = try Query(db, "SELECT name FROM tidemark_scope").rows(db) { Scope($0.text(0)) }
         let status = try SyncStatus(db, scopes: scopes.compactMap { $0 })
         waiting = status.pending + status.sent + status.blocked
-        undecided = status.rejected + status.undecided
+        undecided = try status.rejected - Outbox.countUnsendable(db) + status.undecided
         orphaned = status.orphaned
         unseen = try Pending.count(db, "SELECT count(*) FROM tidemark_inferred")
         unable = status.rows.unable
@@ -93,8 +93,9 @@ extension SyncEngine {
     /// Takes everything of the library's out of a file again: triggers, indexes, and tables with all that they know of
     /// the server. The app's own tables stay as they are, with every row, and are ordinary tables from then on.
     ///
-    /// Call it in a transaction, with no engine at work on the file: it happens as a whole or not at all. A file that
-    /// was never synced is left alone. Syncing the file again begins anew: its rows are held against the server's.
+    /// Call it in a transaction: it happens as a whole or not at all. An engine that is at work on the file, in
+    /// whatever process, stops with `engine_disconnected` at its next attempt. A file that was never synced is left
+    /// alone. Syncing the file again begins anew: its rows are held against the server's.
     ///
     /// - Parameters:
     ///   - db: the file, in a transaction that may write.
@@ -102,7 +103,7 @@ extension SyncEngine {
     /// - Throws: ``SyncError`` `unsent_edits` where there are any and they may not; `schema_unsupported` where a newer
     ///   version has written the file; GRDB's `DatabaseError` where it cannot be written.
     @discardableResult
-    public static func uninstall(_ db: Database, discardingUnsent: Bool = false) throws -> Uninstalled {
+    public static func uninstall(from db: Database, discardingUnsent: Bool = false) throws -> UninstallReport {
         try Uninstalling(db: db, discardsUnsent: discardingUnsent, deletesRows: false).run()
     }
 
@@ -116,14 +117,16 @@ struct Uninstalling {
     let discardsUnsent: Bool
     let deletesRows: Bool
 
-    func run() throws -> Uninstalled {
-        guard try LibrarySchema.isInstalled(db) else { return Uninstalled() }
+    func run() throws -> UninstallReport {
+        guard try LibrarySchema.isInstalled(db) else { return UninstallReport() }
         // An older version's file has other tables; a newer one's is refused.
         try LibrarySchema.install(db)
-        let unsent = try UnsentEdits(db)
+        var unsent = try UnsentEdits(db)
+        // Rows that stay are not lost, whether they can travel or not.
+        if !deletesRows { unsent.unable = 0 }
         if !discardsUnsent { try unsent.refuse() }
         let tables = try TableRules.all(db).keys.sorted().filter { try FileTable.exists($0, db) }
-        var removed = Uninstalled(tables: tables, unsent: unsent)
+        var removed = UninstallReport(tables: tables, unsent: unsent)
         // Without triggers nothing that follows is captured.
         removed.triggers = try Installation.removeTriggers(db)
         let indexes = "type = 'index' AND name LIKE 'tidemark\\_unnamed\\_%' ESCAPE '\\'"

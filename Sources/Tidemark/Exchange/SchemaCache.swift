@@ -37,6 +37,7 @@ actor SchemaCache {
         if let schema, schema.schemaVersion == (try await file.read { try SyncSchema.version($0) }) {
             return schema
         }
+        try await checkInstalled()
         let now = wallClockMilliseconds()
         let (named, scopes, followed) = (tables, scopes, followed)
         let known = declarations
@@ -60,6 +61,14 @@ actor SchemaCache {
         }
         (schema, self.assigned, self.kept) = (found, assigned, kept)
         return found
+    }
+
+    /// A library that was here and is gone was taken out on purpose, by this program or another one.
+    private func checkInstalled() async throws {
+        guard schema != nil, try await !file.read({ try LibrarySchema.isInstalled($0) }) else { return }
+        throw SyncError(
+            .engineDisconnected, "Somebody has taken the library out of the file.",
+            hint: "Make an engine to sync the file again.")
     }
 
     /// Warnings about the schema, for the app's developer.

@@ -2,7 +2,8 @@
 public struct SyncProgress: Hashable, Sendable, CustomStringConvertible {
     /// One direction of syncing.
     public struct Part: Hashable, Sendable {
-        /// The rows or edits that are done; a filling that resumes counts those of the runs before too.
+        /// The rows or edits that are done since work began after the last rest, or since the engine was made; a
+        /// filling that resumes counts those of the runs before too.
         public var done: Int
         /// All rows or edits that there are to do; `nil` where the number is not known.
         public var total: Int?

@@ -68,6 +68,12 @@ extension Outbox {
         try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE state = 'rejected'")
     }
 
+    /// Edits of rows that cannot travel: the rows are counted as such, and the server was never asked.
+    static func countUnsendable(_ db: Database) throws -> Int {
+        let isLocal = "state = 'rejected' AND lane IS NULL AND code = \(literal(RejectionCode.unsendableValue))"
+        return try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE \(isLocal) AND kind <> 'delete'")
+    }
+
     /// Whether a record's refused insert was refused by this device itself; `nil` where none was refused.
     static func isRefusedInsertLocal(_ db: Database, _ name: RecordName) throws -> Bool? {
         let isLocal =

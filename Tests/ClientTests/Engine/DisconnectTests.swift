@@ -99,18 +99,29 @@ struct DisconnectTests {
         #expect(try await device.engine().disconnectAndRemove().rows == 2)
     }
 
+    @Test("rows that cannot travel stay in the file, and so keep nothing from being taken out")
+    func unable() async throws {
+        try await device.sql("INSERT INTO note (id, title) VALUES ('n3', CAST(x'ff' AS TEXT))")
+        try await device.sync()
+        #expect(try await device.engine().status().rows.unable == 1)
+        await #expect(throws: SyncError.self) { try await device.engine().disconnectAndRemove() }
+        let removed = try await device.writer.write { db in try SyncEngine.uninstall(from: db) }
+        #expect(removed.unsent.isEmpty && removed.libraryTables > 20)
+        #expect(try await device.count("note") == 3)
+    }
+
     @Test("a file without the library is left alone, and one with it keeps its rows")
     func uninstalled() async throws {
         try await device.sql("UPDATE note SET title = 'mine' WHERE id = 'n1'")
-        await #expect(throws: SyncError.self) { try await device.writer.write { try SyncEngine.uninstall($0) } }
+        await #expect(throws: SyncError.self) { try await device.writer.write { try SyncEngine.uninstall(from: $0) } }
         try await device.sql("CREATE TRIGGER tidemark_own AFTER DELETE ON note BEGIN SELECT 1; END")
         let removed = try await device.writer.write { db in
-            try SyncEngine.uninstall(db, discardingUnsent: true)
+            try SyncEngine.uninstall(from: db, discardingUnsent: true)
         }
         #expect(removed.triggers > 3 && removed.libraryTables > 20)
         // The app's own trigger stays, whatever its name begins with.
         #expect(try await objects() == ["\"tidemark_own\""])
         #expect(try await device.rows("SELECT id, title FROM note ORDER BY id") == ["\"n1\"|\"mine\"", "\"n2\"|\"a\""])
-        #expect(try await device.writer.write { try SyncEngine.uninstall($0) } == Uninstalled())
+        #expect(try await device.writer.write { try SyncEngine.uninstall(from: $0) } == UninstallReport())
     }
 }
