@@ -187,8 +187,9 @@ struct CatalogueTable {
             else {
                 throw TableError(
                     .keyUnsupported,
-                    "the key \(column.name) of \(label) is \(column.typeName), whose values have several spellings",
-                    hint: "a key is made of numbers (not floating ones), texts, UUIDs, dates, times, labels or bytes")
+                    "the key \(column.name) of \(label) is \(column.typeName), which cannot be a record's id",
+                    hint: "a key is made of integers, numeric, boolean, texts, UUIDs, dates, times, labels, addresses, "
+                        + "bits or bytes")
             }
             key.append(attached)
         }

@@ -3,6 +3,7 @@ extension PostgresStore {
     public struct Configuration: Sendable {
         /// The schema that holds the tables, made where there is none: small letters, digits and underscores. No role
         /// should bear its name: PostgreSQL puts the tables that a role makes into a schema of the role's own name.
+        /// With the default name, a store that an earlier build made in `tidemark` is used on.
         public var schema = newSchema
         /// New stores get the first name; earlier builds gave the second.
         static let newSchema = "tidemark_log", formerSchema = "tidemark"

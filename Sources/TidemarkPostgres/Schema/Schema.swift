@@ -68,7 +68,7 @@ enum Schema {
     private static func checkRole(_ session: Session, _ name: String) throws {
         guard try session.ask(isRole, .text(name)).flag(0, 0) else { return }
         throw PostgresError(
-            .schema, "a role is called \(name) like the log's schema, and would make its own tables in it")
+            .schema, "rename the role \(name): the log's schema cannot share a role's name")
     }
 
     private static let countPartitions = Statement(

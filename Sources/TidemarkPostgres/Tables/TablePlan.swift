@@ -82,7 +82,7 @@ extension PostgresStore {
         public var table: String
         /// The entity that its rows are records of.
         public var entity: String
-        /// The column of its key.
+        /// The columns of its key, with commas between.
         public var key: String
         /// The columns that travel, beside the key.
         public var columns: [String]
