@@ -33,8 +33,7 @@
         @Flag(help: "This machine's clock is right, however far it is from the store's.")
         var trustClock = false
 
-        @Flag(help: "Report as JSON.")
-        var json = false
+        @OptionGroup var output: ReportOptions
 
         func run() async throws {
             let settings = try Settings(flags: [.store: store, .config: config])
@@ -48,12 +47,12 @@
             let report = CompactReport(
                 compaction, isDryRun: dryRun, keepsHistory: configuration.retention == nil,
                 expiresEvents: configuration.expiresEvents)
-            if json { Console.line(try JSON.text(report)) } else { report.lines.forEach(Console.line) }
+            try output.tell(report)
         }
     }
 
     /// The result of a compaction, for people and for programs.
-    struct CompactReport: Codable, Hashable {
+    struct CompactReport: Codable, Hashable, Report {
         var dryRun: Bool
         /// Replaced rows; not counted ahead.
         var replaced: Int?
@@ -82,9 +81,9 @@
         private static let remarkable: Int64 = 24 * 3600
 
         var lines: [String] {
-            let history = expiresEvents ? "deletions and events" : "deletions"
-            var parts = ["\(expired) \(history)", "\(devices) devices", "\(lanes) lanes"]
-            if let replaced { parts.insert("\(replaced) replaced rows", at: 0) }
+            let history = expiresEvents ? "\(expired) deletions and events" : expired.counted("deletion")
+            var parts = [history, devices.counted("device"), lanes.counted("lane")]
+            if let replaced { parts.insert(replaced.counted("replaced row"), at: 0) }
             var lines = ["\(dryRun ? "would remove" : "removed") " + parts.joined(separator: ", ")]
             if keepsHistory { lines.append("deletions are kept for ever: `retention` says so") }
             if clockBehind > Self.remarkable {

@@ -1,24 +1,60 @@
 #if Server
     import Foundation
+    import Synchronization
 
     /// The command's output: results on standard output, everything else on standard error. Names and values in it may
     /// come from anybody, so nothing of them reaches the terminal as an order, or as a line of its own.
     enum Console {
         /// Writes a line at once, so that whoever reads a pipe sees it when it is true.
-        static func line(_ text: String) { write(text, to: .standardOutput) }
+        static func line(_ text: String) { write(text, to: STDOUT_FILENO) }
 
         /// Writes a line for people beside the results.
-        static func note(_ text: String) { write(text, to: .standardError) }
+        static func note(_ text: String) { write(text, to: STDERR_FILENO) }
 
-        private static func write(_ text: String, to file: FileHandle) {
-            let line = Palette(for: file.fileDescriptor).painted(text.printable)
-            file.write(Data((line + "\n").utf8))
+        /// Writes a text as it is: it is the command's own, and its lines end where they should.
+        static func text(_ text: String) { put(text.hasSuffix("\n") ? text : text + "\n", to: STDOUT_FILENO) }
+
+        /// The text that stands on the terminal's last line for now.
+        private static let live = Mutex<String?>(nil)
+
+        private static func write(_ text: String, to descriptor: Int32) {
+            let line = Palette(for: descriptor).painted(text.printable)
+            live.withLock { live in
+                if live != nil { draw("") }
+                put(line + "\n", to: descriptor)
+                if let live { draw(live) }
+            }
         }
 
-        /// Writes over the terminal's present line, or takes that line away.
+        /// Writes over the terminal's present line, or takes that line away. A task that was cancelled writes none.
         static func overwrite(_ text: String?) {
-            let fitting = (text ?? "").printable.prefix(width - 1)
-            FileHandle.standardError.write(Data("\r\(fitting)\u{1b}[K".utf8))
+            live.withLock { live in
+                guard text == nil || !Task.isCancelled else { return }
+                live = text
+                draw(text ?? "")
+            }
+        }
+
+        private static func draw(_ text: String) {
+            put("\r\(text.printable.prefix(width - 1))\u{1b}[K", to: STDERR_FILENO)
+        }
+
+        /// Writes all of a text. Where nobody reads the results any more, the command ends as SIGPIPE ends programs;
+        /// errors that cannot be written are dropped.
+        private static func put(_ text: String, to descriptor: Int32) {
+            var bytes = Array(text.utf8)[...]
+            while !bytes.isEmpty {
+                let count = bytes.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+                if count >= 0 {
+                    bytes = bytes.dropFirst(count)
+                } else if errno != EINTR {
+                    guard descriptor == STDOUT_FILENO else { return }
+                    if errno == EPIPE { _exit(128 + SIGPIPE) }
+                    let reason = String(cString: strerror(errno))
+                    put("error: the output cannot be written: \(reason)\n", to: STDERR_FILENO)
+                    _exit(1)
+                }
+            }
         }
 
         private static var width: Int {

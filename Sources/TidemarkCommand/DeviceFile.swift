@@ -138,7 +138,7 @@
             let spelled = try spelled(named, rule)
             for name in spelled {
                 if let known = declared[name] {
-                    guard rule == nil || known.scope == rule else { throw Self.otherRule(name) }
+                    guard rule == nil || known.scope == rule else { throw Self.otherRule(known) }
                     continue
                 }
                 guard rule != nil || scopes.count == 1 else {
@@ -162,10 +162,11 @@
             return declared
         }
 
-        private static func otherRule(_ table: String) -> Failure {
-            Failure(
-                "the rows of \(table) are spread over scopes by another rule already",
-                hint: "leave --scope-column out: the file remembers it; `tidemark remove` makes the file forget")
+        private static func otherRule(_ table: SyncedTable) -> Failure {
+            let scopes = table.scope?.scopes ?? "the file's only one"
+            return Failure(
+                "the scope of \(table.name)'s rows is declared already: \(scopes)",
+                hint: "leave --scope-column out, or name only new tables with --table")
         }
 
         /// The names as the file spells them, or one error that says of each table why it cannot be synced.
@@ -179,17 +180,19 @@
             }
         }
 
-        /// Each table that can be synced, and of the others why they cannot.
-        func allTables(by rule: SyncedTable.ScopeRule?) throws -> (tables: [String], refusals: [Failure]) {
-            var (tables, refusals): ([String], [Failure]) = ([], [])
-            for name in try database.read({ db in try SyncedTable.own(in: db) }) {
+        /// Each table that can be synced, and of the others why they cannot. With a rule, which is that of new tables,
+        /// those that are synced already are not among them.
+        func allTables(by rule: SyncedTable.ScopeRule?) throws -> (tables: [String], leftOut: [LeftOut]) {
+            let known = rule == nil ? nil : try declared()
+            var (tables, leftOut): ([String], [LeftOut]) = ([], [])
+            for name in try database.read({ db in try SyncedTable.own(in: db) }) where known?[name] == nil {
                 do { tables += try database.read { db in try SyncedTable.spelled([name], by: rule, in: db) } } catch let
                     error as SyncError
                 {
-                    refusals.append(Failure(error))
+                    leftOut.append(LeftOut(name, Failure(error)))
                 }
             }
-            return (tables, refusals)
+            return (tables, leftOut)
         }
 
         private func list() throws -> String {
@@ -202,10 +205,8 @@
             let known = try scopes()
             guard named.isEmpty else {
                 return try named.map { name in
-                    guard let scope = Scope(name), scope.subscope == nil else {
-                        throw Failure(
-                            "'\(name)' is not a scope", hint: "use letters, digits and . _ : @ -, at most 128")
-                    }
+                    let scope = try Scope(argument: name)
+                    guard scope.subscope == nil else { throw Scope.refusal(name) }
                     return scope
                 }
             }
@@ -222,6 +223,33 @@
 
         private func names(_ sql: String) throws -> [String] {
             try database.read { db in try String.fetchAll(db, sql: sql + " ORDER BY 1") }
+        }
+    }
+
+    /// A table that `--all` does not take, and why.
+    struct LeftOut: Codable, Hashable {
+        var table, message: String
+        var hint: String?
+
+        init(_ table: String, _ failure: Failure) {
+            self.table = table
+            // What comes before several flaws is of a list that is not shown.
+            message = failure.details.isEmpty ? failure.what : failure.details.joined(separator: " ")
+            hint = failure.hint
+        }
+
+        var line: String { "left out: \(([message, hint].compactMap(\.self)).joined(separator: " "))" }
+    }
+
+    extension Scope {
+        /// - Throws: ``Failure`` where the text is not a scope's name.
+        init(argument text: String) throws {
+            guard let scope = Scope(text) else { throw Self.refusal(text) }
+            self = scope
+        }
+
+        static func refusal(_ text: String) -> Failure {
+            Failure("'\(text)' is not a scope", hint: "use letters, digits and . _ : @ -, at most 128")
         }
     }
 
@@ -272,9 +300,12 @@
                 return "check that the server runs and that --server names it, then run the command again"
             }
             let promises = ["again by itself", "is asked for again", "in a moment"]
-            let sentences = error.hint.replacing(". ", with: ".\n").replacing("; ", with: ".\n").split(separator: "\n")
-            let remedy = sentences.filter { sentence in !promises.contains { sentence.contains($0) } }
-                .joined(separator: " ")
+            let isPromise = { (text: Substring) in promises.contains { text.contains($0) } }
+            var remedy = error.hint
+            if isPromise(remedy[...]) {
+                let sentences = remedy.replacing(". ", with: ".\n").replacing("; ", with: ".\n").split(separator: "\n")
+                remedy = sentences.filter { !isPromise($0) }.joined(separator: " ")
+            }
             guard error.recovery == .wait else { return remedy.isEmpty ? nil : remedy }
             return remedy.isEmpty ? "run the command again" : "\(remedy) Then run the command again."
         }
@@ -294,6 +325,7 @@
         init(_ what: String, because error: any Error, hint: String) {
             let cause = Failure(of: error)
             self.init("\(what): \(cause.what)", hint: hint, code: cause.code)
+            details = cause.details
         }
     }
 #endif

@@ -44,8 +44,7 @@
         @Flag(help: "Do not write an SQLite file anew: bytes of what was removed may be left in it.")
         var keepFile = false
 
-        @Flag(help: "Report as JSON.")
-        var json = false
+        @OptionGroup var output: ReportOptions
 
         func validate() throws {
             guard (scope == nil) != (sub == nil) else { throw ValidationError("Either --scope or --sub.") }
@@ -66,14 +65,13 @@
             let rewrites = confirm && !keepFile && address.path != nil
             if rewrites { try await purge(server) }
             let report = EraseReport(erasure, scope: scope, sub: sub, isDone: confirm, isRewritten: rewrites)
-            if json { Console.line(try JSON.text(report)) } else { report.lines.forEach(Console.line) }
+            try output.tell(report)
             if !confirm { throw ExitCode(TidemarkTool.undecided) }
         }
 
         private func target() throws -> ErasureTarget {
             guard let name = scope else { return .principal(sub ?? "") }
-            guard let scope = Scope(name) else { throw Failure("'\(name)' is not a scope") }
-            return .scope(scope)
+            return .scope(try Scope(argument: name))
         }
 
         private func purge(_ server: SyncServer) async throws {
@@ -86,7 +84,7 @@
     }
 
     /// The result of an erasure, for people and for programs.
-    struct EraseReport: Codable, Hashable {
+    struct EraseReport: Codable, Hashable, Report {
         /// Whether it was done, and not only counted.
         var erased: Bool
         var scope, sub: String?
@@ -109,10 +107,12 @@
         }
 
         var lines: [String] {
-            let place = scope.map { "of scope \($0)" } ?? "under the name \(sub ?? ""), in \(scopes) scopes"
+            let place = scope.map { "of scope \($0)" } ?? "under the name \(sub ?? ""), in \(scopes.counted("scope"))"
             let parts = [
-                "\(changes) changes", "\(devices) devices", "\(lanes) lanes", "\(verdicts) verdicts",
-                "\(assignedIds) assigned ids", "\(tallies) tallies", "\(rejections) refused edits",
+                changes.counted("change"), devices.counted("device"), lanes.counted("lane"),
+                verdicts.counted("verdict"),
+                assignedIds.counted("assigned id"), tallies.counted("tally", "tallies"),
+                rejections.counted("refused edit"),
             ]
             var lines = ["\(erased ? "erased" : "would erase") \(place): " + parts.joined(separator: ", ")]
             if let scope, let erasedAt {

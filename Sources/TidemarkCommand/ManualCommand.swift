@@ -19,17 +19,12 @@
         var completions: String?
 
         func run() throws {
-            guard let completions else { return Self.write(try ManualPage(dump: TidemarkTool._dumpHelp()).text) }
+            guard let completions else { return Console.text(try ManualPage(dump: TidemarkTool._dumpHelp()).text) }
             guard let shell = CompletionShell(rawValue: completions) else {
                 let names = CompletionShell.allCases.map(\.rawValue).joined(separator: ", ")
                 throw Failure("'\(completions)' is not a shell that can be completed", hint: "name one of \(names)")
             }
-            Self.write(TidemarkTool.completionScript(for: shell))
-        }
-
-        /// The text as it is: it is the command's own, and its lines end where they should.
-        private static func write(_ text: String) {
-            FileHandle.standardOutput.write(Data((text.hasSuffix("\n") ? text : text + "\n").utf8))
+            Console.text(TidemarkTool.completionScript(for: shell))
         }
     }
 
@@ -67,11 +62,9 @@
                 }
             }
             page.heading("ENVIRONMENT")
-            for (name, meaning) in Self.environment {
-                page.macro("TP")
-                page.line("\\fB\(name)\\fR")
-                page.line(Roff.escaped(meaning))
-            }
+            page.list(Self.environment)
+            page.heading("EXIT STATUS")
+            page.list(Self.exitCodes)
             return page.text
         }
 
@@ -79,10 +72,23 @@
             ("TIDEMARK_TOKEN", "The access token of sync and verify."),
             ("TIDEMARK_SECRET", "The secret with which a server's tokens are signed."),
             (
-                "TIDEMARK_STORE, TIDEMARK_LISTEN, TIDEMARK_CONFIG, TIDEMARK_SECRET_FILE, TIDEMARK_LOG_LEVEL",
+                "TIDEMARK_STORE, TIDEMARK_LISTEN, TIDEMARK_CONFIG, TIDEMARK_SECRET_FILE, TIDEMARK_LOG_LEVEL, "
+                    + "TIDEMARK_PARTITIONS",
                 "What the options of the same names say, where they are not given."
             ),
-            ("NO_COLOR", "No colors on a terminal, where it is set to anything."),
+            ("NO_COLOR", "No colors, where it is set and not empty; TERM=dumb does the same."),
+        ]
+
+        private static let exitCodes = [
+            ("0", "Done."),
+            ("1", "Failed: standard error says why."),
+            (
+                "3",
+                "Done, but something waits: refused edits, quarantined rows, tables that were left out, what is not in "
+                    + "sync, an erasure that was not confirmed."
+            ),
+            ("64", "The command line was not understood."),
+            ("141", "Whoever read the output has closed it."),
         ]
     }
 
@@ -118,7 +124,7 @@
             var names: [Name]?
             var valueName, abstract, defaultValue: String?
 
-            var told: String? { defaultValue.map { "Without it: \($0)." } }
+            var told: String? { defaultValue.map { "Default: \($0)." } }
 
             var synopsisAlone: String {
                 let value = "\\fI\(Roff.escaped(valueName ?? "value"))\\fR"
@@ -161,6 +167,15 @@
         mutating func line(_ line: String) {
             let isRequest = line.hasPrefix(".") || line.hasPrefix("'")
             text += (isRequest ? "\\&" : "") + line + "\n"
+        }
+
+        /// Writes words, each with its meaning.
+        mutating func list(_ items: [(String, String)]) {
+            for (name, meaning) in items {
+                macro("TP")
+                line("\\fB\(Self.escaped(name))\\fR")
+                line(Self.escaped(meaning))
+            }
         }
 
         /// Writes paragraphs; lines that are indented stay as they are.

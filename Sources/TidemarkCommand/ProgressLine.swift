@@ -7,7 +7,7 @@
         struct Part: Codable, Hashable {
             var done: Int
             var total: Int?
-            /// Rows in a second, over the whole time.
+            /// Rows in a second, since work began after the last rest.
             var rate: Double?
             /// Seconds until the total is reached at that rate.
             var secondsLeft: Double?
@@ -17,13 +17,17 @@
                 guard seconds > 0, part.done > first.done else { return }
                 let rate = Double(part.done - first.done) / seconds
                 self.rate = (rate * 10).rounded() / 10
-                secondsLeft = part.total.map { (Double(max(0, $0 - part.done)) / rate).rounded() }
+                let left = part.total.map { (Double(max(0, $0 - part.done)) / rate).rounded() }
+                secondsLeft = left.flatMap { $0 <= Self.mostSeconds ? $0 : nil }
             }
+
+            /// More than a year is no forecast.
+            private static let mostSeconds: Double = 365 * 86_400
 
             func text(_ word: String) -> String? {
                 guard done > 0 || total ?? 0 > 0 else { return nil }
                 var text = "\(word) \(done)" + (total.map { $0 > done ? " of \($0)" : "" } ?? "")
-                if let rate { text += ", \(Int(rate.rounded())) a second" }
+                if let rate { text += ", \(rate.whole) a second" }
                 if let secondsLeft, secondsLeft > 0 { text += ", \(secondsLeft.asTimeLeft) left" }
                 return text
             }
@@ -32,7 +36,7 @@
         var sent, received: Part
         var table: String?
 
-        /// - Parameter first: what was told first: what an earlier run has done says nothing about this one's rate.
+        /// - Parameter first: what was told first: what was done before says nothing about this stretch's rate.
         init(_ progress: SyncProgress, since first: SyncProgress, after seconds: Double) {
             sent = Part(progress.sent, since: first.sent, after: seconds)
             received = Part(progress.received, since: first.received, after: seconds)
@@ -47,6 +51,24 @@
     }
 
     extension ProgressLine {
+        /// Measures the rate of each stretch of work: a rest between two of them is nobody's time.
+        struct Pace: Hashable {
+            private var first: SyncProgress?
+            private var begin = 0.0
+            private var last: SyncProgress?
+
+            /// - Parameter seconds: when it was told, by any clock.
+            mutating func line(_ progress: SyncProgress, at seconds: Double) -> ProgressLine {
+                let isNew = last.map { last in
+                    (progress.isBusy && !last.isBusy) || progress.sent.done < last.sent.done
+                        || progress.received.done < last.received.done
+                }
+                if isNew ?? true { (first, begin) = (progress, seconds) }
+                last = progress
+                return ProgressLine(progress, since: first ?? progress, after: seconds - begin)
+            }
+        }
+
         /// Tells the progress while a sync runs: over one line of a terminal, or line by line where it was asked for.
         final class Teller: Sendable {
             private let task: Task<Void, Never>
@@ -54,18 +76,17 @@
 
             /// Returns `nil` where nobody is to be told.
             init?(of engine: SyncEngine, isWanted: Bool, isJSON: Bool) {
-                let isTerminal = isatty(STDERR_FILENO) == 1
-                guard isWanted || (isTerminal && !isJSON) else { return nil }
-                let isLive = isTerminal && !isJSON
+                // A terminal that knows no escapes cannot take a line away again.
+                let isDumb = ProcessInfo.processInfo.environment["TERM"] == "dumb"
+                let isLive = isatty(STDERR_FILENO) == 1 && !isDumb && !isJSON
+                guard isWanted || isLive else { return nil }
                 self.isLive = isLive
                 task = Task {
                     let start = ContinuousClock.now
-                    var first: SyncProgress?
+                    var pace = Pace()
                     for await progress in engine.progressUpdates {
                         if Task.isCancelled { return }
-                        let seconds = (ContinuousClock.now - start) / .seconds(1)
-                        let line = ProgressLine(progress, since: first ?? progress, after: seconds)
-                        first = first ?? progress
+                        let line = pace.line(progress, at: (ContinuousClock.now - start) / .seconds(1))
                         guard let text = line.text else { continue }
                         if isLive {
                             Console.overwrite(text)
@@ -88,8 +109,11 @@
     extension Double {
         /// `40 s`, `12 min`, `3 h`: of seconds.
         var asTimeLeft: String {
-            if self < 100 { return "\(Int(rounded())) s" }
-            return self < 6000 ? "\(Int((self / 60).rounded())) min" : "\(Int((self / 3600).rounded())) h"
+            if self < 100 { return "\(whole) s" }
+            return self < 6000 ? "\((self / 60).whole) min" : "\((self / 3600).whole) h"
         }
+
+        /// The nearest integer, or the highest there is.
+        fileprivate var whole: Int { Int(exactly: rounded()) ?? .max }
     }
 #endif

@@ -27,14 +27,21 @@
         @Argument(help: ArgumentHelp("A device's SQLite file.", valueName: "file"))
         var file: String?
 
-        @Option(help: ArgumentHelp("A server's store instead: sqlite:PATH or postgres://…", valueName: "store"))
+        @Option(
+            help: ArgumentHelp(
+                "A server's store instead: sqlite:PATH or postgres://…; TIDEMARK_STORE, where no file is named either.",
+                valueName: "store"))
         var store: String?
 
         @Option(help: ArgumentHelp("Of the server's list, those of one scope.", valueName: "name"))
         var scope: String?
 
-        @Option(help: ArgumentHelp("Of the server's list, the newest ones.", valueName: "count"))
-        var limit = 100
+        @Option(
+            help: ArgumentHelp(
+                "At most so many of the server's list, newest first; \(Self.standardLimit), if not given.",
+                valueName: "count"))
+        var limit: Int?
+        private static let standardLimit = 100
 
         @Option(help: ArgumentHelp("Write the edit of this number again.", valueName: "number"))
         var retry: Int64?
@@ -47,11 +54,10 @@
         @Option(help: ArgumentHelp("Let the edit of this number go.", valueName: "number"))
         var discard: Int64?
 
-        @Flag(help: "Report as JSON.")
-        var json = false
+        @OptionGroup var output: ReportOptions
 
         func validate() throws {
-            guard (file == nil) != (store == nil) else {
+            guard file == nil || store == nil else {
                 throw ValidationError("Name a device's file, or a server's store with --store.")
             }
             guard file != nil || retry == nil else {
@@ -61,23 +67,23 @@
             guard retry == nil || discard == nil else { throw ValidationError("Either --retry or --discard.") }
             guard values.isEmpty || retry != nil else { throw ValidationError("--set goes with --retry.") }
             _ = try changes()
-            guard scope == nil || store != nil else { throw ValidationError("--scope goes with --store.") }
-            guard limit > 0 else { throw ValidationError("--limit is a number from 1.") }
+            guard scope == nil || file == nil else { throw ValidationError("--scope goes with --store.") }
+            guard limit == nil || file == nil else { throw ValidationError("--limit goes with --store.") }
+            guard limit ?? 1 > 0 else { throw ValidationError("--limit is a number from 1.") }
         }
 
         func run() async throws {
             let refusals: [RefusedEdit]
-            if let store {
-                refusals = try await serverList(StoreAddress(store))
-            } else {
+            if let file {
                 let isList = retry == nil && discard == nil
-                do { refusals = try await deviceList(DeviceFile(file ?? "", isReadOnly: isList)) } catch let error
-                    as SyncError
-                {
-                    throw Failure(error)
+                refusals = try await deviceList(DeviceFile(file, isReadOnly: isList))
+            } else {
+                guard let store = try Settings(flags: [.store: store])[.store] else {
+                    throw ValidationError("Name a device's file, or a server's store with --store.")
                 }
+                refusals = try await serverList(StoreAddress(store))
             }
-            if json {
+            if output.json {
                 Console.line(try JSON.text(refusals))
             } else {
                 Excerpt.lines(refusals, "refused edits", by: \.lines).forEach(Console.line)
@@ -89,10 +95,7 @@
             if let path = address.path, !FileManager.default.fileExists(atPath: path) {
                 throw Failure("there is no store \(path)", hint: "name the one that the server uses")
             }
-            let scope = try scope.map { text in
-                guard let scope = Scope(text) else { throw Failure("'\(text)' is not a scope") }
-                return scope
-            }
+            let scope = try scope.map { try Scope(argument: $0) }
             let opened = try address.open(partitions: nil)
             defer { opened.close() }
             let server = SyncServer(store: opened.log)
@@ -100,7 +103,8 @@
                 throw Failure(
                     "there is no refused edit \(discard)", hint: "`tidemark rejected --store …` lists them")
             }
-            return try await server.rejections(in: scope, limit: limit).map(RefusedEdit.init)
+            return try await server.rejections(in: scope, limit: limit ?? Self.standardLimit)
+                .map(RefusedEdit.init)
         }
 
         /// Numbers are numbers, NULL is none, and anything else is a text; quotes make a text of everything.
@@ -127,6 +131,8 @@
         }
 
         private func deviceList(_ device: DeviceFile) async throws -> [RefusedEdit] {
+            // The lists of another version's file are not read as if they were this one's.
+            _ = try device.inspect()
             guard let engine = try device.declared()?.engine(device, NoTransport()) else { return [] }
             if let number = retry ?? discard {
                 guard let operation = try await engine.rejectedOperations().first(where: { $0.id == number }) else {

@@ -13,10 +13,14 @@
                 Drops the capture triggers, the tidemark_* tables with their shadows, and the indexes that were made on
                 the app's tables, in one transaction. The app's own tables stay as they are, with all their rows, and
                 so does what the server has. Where edits were not sent, or wait for a decision, nothing is removed
-                unless --force says that they may be forgotten. A file that is synced again later begins anew.
+                unless --force says that they may be forgotten. A file that is synced again later begins anew. Stop the
+                app first: what runs on the file stops syncing, and an app that is started again puts all of it back.
 
                 --capture takes only the triggers off: for a migration that drops a column which they name, or
-                rewrites rows that are not to be sent one by one. The next sync puts them back.
+                rewrites rows that are not to be sent one by one. The next sync puts them back, and so does a
+                `tidemark sync --watch` that runs.
+
+                Exit code 1: something was not sent, and nothing was removed.
 
                 EXAMPLES
                   tidemark remove app.sqlite
@@ -33,8 +37,7 @@
         @Flag(help: "Take only the triggers off; the next sync puts them back.")
         var capture = false
 
-        @Flag(help: "Report as JSON.")
-        var json = false
+        @OptionGroup var output: ReportOptions
 
         func validate() throws {
             guard !force || !capture else { throw ValidationError("--capture forgets nothing: leave --force out.") }
@@ -50,17 +53,19 @@
                 }
             } catch let error as SyncError where error.code == .unsentEdits {
                 var failure = Failure(error)
-                failure.hint = "`tidemark status \(file)` tells more; sync first, or forget them with --force"
+                failure.hint =
+                    "`tidemark status \(file)` lists them; `tidemark sync` sends what waits, `tidemark rejected` "
+                    + "decides what was refused; --force forgets all"
                 throw failure
-            } catch let error as SyncError { throw Failure(error) }
+            }
             let report = RemoveReport(removed, onlyCapture: capture)
-            if json { Console.line(try JSON.text(report)) } else { report.lines.forEach(Console.line) }
+            try output.tell(report)
         }
     }
 
     /// A report of what `remove` took out of a file, for people and for programs.
-    struct RemoveReport: Codable, Hashable {
-        struct Forgotten: Codable, Hashable { var waiting, undecided, orphaned, unseen, unable: Int }
+    struct RemoveReport: Codable, Hashable, Report {
+        struct Forgotten: Codable, Hashable { var waiting, undecided, orphaned, unseen: Int }
 
         var tables: [String]
         var triggers, libraryTables, indexes: Int
@@ -76,8 +81,7 @@
             (libraryTables, indexes) = (removed.libraryTables, removed.indexes)
             let unsent = removed.unsent
             forgotten = Forgotten(
-                waiting: unsent.waiting, undecided: unsent.undecided, orphaned: unsent.orphaned, unseen: unsent.unseen,
-                unable: unsent.unable)
+                waiting: unsent.waiting, undecided: unsent.undecided, orphaned: unsent.orphaned, unseen: unsent.unseen)
             self.onlyCapture = onlyCapture
             forgottenText = unsent.isEmpty ? nil : unsent.description
         }
@@ -85,11 +89,12 @@
         var lines: [String] {
             if onlyCapture {
                 guard triggers > 0 else { return ["nothing removed: no table of the file is captured"] }
-                return ["removed \(triggers) triggers; the next sync puts them back"]
+                return ["removed \(triggers.counted("trigger")); the next sync puts them back"]
             }
             guard libraryTables > 0 else { return ["nothing removed: the file was never synced"] }
             var lines = [
-                "removed \(triggers) triggers, \(libraryTables) tables and \(indexes) indexes of Tidemark's",
+                "removed \(triggers.counted("trigger")), \(libraryTables.counted("table")) and "
+                    + "\(indexes.counted("index", "indexes")) of Tidemark's",
                 "kept with all rows: \(tables.isEmpty ? "no table was synced" : tables.joined(separator: ", "))",
             ]
             if let forgottenText { lines.append("forgotten: edits that no server has taken: \(forgottenText)") }

@@ -28,9 +28,9 @@
             abstract: "Run the sync server.",
             discussion: """
                 Settings come from flags, then from the environment (TIDEMARK_LISTEN, TIDEMARK_STORE,
-                TIDEMARK_SECRET_FILE, TIDEMARK_CONFIG, TIDEMARK_LOG_LEVEL), then from the YAML file. The signing secret
-                is TIDEMARK_SECRET or a key file. Without one the server listens on this machine only, with a secret
-                that it makes and keeps beside the store.
+                TIDEMARK_PARTITIONS, TIDEMARK_SECRET_FILE, TIDEMARK_CONFIG, TIDEMARK_LOG_LEVEL), then from the YAML
+                file. The signing secret is TIDEMARK_SECRET or a key file. Without one the server listens on this
+                machine only, with a secret that it makes and keeps beside the store.
 
                 With a store in PostgreSQL any number of servers may share it, behind whatever spreads the load; all of
                 them need the same secret. Its address belongs into TIDEMARK_STORE or the file where it has a password:

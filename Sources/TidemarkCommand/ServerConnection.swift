@@ -8,7 +8,9 @@
         @Option(help: ArgumentHelp("The server's URL.", valueName: "url"))
         var server: String
 
-        @Option(help: ArgumentHelp("The access token; better in TIDEMARK_TOKEN, which nobody sees.", valueName: "jwt"))
+        @Option(
+            help: ArgumentHelp(
+                "The access token; better in TIDEMARK_TOKEN, which other users cannot see.", valueName: "jwt"))
         var token: String?
 
         func transport() throws -> AsyncHTTPClientTransport {

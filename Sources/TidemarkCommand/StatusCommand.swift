@@ -24,21 +24,17 @@
         @Argument(help: ArgumentHelp("The SQLite file.", valueName: "file"))
         var file: String
 
-        @Flag(help: "Report as JSON.")
-        var json = false
+        @OptionGroup var output: ReportOptions
 
         func run() async throws {
-            let report: FileReport
-            do { report = try await FileReport(DeviceFile(file, isReadOnly: true)) } catch let error as SyncError {
-                throw Failure(error)
-            }
-            if json { Console.line(try JSON.text(report)) } else { report.lines.forEach(Console.line) }
+            let report = try await FileReport(DeviceFile(file, isReadOnly: true))
+            try output.tell(report)
             if !report.isSettled { throw ExitCode(TidemarkTool.undecided) }
         }
     }
 
     /// All that a file says about its own syncing.
-    struct FileReport: Codable, Hashable {
+    struct FileReport: Codable, Hashable, Report {
         struct Refusal: Codable, Hashable {
             var table, record, code, detail, hint: String
             var isDelete: Bool
@@ -148,9 +144,11 @@
                 lines.append("scope \(scope.scope): \(position)\(last)\(lost)")
             }
             lines += inferred.map(\.line)
-            if orphaned > 0 { lines.append("orphaned: \(orphaned) edits wait for their scope, or for the app") }
+            if orphaned > 0 {
+                lines.append("orphaned: \(orphaned.counted("edit")) for a scope that is gone, or for the app to decide")
+            }
             let since = pendingSince.map { ", the oldest of \($0.formatted(.iso8601))" } ?? ""
-            lines.append("to send: \(pending) edited records, \(sent) sent without a verdict\(since)")
+            lines.append("to send: \(pending.counted("edited record")), \(sent) sent without a verdict\(since)")
             lines += Excerpt.lines(rejected, "refused edits", by: \.lines)
             lines += Excerpt.lines(groups, "reasons", by: \.lines)
             lines += Excerpt.lines(conflicts, "conflicts") { conflict in
@@ -196,7 +194,7 @@
         fileprivate var lines: [String] {
             var lines = ["refused: \(table) \(record): \(detail) (\(code))"]
             if !hint.isEmpty { lines.append("  hint: \(hint)") }
-            if waiting > 0 { lines.append("  \(waiting) edits wait for it") }
+            if waiting > 0 { lines.append("  \(waiting.counted("edit waits", "edits wait")) for it") }
             return lines
         }
     }

@@ -3,7 +3,7 @@
     import Tidemark
 
     /// The result of one sync, for people and for programs.
-    struct SyncSummary: Codable, Hashable {
+    struct SyncSummary: Codable, Hashable, Report {
         var pushed, received, applied, quarantined, rejected, roundTrips, bytesSent, bytesReceived: Int
         var seconds: Double
         /// Whether nothing waits, for the server or for anybody's word.
@@ -17,10 +17,16 @@
         var orphaned: Int
         /// Deletes that the server's brake refused.
         var brakedDeletes: Int
+        /// Tables that `--all` did not take.
+        var leftOut: [LeftOut]
         var warnings: [String]
 
-        init(_ report: SyncReport, _ status: SyncStatus, _ inferred: [InferredEdits], brakedDeletes: Int) {
+        init(
+            _ report: SyncReport, _ status: SyncStatus, _ inferred: [InferredEdits], brakedDeletes: Int,
+            leftOut: [LeftOut]
+        ) {
             self.brakedDeletes = brakedDeletes
+            self.leftOut = leftOut
             pushed = report.pushed
             received = report.received
             applied = report.applied
@@ -45,26 +51,24 @@
             var lines = [
                 "sent \(pushed), received \(received), applied \(applied)"
                     + " · \(bytesSent.asBytes) up, \(bytesReceived.asBytes) down"
-                    + " · \(roundTrips) round \(roundTrips == 1 ? "trip" : "trips") · \(seconds.asSeconds)"
+                    + " · \(roundTrips.counted("round trip")) · \(seconds.asSeconds)"
             ]
-            if waiting > 0 { lines.append("waiting: \(waiting) edits have no verdict yet") }
+            if waiting > 0 { lines.append("waiting: \(waiting.counted("edit")) without a verdict") }
             if rejectedInAll > 0 { lines.append("refused: \(rejectedInAll); `tidemark status` says why") }
             if quarantinedInAll > 0 {
-                lines.append("quarantined: \(quarantinedInAll) rows; `tidemark status` says why")
+                lines.append("quarantined: \(quarantinedInAll.counted("row")); `tidemark status` says why")
             }
             lines += tables.compactMap(\.troubles)
             lines += missingTables.map { "table \($0) is not in the file any more; its rows on the server stay" }
             lines += inferred.map(\.line)
             if brakedDeletes > 0 {
                 lines.append(
-                    "to confirm: the server refused \(brakedDeletes) deletes, more than it takes without a word; "
-                        + "`tidemark sync FILE --confirm` sends them, `tidemark rejected FILE` lists them")
+                    "to confirm: the server refused \(brakedDeletes.counted("delete")), more than it takes without a "
+                        + "word; `tidemark sync FILE --confirm` sends them, `tidemark rejected FILE` lists them")
             }
-            if orphaned > 0 { lines.append("orphaned: \(orphaned) edits; `tidemark status` tells") }
+            if orphaned > 0 { lines.append("orphaned: \(orphaned.counted("edit")); `tidemark status` tells") }
             return lines
         }
-
-        func json() throws -> String { try JSON.text(self) }
     }
 
     /// How a file stands, in one line.
@@ -72,6 +76,8 @@
         var activity: String
         var pending, sent, rejected, quarantined: Int
         var error: String?
+        /// What the schema's author should know.
+        var warnings: [String]
 
         init(_ status: SyncStatus) {
             switch status.activity {
@@ -85,16 +91,24 @@
             rejected = status.rejected
             quarantined = status.quarantined
             error = status.lastError?.description
+            warnings = status.warnings
+        }
+
+        /// Whether it is worth a line after the last one: work that changes no number is none, since a watch that asks
+        /// for news would begin and end it for ever.
+        func isNews(after last: StatusSummary?) -> Bool {
+            guard var last else { return true }
+            let isWork = activity == "syncing"
+            if isWork { last.activity = activity }
+            return self != last
         }
 
         var line: String {
-            var line = "\(activity): \(pending) edits to send, \(sent) without a verdict"
+            var line = "\(activity): \(pending.counted("edit")) to send, \(sent) without a verdict"
             if rejected > 0 { line += ", \(rejected) refused" }
             if quarantined > 0 { line += ", \(quarantined) quarantined" }
             return line + (error.map { " · \($0)" } ?? "")
         }
-
-        func json() throws -> String { try JSON.text(self) }
     }
 
     enum JSON {
@@ -107,6 +121,11 @@
     }
 
     extension Int {
+        /// `1 row`, `2 rows`.
+        func counted(_ one: String, _ many: String? = nil) -> String {
+            "\(self) \(self == 1 ? one : many ?? one + "s")"
+        }
+
         /// `512 B`, `13.4 kB`, `2.1 MB`.
         var asBytes: String {
             let value = Double(self)

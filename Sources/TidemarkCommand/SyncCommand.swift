@@ -12,11 +12,14 @@
             discussion: """
                 The file keeps its own schema. The first run puts capture triggers and a few tidemark_* tables into it;
                 from then on every edit, by whatever program, is sent, and what changed elsewhere comes back. Rows that
-                are there already are sent too. Later runs remember tables and scope.
+                are there already are sent too. Later runs remember the tables, and the scope where the file has one.
 
                 Where an app has synced the file before, its tables and the scopes of their rows stay as it declared
                 them; a run works on the scopes named and leaves rows of others alone. With --scope-column the rows of
                 one table are in several scopes: each in the one that its column names, behind --scope-prefix.
+
+                Exit code 3: something waits, was refused, cannot travel, or was left out. --watch ends with 0 on
+                SIGINT and SIGTERM.
 
                 EXAMPLES
                   export TIDEMARK_TOKEN=$(tidemark token --store sqlite:sync.sqlite --sub ada --scope 'workspace:*=rw')
@@ -61,17 +64,16 @@
                 "With --watch: how often to ask for news, from 1s; 30s where nothing is said.", valueName: "time"))
         var interval: String?
 
-        @Flag(help: "Send what was written while nothing was captured and is too much to be sent without a word.")
+        @Flag(help: "Send inferred edits that wait for a confirmation, and deletes that the server's brake refused.")
         var confirm = false
 
-        @Flag(help: "Take the server's rows instead of that.")
+        @Flag(help: "Discard the inferred edits that wait, and take the server's rows.")
         var takeServers = false
 
         @Flag(help: "Tell the progress on standard error, also where that is no terminal.")
         var progress = false
 
-        @Flag(help: "Report as JSON.")
-        var json = false
+        @OptionGroup var output: ReportOptions
 
         func validate() throws {
             guard !confirm || !takeServers else {
@@ -95,43 +97,38 @@
             let device = try DeviceFile(file)
             let scopes = try device.scopes(named: scopes)
             let rule = scopeColumn.map { SyncedTable.ScopeRule.column($0, prefix: scopePrefix ?? "") }
-            let named = all ? try everyTable(of: device, rule) : tables
+            let (named, leftOut) = all ? try everyTable(of: device, rule) : (tables, [])
             // An app's declarations stay as they are, even if its tables never synced.
             let isOurs = try device.isOurs()
             var declared = try device.declared(with: named, in: scopes, by: rule, mayRelease: isOurs)
             let transport = try connection.transport()
             if isOurs { await declared.place(as: transport) }
-            do {
-                let engine = try declared.engine(device, transport, configuration: configuration)
-                await engine.restrict(to: scopes)
-                let meter = ProgressLine.Teller(of: engine, isWanted: progress, isJSON: json)
-                defer { meter?.end() }
-                try await engine.install()
-                if isOurs { try device.noteCommand() }
-                if confirm {
-                    try await engine.confirmInferredEdits()
-                    try await engine.confirmBrakedDeletes()
-                }
-                if takeServers { try await engine.discardInferredEdits() }
-                guard !watch else { return try await follow(engine, device) }
-                let report = try await engine.syncNow()
-                meter?.end()
-                try await tell(report, engine, device)
-            } catch let error as SyncError { throw Failure(error) }
+            let engine = try declared.engine(device, transport, configuration: configuration)
+            await engine.restrict(to: scopes)
+            let meter = ProgressLine.Teller(of: engine, isWanted: progress, isJSON: output.json)
+            defer { meter?.end() }
+            try await engine.install()
+            if isOurs { try device.noteCommand() }
+            if confirm {
+                try await engine.confirmInferredEdits()
+                try await engine.confirmBrakedDeletes()
+            }
+            if takeServers { try await engine.discardInferredEdits() }
+            guard !watch else { return try await follow(engine, device) }
+            let report = try await engine.syncNow()
+            meter?.end()
+            try await tell(report, engine, device, leftOut)
         }
 
-        private func everyTable(of device: DeviceFile, _ rule: SyncedTable.ScopeRule?) throws -> [String] {
-            let (tables, refusals) = try device.allTables(by: rule)
-            if !json {
-                for refusal in refusals {
-                    Console.note(
-                        (["left out: " + refusal.what] + [refusal.hint].compactMap { $0 }).joined(separator: " "))
-                }
+        private func everyTable(
+            of device: DeviceFile, _ rule: SyncedTable.ScopeRule?
+        ) throws -> (tables: [String], leftOut: [LeftOut]) {
+            let (tables, leftOut) = try device.allTables(by: rule)
+            if !output.json { leftOut.map(\.line).forEach(Console.note) }
+            guard try !tables.isEmpty || device.declared() != nil else {
+                throw Failure("\(device.path) has no table that can be synced", hint: leftOut.first?.hint)
             }
-            guard !tables.isEmpty else {
-                throw Failure("\(device.path) has no table that can be synced", hint: refusals.first?.hint)
-            }
-            return tables
+            return (tables, leftOut)
         }
 
         var configuration: SyncConfiguration {
@@ -150,33 +147,37 @@
             return configuration
         }
 
-        private func tell(_ report: SyncReport, _ engine: SyncEngine, _ device: DeviceFile) async throws {
+        private func tell(
+            _ report: SyncReport, _ engine: SyncEngine, _ device: DeviceFile, _ leftOut: [LeftOut]
+        ) async throws {
             let status = try await engine.status()
             let summary = SyncSummary(
-                report, status, try await engine.inferredEdits(), brakedDeletes: try await engine.brakedDeletes().count)
-            if json { Console.line(try summary.json()) } else { summary.lines.forEach(Console.line) }
+                report, status, try await engine.inferredEdits(), brakedDeletes: try await engine.brakedDeletes().count,
+                leftOut: leftOut)
+            try output.tell(summary)
             try warn(status, device)
-            if !summary.isSettled { throw ExitCode(TidemarkTool.undecided) }
+            if !summary.isSettled || !leftOut.isEmpty { throw ExitCode(TidemarkTool.undecided) }
         }
 
         /// Says what the schema's author should know, once and again when it is something else.
         private func warn(_ status: SyncStatus, _ device: DeviceFile) throws {
-            guard !json, try device.noteWarnings(status.warnings) else { return }
+            guard !output.json, try device.noteWarnings(status.warnings) else { return }
             for warning in status.warnings { Console.line("warning: \(warning)") }
         }
 
-        /// Goes on until a signal comes; each change of the status is a line.
+        /// Goes on until a signal comes; each change of the numbers, and each new rest, is a line.
         private func follow(_ engine: SyncEngine, _ device: DeviceFile) async throws {
             try warn(try await engine.status(), device)
             let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 tasks.addTask { try await engine.run() }
                 tasks.addTask {
-                    var last = ""
+                    var last: StatusSummary?
                     for await status in engine.statusUpdates {
-                        let line = try json ? StatusSummary(status).json() : StatusSummary(status).line
-                        if line != last { Console.line(line) }
-                        last = line
+                        let summary = StatusSummary(status)
+                        guard summary.isNews(after: last) else { continue }
+                        Console.line(try output.json ? JSON.text(summary) : summary.line)
+                        last = summary
                     }
                 }
                 tasks.addTask { for await _ in signals { return } }

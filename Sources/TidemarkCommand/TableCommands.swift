@@ -55,7 +55,7 @@
                 try await takeCaptured()
                 rows += step.rows
                 placeless += step.placeless
-                if rows - told >= 50_000 {
+                if step.isLast ? rows > told : rows - told >= 50_000 {
                     told = rows
                     progress(rows)
                 }
@@ -88,7 +88,7 @@
 
         func told<Result>(_ work: () async throws -> Result) async throws -> Result {
             do { return try await work() } catch let error as TableError {
-                throw Failure(error.message, hint: error.hint)
+                throw Failure(error.message, hint: error.hint, code: error.code.rawValue)
             } catch let error as StoreUnavailable {
                 throw Failure(
                     "the store cannot do it now: \(error)",
@@ -98,7 +98,7 @@
     }
 
     /// A table that is attached, for people and for programs.
-    struct AttachedReport: Codable, Hashable {
+    struct AttachedReport: Codable, Hashable, Report {
         var table, entity, key: String
         var columns: [String]
         /// Of those, the ones that devices do not write.
@@ -154,14 +154,14 @@
         var troubles: [String] {
             var lines: [String] = []
             if !filled { lines.append("  older rows are not all taken over: give the same `tidemark attach` again") }
-            if waiting > 0 { lines.append("  \(waiting) writes wait for a server") }
+            if waiting > 0 { lines.append("  \(waiting.counted("write waits", "writes wait")) for a server") }
             if let problem { lines.append("  it cannot be read: \(problem)") }
             return lines
         }
     }
 
     /// The result of `tidemark attach`.
-    struct AttachReport: Codable, Hashable {
+    struct AttachReport: Codable, Hashable, Report {
         var attached: AttachedReport
         /// Rows that were there before.
         var rows: Int
@@ -169,25 +169,27 @@
         var placeless: Int
 
         var lines: [String] {
-            var lines = attached.heading + ["\(rows) rows were there before"]
+            var lines = attached.heading + [rows.counted("row was there before", "rows were there before")]
             if attached.problem != nil { lines += attached.troubles }
             if placeless > 0 {
-                lines.append("\(placeless) of them are in no scope: their column is NULL or no scope's name")
+                lines.append(
+                    placeless.counted("of them is", "of them are")
+                        + " in no scope: the column is NULL or no scope's name")
             }
             return lines
         }
     }
 
     /// The outcome for one table of many.
-    struct AttachedOrNot: Codable {
+    struct AttachedOrNot: Codable, Report {
         var table: String
         var report: AttachReport?
-        var error, hint: String?
+        var code, error, hint: String?
 
         init(table: String, report: AttachReport) { (self.table, self.report) = (table, report) }
 
         init(table: String, failure: Failure) {
-            (self.table, error, hint) = (table, failure.what, failure.hint)
+            (self.table, code, error, hint) = (table, failure.code, failure.what, failure.hint)
         }
 
         var lines: [String] {
@@ -196,7 +198,7 @@
     }
 
     /// The result of `tidemark detach`.
-    struct DetachReport: Codable, Hashable {
+    struct DetachReport: Codable, Hashable, Report {
         var table, entity: String
         var scopeColumn: String?
         var dropsScopeColumn: Bool
@@ -209,8 +211,8 @@
             if dropsScopeColumn { lines.append("the column \(scopeColumn ?? "") is gone") }
             if forgotten > 0 {
                 let reason = problem.map { ": \($0)" } ?? ""
-                lines.append("\(forgotten) writes were not taken over\(reason)")
-                lines.append("  the log's records are older there; attach with --table-wins compares them all")
+                lines.append(forgotten.counted("write was", "writes were") + " not taken over\(reason)")
+                lines.append("  the log holds older values of those rows; attach again with --table-wins")
             }
             return lines
         }

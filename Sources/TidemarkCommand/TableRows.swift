@@ -19,7 +19,7 @@
             status.tables.sorted { $0.key < $1.key }.map { TableRows($0.key, $0.value) }
         }
 
-        var line: String { "table \(table): \(([count(rows, "row", "rows")] + parts).joined(separator: ", "))" }
+        var line: String { "table \(table): \(([rows.counted("row")] + parts).joined(separator: ", "))" }
 
         /// The rows that are not confirmed, in words; `nil` where all are.
         var troubles: String? {
@@ -32,13 +32,9 @@
             if pending > 0 { parts.append("\(pending) pending") }
             if blocked > 0 { parts.append("\(blocked) blocked") }
             if unable > 0 { parts.append("\(unable) cannot travel") }
-            if deletes > 0 { parts.append(count(deletes, "delete waits", "deletes wait")) }
+            if deletes > 0 { parts.append(deletes.counted("delete waits", "deletes wait")) }
             if quarantined > 0 { parts.append("\(quarantined) kept outside the table") }
             return parts
-        }
-
-        private func count(_ number: Int, _ one: String, _ many: String) -> String {
-            "\(number) \(number == 1 ? one : many)"
         }
     }
 
@@ -51,9 +47,9 @@
 
         var line: String {
             var parts: [String] = []
-            if deletes > 0 { parts.append("\(deletes) deletes") }
-            if updates > 0 { parts.append("\(updates) changed rows") }
-            return "to confirm: \(parts.joined(separator: " and ")) in \(table) were made while nothing was captured; "
+            if deletes > 0 { parts.append(deletes.counted("delete")) }
+            if updates > 0 { parts.append(updates.counted("changed row")) }
+            return "to confirm: \(parts.joined(separator: " and ")) in \(table), made while nothing was captured; "
                 + "`tidemark sync FILE --confirm` sends them, `--take-servers` takes the server's rows instead"
         }
     }

@@ -13,11 +13,11 @@
                 Exit codes:
                   0   done
                   1   failed
-                  3   done, but something waits: refused edits, quarantined rows, not in sync
+                  3   done, but something waits: refused edits, quarantined rows, tables left out, not in sync
                   64  not understood
 
                 With --json an error is one line on standard error: {"error":{"code":…,"message":…,"hint":…}}. Colors
-                go to terminals only, and to none where NO_COLOR is set.
+                go to terminals only, and to none where NO_COLOR is set and not empty, or TERM is dumb.
                 """,
             version: "0.1.0",
             subcommands: commands)

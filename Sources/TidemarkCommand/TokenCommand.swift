@@ -10,8 +10,8 @@
             abstract: "Print a token for a device or a program.",
             discussion: """
                 The token is signed with the server's secret: TIDEMARK_SECRET, --secret-file, or the one that
-                `tidemark serve` keeps beside its store. Where there is none, no token is printed. A scope is given by
-                its name, or by a beginning and `*`.
+                `tidemark serve` keeps beside its store. Where there is none, no token is printed; --make-secret makes
+                one beside the store. A scope is given by its name, or by a beginning and `*`.
 
                 EXAMPLES
                   tidemark token --store sqlite:sync.sqlite --sub ada --scope 'workspace:*=rw'
@@ -50,6 +50,11 @@
 
         func run() async throws {
             let settings = try Settings(flags: secret.flags)
+            guard !makeSecret || (settings.secret == nil && settings[.secretFile] == nil) else {
+                throw Failure(
+                    "a secret is given with TIDEMARK_SECRET or a key file, and none has to be made",
+                    hint: "leave --make-secret out")
+            }
             let store = try settings[.store].map { try StoreAddress($0) }
             try store?.checkFolder()
             let key = try Secret.resolve(settings, store: store, isLoopback: true, mayMake: makeSecret)

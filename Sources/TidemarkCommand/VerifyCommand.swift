@@ -24,8 +24,11 @@
 
         @OptionGroup var connection: ServerConnection
 
-        @Option(help: ArgumentHelp("The scope to compare.", valueName: "name"))
-        var scope: String?
+        @Option(
+            name: .customLong("scope"),
+            help: ArgumentHelp(
+                "A scope to compare; may be repeated. All of the file's, if not given.", valueName: "name"))
+        var scopes: [String] = []
 
         @Flag(help: "Fetch what differs and put it right.")
         var repair = false
@@ -33,8 +36,7 @@
         @Flag(help: "With --repair: delete rows that the server does not know, and keep nothing of what differs.")
         var discardLocal = false
 
-        @Flag(help: "Report as JSON.")
-        var json = false
+        @OptionGroup var output: ReportOptions
 
         func validate() throws {
             guard repair || !discardLocal else { throw ValidationError("--discard-local goes with --repair.") }
@@ -42,27 +44,26 @@
 
         func run() async throws {
             let device = try DeviceFile(file)
-            let scopes = try device.scopes(named: scope.map { [$0] } ?? [])
-            let (scope, declared) = (scopes[0], try device.declared(in: scopes))
-            let transport = try connection.transport()
-            let report: VerifyReport
-            let status: SyncStatus
-            do {
-                let engine = try declared.engine(device, transport)
-                await engine.restrict(to: [scope])
-                report = try await engine.verify(repairing: repair, discardingLocal: discardLocal)
-                status = try await engine.status()
-            } catch let error as SyncError { throw Failure(error) }
-            let summary = VerifySummary(report, scope, status)
-            if json { Console.line(try JSON.text(summary)) } else { summary.lines.forEach(Console.line) }
+            let known = scopes.isEmpty ? try device.scopes() : []
+            let scopes = known.isEmpty ? try device.scopes(named: scopes) : known
+            let engine = try device.declared(in: scopes).engine(device, connection.transport())
+            await engine.restrict(to: scopes)
+            let report = try await engine.verify(repairing: repair, discardingLocal: discardLocal)
+            let summary = VerifySummary(report, scopes, try await engine.status())
+            try output.tell(summary)
             if !summary.isClean || !summary.isSettled { throw ExitCode(TidemarkTool.undecided) }
         }
     }
 
     /// The findings of a comparison, for people and for programs.
-    struct VerifySummary: Codable, Hashable {
+    struct VerifySummary: Codable, Hashable, Report {
+        struct Part: Codable, Hashable {
+            var scope: String
+            var version: Int64
+        }
+
         struct Table: Codable, Hashable {
-            var table: String
+            var scope, table: String
             var records, differing, repaired: Int
             var ids: [String]
             /// Rows that the server did not know, and that were sent.
@@ -74,8 +75,7 @@
             var gaps: [String]
         }
 
-        var scope: String
-        var version: Int64
+        var scopes: [Part]
         /// Whether the rows that were compared are alike.
         var isClean: Bool
         /// Whether nothing waits, for the server or for anybody's word.
@@ -86,21 +86,21 @@
         /// Where the rows of each table stand after it.
         var rows: [TableRows]
 
-        init(_ report: VerifyReport, _ scope: Scope, _ status: SyncStatus) {
-            self.scope = scope.name
-            version = report.scopes[scope]?.version ?? 0
+        init(_ report: VerifyReport, _ scopes: [Scope], _ status: SyncStatus) {
+            self.scopes = scopes.map { Part(scope: $0.name, version: report.scopes[$0]?.version ?? 0) }
             (isClean, isSettled) = (report.isClean, status.isSettled)
             (records, differing, repaired) = (report.records, report.differing, report.repaired)
             (roundTrips, bytesSent, bytesReceived) = (report.roundTrips, report.bytesSent, report.bytesReceived)
             seconds = (report.duration / .milliseconds(1)).rounded() / 1000
             rows = TableRows.all(status)
-            let parts = report.scopes.filter { $0.key.parent == scope }.values
-            tables = parts.flatMap(\.tables).sorted { $0.key < $1.key }.map { name, table in
-                Table(
-                    table: name, records: table.records, differing: table.differing, repaired: table.repaired,
-                    ids: table.differingIDs, unsent: table.unsentIDs, unrepaired: table.unrepaired,
-                    isCutShort: table.isCutShort,
-                    gaps: table.gaps.map { gap in (gap.column.map { "\($0): " } ?? "") + gap.reason.rawValue })
+            tables = report.scopes.sorted { $0.key < $1.key }.flatMap { scope, part in
+                part.tables.sorted { $0.key < $1.key }.map { name, table in
+                    Table(
+                        scope: scope.parent.name, table: name, records: table.records, differing: table.differing,
+                        repaired: table.repaired, ids: table.differingIDs, unsent: table.unsentIDs,
+                        unrepaired: table.unrepaired, isCutShort: table.isCutShort,
+                        gaps: table.gaps.map { gap in (gap.column.map { "\($0): " } ?? "") + gap.reason.rawValue })
+                }
             }
         }
 
@@ -109,15 +109,16 @@
 
         var lines: [String] {
             var lines = [
-                "\(scope) at version \(version): \(records) records compared, \(differing) differ"
+                scopes.map { "\($0.scope) at version \($0.version)" }.joined(separator: ", ")
+                    + ": \(records.counted("record")) compared, \(differing.counted("differs", "differ"))"
                     + (repaired > 0 ? ", \(repaired) repaired" : "")
-                    + " · \(bytesReceived.asBytes) down · \(roundTrips) round trips · \(seconds.asSeconds)"
+                    + " · \(bytesReceived.asBytes) down · \(roundTrips.counted("round trip")) · \(seconds.asSeconds)"
             ]
             for table in tables where table.differing > 0 || table.isCutShort || !table.gaps.isEmpty {
                 if table.differing > 0 {
                     let more = table.differing > Self.shownIDs ? " …" : ""
                     lines.append(
-                        "\(table.table): \(table.differing) differ, \(table.repaired) repaired: "
+                        "\(table.table): \(table.differing.counted("differs", "differ")), \(table.repaired) repaired: "
                             + table.ids.prefix(Self.shownIDs).joined(separator: " ") + more)
                 }
                 if !table.unsent.isEmpty {

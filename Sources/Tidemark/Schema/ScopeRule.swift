@@ -62,6 +62,14 @@ extension SyncedTable {
             }
         }
 
+        /// The scopes that it makes, for people: `list:7`, or `list:<list_id>`.
+        package var scopes: String {
+            switch kind {
+            case .constant(let scope): scope.name
+            case .column(let name, let prefix): "\(prefix)<\(name)>\(suffix)"
+            }
+        }
+
         /// The part of a sub-scope's name behind its scope's.
         var suffix: String { subscope.map { "\(Scope.subscopeMark)\($0)" } ?? "" }
 

@@ -48,7 +48,7 @@
             // Nothing ran for a hundred days that the store knows of, so this machine's clock has to be vouched for.
             let (status, output, _) = try await compact(["--dry-run", "--trust-clock"])
             #expect(status == 0)
-            #expect(output == "would remove 1 deletions, 0 devices, 0 lanes\n")
+            #expect(output == "would remove 1 deletion, 0 devices, 0 lanes\n")
             let rehearsed = try await report(["--dry-run", "--trust-clock"])
             #expect(rehearsed.dryRun && rehearsed.expired == 1 && rehearsed.replaced == nil)
             #expect(try await report(["--trust-clock"]).expired == 1)

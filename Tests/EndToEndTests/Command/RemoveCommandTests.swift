@@ -89,6 +89,27 @@
             #expect(await server.stop() == 0)
         }
 
+        @Test("a sync that goes on notices, and puts nothing back", .timeLimit(.minutes(5)))
+        func watched() async throws {
+            try bench.sql("a", Self.schema)
+            let before = try objects("a")
+            let server = try await bench.server()
+            #expect(try await sync("a", server, Self.names).status == 0)
+            let watching = try await ChildProcess(
+                ServeTests.command,
+                ["sync", bench.path("a"), "--server", server.url, "--watch", "--interval", "1s"],
+                environment: ["TIDEMARK_TOKEN": bench.token()])
+            #expect(try await watching.line(startingWith: "idle: 0 edits") != nil)
+            let removed = try await bench.run(["remove", bench.path("a")])
+            #expect(removed.status == 0, "\(removed.errors)")
+            let told = try await watching.line(startingWith: "stopped: ", within: .seconds(10))
+            #expect(told?.contains("has taken the library out of the file") == true, "\(watching.standardOutput)")
+            #expect(try objects("a").filter { !$0.contains("sqlite_sequence") } == before)
+            await watching.signal(SIGINT)
+            #expect(await watching.wait() == 0)
+            #expect(await server.stop() == 0)
+        }
+
         @Test("a column can be dropped once the triggers are off, and they come back", .timeLimit(.minutes(5)))
         func capture() async throws {
             try bench.sql("a", Self.schema)
