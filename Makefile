@@ -8,7 +8,7 @@ export TIDEMARK_STRICT
 export SWIFT_BUILD_FLAGS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build install test check fuzz docs demo demo-cluster bench torture fleet simulate mutants format clean
+.PHONY: help setup build install uninstall test check fuzz docs demo demo-cluster bench torture fleet simulate mutants format clean
 
 help: ## Lists the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ build: setup ## Builds everything, with the tests, for debugging
 
 install: setup ## Installs the command, its manual page and completions (PREFIX=/usr/local, DESTDIR=)
 	@Scripts/install
+
+uninstall: ## Takes away what `make install` has put there (PREFIX, DESTDIR)
+	@Scripts/install --remove
 
 test: setup ## Runs all tests, builds the examples, proves that the client builds alone
 	@Scripts/test

@@ -39,6 +39,8 @@
             let options = try options()
             let missing = options.subtracting(["--help", "--version"]).filter { !plain.contains($0) }
             #expect(options.count > 40 && missing.isEmpty, "\(missing)")
+            for section in ["ENVIRONMENT", "EXIT STATUS"] { #expect(plain.contains(".SH \(section)\n")) }
+            #expect(plain.contains("TIDEMARK_PARTITIONS"))
             for command in TidemarkTool.configuration.subcommands {
                 #expect(plain.contains(".SS tidemark \(command._commandName)\n"), "\(command._commandName)")
             }
@@ -63,23 +65,26 @@
             #expect(read.status == 0, "\(read.output)")
         }
 
-        @Test("`make install` puts the command, its page and its completions below a prefix")
+        @Test(
+            "`make install` puts the command, its page and its completions below a prefix; --remove takes them away"
+        )
         func installed() async throws {
             let root = folder.path("root")
             let folders = URL(filePath: #filePath).pathComponents.dropLast(4)
             let script = URL(filePath: "/" + folders.dropFirst().joined(separator: "/") + "/Scripts/install")
-            let result = try await ChildProcess(
-                script, [],
-                environment: [
-                    "DESTDIR": root, "PREFIX": "/usr", "TIDEMARK_BIN": ServeTests.command.path(percentEncoded: false),
-                ]
-            ).result()
+            let environment = [
+                "DESTDIR": root, "PREFIX": "/usr", "TIDEMARK_BIN": ServeTests.command.path(percentEncoded: false),
+            ]
+            let result = try await ChildProcess(script, [], environment: environment).result()
             #expect(result.status == 0, "\(result.errors)")
             let files = [
                 "bin/tidemark", "share/man/man1/tidemark.1", "share/bash-completion/completions/tidemark",
                 "share/zsh/site-functions/_tidemark", "share/fish/vendor_completions.d/tidemark.fish",
             ]
             for file in files { #expect(FileManager.default.fileExists(atPath: "\(root)/usr/\(file)"), "\(file)") }
+            let removed = try await ChildProcess(script, ["--remove"], environment: environment).result()
+            #expect(removed.status == 0, "\(removed.errors)")
+            for file in files { #expect(!FileManager.default.fileExists(atPath: "\(root)/usr/\(file)"), "\(file)") }
         }
 
         @Test("colors go to terminals only")
