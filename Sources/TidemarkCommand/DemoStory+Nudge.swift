@@ -1,6 +1,7 @@
 #if Server
     import Foundation
     import GRDB
+    import TidemarkWire
 
     /// Two devices that watch: the server tells one at once what the other has sent.
     extension DemoStory {

@@ -1,3 +1,4 @@
+import TidemarkCore
 import TidemarkWire
 
 extension ScopeDriver {
