@@ -92,8 +92,8 @@ struct InterruptedFileTests {
         }
     }
 
-    /// After how many instructions a use is cut off. Small numbers reach the beginning of a use, large ones the midst of
-    /// a page.
+    /// After how many instructions a use is cut off. Small numbers reach the beginning of a use, large ones the midst
+    /// of a page.
     private final class Budgets: Sendable {
         private static let seed = ProcessInfo.processInfo.environment["TIDEMARK_SEED"].flatMap { UInt64($0) } ?? 1
         private let chance: Mutex<SplitMix64>
@@ -117,10 +117,8 @@ struct InterruptedFileTests {
 
     private static let attempts = 40
 
-    /// Writes on both devices and syncs one of them, whose file is cut off but for the last attempt, until it is in sync.
-    private func play(
-        _ world: World, _ file: InterruptedFile, _ budgets: Budgets, resume: () -> Void = {}
-    ) async throws {
+    /// Writes on both devices and syncs one of them, whose file is cut off but in the last attempt, until that is done.
+    private func play(_ world: World, _ file: InterruptedFile, _ budgets: Budgets) async throws {
         let before = try await Self.settings(world.writer)
         for round in 1...6 {
             try await world.write(round)
@@ -135,7 +133,7 @@ struct InterruptedFileTests {
                     #expect(error.code.rawValue == "database_interrupted" && error.recovery == .wait, "\(error)")
                     #expect(attempt < Self.attempts, "\(error)")
                 }
-                resume()
+                file.resume()
                 #expect(try await Self.settings(world.writer) == before)
                 if isDone { break }
             }
@@ -174,9 +172,7 @@ struct InterruptedFileTests {
         } budget: { _ in
             budgets.next()
         }
-        try await play(world, file, budgets) {
-            NotificationCenter.default.post(name: Database.resumeNotification, object: nil)
-        }
+        try await play(world, file, budgets)
         #expect(held.withLock { $0 } == 0)
     }
 

@@ -22,6 +22,8 @@ final class InterruptedFile: TestClock {
     private let cause: Cause
     private let budget: @Sendable (WritePoint?) -> Int?
     private let cut = Mutex(0)
+    /// Whether the app is suspended. It is told so once: GRDB looks at the file under its own lock from then on.
+    private let isSuspended = Mutex(false)
     /// Called behind each use in which the work was cut off.
     private let afterCut: @Sendable () -> Void
 
@@ -38,6 +40,13 @@ final class InterruptedFile: TestClock {
         self.budget = budget
     }
 
+    /// The app is back.
+    func resume() {
+        guard isSuspended.withLock({ $0 }) else { return }
+        isSuspended.withLock { $0 = false }
+        NotificationCenter.default.post(name: Database.resumeNotification, object: nil)
+    }
+
     /// How many uses were cut off.
     var cuts: Int { cut.withLock { $0 } }
 
@@ -50,13 +59,14 @@ final class InterruptedFile: TestClock {
         _ writer: any DatabaseWriter, _ access: FileAccess, at point: WritePoint?,
         _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
-        guard let budget = budget(point) else {
+        guard !isSuspended.withLock({ $0 }), let budget = budget(point) else {
             return try await platform.use(writer, access, at: point, body)
         }
         let cutter = Cutter(cause)
         defer {
             if cutter.hasCut {
                 cut.withLock { $0 += 1 }
+                isSuspended.withLock { $0 = cause == .suspension }
                 afterCut()
             }
         }
