@@ -20,7 +20,7 @@ extension RecordState {
             ).first(db, record, { $0.text(0) })
         {
             self = .quarantined(reason: reason)
-        } else if shadow?.mark != nil || blocker?.reason == .unnamed {
+        } else if try shadow?.mark != nil || blocker?.reason == .unnamed || Inferred.isAny(db, of: place) {
             self = .pending
         } else if try Outbox.hasOpen(db, entity: shape.name, record: name) {
             self = .sent

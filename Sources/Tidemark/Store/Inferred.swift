@@ -142,6 +142,14 @@ enum Inferred {
             .first(db, [.text(scope.name)]) { _ in true } ?? false
     }
 
+    /// Whether something written unseen waits for the server's row, or for the app's word.
+    static func isAny(_ db: Database, of name: RecordName) throws -> Bool {
+        try Query(
+            db,
+            "SELECT 1 FROM tidemark_inferred WHERE entity = ?1 AND record = ?2 AND (compared = 0 OR held) LIMIT 1"
+        ).first(db, [.text(name.entity), .text(name.record)]) { _ in true } ?? false
+    }
+
     /// Refuses to write rows of a scope while some were written unseen: nothing tells yet what to keep of them.
     static func checkCompared(_ db: Database, _ scope: Scope) throws {
         guard try isAny(db, scope) else { return }

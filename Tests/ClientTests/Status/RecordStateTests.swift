@@ -37,6 +37,18 @@ struct RecordStateTests {
         #expect(try await engine.state(of: "note", id: "n1") == .confirmed)
     }
 
+    @Test("a row that was there before the first capture is pending until it was held against the server's")
+    func preexisting() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let insert = "INSERT INTO note (id, title) VALUES ('n1', 'x')"
+        let device = try await Device(noteSchema + insert, tables: ["note"], server: server, in: directory)
+        let engine = try device.engine()
+        #expect(try await engine.state(of: "note", id: "n1") == .pending)
+        try await engine.syncNow()
+        #expect(try await engine.state(of: "note", id: "n1") == .confirmed)
+    }
+
     private struct Todo: Codable, FetchableRecord, PersistableRecord {
         var id: UUID
         var title: String
