@@ -68,6 +68,8 @@ final class Applier {
     /// The lane of lost operations that were put off, once there is one, and what their numbers have become.
     var later: LaneNumbers?
     var movedLater: [OperationKey: Int64] = [:]
+    /// Whether more pages of a first filling follow this one, with rows that others may wait for.
+    var isFilling = false
     /// Why records are fetched by name, where that is a repair.
     var repair: RecordRepair?
     /// Whether edits were refused before this answer.
@@ -272,7 +274,9 @@ final class Applier {
         {
             try noteLostEdits(table, reader.string(change.id), unseenSince: base, version: change.version)
         }
-        if table.isPlain, change.patches == nil, try table.applyPlain(change, reader, db, noting: &manifest) {
+        if table.isPlain, !isHeldBack(table), change.patches == nil,
+            try table.applyPlain(change, reader, db, noting: &manifest)
+        {
             if change.version > rememberRowsAbove { try remember(change, table, reader) }
             outcome.applied += 1
             return
@@ -364,28 +368,14 @@ final class Applier {
                 db, table.shape, record: id.text, scope: scope.name, version: version, cells: new,
                 reason: "Waiting for its place.", contends: true, fresh: true)
         }
-        do { try table.records.write(db, key, new) } catch let error as DatabaseError where error.refusesRow {
+        if current == nil, isHeldBack(table) { return try holdBack(table, id, new, version: version) }
+        do {
+            try table.records.write(db, key, new)
+            table.noteOutcome(nil)
+        } catch let error as DatabaseError where error.refusesRow {
+            table.noteOutcome(error)
             if current != nil { try table.records.attemptDelete(db, key) }
             try quarantine(table, id, new, version: version, error)
-        }
-    }
-
-    private func quarantine(
-        _ table: ApplyTable, _ id: RecordID, _ cells: [Cell], version: Version?, _ error: DatabaseError
-    ) throws {
-        table.mayContend = true
-        outcome.quarantined += 1
-        try QuarantinedRow.put(
-            db, table.shape, record: id.text, scope: scope.name, version: version, cells: cells, reason: error.refusal,
-            contends: error.dependsOnOthers, fresh: false)
-    }
-
-    func resolveUniqueValues() throws {
-        for table in tables.values {
-            guard try table.mayContend || !QuarantinedRow.isEmpty(db, table.shape.name) else { continue }
-            try beforeWritingRows()
-            let placed = try UniqueResolver(db: db, table: table.records).settle()
-            outcome.quarantined = max(0, outcome.quarantined - placed)
         }
     }
 

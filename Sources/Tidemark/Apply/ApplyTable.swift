@@ -11,6 +11,8 @@ final class ApplyTable {
     /// No record of the table has edits, is quarantined or is ahead: rows go straight from the page into the table.
     private(set) var isPlain = false
     var mayContend = false
+    /// Rows that triggers of the app's have refused one behind the other.
+    private var refused = 0
 
     private struct Columns: Hashable {
         var present: [Int]
@@ -36,7 +38,7 @@ final class ApplyTable {
         placeText = Array(place.utf8)
         placeNumber = Int64(place).flatMap { String($0) == place ? $0 : nil }
         hasher = RowHash(shape)
-        records = RecordTable(shape)
+        records = RecordTable(shape, keeping: RowStatements())
         name = Array(shape.name.utf8)
         self.reserved = Set(declared.serverFields.compactMap(shape.dataIndex))
     }
@@ -61,15 +63,16 @@ final class ApplyTable {
     func applyPlain(
         _ change: IncomingChange, _ reader: JSONReader, _ db: Database, noting manifest: inout ManifestChanges
     ) throws -> Bool {
-        // A parent's tombstone is noted, a row to be kept is read, and a key of several columns is unpacked, on the
-        // long way.
-        guard shape.key.count == 1, change.kind == .upsert || (shape.children.isEmpty && shape.keepsDeleted == nil)
+        // A parent's tombstone is noted, a row to be kept is read, and one of a key of several columns is deleted, on
+        // the long way.
+        guard
+            change.kind == .upsert
+                || (shape.key.count == 1 && shape.children.isEmpty && shape.keepsDeleted == nil)
         else { return false }
         guard let query = try plainQuery(change, reader, db), bindKey(change.id, reader, query) else { return false }
         if change.kind == .upsert { bindFields(reader, change.data ?? 0..<0, query) }
         do { try query.execute() } catch let error as DatabaseError where error.refusesRow {
-            // GRDB forgets a statement that failed; so does this table.
-            end(keepingPlain: true)
+            query.reset()
             return false
         }
         // A trigger of the app's may have skipped the row, and one that another scope has here is left alone. Where a
@@ -131,9 +134,15 @@ final class ApplyTable {
         }
     }
 
-    private func end(keepingPlain: Bool) {
-        end()
-        isPlain = keepingPlain
+    /// How many refusals tell that rows of another table have to come first.
+    private static let refusalsOfOrder = 20
+
+    /// Whether the rows that come now would most likely be refused as those before them were.
+    var isRefusing: Bool { refused >= Self.refusalsOfOrder }
+
+    /// Takes in what became of a row that was tried; `nil`: it stands in the table.
+    func noteOutcome(_ error: DatabaseError?) {
+        refused = error?.extendedResultCode == .SQLITE_CONSTRAINT_TRIGGER ? refused + 1 : 0
     }
 
     /// Whether the server's row that was read last has no such field.
@@ -203,6 +212,11 @@ final class ApplyTable {
     }
 
     private func bindKey(_ id: JSONReader.Text, _ reader: JSONReader, _ query: Query) -> Bool {
+        guard shape.key.count == 1 else {
+            guard let key = RecordID(reader.string(id)).flatMap(shape.key(of:)) else { return false }
+            for (index, cell) in key.enumerated() { query.bind(cell, at: index + 1) }
+            return true
+        }
         switch shape.key[0].affinity {
         case .text:
             guard id.hasEscapes else {
@@ -222,7 +236,7 @@ final class ApplyTable {
 
     private func bindFields(_ reader: JSONReader, _ range: Range<Int>, _ query: Query) {
         for (offset, scalar) in scalars.enumerated() {
-            let index = offset + 2
+            let index = offset + shape.key.count + 1
             switch scalar {
             case .null: query.bindNull(at: index)
             case .integer(let value): query.bind(integer: value, at: index)

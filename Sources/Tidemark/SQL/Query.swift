@@ -157,6 +157,19 @@ struct Query {
     }
 }
 
+/// Statements that are kept for the length of one transaction. GRDB lets go of one by which the app's schema has refused
+/// a row, and for the next row it would be compiled anew, with all triggers and views that it comes to.
+final class RowStatements {
+    private var queries: [String: Query] = [:]
+
+    func query(_ db: Database, _ sql: String) throws -> Query {
+        if let known = queries[sql] { return known }
+        let query = try Query(db, sql)
+        queries[sql] = query
+        return query
+    }
+}
+
 extension Cell {
     static func text(_ string: String) -> Cell { .text(Array(string.utf8)) }
     static func optional(_ integer: Int64?) -> Cell { integer.map(Cell.integer) ?? .null }

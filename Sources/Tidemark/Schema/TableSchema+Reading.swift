@@ -213,6 +213,7 @@ extension TableSchema {
             db,
             "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE ORDER BY name"
         ).rows(db, [.text(name)]) { ($0.text(0), $0.text(1)) }
+        hasTriggers = triggers.contains { !$0.0.hasPrefix("tidemark_") }
         for (trigger, sql) in triggers where !trigger.hasPrefix("tidemark_") && !sql.contains("tidemark_applying") {
             guard !SQLWords(sql).writtenTables.isDisjoint(with: synced) else { continue }
             remarks.append(.trigger(trigger, table: name))

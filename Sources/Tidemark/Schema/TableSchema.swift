@@ -70,6 +70,8 @@ struct TableSchema: Hashable, Sendable {
     var nextNumberSQL: String?
     /// Whether a trigger of the app's writes to the table, and does not look away while changes are applied.
     var isGuarded = false
+    /// Whether a trigger of the app's stands on the table.
+    var hasTriggers = false
     /// Whether the table says ON CONFLICT of a constraint.
     var hasConflictClauses = false
     /// Whether a unique index holds only expressions or generated columns, whose values cannot be read off a row.

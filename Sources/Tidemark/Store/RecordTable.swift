@@ -4,9 +4,13 @@ import TidemarkWire
 /// A synced table and its shadow.
 struct RecordTable {
     let shape: TableSchema
+    private let kept: RowStatements?
     private var sql: RecordStatements { shape.statements }
 
-    init(_ shape: TableSchema) { self.shape = shape }
+    init(_ shape: TableSchema) { (self.shape, kept) = (shape, nil) }
+
+    /// - Parameter kept: for many rows, which the app's schema may refuse.
+    init(_ shape: TableSchema, keeping kept: RowStatements) { (self.shape, self.kept) = (shape, kept) }
 
     // MARK: Scopes
 
@@ -64,7 +68,9 @@ struct RecordTable {
 
     /// A trigger of the app's may skip the row, and the server's stands all the same.
     func write(_ db: Database, _ key: [Cell], _ cells: [Cell]) throws {
-        try Query(db, sql.rowUpsert).execute(key + cells)
+        let upsert = try kept?.query(db, sql.rowUpsert) ?? Query(db, sql.rowUpsert)
+        defer { upsert.reset() }
+        try upsert.execute(key + cells)
         if db.changesCount == 0, try rowAsItIs(db, key) != cells {
             try ConnectionTriggers.off(db) { try Query(db, sql.rowUpsert).execute(key + cells) }
         }
