@@ -276,7 +276,11 @@ extension Applier {
             let key = table.shape.key(of: id), try table.records.isSettled(db, key, in: scope),
             try !isBringingBack.get()
         else { return false }
-        try Outbox.finish(db, entry, verdict, now: now)
+        if taken == nil || entry.resolved != nil {
+            try Outbox.finish(db, entry, verdict, now: now)
+        } else {
+            taken?.append((entry, verdict))
+        }
         if hadRefusals { try RejectedOperation.supersede(db, by: entry) }
         if version > rememberVerdictsAbove {
             try KnownVersions.note(db, scope, entry.entity, entry.record, version, deleted: entry.isDelete)

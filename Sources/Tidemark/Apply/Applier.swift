@@ -70,6 +70,8 @@ final class Applier {
     var movedLater: [OperationKey: Int64] = [:]
     /// Whether more pages of a first filling follow this one, with rows that others may wait for.
     var isFilling = false
+    /// Operations that the server took, where they go into blocks at the end; `nil` where each is finished by itself.
+    var taken: [(entry: OutboxEntry, verdict: Verdict)]?
     /// Why records are fetched by name, where that is a repair.
     var repair: RecordRepair?
     /// Whether edits were refused before this answer.
@@ -121,6 +123,7 @@ final class Applier {
         } else {
             try resolveUniqueValues()
         }
+        try finishTaken()
         if let syncedAt = answer.syncedAt { try hear(of: syncedAt) }
         try record.write(db)
         try waitForRoom(answer)

@@ -14,6 +14,8 @@ struct ApplyTransaction: Sendable {
     var schema: SyncSchema
     var declarations: Declarations
     var now: Int64
+    /// How many finished operations are worth a block of the history.
+    var leastBlock = Int.max
 
     /// Runs on the writer, outside any transaction: foreign keys can only be switched there.
     func run(_ db: Database) throws -> Applier.Outcome {
@@ -31,10 +33,10 @@ struct ApplyTransaction: Sendable {
     /// Moves what the answer has finished into blocks.
     ///
     /// - Parameter all: whether lanes of earlier openings of the file are looked at too.
-    func pack(_ db: Database, least: Int, all: Bool) throws {
+    func pack(_ db: Database, all: Bool) throws {
         let lanes = Set(answer.results.map(\.key.lane))
-        try OutboxHistory.pack(db, scope, lanes: lanes, least: least)
-        if all { try OutboxHistory.packOthers(db, scope, than: lanes, least: least) }
+        try OutboxHistory.pack(db, scope, lanes: lanes, least: leastBlock)
+        if all { try OutboxHistory.packOthers(db, scope, than: lanes, least: leastBlock) }
     }
 
     /// After each switch of the foreign keys SQLite compiles all statements of the connection anew, the app's own too:
@@ -59,6 +61,7 @@ struct ApplyTransaction: Sendable {
         let record = try ScopeRecord.read(db, scope)
         let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
         applier.mayWriteRows = mayWriteRows
+        if !mayWriteRows { try applier.collectTaken(of: answer.results.count, least: leastBlock) }
         try applier.apply(answer, since: since)
         try CaptureSuppression.lower(db)
         var outcome = applier.outcome

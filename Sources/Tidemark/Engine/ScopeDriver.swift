@@ -312,7 +312,9 @@ actor ScopeDriver {
         switch answer {
         case .exchange(let exchange, let answer):
             isPull = exchange.keys.isEmpty
-            let (hasMore, deferral) = try await apply(exchange.transaction(answer, now: now))
+            var transaction = exchange.transaction(answer, now: now)
+            transaction.leastBlock = configuration.leastHistoryBlock
+            let (hasMore, deferral) = try await apply(transaction)
             event = .applied(hasMore: hasMore, wait: wait)
             noRoom = deferral?.error(in: scope)
         case .page(let take):
@@ -338,14 +340,14 @@ actor ScopeDriver {
     /// Returns whether there is more to do at once, and what waits for room on the server.
     private func apply(_ transaction: ApplyTransaction) async throws -> (hasMore: Bool, Deferral?) {
         let prune = transaction.now - configuration.finishedRetention.milliseconds
-        let (least, packsAll) = (configuration.leastHistoryBlock, !hasPacked)
+        let packsAll = !hasPacked
         let (outcome, hasPacked, isPending) = try await database {
             try await self.file.writeWithoutTransaction(at: .apply) { db in
                 let outcome = try transaction.run(db)
                 // The verdicts are committed: a failed packing can wait for the next one.
                 let pack: ()? =
                     outcome.verdicts > 0
-                    ? try? db.committed { try transaction.pack($0, least: least, all: packsAll) } : nil
+                    ? try? db.committed { try transaction.pack($0, all: packsAll) } : nil
                 if outcome.pageTaken, !outcome.hasMore {
                     try Outbox.prune(db, transaction.scope, before: prune)
                     try DeletedRowCache.prune(db, transaction.schema, now: transaction.now)

@@ -121,6 +121,7 @@ extension Applier {
     /// Takes out a record that a snapshot as of `version` does not hold, unless more is known of it than the snapshot
     /// could say. Edits of it that are not sent yet stay, as edits of a deleted record.
     fileprivate func takeOut(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], at version: Version) throws {
+        guard try !isUnknown(table, key) else { return }
         let ahead = try KnownVersions.version(db, scope, table.shape.name, id.text) ?? -1
         guard ahead <= version else { return }
         manifest.look(table.shape.name, id)
@@ -134,6 +135,13 @@ extension Applier {
             try noteGone(table, id, key)
             try take(table, id, key, version: version, incoming: nil)
         }
+    }
+
+    /// Whether the record was made here and no server has it: a snapshot says nothing of it. A first device has its whole
+    /// file of such records, so nothing else is asked of them.
+    private func isUnknown(_ table: ApplyTable, _ key: [Cell]) throws -> Bool {
+        guard !table.shape.isScopedByColumn, table.shape.keepsDeleted == nil else { return false }
+        return try table.records.shadowHead(db, key)?.state == .absent
     }
 
     /// Its children are looked at as after any deletion. A record that moved to another scope is not gone, nor one that

@@ -63,8 +63,21 @@ struct OutboxBlock {
     /// Its size before it is compressed.
     var byteCount: Int { writer.bytes.count }
 
-    mutating func append(_ row: Query) {
-        let operation = Operation(cells: row.cells(0..<Self.names.count))
+    mutating func append(_ row: Query) { append(Operation(cells: row.cells(0..<Self.names.count))) }
+
+    /// Appends a row that has no verdict yet, as it stands once the server has taken it as it was sent.
+    mutating func append(_ row: Query, takenAt version: Version, now: Int64) {
+        var cells = row.cells(0..<Self.names.count)
+        for (name, cell) in [
+            ("version", Cell.integer(version)), ("finished_at", .integer(now)),
+            ("state", .text(Outbox.State.applied.rawValue)),
+        ] {
+            if let column = Self.names.firstIndex(of: name) { cells[column] = cell }
+        }
+        append(Operation(cells: cells))
+    }
+
+    private mutating func append(_ operation: Operation) {
         for (column, cell) in operation.cells.enumerated() { append(cell, column) }
         let number = operation.number
         numbers = count == 0 ? number...number : min(numbers.lowerBound, number)...max(numbers.upperBound, number)

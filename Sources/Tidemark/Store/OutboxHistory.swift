@@ -71,6 +71,13 @@ package enum OutboxHistory {
         }
         guard block.count > 0, block.count >= least || block.byteCount >= blockBytes else { return false }
         if isFirst { try dropDeferred(db, scope) }
+        try keep(block, db, scope, lane)
+        try Query(db, "DELETE FROM tidemark_operation WHERE \(isPacked) AND id <= ?3")
+            .execute([.text(scope.name), .text(lane), .integer(block.lastID)])
+        return true
+    }
+
+    private static func keep(_ block: OutboxBlock, _ db: Database, _ scope: Scope, _ lane: String) throws {
         try Query(
             db,
             """
@@ -81,9 +88,6 @@ package enum OutboxHistory {
             .text(scope.name), .text(lane), .integer(block.numbers.lowerBound), .integer(block.numbers.upperBound),
             .integer(block.lastID), .integer(block.version), .integer(block.finishedAt), .blob(block.compressed()),
         ])
-        try Query(db, "DELETE FROM tidemark_operation WHERE \(isPacked) AND id <= ?3")
-            .execute([.text(scope.name), .text(lane), .integer(block.lastID)])
-        return true
     }
 
     /// Drops deferred operations whose record has a later one that was taken: they only tell how an edit is sealed the
@@ -97,6 +101,45 @@ package enum OutboxHistory {
                 AND new.record = old.record AND new.id > old.id AND new.\(Outbox.isTaken))
             """
         ).execute([.text(scope.name)])
+    }
+
+    // MARK: Packing at once
+
+    /// Whether operations may go into blocks as their verdicts come: no row of the outbox is deferred, which a taken one
+    /// behind it would take along (`dropDeferred`), and none names a temporary id.
+    static func mayPackAtOnce(_ db: Database, _ scope: Scope) throws -> Bool {
+        try Query(
+            db,
+            """
+            SELECT 1 FROM tidemark_operation
+            WHERE scope = ?1 AND \(Outbox.isFinished) AND state = 'deferred' LIMIT 1
+            """
+        ).first(db, [.text(scope.name)]) { _ in true } == nil
+            && Query(db, "SELECT 1 FROM tidemark_ref LIMIT 1").first(db) { _ in true } == nil
+    }
+
+    /// Moves operations that the server took as they were sent, and that are not finished yet, out of the outbox. Returns
+    /// which were moved.
+    static func pack(
+        _ db: Database, _ scope: Scope, _ taken: [(entry: OutboxEntry, verdict: Verdict)], now: Int64
+    ) throws -> Set<Int64> {
+        let read = try Query(db, "SELECT \(OutboxBlock.columns) FROM tidemark_operation WHERE id = ?1")
+        let remove = try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1")
+        var packed: Set<Int64> = []
+        for (lane, operations) in Dictionary(grouping: taken, by: \.entry.key.lane) {
+            var block = OutboxBlock()
+            for (entry, verdict) in operations.sorted(by: { $0.entry.id < $1.entry.id }) {
+                guard let version = verdict.version else { continue }
+                _ = try read.first(db, [.integer(entry.id)]) { block.append($0, takenAt: version, now: now) }
+                try remove.execute([.integer(entry.id)])
+                packed.insert(entry.id)
+                guard block.count == blockLimit || block.byteCount >= blockBytes else { continue }
+                try keep(block, db, scope, lane)
+                block = OutboxBlock()
+            }
+            if block.count > 0 { try keep(block, db, scope, lane) }
+        }
+        return packed
     }
 
     // MARK: Unpacking

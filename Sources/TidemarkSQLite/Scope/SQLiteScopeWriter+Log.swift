@@ -21,12 +21,14 @@ extension SQLiteScopeWriter {
             try digests.replace(
                 row.entity, row.record, former.payload, with: row.kind == .upsert ? row.payload : nil
             ) { try super.digest(of: row.entity) }
-            let supersede = try db.cachedStatement(
-                sql: """
-                    UPDATE change SET superseded_by = ?, superseded_at = ?
-                    WHERE scope = ? AND entity = ? AND record = ? AND superseded_by IS NULL
-                    """)
-            try supersede.execute(arguments: [version, moment, id, row.entity, row.record.text])
+            if former.size.rows > 0 {
+                let supersede = try db.cachedStatement(
+                    sql: """
+                        UPDATE change SET superseded_by = ?, superseded_at = ?
+                        WHERE scope = ? AND entity = ? AND record = ? AND superseded_by IS NULL
+                        """)
+                try supersede.execute(arguments: [version, moment, id, row.entity, row.record.text])
+            }
         }
         let insert = try db.cachedStatement(
             sql: """

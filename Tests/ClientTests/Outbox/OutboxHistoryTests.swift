@@ -47,6 +47,28 @@ struct OutboxHistoryTests {
         #expect(try await a.count("tidemark_history") == 0)
     }
 
+    @Test("A block that is made as the verdicts come holds what one of finished operations does")
+    func atOnce() async throws {
+        var kept: [[String]] = []
+        for least in [1, 1000] {
+            let (_, a, _) = try await RestorableServer.pair()
+            var configuration = SyncConfiguration()
+            configuration.leastHistoryBlock = least
+            try await a.sql(insert(700))
+            try await a.engine(configuration).syncNow()
+            #expect(try await a.count("tidemark_operation") == (least == 1 ? 0 : 700))
+            try await a.writer.write { db in try OutboxHistory.restoreAll(db) }
+            kept.append(
+                try await a.rows(
+                    """
+                    SELECT id, number, entity, record, kind, state, version, finished_at IS NULL, code, is_insert,
+                      edited_at IS NULL, in_group, length(members) > 20, content FROM tidemark_operation ORDER BY id
+                    """))
+        }
+        #expect(kept[0].count == 700)
+        #expect(kept[0] == kept[1])
+    }
+
     @Test("A sync packs what was taken once there is enough for a block, and leaves less than that")
     func packs() async throws {
         let (_, a, _) = try await RestorableServer.pair()
