@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What tables of the operator's own cost, measured in one run: edits of devices into the log alone, into an attached
 table one row after the other, and together; a program's update until the log has it; and a server with nothing to do.
-Machines differ; the ratios are what to compare. Exit code 1 where the table and the log do not hold what was sent."""
+Machines differ; the ratios are what to compare, and the targets are for two cores that do nothing else. Exit code 1
+where the table and the log do not hold what was sent."""
 
 from __future__ import annotations
 
@@ -26,6 +27,8 @@ BATCH = 500
 REFUSED_BATCH = 100  # so that no request ends before it is through
 IDLE_SECONDS = 10
 WAIT_SECONDS = 600
+# For 100,000 rows on two cores, the client's work among theirs.
+EDITS_PER_SECOND, UPDATE_SECONDS, IDLE_SHARE = 10_000, 6, 0.01
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -137,6 +140,10 @@ class Figure:
         return each
 
 
+def target(name: str, value: float, limit: float, is_held: bool, unit: str) -> None:
+    print(f"{name:<52} {value:10,.2f} {unit}; target {limit:,g}: {'held' if is_held else 'MISSED'}", flush=True)
+
+
 def attach(folder: PostgresFolder, primary: PostgresServer, table: str) -> None:
     words = ["attach", "--store", folder.url([primary]), "--table", table, "--scope-column", "list_id"]
     words += ["--scope-prefix", "list:", "--all-columns"]
@@ -162,6 +169,7 @@ def main() -> int:
                 f"title text CHECK (title <> 'no')); ALTER TABLE {table} OWNER TO app",
                 "log",
             )
+        print(f"load at the start: {os.getloadavg()[0]:.1f} of {os.cpu_count()} cores")
         with ServerProcess(Path(place), store=folder.url([primary])) as server:
             server.start()
             for table in ("together", "apart"):
@@ -181,7 +189,8 @@ def main() -> int:
             primary.psql("UPDATE together SET done = 1", "log")
             wrote = time.monotonic() - figure.began
             settled(primary)
-            print(f"{figure.tell(rows) * rows:.1f} s in all, of these {wrote:.1f} s in the program's own statement")
+            updated = figure.tell(rows) * rows
+            print(f"{updated:.1f} s in all, of these {wrote:.1f} s in the program's own statement")
             time.sleep(2)
             before = worked(server, primary)
             time.sleep(IDLE_SECONDS)
@@ -194,6 +203,12 @@ def main() -> int:
                 "log",
             )
             print(f"rows in the table and in the log: {found}")
+            rate = 1 / seconds[2]
+            target("edits into an attached table", rate, EDITS_PER_SECOND, rate >= EDITS_PER_SECOND, "/s")
+            scaled = UPDATE_SECONDS * rows / 100_000
+            target("one UPDATE until the log has it", updated, scaled, updated <= scaled, "s")
+            for name, share in zip(("the server", "PostgreSQL"), shares):
+                target(f"{name} with nothing to do", 100 * share, 100 * IDLE_SHARE, share < IDLE_SHARE, "% of a core")
             return 0 if wrong == 0 and found == f"{rows}|{rows}" else 1
 
 
