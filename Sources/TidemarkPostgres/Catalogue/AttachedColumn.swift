@@ -74,6 +74,9 @@ struct AttachedColumn: Codable, Hashable, Sendable {
         }
     }
 
+    /// Whether the type takes every text that may be canonical.
+    var isReadWhereCanonical: Bool { form == .integer || ["text", "bpchar", "uuid"].contains(type) }
+
     /// Whether PostgreSQL alone can tell if a text is canonical.
     var isSpelledByServer: Bool {
         !(form == .integer || form == .flag || form == .blob)

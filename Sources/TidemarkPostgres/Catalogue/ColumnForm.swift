@@ -33,7 +33,7 @@ enum ColumnForm: String, Codable, Hashable, Sendable {
         case .flag: "(\(value))::integer::bigint"
         case .real: "(\(value))::double precision"
         case .text: "(\(value))::text"
-        case .blob: value
+        case .blob: "(\(value))::bytea"
         case .instant: spelled("(\(value) AT TIME ZONE 'UTC')", #"YYYY-MM-DD"T"HH24:MI:SS.US"Z""#)
         case .moment: spelled("(\(value))", #"YYYY-MM-DD"T"HH24:MI:SS.US"#)
         case .day: spelled("(\(value))", "YYYY-MM-DD")

@@ -77,6 +77,14 @@ final class Session {
 
     func write(_ statement: Statement, _ parameters: Parameter...) throws { try write(Request(statement, parameters)) }
 
+    /// Sends a write ahead of the rows that wait to be written, none of which it reaches.
+    func writeAhead(_ request: Request) throws {
+        try openParts()
+        if let failure { throw failure }
+        do { try connection.send(request, isAsked: false) } catch { throw fail(error) }
+        if connection.pendingCount >= Self.pipelineLimit { _ = try receive() }
+    }
+
     /// Sends a write and waits for its answer.
     func change(_ request: Request) throws -> QueryResult {
         try openParts()
@@ -211,13 +219,19 @@ final class Session {
     private static let endTogether = Statement("together done", "RELEASE SAVEPOINT together")
     private static let rollbackTogether = Statement("together undone", "ROLLBACK TO SAVEPOINT together")
 
-    /// Sends a write whose statement is made of names of the catalogue: it is prepared under a name of this session, as
-    /// long as there are not too many of them.
+    /// Returns a statement that is made of names of the catalogue under a name of this session, by which it is prepared
+    /// once, as long as there are not too many of them.
+    func shaped(_ statement: Statement) -> Statement {
+        if let name = shapes[statement.sql] { return Statement(name, statement.sql) }
+        guard shapes.count < Self.shapeLimit else { return Statement("", statement.sql) }
+        let name = "\(Statement.shapePrefix)\(shapes.count)"
+        shapes[statement.sql] = name
+        return Statement(name, statement.sql)
+    }
+
+    /// Sends a write whose statement is made of names of the catalogue.
     func writeShaped(_ request: Request) throws {
-        let sql = request.statement.sql
-        let name = shapes[sql] ?? (shapes.count < Self.shapeLimit ? "\(Statement.shapePrefix)\(shapes.count)" : "")
-        if !name.isEmpty { shapes[sql] = name }
-        try write(Request(Statement(name, sql), request.parameters))
+        try write(Request(shaped(request.statement), request.parameters))
     }
 
     private static let beginTrial = Statement("trial", "SAVEPOINT trial")

@@ -18,8 +18,15 @@ extension PostgresScopeWriter {
                 $9::bytea[]) AS n(\(columns))
             """),
         columns: [.bytes, .bytes, .integer, .integer, .integer, .bytes, .bytes, .bytes])
-    /// Rows that take the place of others go one by one, since a plan for many of them that was made while the table
-    /// was small would read the whole scope for each.
+    /// Rows that are superseded go one by one, since a plan for many of them that was made while the table was small
+    /// would read the whole scope for each.
+    private static let supersede = Statement(
+        "supersede",
+        """
+        UPDATE change SET superseded_by = $3, superseded_at = $4
+        WHERE scope = $1 AND version = $2 AND superseded_by IS NULL
+        """)
+    /// A row that takes the place of one which may wait to be written itself: what waits goes out before it.
     private static let replace = Statement(
         "replace",
         """
@@ -36,7 +43,7 @@ extension PostgresScopeWriter {
         let version = kept.state.head + 1
         kept.state.lastTime = max(moment, kept.state.lastTime + 1)
         if kept.state.entities.insert(row.entity) { memory.hasNewEntity = true }
-        var mayReplace = false
+        var (mayReplace, superseded): (Bool, Version?) = (false, nil)
         let columns: [Parameter] = [
             .text(row.entity), .text(row.record.text), .integer(version), .integer(row.kind.rawValue),
             .integer(kept.state.lastTime), .optional(row.payload), .optional(row.fieldVersions),
@@ -50,9 +57,13 @@ extension PostgresScopeWriter {
             try memory.digests.replace(
                 row.entity, row.record, former.payload, with: row.kind == .upsert ? row.payload : nil
             ) { try storedDigest(of: row.entity) }
-            mayReplace = former.mayBeThere
+            (mayReplace, superseded) = (former.mayBeThere, former.version)
         }
-        if mayReplace {
+        if let superseded, superseded <= formerHead {
+            try session.writeAhead(
+                Request(Self.supersede, name, .integer(superseded), .integer(version), .integer(moment)))
+            try session.write(columns, of: Self.append, scope: name)
+        } else if mayReplace {
             try session.write(Request(Self.replace, [name] + columns + [.integer(moment)]))
         } else {
             try session.write(columns, of: Self.append, scope: name)
@@ -63,21 +74,32 @@ extension PostgresScopeWriter {
         return version
     }
 
-    /// The fields of the record's live row, whether it may have one at all, and what all rows take that the new one
-    /// takes the place of; the engine has mostly just read them.
-    func live(_ row: NewRow) throws -> (payload: [UInt8]?, mayBeThere: Bool, size: ScopeSize) {
+    /// What a new row takes the place of.
+    struct Former {
+        /// The fields of the record's live row.
+        var payload: [UInt8]?
+        /// Whether there may be any row at all.
+        var mayBeThere = true
+        /// What all of them take.
+        var size = ScopeSize()
+        /// The version of the row, where it is known to be the only one.
+        var version: Version?
+    }
+
+    /// Returns what a row takes the place of, which the engine has mostly just read.
+    func live(_ row: NewRow) throws -> Former {
         if let (entity, record, newest) = lastNewest, Identifier.isSameName(entity, row.entity), record == row.record {
             switch newest.kind {
-            case .upsert: return (newest.row?.payload, true, newest.size)
-            case .delete: return (nil, true, newest.size)
-            case nil: return (nil, false, ScopeSize())
+            case .upsert: return Former(payload: newest.row?.payload, size: newest.size, version: newest.row?.version)
+            case .delete: return Former(size: newest.size, version: newest.row?.version)
+            case nil: return Former(mayBeThere: false)
             // An entity that held events once: there may be a row of its records below.
             case .event, .idmap: break
             }
         }
         let answer = try session.ask(Self.live, name, .text(row.entity), .text(row.record.text))
         let size = ScopeSize(rows: try answer.integer(0, 0), bytes: try answer.integer(0, 1))
-        return (answer.isNull(0, 2) ? nil : answer.array(0, 2), true, size)
+        return Former(payload: answer.isNull(0, 2) ? nil : answer.array(0, 2), size: size)
     }
 
     private static let live = Statement(

@@ -23,12 +23,15 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         var rejections: [(rejection: StoredRejection, limit: Int)] = []
         /// The table writes that are kept back while writes go out together.
         var tableWrites = TableWrites()
+        /// Records that this transaction has written to their tables, to be looked at.
+        var looks: [(table: Int64, record: String)] = []
     }
 
     /// The last answer to a question for a record's newest row; an append to it need not ask again.
     var lastNewest: (entity: String, record: RecordID, Newest)?
-    /// Whether the scope had a row when the transaction began.
+    /// Whether the scope had a row when the transaction began, and its newest version then.
     private let wasThere: Bool
+    let formerHead: Version
     /// The operator's own tables, which hold rows of some entities too.
     let tables: AttachedTables
     /// Whether what is appended comes from such a table.
@@ -47,7 +50,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     ) {
         self.incarnation = incarnation
         self.tables = tables
-        wasThere = row.exists
+        (wasThere, formerHead) = (row.exists, row.state.head)
         super.init(session, scope, row)
     }
 
@@ -61,7 +64,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
         let ids = keys.compactMap { RecordID(String(decoding: $0, as: UTF8.self)) }
         var rows = Dictionary(ids.map { ($0, Newest(nil, nil, ScopeSize())) }) { first, _ in first }
         for index in 0..<answer.count {
-            guard let record = RecordID(answer.text(index, 4)) else { continue }
+            guard let record = RecordID(answer.text(index, 4)), rows[record] != nil else { continue }
             rows[record] = try newest(answer, index)
         }
         expected[EntityKey(entity)] = rows
@@ -157,6 +160,7 @@ final class PostgresScopeWriter: PostgresScope, ScopeWriter {
     /// Writes the scope's row, its lanes and digests once, however much was written.
     func finish() throws {
         try settleLanes()
+        try noteLooks()
         for (entity, sums) in memory.digests.stored {
             try session.write(Self.keepDigest, name, .text(entity), .bytes(sums))
         }

@@ -55,14 +55,34 @@ extension AttachedTable {
 
     /// Rows by their keys: the key, the scope's name, and how many bytes it would take to read them, at the least.
     func sizes(_ keys: [[UInt8]], _ session: Session) throws -> Result<QueryResult, PostgresError> {
-        let sizes = columns.filter(\.isLong).map { column in
-            "coalesce(octet_length(\(column.reading("t." + column.sql))), 0)::bigint"
-        }
+        let sizes = columns.filter(\.isLong).map { "\($0.length)::bigint" }
         return try ask("(\(sizes.joined(separator: " + ")))::bigint", keys, session)
+    }
+
+    /// Rows by their keys as `rows(_:_:)` has them; `nil` where some value takes more than so many bytes, which is not
+    /// read then.
+    func smallRows(
+        _ keys: [[UInt8]], limit: Int, _ session: Session
+    ) throws -> Result<QueryResult?, PostgresError> {
+        let long = columns.filter(\.isLong)
+        guard !long.isEmpty else { return try rows(keys, session).map { $0 } }
+        let limit = limit / long.count
+        var fields = columns.map { column in
+            let value = column.reading("t." + column.sql)
+            return column.isLong ? "CASE WHEN \(column.length) <= \(limit) THEN \(value) END" : value
+        }
+        fields.append(long.map { "\($0.length) <= \(limit)" }.joined(separator: " AND "))
+        return try ask(fields.joined(separator: ", "), keys, session).map { answer in
+            let flag = Int32(columns.count + 2)
+            return (0..<answer.count).allSatisfy { answer.flag($0, flag) } ? answer : nil
+        }
     }
 }
 
 extension AttachedColumn {
+    /// The length of a row's value, as an expression.
+    fileprivate var length: String { "coalesce(octet_length(\(reading("t." + sql))), 0)" }
+
     /// A type is short where its spelling has a bound.
     fileprivate var isLong: Bool {
         switch form {

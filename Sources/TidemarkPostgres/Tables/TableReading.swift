@@ -74,7 +74,8 @@ extension AttachedTable {
         _ more: String, _ keys: [[UInt8]], _ session: Session
     ) throws -> Result<QueryResult, PostgresError> {
         let requests = [
-            Request(Self.allRows), Request(reading(more), list(of: keys)), Request(Self.rowsAsBefore), isInPlace,
+            Request(Self.allRows), Request(session.shaped(reading(more)), list(of: keys)), Request(Self.rowsAsBefore),
+            isInPlace,
         ]
         return try session.trial(requests).flatMap { answers in
             answers.count == requests.count && answers[3].flag(0, 0) ? .success(answers[1]) : .failure(Self.notInPlace)
@@ -88,6 +89,10 @@ extension AttachedTable {
     func readable(_ keys: [[UInt8]], _ session: Session) throws -> [[UInt8]]? {
         let possible = keys.filter { key.values(of: String(decoding: $0, as: UTF8.self)) != nil }
         guard key.spelling != nil || key.columns.contains(where: { $0.base != nil }) else { return possible }
+        // What is ASCII is text in every database.
+        if key.columns.allSatisfy(\.isReadWhereCanonical), possible.allSatisfy({ $0.allSatisfy { $0 < 0x80 } }) {
+            return possible
+        }
         var readable: [[UInt8]] = []
         var parts = [possible[...]]
         while let part = parts.popLast(), !part.isEmpty {

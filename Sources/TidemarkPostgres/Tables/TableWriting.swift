@@ -17,6 +17,7 @@ extension PostgresScopeWriter {
                 code: RejectionCode.scopeMismatch, detail: "Records of \(table.entity) are not kept in this scope.",
                 hint: "Check the scope rule of the table on the device.")
         }
+        memory.tableWrites.home = table.home
         guard let key = try values(of: row.record, table) else {
             throw RowRefusal(
                 code: RejectionCode.valueRefused, detail: "The table's key (\(table.key.label)) is not spelled so.",
@@ -42,7 +43,7 @@ extension PostgresScopeWriter {
         // The log gets the row that the device sent. A change that the table has made to it may leave no note under
         // this key and in this scope: a value put back or respelled, a row moved away or under another key, a delete
         // undone by a trigger.
-        try look(at: row.record, table)
+        look(at: row.record, table)
     }
 
     /// The values of a record's key; `nil` where no row's key is spelled like its id.
@@ -148,7 +149,7 @@ extension PostgresScopeWriter {
         let request = Request(Statement("", checks.around(sql, hasToWrite: writesTogether)), parameters)
         guard try attempt(request, table, rules, changes) == 0 else { return }
         // Somebody has deleted or moved it a moment ago: the log hears of it next.
-        try look(at: record, table)
+        look(at: record, table)
         throw RowRefusal(
             code: RejectionCode.recordDeleted, detail: "The row is not in the server's table any more.",
             hint: "Insert the record anew to bring it back.")
@@ -165,13 +166,12 @@ extension PostgresScopeWriter {
     private static let note = Statement(
         "note row", "INSERT INTO capture (scope, table_id, record) VALUES ($1, $2, $3)")
 
-    private func look(at record: RecordID, _ table: AttachedTable) throws {
-        guard !writesTogether else {
-            memory.tableWrites.home = table.home
-            memory.tableWrites.looks.append((table.id, record.text))
-            return
-        }
-        try session.write(Self.note, name, .integer(table.id), .text(record.text))
+    private func look(at record: RecordID, _ table: AttachedTable) { memory.looks.append((table.id, record.text)) }
+
+    /// Notes what nobody has looked at: servers find it like what other programs write.
+    func noteLooks() throws {
+        for look in memory.looks { try session.write(Self.note, name, .integer(look.table), .text(look.record)) }
+        memory.looks = []
     }
 
     private func scopeCondition(

@@ -6,21 +6,11 @@ import TidemarkWire
 struct TableWrites {
     /// The writes in their order; an insert or an update fails where it reaches no row.
     var requests: [Request] = []
-    /// Records to look at once they are written.
-    var looks: [(table: Int64, record: String)] = []
     /// The schema of the log.
     var home = ""
 }
 
 extension PostgresScopeWriter {
-    private static let noteAll = Statement(
-        "note rows",
-        """
-        INSERT INTO capture (scope, table_id, record)
-        SELECT $1, u.t, u.r FROM unnest($2::bigint[], $3::text[]) AS u(t, r)
-        """
-    )
-
     func together<Result>(_ records: [(entity: String, id: RecordID)], _ body: () throws -> Result) throws -> Result {
         guard records.count > 1 else { return try body() }
         try expect(records)
@@ -66,12 +56,10 @@ extension PostgresScopeWriter {
     private func sendTogether() throws {
         let writes = memory.tableWrites
         memory.tableWrites = TableWrites()
-        guard !writes.looks.isEmpty else { return }
+        guard !writes.requests.isEmpty else { return }
         try session.tell(Self.pathOut)
         try session.tell(Self.checkNow)
         for request in writes.requests { try session.writeShaped(request) }
         try session.tell(Self.pathBack(to: writes.home))
-        try session.write(
-            Self.noteAll, name, .integers(writes.looks.map(\.table)), .texts(writes.looks.map(\.record)))
     }
 }

@@ -70,7 +70,7 @@ public final class SyncServer: Sendable {
         /// How often a store is asked for what other programs have written to the operator's own tables.
         public var captureInterval: Duration = .milliseconds(250)
         /// Rows of such tables that one transaction takes over, at most.
-        public var captureLimit = 500
+        public var captureLimit = 1000
         /// Lets shared caches keep snapshot pages, under addresses that need no token and expire (W91): how long
         /// somebody who has lost access may go on reading at most. From one second to one hour; what is beyond counts
         /// as that. `nil`: each page asks who reads it. It needs `sharedPageRoutes(context:)` of TidemarkHummingbird.

@@ -47,8 +47,8 @@ extension SyncServer {
             var push = try writer.holdingReferences(of: access, grants: grants) {
                 try Push.takingAll(request, of: access, writer: writer, server: self, at: moment)
             }
-            // Changes that the tables made of the push are in the log with it, and in the same answer: a note of the
-            // table's and one of the store's for each row.
+            // Changes that the tables made of the push are in the log with it, and in the same answer: up to two notes
+            // of the table's for each row.
             try self.takeCaptured(
                 writer, request.scope, limit: Self.capturedBeforePush + 2 * request.operations.count, at: moment)
             try push.acknowledge()

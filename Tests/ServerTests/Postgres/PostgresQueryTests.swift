@@ -66,6 +66,12 @@ struct PostgresQueryTests {
         #expect(try await bench.exchange([upsert(1, "2", #"{"title":"b"}"#)]).statuses == ["applied"])
         let pair = [upsert(2, "3", #"{"title":"c"}"#), upsert(3, "4", #"{"title":"d"}"#)]
         #expect(try await bench.exchange(pair).statuses == ["applied", "applied"])
+        // A row that is too large to be read with others, and one that nobody looks at in its transaction.
+        try await bench.sql("UPDATE ~.todo SET title = repeat('x', 20000) WHERE id = 2")
+        try await bench.settle()
+        _ = try await bench.store.write("s") { writer in
+            try writer.append(NewRow(entity: "task", record: "3", kind: .delete, payload: nil), at: 1)
+        }
         // The renamed column is reported, and the table goes on by its new name.
         #expect(try await bench.store.tables(inSchema: bench.app).map(\.name) == ["todo"])
         try await bench.sql("ALTER TABLE ~.todo RENAME COLUMN title TO name")
