@@ -80,6 +80,8 @@ struct FetchTransaction: Sendable {
     var now: Int64
     /// Why the records are fetched, where a comparison found that they differ.
     var repair: RecordRepair?
+    /// The rows that the same repair has found unsent: they wait to be compared, and stay whatever is taken in.
+    var unsent: Set<RefetchQueue.Record> = []
 
     /// Runs on the writer, outside any transaction.
     func run(_ db: Database) throws -> Applier.Outcome {
@@ -92,7 +94,7 @@ struct FetchTransaction: Sendable {
             let record = try ScopeRecord.read(db, scope)
             let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
             // A row that was written unseen would be written over.
-            guard try !Inferred.isAny(db, scope) else { return applier.outcome }
+            guard try !Inferred.isAny(db, scope, besides: unsent) else { return applier.outcome }
             applier.repair = repair
             try CaptureSuppression.whileApplying(db, schema) { try applier.apply(fetched) }
             return applier.outcome

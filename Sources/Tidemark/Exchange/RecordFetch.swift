@@ -24,6 +24,8 @@ struct RecordFetch: Sendable {
         var counts = SyncReport.Counts()
         var unsent: [RefetchQueue.Record] = []
         var unrepaired: [RefetchQueue.Record: String] = [:]
+        /// Records that no answer could be taken in of.
+        var unanswered: [RefetchQueue.Record] = []
     }
 
     /// Fetches the records, however many requests it takes, and returns what that cost and did.
@@ -40,6 +42,7 @@ struct RecordFetch: Sendable {
                 waiting.removeAll { answered.contains($0) }
                 idle = answered.isEmpty ? idle + 1 : 0
             }
+            result.unanswered += waiting
         }
         return result
     }
@@ -85,7 +88,7 @@ struct RecordFetch: Sendable {
         }
         let transaction = FetchTransaction(
             fetched: fetched, scope: scope, schema: schema, declarations: declarations, now: wallClockMilliseconds(),
-            repair: repair)
+            repair: repair, unsent: Set(result.unsent))
         let outcome = try await database {
             try await schemaCache.file.of(scope).writeWithoutTransaction(at: .records) { db in try transaction.run(db) }
         }

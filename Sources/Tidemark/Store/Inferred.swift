@@ -150,6 +150,13 @@ enum Inferred {
         ).first(db, [.text(name.entity), .text(name.record)]) { _ in true } ?? false
     }
 
+    /// Whether rows of a scope were written unseen, besides the records named.
+    static func isAny(_ db: Database, _ scope: Scope, besides known: Set<RefetchQueue.Record>) throws -> Bool {
+        try Query(db, "SELECT entity, record FROM tidemark_inferred WHERE scope = ?1 AND compared = 0 LIMIT ?2")
+            .rows(db, [.text(scope.name), .integer(Int64(known.count) + 1)]) { ($0.text(0), RecordID($0.text(1))) }
+            .contains { entity, id in id.map { !known.contains(RefetchQueue.Record(entity: entity, id: $0)) } ?? true }
+    }
+
     /// Refuses to write rows of a scope while some were written unseen: nothing tells yet what to keep of them.
     static func checkCompared(_ db: Database, _ scope: Scope) throws {
         guard try isAny(db, scope) else { return }

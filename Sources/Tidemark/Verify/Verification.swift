@@ -21,7 +21,7 @@ struct Verification: Sendable {
     /// - Parameter sync: brings the scope up to date, and says what stood in the way.
     func run(sync: @Sendable () async -> (SyncReport.Counts, SyncError?)) async -> Result {
         var result = Result()
-        var tried: [String: Set<RecordID>] = [:]
+        var progress = Progress()
         for round in 0..<Self.roundLimit {
             let (counts, error) = await sync()
             result.counts += counts
@@ -29,9 +29,13 @@ struct Verification: Sendable {
             do {
                 let found = try await compare(&result)
                 result.error = nil
-                let untried = note(found, &tried, &result)
-                guard repair != nil, !untried.isEmpty, round + 1 < Self.roundLimit else { return result }
-                try await repair(untried, &result)
+                let unfetched = note(found, &progress, &result)
+                guard repair != nil else { return result }
+                guard !unfetched.isEmpty, round + 1 < Self.roundLimit else {
+                    explain(found, progress, &result)
+                    return result
+                }
+                progress.fetched.formUnion(try await repair(unfetched, &result))
             } catch {
                 // Moved meanwhile, by another engine on this file or by the server's sweep: synced and compared again.
                 if error is StandMoved || (error as? Failure)?.problem?.code == .digestUnavailable {
@@ -51,6 +55,13 @@ struct Verification: Sendable {
 
     /// The differing records by table, and whether there are more.
     private typealias Found = [String: (records: [RecordID], isCutShort: Bool)]
+
+    private struct Progress {
+        /// All records that differed in any round.
+        var differing: [String: Set<RecordID>] = [:]
+        /// Those of which the server's answer was taken in.
+        var fetched: Set<RefetchQueue.Record> = []
+    }
 
     private func compare(_ result: inout Result) async throws -> Found {
         let (schema, scope) = (try await schemaCache.install(), scope)
@@ -81,27 +92,43 @@ struct Verification: Sendable {
         return found
     }
 
-    /// Enters what was found into the report, and returns what no repair was tried on yet.
-    private func note(
-        _ found: Found, _ tried: inout [String: Set<RecordID>], _ result: inout Result
-    ) -> [RefetchQueue.Record] {
-        var untried: [RefetchQueue.Record] = []
+    /// Enters what was found into the report, and returns what was not fetched yet.
+    private func note(_ found: Found, _ progress: inout Progress, _ result: inout Result) -> [RefetchQueue.Record] {
+        var unfetched: [RefetchQueue.Record] = []
         for entity in result.part.tables.keys.sorted() {
             let records = found[entity]?.records ?? []
-            let former = tried[entity] ?? []
-            let fresh = records.filter { !former.contains($0) }
-            let all = former.union(fresh)
+            let all = progress.differing[entity, default: []].union(records)
             result.part.tables[entity]?.isCutShort = found[entity]?.isCutShort ?? false
             result.part.tables[entity]?.differing = all.count
             result.part.tables[entity]?.repaired = all.count - Set(records).count
             result.part.tables[entity]?.differingIDs = all.sorted().prefix(VerifyReport.idLimit).map(\.text)
-            untried += fresh.map { RefetchQueue.Record(entity: entity, id: $0) }
-            tried[entity] = all
+            progress.differing[entity] = all
+            unfetched += records.map { RefetchQueue.Record(entity: entity, id: $0) }
+                .filter { !progress.fetched.contains($0) }
         }
-        return untried
+        return unfetched
     }
 
-    private func repair(_ records: [RefetchQueue.Record], _ result: inout Result) async throws {
+    /// Says of each record that differs still why it does, where no answer has said it.
+    private func explain(_ found: Found, _ progress: Progress, _ result: inout Result) {
+        for (entity, records) in found.mapValues(\.records) {
+            for id in records where result.part.tables[entity]?.unrepaired[id.text] == nil {
+                let isFetched = progress.fetched.contains(RefetchQueue.Record(entity: entity, id: id))
+                result.part.tables[entity]?.note(
+                    unrepaired: id.text,
+                    isFetched
+                        ? "The server's row was taken in, and the row here is not as it: something on this device, "
+                            + "such as a trigger, changes it or takes it away."
+                        : "The server's row could not be taken in while rows of the scope were written that no trigger "
+                            + "saw. Verify again.")
+            }
+        }
+    }
+
+    /// Returns the records of which the server's answer was taken in.
+    private func repair(
+        _ records: [RefetchQueue.Record], _ result: inout Result
+    ) async throws -> Set<RefetchQueue.Record> {
         let schema = try await schemaCache.install()
         let declarations = try await schemaCache.declarations(clientID: schema.clientID, scope: scope)
         let fetched = try await RecordFetch(
@@ -112,5 +139,6 @@ struct Verification: Sendable {
         for (record, reason) in fetched.unrepaired {
             result.part.tables[record.entity]?.note(unrepaired: record.id.text, reason)
         }
+        return Set(records).subtracting(fetched.unanswered)
     }
 }
