@@ -49,7 +49,7 @@
             do {
                 removed = try await device.database.write { [force, capture] db in
                     guard capture else { return try SyncEngine.uninstall(from: db, discardingUnsent: force) }
-                    return UninstallReport(triggers: try SyncEngine.countedRemovalOfCapture(db))
+                    return try SyncEngine.countedRemovalOfCapture(db)
                 }
             } catch let error as SyncError where error.code == .unsentEdits {
                 var failure = Failure(error)

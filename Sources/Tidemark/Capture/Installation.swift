@@ -150,15 +150,11 @@ enum Installation {
                 """)
     }
 
-    /// Takes the triggers off all tables, and returns how many there were; `install` puts them back.
-    static func removeTriggers(_ db: Database) throws -> Int {
-        let names = try Query(
-            db,
-            "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'tidemark\\_capture\\_%' ESCAPE '\\'"
-        ).rows(db) { $0.text(0) }
-        for name in names { try db.execute(sql: "DROP TRIGGER \(quoted(name))") }
+    /// Takes the triggers and indexes off all tables, and returns how many there were; `install` puts them back.
+    static func removeCapture(_ db: Database) throws -> (triggers: Int, indexes: Int) {
+        let removed = try LibrarySchema.dropCapture(db)
         if try LibrarySchema.isInstalled(db) { try Meta.set(db, removalKey, "1") }
-        return names.count
+        return removed
     }
 
     private static func installTouched(_ db: Database, _ shape: TableSchema) throws {

@@ -110,14 +110,15 @@ public actor SyncEngine {
     /// The engine's own scopes, and those that are held.
     var followed: [Scope] { scopes + holds.keys.sorted { $0.name < $1.name } }
 
-    /// Takes the capture triggers off, for a migration that drops a column which they name. Call it inside the
-    /// migration; what the migration itself writes is not captured. The next ``install()`` puts them back.
+    /// Takes the capture triggers off, for a migration that drops a column which they name, and the indexes that the
+    /// library has on the app's tables, which a program that rebuilds a table may not know how to make again. Call it
+    /// inside the migration; what the migration itself writes is not captured. The next ``install()`` puts them back.
     ///
     /// Renaming a column does not need it. Sync before you do: an edit of the column that is not sealed yet cannot be
     /// told from the new one.
     ///
     /// - Throws: GRDB's `DatabaseError` where the file cannot be written.
-    public static func removeCapture(_ db: Database) throws { _ = try Installation.removeTriggers(db) }
+    public static func removeCapture(_ db: Database) throws { _ = try Installation.removeCapture(db) }
 
     private(set) var restriction: Set<Scope>?
 

@@ -107,8 +107,11 @@ extension SyncEngine {
         try Uninstalling(db: db, discardsUnsent: discardingUnsent, deletesRows: false).run()
     }
 
-    /// Takes the capture triggers off, and returns how many there were.
-    package static func countedRemovalOfCapture(_ db: Database) throws -> Int { try Installation.removeTriggers(db) }
+    /// Takes capture off as ``removeCapture(_:)`` does, and says what it took.
+    package static func countedRemovalOfCapture(_ db: Database) throws -> UninstallReport {
+        let removed = try Installation.removeCapture(db)
+        return UninstallReport(triggers: removed.triggers, indexes: removed.indexes)
+    }
 }
 
 /// Takes the library out of a file, within the caller's transaction.
@@ -118,9 +121,15 @@ struct Uninstalling {
     let deletesRows: Bool
 
     func run() throws -> UninstallReport {
-        guard try LibrarySchema.isInstalled(db) else { return UninstallReport() }
+        switch try LibrarySchema.standing(db) {
+        case .absent: return UninstallReport()
+        case .empty:
+            let capture = try LibrarySchema.dropCapture(db)
+            return UninstallReport(
+                triggers: capture.triggers, libraryTables: try LibrarySchema.dropTables(db), indexes: capture.indexes)
         // An older version's file has other tables; a newer one's is refused.
-        try LibrarySchema.install(db)
+        case .whole: try LibrarySchema.install(db)
+        }
         var unsent = try UnsentEdits(db)
         // Rows that stay are not lost, whether they can travel or not.
         if !deletesRows { unsent.unable = 0 }
@@ -128,9 +137,7 @@ struct Uninstalling {
         let tables = try TableRules.all(db).keys.sorted().filter { try FileTable.exists($0, db) }
         var removed = UninstallReport(tables: tables, unsent: unsent)
         // Without triggers nothing that follows is captured.
-        removed.triggers = try Installation.removeTriggers(db)
-        let indexes = "type = 'index' AND name LIKE 'tidemark\\_unnamed\\_%' ESCAPE '\\'"
-        removed.indexes = try drop("INDEX", indexes)
+        (removed.triggers, removed.indexes) = try LibrarySchema.dropCapture(db)
         if deletesRows {
             for table in tables {
                 removed.rows += try Pending.count(db, "SELECT count(*) FROM main.\(quoted(table))")
@@ -138,13 +145,7 @@ struct Uninstalling {
             // A trigger of the app's may have filled a table that was empty already.
             for _ in 0..<2 { try empty(tables) }
         }
-        // The app may have tables of its own whose names begin so: only those that the library makes are dropped.
-        let names = LibrarySchema.tableNames.map(literal).joined(separator: ", ")
-        let isOurs =
-            "name IN (\(names)) OR name LIKE 'tidemark\\_shadow\\_%' ESCAPE '\\'"
-            + " OR name LIKE 'tidemark\\_touched\\_%' ESCAPE '\\'"
-        removed.libraryTables = try drop("TABLE", "type = 'table' AND (\(isOurs))")
-        try db.execute(sql: "DROP VIEW IF EXISTS main.tidemark_schema_end")
+        removed.libraryTables = try LibrarySchema.dropTables(db)
         return removed
     }
 
@@ -165,12 +166,5 @@ struct Uninstalling {
             if let refusal, kept.count == left.count { throw refusal }
             left = kept
         }
-    }
-
-    private func drop(_ kind: String, _ condition: String) throws -> Int {
-        let names = try Query(db, "SELECT name FROM main.sqlite_master WHERE \(condition) ORDER BY name")
-            .rows(db) { $0.text(0) }
-        for name in names { try db.execute(sql: "DROP \(kind) main.\(quoted(name))") }
-        return names.count
     }
 }

@@ -7,10 +7,17 @@ package struct FileInspection: Hashable, Sendable {
     package var warnings: [String] = []
     /// Synced tables without their triggers, or that were rebuilt: the next sync looks for what was written since.
     package var uncaptured: [String] = []
-
-    /// - Throws: ``SyncError`` `schema_unsupported` where another version has written the file.
+    /// - Throws: ``SyncError`` `schema_unsupported` where another version has written the file, or another program has
+    ///   a table with a name of the library's.
     package init(_ db: Database) throws {
-        guard try LibrarySchema.isInstalled(db) else { return }
+        let standing = try LibrarySchema.standing(db)
+        if standing == .empty {
+            warnings = [
+                "The file has this library's tables and triggers without their rows, as a copy of a schema alone has. "
+                    + "The next sync sets them up anew; `tidemark remove` takes them out."
+            ]
+        }
+        guard standing == .whole else { return }
         let found = try Meta.get(db, "schema").flatMap(Int64.init) ?? 0
         guard found == LibrarySchema.version else {
             let isNewer = found > LibrarySchema.version

@@ -5,10 +5,14 @@ enum LibrarySchema {
     /// Raised when the tables below change; an older file is migrated in `install`.
     static let version: Int64 = 7
 
-    static func isInstalled(_ db: Database) throws -> Bool { try FileTable.exists("tidemark_meta", db) }
+    /// Whether the file is synced.
+    ///
+    /// - Throws: `schema_unsupported` where another program's table stands in the way.
+    static func isInstalled(_ db: Database) throws -> Bool { try standing(db) == .whole }
 
     static func install(_ db: Database) throws {
-        if try isInstalled(db) {
+        let standing = try standing(db)
+        if standing == .whole {
             let found = try Meta.get(db, "schema").flatMap(Int64.init) ?? 0
             guard found <= version else {
                 throw SyncError(
@@ -17,6 +21,10 @@ enum LibrarySchema {
             }
             try LibraryMigration.run(db, from: found, evidence: evidence)
         } else {
+            if standing == .empty {
+                _ = try dropCapture(db)
+                _ = try dropTables(db)
+            }
             try db.execute(sql: tables + evidence)
         }
         try Meta.set(db, "schema", String(version))

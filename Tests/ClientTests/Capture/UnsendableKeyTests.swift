@@ -87,6 +87,27 @@ struct UnsendableKeyTests {
         #expect(try await engine.verify().records == 1)
     }
 
+    @Test("the index over rows without a key goes with the triggers, and comes back with them")
+    func index() async throws {
+        let device = try await Device("CREATE TABLE t (k TEXT PRIMARY KEY, v TEXT)", tables: ["t"])
+        try await device.sql("INSERT INTO t VALUES (NULL, 'x'), ('a', 'y'), (NULL, 'z')")
+        try await device.sync()
+        let indexes = "sqlite_master WHERE type = 'index' AND tbl_name = 't' AND sql IS NOT NULL"
+        #expect(try await device.count(indexes) == 1)
+        try await device.writer.write { db in try SyncEngine.removeCapture(db) }
+        #expect(try await device.count(indexes) == 0)
+        // As a program rebuilds a table: partial indexes that it finds stop it.
+        try await device.sql(
+            """
+            CREATE TABLE t_new (k TEXT PRIMARY KEY, v TEXT, more TEXT); INSERT INTO t_new(k, v) SELECT k, v FROM t;
+            DROP TABLE t; ALTER TABLE t_new RENAME TO t
+            """)
+        try await device.sync()
+        #expect(try await device.count(indexes) == 1)
+        #expect(try await device.engine().status().tables["t"]?.unable == 2)
+        #expect(try await device.engine().status().tables["t"]?.confirmed == 1)
+    }
+
     @Test("one in a group holds up the others, and they go together")
     func grouped() async throws {
         let device = try await device([])
