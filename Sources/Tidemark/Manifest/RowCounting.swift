@@ -49,6 +49,14 @@ struct RowCounting {
         return try count("\(shape.sql) INDEXED BY \(quoted(index)) WHERE \(shape.isUnnamedSQL)")
     }
 
+    /// The rows without a value in some column of their key, and those columns; `nil` where there are none.
+    func nameless() throws -> (rows: Int, columns: [String])? {
+        let rows = try unnamed()
+        guard rows > 0, let index = shape.unnamedIndex else { return nil }
+        let source = "\(shape.sql) INDEXED BY \(quoted(index)) WHERE (\(shape.isUnnamedSQL))"
+        return (rows, try shape.key.filter { try count("\(source) AND \($0.sql) IS NULL") > 0 }.map(\.name))
+    }
+
     /// Counts the rows of the table that this device refused to send.
     private func unsent() throws -> Int {
         try Set(Outbox.localRefusals(db, entity: shape.name)).filter { record in

@@ -217,7 +217,7 @@ extension OutboxBatcher {
             if let id = blocker.id {
                 _ = try seal(&batch, blocker.table, blocker.key, id)
             } else {
-                try refuse(&batch, blocker.table, blocker.key, id: nil, why: "Its key cannot be a record id.")
+                try refuseKey(&batch, blocker.table, blocker.key)
             }
             for member in members {
                 let record = member.id?.text ?? KeyText(member.key).text

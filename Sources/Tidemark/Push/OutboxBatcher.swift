@@ -97,7 +97,7 @@ struct OutboxBatcher {
                 let table = tables[marked.table]
                 let key = try key(table.shape, row: marked.row)
                 guard let id = table.shape.recordID(key) else {
-                    try refuse(&batch, table, key, id: nil, why: "Its key cannot be a record id.")
+                    try refuseKey(&batch, table, key)
                     continue
                 }
                 let unit = Unit.record(Unsealed(table: table, key: key, id: id))
@@ -354,7 +354,8 @@ struct OutboxBatcher {
 
     /// Sets an edit aside that cannot travel. The row stays as it is on this device; nothing waits for it.
     func refuse(
-        _ batch: inout Batch, _ table: RecordTable, _ key: [Cell], id: RecordID?, why: String
+        _ batch: inout Batch, _ table: RecordTable, _ key: [Cell], id: RecordID?, why: String,
+        hint: String = "Change the row so that it can be sent; it is tried again then."
     ) throws {
         try table.unmark(db, key)
         let shadow = try table.shadow(db, key)
@@ -379,8 +380,13 @@ struct OutboxBatcher {
         operation.fields = fields.finish()
         try Outbox.refuse(
             db, operation, record: name(key, id), scope: scope.scope, isInsert: isInsert, detail: why,
-            hint: "Change the row so that it can be sent; it is tried again then.", now: now)
+            hint: hint, now: now)
         batch.dependence.noteRefusal()
+    }
+
+    func refuseKey(_ batch: inout Batch, _ table: RecordTable, _ key: [Cell]) throws {
+        let flaw = KeyFlaw(key, of: table.shape)
+        try refuse(&batch, table, key, id: nil, why: flaw.detail, hint: flaw.hint)
     }
 }
 

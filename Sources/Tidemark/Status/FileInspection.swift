@@ -7,6 +7,17 @@ package struct FileInspection: Hashable, Sendable {
     package var warnings: [String] = []
     /// Synced tables without their triggers, or that were rebuilt: the next sync looks for what was written since.
     package var uncaptured: [String] = []
+    /// Rows with NULL in their key: no other device could name them.
+    package var nameless: [Nameless] = []
+
+    /// The rows of one table that cannot travel, since some column of their key is NULL.
+    package struct Nameless: Hashable, Sendable {
+        package var table: String
+        package var rows: Int
+        /// The columns of the key that are NULL in some of them.
+        package var columns: [String]
+    }
+
     /// - Throws: ``SyncError`` `schema_unsupported` where another version has written the file, or another program has
     ///   a table with a name of the library's.
     package init(_ db: Database) throws {
@@ -36,6 +47,9 @@ package struct FileInspection: Hashable, Sendable {
                 uncaptured.append(name)
             } else {
                 shapes.append(shape)
+                if let found = try RowCounting(db: db, shape: shape).nameless() {
+                    nameless.append(Nameless(table: name, rows: found.rows, columns: found.columns))
+                }
             }
         }
         let schema = SyncSchema(shapes: shapes, clientID: "", schemaVersion: try SyncSchema.version(db))

@@ -46,6 +46,21 @@ struct UnsendableKeyTests {
         #expect(try await device.engine().verify().isClean)
     }
 
+    @Test(
+        "the refusal says what is wrong with the key, in which column, and what to change",
+        arguments: zip(
+            keys,
+            [
+                "'k' is empty", "'k' holds a tab", "'k' holds a line feed", "'k' holds a control character",
+                "'k' has 129 bytes, and an id has up to 128", "'k' holds text that is not UTF-8",
+                "'k' does not hold text", "'k' holds a NUL character",
+            ]))
+    func reasons(key: String, reason: String) async throws {
+        let refused = try await device([key]).engine().rejectedOperations()
+        #expect(refused.first?.detail == "Its key cannot be a record id: column \(reason).")
+        #expect(refused.first?.hint.hasSuffix("; the row is sent then.") == true)
+    }
+
     @Test("deleting the row takes the refusal away", arguments: keys)
     func deleted(key: String) async throws {
         let device = try await device([key])
@@ -79,6 +94,7 @@ struct UnsendableKeyTests {
         let engine = try device.engine()
         let refused = try await engine.rejectedOperations()
         #expect(refused.map(\.record) == [#"["\#(long)",1]"#, #"["\#(long)",2]"#])
+        #expect(refused[0].detail.contains("'a', 'b' as a JSON array have 156 bytes"), "\(refused[0].detail)")
         try await engine.discard(refused[0])
         #expect(try await device.rows("SELECT b FROM t") == ["2"])
         try await device.sql("UPDATE t SET a = 'short'")
