@@ -79,15 +79,23 @@ extension TableSchema {
     /// Ids below this are taken for counted ones: a random 63-bit integer hardly ever is.
     private static let countedLimit: Int64 = 1 << 32
 
-    /// Whether the key is one integer that seems to count up on each device: new rows of two devices would get one id.
+    /// Of a key of several columns no index may find the counted ones: so many rows are looked at.
+    private static let sampledRows = 1000
+
+    /// Whether the key is of integers that seem to count up on each device: new rows of two devices would get one id.
     fileprivate func mayCountUp(_ db: Database) throws -> Bool {
-        guard key.count == 1, key[0].affinity == .integer else { return false }
-        let name = key[0].sql
+        guard key.allSatisfy({ $0.affinity == .integer }) else { return false }
+        // A column that refers to a record tells as much apart as that record's own id; where all do, the row belongs
+        // to those records.
+        let referring = try Query(db, "PRAGMA foreign_key_list(\(sql))").rows(db) { SQLName($0.text(3)) }
+        let counting = key.count == 1 ? key : key.filter { !referring.contains(SQLName($0.name)) }
+        guard !counting.isEmpty else { return false }
+        let rows = key.count == 1 ? sql : "(SELECT * FROM \(sql) LIMIT \(Self.sampledRows))"
+        let isCounted = counting.map { "\($0.sql) BETWEEN 0 AND \(Self.countedLimit)" }.joined(separator: " AND ")
         return try Query(
             db,
             """
-            SELECT EXISTS (SELECT 1 FROM \(sql) WHERE \(name) BETWEEN 0 AND \(Self.countedLimit))
-              OR NOT EXISTS (SELECT 1 FROM \(sql))
+            SELECT EXISTS (SELECT 1 FROM \(rows) WHERE \(isCounted)) OR NOT EXISTS (SELECT 1 FROM \(sql))
             """
         ).first(db) { $0.integer(0) != 0 } ?? false
     }

@@ -30,7 +30,8 @@ enum SchemaRemark: Hashable, Sendable {
             ),
             (
                 "Tables whose integer keys two devices may give alike, so that unrelated rows merge into one",
-                "Give new rows UUIDs or random 63-bit integers, or declare `ids: server` (see Documentation/Ids.md).",
+                "Give new rows UUIDs or random 63-bit integers, or, where the key is one column, declare `ids: server` "
+                    + "(see Documentation/Ids.md).",
                 []
             ),
         ]
