@@ -38,7 +38,7 @@
         @Option(help: ArgumentHelp("Where the log is kept: postgres://…", valueName: "store"))
         var store: String?
 
-        @Option(help: ArgumentHelp("Declarations and settings, as YAML.", valueName: "file"))
+        @Option(help: ArgumentHelp("Declarations and settings, as YAML.", valueName: "file"), completion: .file())
         var config: String?
 
         @Option(help: ArgumentHelp("The table: SCHEMA.NAME, or a name in public.", valueName: "name"))
@@ -248,7 +248,7 @@
         @Option(help: ArgumentHelp("Where the log is kept: postgres://…", valueName: "store"))
         var store: String?
 
-        @Option(help: ArgumentHelp("Declarations and settings, as YAML.", valueName: "file"))
+        @Option(help: ArgumentHelp("Declarations and settings, as YAML.", valueName: "file"), completion: .file())
         var config: String?
 
         @Option(help: ArgumentHelp("The entity that the table's rows are.", valueName: "name"))

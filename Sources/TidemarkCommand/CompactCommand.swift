@@ -24,7 +24,7 @@
         @Option(help: ArgumentHelp(StoreAddress.help, valueName: "store"))
         var store: String?
 
-        @Option(help: ArgumentHelp("Declarations and settings, as YAML.", valueName: "file"))
+        @Option(help: ArgumentHelp("Declarations and settings, as YAML.", valueName: "file"), completion: .file())
         var config: String?
 
         @Flag(help: "Only say what would go.")

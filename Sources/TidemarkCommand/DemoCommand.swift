@@ -23,7 +23,7 @@
         @Option(help: ArgumentHelp("Rows to begin with, at most.", valueName: "rows"))
         var rows = 5000
 
-        @Option(help: ArgumentHelp("A new folder for the files.", valueName: "folder"))
+        @Option(help: ArgumentHelp("A new folder for the files.", valueName: "folder"), completion: .directory)
         var keep: String?
 
         /// The records that the devices are filled with.

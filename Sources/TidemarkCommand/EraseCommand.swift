@@ -29,7 +29,7 @@
         @Option(help: ArgumentHelp(StoreAddress.help, valueName: "store"))
         var store: String?
 
-        @Option(help: ArgumentHelp("Declarations and settings, as YAML.", valueName: "file"))
+        @Option(help: ArgumentHelp("Declarations and settings, as YAML.", valueName: "file"), completion: .file())
         var config: String?
 
         @Option(help: ArgumentHelp("The scope to erase.", valueName: "name"))

@@ -15,7 +15,9 @@
                   tidemark manual --completions zsh > /usr/local/share/zsh/site-functions/_tidemark
                 """)
 
-        @Option(help: ArgumentHelp("bash, zsh or fish.", valueName: "shell"))
+        @Option(
+            help: ArgumentHelp("bash, zsh or fish.", valueName: "shell"),
+            completion: .list(CompletionShell.allCases.map(\.rawValue)))
         var completions: String?
 
         func run() throws {

@@ -24,7 +24,7 @@
                   tidemark rejected --store sqlite:sync.sqlite --discard 40
                 """)
 
-        @Argument(help: ArgumentHelp("A device's SQLite file.", valueName: "file"))
+        @Argument(help: ArgumentHelp("A device's SQLite file.", valueName: "file"), completion: .file())
         var file: String?
 
         @Option(

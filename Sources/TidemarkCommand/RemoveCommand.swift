@@ -28,7 +28,7 @@
                   tidemark remove app.sqlite --capture && sqlite3 app.sqlite 'ALTER TABLE task DROP COLUMN note'
                 """)
 
-        @Argument(help: ArgumentHelp("The SQLite file.", valueName: "file"))
+        @Argument(help: ArgumentHelp("The SQLite file.", valueName: "file"), completion: .file())
         var file: String
 
         @Flag(help: "Forget edits that were not sent, were refused, or wait for a decision.")

@@ -13,10 +13,12 @@
         @Option(help: ArgumentHelp(StoreAddress.help, valueName: "store"))
         var store: String?
 
-        @Option(help: ArgumentHelp("Declarations and settings, as YAML.", valueName: "file"))
+        @Option(help: ArgumentHelp("Declarations and settings, as YAML.", valueName: "file"), completion: .file())
         var config: String?
 
-        @Option(help: ArgumentHelp("A file with the signing secret, at least 32 bytes.", valueName: "file"))
+        @Option(
+            help: ArgumentHelp("A file with the signing secret, at least 32 bytes.", valueName: "file"),
+            completion: .file())
         var secretFile: String?
 
         var flags: [Settings.Key: String?] { [.store: store, .config: config, .secretFile: secretFile] }
@@ -57,7 +59,9 @@
 
         @OptionGroup var secret: SecretOptions
 
-        @Option(help: ArgumentHelp("trace, debug, info, notice, warning or error.", valueName: "level"))
+        @Option(
+            help: ArgumentHelp("trace, debug, info, notice, warning or error.", valueName: "level"),
+            completion: .list(Logger.Level.allCases.map(\.rawValue)))
         var logLevel: String?
 
         func run() async throws {

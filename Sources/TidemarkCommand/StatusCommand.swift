@@ -21,7 +21,7 @@
                   tidemark status app.sqlite --json
                 """)
 
-        @Argument(help: ArgumentHelp("The SQLite file.", valueName: "file"))
+        @Argument(help: ArgumentHelp("The SQLite file.", valueName: "file"), completion: .file())
         var file: String
 
         @OptionGroup var output: ReportOptions

@@ -31,7 +31,7 @@
                   tidemark sync app.sqlite --server http://127.0.0.1:8080 --watch --interval 5s
                 """)
 
-        @Argument(help: ArgumentHelp("The SQLite file.", valueName: "file"))
+        @Argument(help: ArgumentHelp("The SQLite file.", valueName: "file"), completion: .file())
         var file: String
 
         @OptionGroup var connection: ServerConnection

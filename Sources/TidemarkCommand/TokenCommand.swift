@@ -30,7 +30,9 @@
         @Option(help: ArgumentHelp("How long it holds: 45s, 15m, 1h, 30d.", valueName: "time"))
         var ttl = "1h"
 
-        @Option(help: ArgumentHelp("`service`: may write server-authoritative fields.", valueName: "role"))
+        @Option(
+            help: ArgumentHelp("`service`: may write server-authoritative fields.", valueName: "role"),
+            completion: .list(["service"]))
         var role: String?
 
         @Flag(help: "Make the secret beside the store, where no server has run on it yet.")

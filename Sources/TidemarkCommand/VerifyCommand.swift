@@ -19,7 +19,7 @@
                   tidemark verify app.sqlite --server http://127.0.0.1:8080 --scope workspace:1 --repair
                 """)
 
-        @Argument(help: ArgumentHelp("The SQLite file.", valueName: "file"))
+        @Argument(help: ArgumentHelp("The SQLite file.", valueName: "file"), completion: .file())
         var file: String
 
         @OptionGroup var connection: ServerConnection

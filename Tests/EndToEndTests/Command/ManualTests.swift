@@ -66,6 +66,29 @@
         }
 
         @Test(
+            "they complete files where a file is named, and the words where only some are known",
+            arguments: [
+                ("bash", "1)\n        __tidemark_add_completions -f\n"), ("zsh", "':file:_files'"),
+                ("fish", #""tidemark sync" -eq 1' -F"#),
+            ])
+        func completesFiles(shell: String, file: String) async throws {
+            let script = try await manual(["--completions", shell])
+            #expect(script.contains(file))
+            let quoted = { (words: [String]) in
+                switch shell {
+                case "bash": words.map { "'\($0)'" }.joined(separator: "$'\\n'")
+                case "zsh": "(" + words.map { "'\($0)'" }.joined(separator: " ") + ")"
+                default: "'" + words.joined(separator: " ") + "'"
+                }
+            }
+            let levels = ["trace", "debug", "info", "notice", "warning", "error", "critical"]
+            for words in [levels, ["zsh", "bash", "fish"], ["service"]] {
+                #expect(script.contains(quoted(words)), "\(words)")
+            }
+            #expect(script.contains("--config[Declarations and settings, as YAML.]:file:_files") || shell != "zsh")
+        }
+
+        @Test(
             "`make install` puts the command, its page and its completions below a prefix; --remove takes them away"
         )
         func installed() async throws {
