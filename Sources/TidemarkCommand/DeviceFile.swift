@@ -279,7 +279,9 @@
         func engine(
             _ device: DeviceFile, _ transport: any Transport, configuration: SyncConfiguration = SyncConfiguration()
         ) throws -> SyncEngine {
-            try SyncEngine(
+            var configuration = configuration
+            configuration.isCommand = true
+            return try SyncEngine(
                 for: device.database, tables: tables, scopes: scopes, transport: transport,
                 configuration: configuration)
         }

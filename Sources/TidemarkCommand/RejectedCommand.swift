@@ -103,6 +103,9 @@
                 throw Failure(
                     "there is no refused edit \(discard)", hint: "`tidemark rejected --store …` lists them")
             }
+            if let discard, !output.json {
+                Console.line("\(discard): off the server's list; the device keeps the edit")
+            }
             return try await server.rejections(in: scope, limit: limit ?? Self.standardLimit)
                 .map(RefusedEdit.init)
         }
@@ -139,11 +142,17 @@
                     throw Failure(
                         "there is no refused edit \(number)", hint: "`tidemark rejected \(device.path)` lists them")
                 }
+                let decision: RejectedDecision
                 if retry != nil {
                     try await engine.retry(operation, changing: try changes())
+                    decision = RejectedDecision(retried: operation, with: try changes())
                 } else {
+                    let before = try await engine.rejectedOperations().count
                     try await engine.discard(operation)
+                    let gone = try await before - engine.rejectedOperations().count
+                    decision = RejectedDecision(discarded: operation, others: gone - 1)
                 }
+                if !output.json { Console.line(decision.line) }
             }
             return try await engine.rejectedOperations().map(RefusedEdit.init)
         }

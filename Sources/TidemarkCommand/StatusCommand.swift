@@ -78,13 +78,18 @@
         var conflicts: [Meeting] = []
         var scopes: [ScopeReport] = []
         var warnings: [String] = []
+        /// Rows that no other device could name, and why.
+        var unable: [UnableRows] = []
+        /// Tables that could be synced and are not.
+        var unsynced: [String] = []
 
         init(_ device: DeviceFile) async throws {
+            let inspection = try device.inspect()
+            warnings = inspection.warnings
             guard let declared = try device.declared() else {
                 missingTables = try device.vanishedTables()
                 return
             }
-            let inspection = try device.inspect()
             let engine = try declared.engine(device, NoTransport())
             let status = try await engine.status()
             isSettled = status.isSettled && inspection.uncaptured.isEmpty
@@ -96,7 +101,8 @@
             pendingSince = status.pendingSince
             sent = status.sent
             uncaptured = inspection.uncaptured
-            warnings = inspection.warnings
+            unable = inspection.nameless.map(UnableRows.init)
+            unsynced = try UnsyncedTables.names(device)
             self.scopes = status.scopes.sorted { $0.key < $1.key }.map { scope, status in
                 ScopeReport(
                     scope: scope.name, complete: status.complete, head: status.head, lastSync: status.lastSync,
@@ -130,7 +136,7 @@
 
         var lines: [String] {
             guard !tables.isEmpty || !missingTables.isEmpty else {
-                return ["not synced yet: `tidemark sync` begins it"]
+                return ["not synced yet: `tidemark sync` begins it"] + warnings.map { "warning: \($0)" }
             }
             var lines = tables.map(\.line)
             lines += missingTables.map { "table \($0): not in the file any more; its rows on the server stay" }
@@ -149,6 +155,7 @@
             }
             let since = pendingSince.map { ", the oldest of \($0.formatted(.iso8601))" } ?? ""
             lines.append("to send: \(pending.counted("edited record")), \(sent) sent without a verdict\(since)")
+            lines += unable.flatMap(\.lines)
             lines += Excerpt.lines(rejected, "refused edits", by: \.lines)
             lines += Excerpt.lines(groups, "reasons", by: \.lines)
             lines += Excerpt.lines(conflicts, "conflicts") { conflict in
@@ -157,7 +164,7 @@
                         + " \(field.theirs) elsewhere, \(field.result) stands (\(conflict.rule))"
                 }
             }
-            return lines + warnings.map { "warning: \($0)" }
+            return lines + UnsyncedTables.lines(unsynced) + warnings.map { "warning: \($0)" }
         }
 
         /// Quarantined rows of one table that are kept outside it for one reason.

@@ -20,6 +20,8 @@
         /// Tables that `--all` did not take.
         var leftOut: [LeftOut]
         var warnings: [String]
+        /// Tables that could be synced and are not.
+        var unsynced: [String] = []
 
         init(
             _ report: SyncReport, _ status: SyncStatus, _ inferred: [InferredEdits], brakedDeletes: Int,
@@ -67,7 +69,7 @@
                         + "word; `tidemark sync FILE --confirm` sends them, `tidemark rejected FILE` lists them")
             }
             if orphaned > 0 { lines.append("orphaned: \(orphaned.counted("edit")); `tidemark status` tells") }
-            return lines
+            return lines + UnsyncedTables.lines(unsynced)
         }
     }
 

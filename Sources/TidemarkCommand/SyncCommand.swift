@@ -151,9 +151,10 @@
             _ report: SyncReport, _ engine: SyncEngine, _ device: DeviceFile, _ leftOut: [LeftOut]
         ) async throws {
             let status = try await engine.status()
-            let summary = SyncSummary(
+            var summary = SyncSummary(
                 report, status, try await engine.inferredEdits(), brakedDeletes: try await engine.brakedDeletes().count,
                 leftOut: leftOut)
+            summary.unsynced = try UnsyncedTables.names(device)
             try output.tell(summary)
             try warn(status, device)
             if !summary.isSettled || !leftOut.isEmpty { throw ExitCode(TidemarkTool.undecided) }

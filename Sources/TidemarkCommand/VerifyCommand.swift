@@ -51,6 +51,7 @@
             let report = try await engine.verify(repairing: repair, discardingLocal: discardLocal)
             let summary = VerifySummary(report, scopes, try await engine.status())
             try output.tell(summary)
+            if !output.json, !repair, !summary.isClean { Console.line(VerifySummary.remedy) }
             if !summary.isClean || !summary.isSettled { throw ExitCode(TidemarkTool.undecided) }
         }
     }
@@ -103,6 +104,10 @@
                 }
             }
         }
+
+        static let remedy =
+            "hint: nothing was changed; --repair fetches what differs and puts it right, and sends rows that the "
+            + "server does not know"
 
         /// Ids that are shown for one table.
         private static let shownIDs = 20

@@ -9,6 +9,7 @@ extension RejectedOperation {
         guard let stored = try stored(db), let rewriting = Rewriting(db, schema[entity], record: stored.record) else {
             return
         }
+        try rewriting.check(changes)
         if stored.isLocal, try RecordTable(rewriting.shape).shadow(db, rewriting.key) != nil {
             // The edit is on screen; sealing looks at it again, and forgets the refusal.
             if !changes.isEmpty { try rewriting.put(changes, whole: nil) }

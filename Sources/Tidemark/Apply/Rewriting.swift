@@ -20,6 +20,18 @@ struct Rewriting {
         self.key = key
     }
 
+    /// Refuses values for columns that the table does not have, or that say which record it is.
+    func check(_ fields: [String: Value]) throws {
+        guard let name = fields.keys.sorted().first(where: { shape.dataIndex($0) == nil }) else { return }
+        let isKey = shape.key.contains { $0.name.isSameName(as: name) }
+        throw SyncError(
+            .configurationInvalid,
+            isKey
+                ? "Column '\(name)' is of the key of '\(shape.name)': another value would make another record."
+                : "Table '\(shape.name)' has no column '\(name)'.",
+            hint: "Its columns outside the key: \(shape.data.map(\.name).joined(separator: ", ")).")
+    }
+
     /// - Parameter whole: the row to make, under the fields, where there is none.
     /// - Throws: ``SyncError`` where there is no row and none can be made; `DatabaseError` where the schema forbids it.
     func put(_ fields: [String: Value], whole: [String: Value]?) throws {

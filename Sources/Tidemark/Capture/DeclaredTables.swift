@@ -26,7 +26,7 @@ extension SyncedTable {
     /// Called when the command line has installed an engine in a file that was its own before.
     package static func noteCommand(_ db: Database) throws { try Meta.set(db, commandKey, "1") }
 
-    /// Any engine's: an app's file is the command line's no more.
+    /// Called for an app's engine: the file is the command line's no more.
     static func noteInstall(_ db: Database) throws {
         if try Meta.get(db, commandKey) == "1" { try Meta.set(db, commandKey, "0") }
     }

@@ -66,6 +66,8 @@ public struct SyncConfiguration: Hashable, Sendable {
     public var finishedRetention: Duration = .seconds(7 * 24 * 3600)
     /// How many finished operations are worth a compressed block; simulated devices, which make few, take fewer.
     package var leastHistoryBlock = 64
+    /// Whether it is the command line's engine, which declares nothing: the file stays whose it was.
+    package var isCommand = false
 
     /// The defaults: ``mobile`` on phones, tablets, watches and television sets, ``desktop`` elsewhere.
     public init() { self = isMobilePlatform ? .mobile : .desktop }

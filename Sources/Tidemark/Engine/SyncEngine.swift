@@ -67,7 +67,8 @@ public actor SyncEngine {
         file = AppFile(writer: writer, changesets: try onChangeset.map { try ChangesetTap(tables, $0) })
         self.onConflict = onConflict
         self.configuration = configuration
-        schemaCache = try SchemaCache(file: file, transport: transport, tables: tables, scopes: scopes)
+        schemaCache = try SchemaCache(
+            file: file, transport: transport, tables: tables, scopes: scopes, isCommand: configuration.isCommand)
     }
 
     // MARK: Syncing
@@ -325,8 +326,9 @@ public actor SyncEngine {
     /// Writes a refused edit again, as the app would: on the record as it stands now, with `changes` on top. It is sent
     /// like any other edit, and those that waited for it go with it.
     ///
-    /// - Throws: ``SyncError`` `record_gone` where the record is deleted and too little is known to make it anew, and
-    ///   as ``install()`` does; GRDB's `DatabaseError` where the app's schema refuses the row.
+    /// - Throws: ``SyncError`` `record_gone` where the record is deleted and too little is known to make it anew,
+    ///   `configuration_invalid` where the table has no such column outside its key, and as ``install()`` does; GRDB's
+    ///   `DatabaseError` where the app's schema refuses the row.
     public func retry(_ operation: RejectedOperation, changing changes: [String: Value] = [:]) async throws {
         try await install()
         guard let schema = await schemaCache.schema else { return }

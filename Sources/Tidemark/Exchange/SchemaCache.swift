@@ -7,6 +7,7 @@ actor SchemaCache {
     let transport: ReleasableTransport
     private let tables: [SyncedTable]
     private let scopes: [Scope]
+    private let isCommand: Bool
     /// The scopes, and the sub-scopes that the tables are in.
     let followed: [Scope]
     private(set) var schema: SyncSchema?
@@ -22,11 +23,14 @@ actor SchemaCache {
     private var heard: String?
     private let mutex = AsyncMutex()
 
-    init(file: AppFile, transport: any Transport, tables: [SyncedTable], scopes: [Scope]) throws {
+    init(
+        file: AppFile, transport: any Transport, tables: [SyncedTable], scopes: [Scope], isCommand: Bool = false
+    ) throws {
         self.file = file
         self.transport = ReleasableTransport(transport)
         self.tables = tables
         self.scopes = scopes
+        self.isCommand = isCommand
         followed = try SyncedTable.resolve(tables, scopes: scopes).followed(scopes)
     }
 
@@ -51,12 +55,13 @@ actor SchemaCache {
             try RuleChange.find(db, SyncedTable.resolve(tables, scopes: scopes), followed, now: now)
         }
         for change in changes { try await file.writeWithoutTransaction(at: .rules) { db in try change.run(db) } }
-        let (found, assigned, kept) = try await file.write(at: .install) { [changesets = file.changesets] db in
+        let (found, assigned, kept) = try await file.write(at: .install) {
+            [changesets = file.changesets, isCommand] db in
             try changesets?.check(db)
             let resolved = try SyncedTable.resolve(tables, scopes: scopes)
             let schema = try Installation.install(db, tables: resolved, scopes: followed).adding(tables, db)
             try SyncedTable.note(db, tables)
-            try SyncedTable.noteInstall(db)
+            if !isCommand { try SyncedTable.noteInstall(db) }
             return (schema, try AssignedIDs.read(db), try KeptDeclarations.read(db))
         }
         (schema, self.assigned, self.kept) = (found, assigned, kept)

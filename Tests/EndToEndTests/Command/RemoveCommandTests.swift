@@ -107,6 +107,28 @@
             #expect(try objects("a").filter { !$0.contains("sqlite_sequence") } == before)
             await watching.signal(SIGINT)
             #expect(await watching.wait() == 0)
+        }
+
+        @Test("a copy of a synced file's schema is told of, cleaned, and set up anew", .timeLimit(.minutes(5)))
+        func schemaCopy() async throws {
+            try bench.sql("a", Self.schema)
+            let server = try await bench.server()
+            #expect(try await sync("a", server, Self.names).status == 0)
+            let schema = try bench.sql(
+                "a",
+                """
+                SELECT sql || ';' FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'
+                ORDER BY type = 'trigger', rowid
+                """
+            ).joined(separator: "\n")
+            for name in ["b", "c"] { try bench.sql(name, schema) }
+            let status = try await bench.run(["status", bench.path("b")])
+            #expect(status.status == 0 && status.output.contains("as a copy of a schema alone"), "\(status)")
+            let removed = try await bench.run(["remove", bench.path("b")])
+            #expect(removed.status == 0 && removed.output.contains("no table was synced"), "\(removed)")
+            #expect(try objects("b").filter { $0.contains("tidemark") }.count == 1, "the app's own tidemark_notes")
+            #expect(try await sync("c", server, Self.names).status == 0)
+            #expect(try bench.sql("c", "SELECT title FROM task ORDER BY id") == ["x", "y"])
             #expect(await server.stop() == 0)
         }
 
