@@ -157,8 +157,8 @@ struct Query {
     }
 }
 
-/// Statements that are kept for the length of one transaction. GRDB lets go of one by which the app's schema has refused
-/// a row, and for the next row it would be compiled anew, with all triggers and views that it comes to.
+/// Statements that are kept for the length of one transaction. GRDB lets go of one by which the app's schema has
+/// refused a row, and for the next row it would be compiled anew, with all triggers and views that it comes to.
 final class RowStatements {
     private var queries: [String: Query] = [:]
 

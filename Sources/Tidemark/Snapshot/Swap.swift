@@ -137,8 +137,8 @@ extension Applier {
         }
     }
 
-    /// Whether the record was made here and no server has it: a snapshot says nothing of it. A first device has its whole
-    /// file of such records, so nothing else is asked of them.
+    /// Whether the record was made here and no server has it: a snapshot says nothing of it. A first device has its
+    /// whole file of such records, so nothing else is asked of them.
     private func isUnknown(_ table: ApplyTable, _ key: [Cell]) throws -> Bool {
         guard !table.shape.isScopedByColumn, table.shape.keepsDeleted == nil else { return false }
         return try table.records.shadowHead(db, key)?.state == .absent

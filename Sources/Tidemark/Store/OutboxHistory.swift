@@ -105,8 +105,8 @@ package enum OutboxHistory {
 
     // MARK: Packing at once
 
-    /// Whether operations may go into blocks as their verdicts come: no row of the outbox is deferred, which a taken one
-    /// behind it would take along (`dropDeferred`), and none names a temporary id.
+    /// Whether operations may go into blocks as their verdicts come: no row of the outbox is deferred, which a taken
+    /// one behind it would take along (`dropDeferred`), and none names a temporary id.
     static func mayPackAtOnce(_ db: Database, _ scope: Scope) throws -> Bool {
         try Query(
             db,
@@ -118,8 +118,8 @@ package enum OutboxHistory {
             && Query(db, "SELECT 1 FROM tidemark_ref LIMIT 1").first(db) { _ in true } == nil
     }
 
-    /// Moves operations that the server took as they were sent, and that are not finished yet, out of the outbox. Returns
-    /// which were moved.
+    /// Moves operations that the server took as they were sent, and that are not finished yet, out of the outbox.
+    /// Returns which were moved.
     static func pack(
         _ db: Database, _ scope: Scope, _ taken: [(entry: OutboxEntry, verdict: Verdict)], now: Int64
     ) throws -> Set<Int64> {
