@@ -68,7 +68,9 @@ enum Schema {
     private static func checkRole(_ session: Session, _ name: String) throws {
         guard try session.ask(isRole, .text(name)).flag(0, 0) else { return }
         throw PostgresError(
-            .schema, "rename the role \(name): the log's schema cannot share a role's name")
+            .schema,
+            "a role is called \(name) like the log's schema, and would make its own tables in it: rename the role, or "
+                + "give the log another schema")
     }
 
     private static let countPartitions = Statement(

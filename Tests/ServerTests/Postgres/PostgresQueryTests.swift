@@ -66,6 +66,10 @@ struct PostgresQueryTests {
         #expect(try await bench.exchange([upsert(1, "2", #"{"title":"b"}"#)]).statuses == ["applied"])
         let pair = [upsert(2, "3", #"{"title":"c"}"#), upsert(3, "4", #"{"title":"d"}"#)]
         #expect(try await bench.exchange(pair).statuses == ["applied", "applied"])
+        // A value that the table takes and its index does not: it does not get smaller when it is compressed.
+        try await bench.sql("CREATE INDEX ON ~.todo (title)")
+        let digits = (1...2_000).map { String(UInt64($0) &* 0x9e37_79b9_7f4a_7c15, radix: 36) }.joined()
+        #expect(try await bench.exchange([upsert(4, "5", #"{"title":"\#(digits)"}"#)]).statuses == ["rejected"])
         // A row that is too large to be read with others, and one that nobody looks at in its transaction.
         try await bench.sql("UPDATE ~.todo SET title = repeat('x', 20000) WHERE id = 2")
         try await bench.settle()
