@@ -157,16 +157,17 @@
         @Test("Where there is no room, the body that has been on its way for longest goes, and its room is free")
         func slowest() async throws {
             try await run { server, counter in
+                let began = ContinuousClock.now
                 let first = try await begin(server.port, as: "ada", Self.largest - 1)
                 try await counter.wait(for: Self.largest - 1)
                 let second = try await begin(server.port, as: "bob", Self.largest - 1)
                 try await counter.wait(for: 2 * (Self.largest - 1))
-                // Both are young: who comes now is asked to come again.
-                let early = try await begin(server.port, as: "cay", Self.largest - 1)
-                #expect(try await early.read().hasPrefix("HTTP/1.1 503"))
+                // Both are young: who comes now is asked to come again. On a busy machine they are not, and one goes.
+                var third = try await begin(server.port, as: "cay", Self.largest - 1)
+                var (who, answer) = try await answered([first, third])
+                #expect(answer.hasPrefix("HTTP/1.1 503"))
+                if ContinuousClock.now - began < .seconds(1) { #expect(who == 1) }
                 // Until the first of them is old enough, whoever comes is refused; then it goes.
-                var (who, answer) = (1, "")
-                var third = early
                 for _ in 0..<300 where who == 1 {
                     third = try await begin(server.port, as: "cay", Self.largest - 1)
                     (who, answer) = try await answered([first, third])
