@@ -79,6 +79,7 @@ struct PostgresNudgeTests {
         let listener = try Session(to: ServerAddress(bench.cluster.url()), node.configuration)
         try listener.listen(bench.schema)
         let scopes = (0..<300).map { Scope(stringLiteral: "s:\($0)") }
+        let began = ContinuousClock.now
         // One behind the other: those that share a commit are told together in any case.
         for scope in scopes { _ = try await node.write(scope) { try $0.append(.event("e"), at: 1) } }
         var messages = 0
@@ -92,7 +93,8 @@ struct PostgresNudgeTests {
             try await Task.sleep(for: .milliseconds(10))
         }
         #expect(untold == [])
-        #expect(messages < scopes.count / 10)
+        // One in each pause, however long a busy machine takes for the commits.
+        #expect(messages <= Int((ContinuousClock.now - began) / .seconds(1)) + 2)
     }
 
     @Test("What anybody else tells on the channel is no more than a reason to look", .timeLimit(.minutes(5)))
