@@ -7,7 +7,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("Progress has totals", .timeLimit(.minutes(2)))
+@Suite("Progress has totals", .timeLimit(.minutes(10)))
 struct ProgressTests {
     @Test("edits are counted once in a while, and by what was answered in between")
     func meter() {

@@ -66,7 +66,6 @@ struct RecordAuditTests {
         "who makes and deletes a row while its namesake waits off the table deletes only that row (I2)",
         "a row that was made anew beside a quarantined one, and deleted, is not counted (I13)",
         "what is given back with its scope goes by the id that a copy of the file has heard (I12)",
-        "what is on its way back to a scope lies over the row that comes up there (I4)",
         "what the app discards goes, where the server has deleted it or lost it (I4)",
     ]
 
