@@ -83,9 +83,12 @@ struct DeviceNudgeTests {
                 configuration: configuration)
         }
 
-        /// Runs the engine for as long as `body` runs.
-        func run(_ body: () async throws -> Void) async throws {
-            let running = Task { [engine] in try await engine.run() }
+        /// Runs the engine for as long as `body` runs, by a clock that stands still unless it is another one: a stream
+        /// is not silent for long then, however busy the machine is.
+        func run(
+            by clock: any Environment = CountingClock(standingStill: true), _ body: () async throws -> Void
+        ) async throws {
+            let running = Dependencies.$current.withValue(clock) { Task { [engine] in try await engine.run() } }
             defer { running.cancel() }
             try await body()
         }
@@ -217,9 +220,7 @@ struct DeviceNudgeTests {
     @Test("A stream on which nothing comes, not even a comment, is given up after three comments' time")
     func silent() async throws {
         let nudged = try await Nudged { $0.pollInterval = QuickClock.poll }
-        try await Dependencies.$current.withValue(QuickClock(seed: 1)) {
-            try await nudged.run { try await poll { nudged.wire.streams.count > 2 } }
-        }
+        try await nudged.run(by: QuickClock(seed: 1)) { try await poll { nudged.wire.streams.count > 2 } }
     }
 
     @Test("In the background there is no stream, and back in front there is one")
@@ -240,10 +241,10 @@ struct DeviceNudgeTests {
     @Test("Signing out ends the stream")
     func signedOut() async throws {
         let nudged = try await Nudged()
-        let running = Task { try await nudged.engine.run() }
-        try await nudged.settle()
-        await nudged.engine.disconnect()
-        try await running.value
-        #expect(!nudged.wire.isOpen)
+        try await nudged.run {
+            try await nudged.settle()
+            await nudged.engine.disconnect()
+            try await poll { !nudged.wire.isOpen }
+        }
     }
 }
