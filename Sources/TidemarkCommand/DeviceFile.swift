@@ -233,7 +233,7 @@
 
         init(_ table: String, _ failure: Failure) {
             self.table = table
-            // What comes before several flaws is of a list that is not shown.
+            // The sentence before several flaws announces a list that is not shown here.
             message = failure.details.isEmpty ? failure.what : failure.details.joined(separator: " ")
             hint = failure.hint
         }

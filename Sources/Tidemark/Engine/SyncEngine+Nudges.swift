@@ -49,7 +49,8 @@ extension SyncEngine {
 
     /// Returns when the scopes to hear of are others, or the task is cancelled.
     private func waitForOthers(than scopes: [Scope]) async {
-        while !Task.isCancelled, nudgedScopes == scopes { _ = await listening.sleep(for: configuration.tick) }
+        // Each change raises the signal: the time has no meaning.
+        while !Task.isCancelled, nudgedScopes == scopes { _ = await listening.sleep(for: .seconds(3600)) }
     }
 
     private func hear(_ nudge: Nudge) async {

@@ -178,15 +178,8 @@ struct InterruptedFileTests {
 
     @Test("puts a conflict to the handler again whose decision it could not write")
     func decided() async throws {
-        let directory = try TestDirectory()
-        let server = try Device.server(in: directory, entities: [.state("note", conflict: .manual)])
-        let first = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "a")
-        let second = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "b")
-        try await first.sql("INSERT INTO note (id, title) VALUES ('n', 'x')")
-        try await Device.sync(first, second)
-        try await first.sql("UPDATE note SET title = 'a'")
-        try await second.sql("UPDATE note SET title = 'b'")
-        try await first.sync()
+        let pair = try await Pair.beforeConflict()
+        let (first, second) = (pair.here, pair.there)
         let asked = Mutex(0)
         let cuts = Mutex(0)
         let engine = try second.engine(onConflict: { _ in

@@ -27,15 +27,7 @@ struct ObservedListTests {
 
     @Test("a conflict comes up in the list, and is taken off it")
     func conflicts() async throws {
-        let directory = try TestDirectory()
-        let server = try Device.server(in: directory, entities: [.state("note", conflict: .manual)])
-        let first = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "a")
-        let second = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "b")
-        try await first.sql("INSERT INTO note (id, title) VALUES ('n', 'x')")
-        try await Device.sync(first, second)
-        try await first.sql("UPDATE note SET title = 'a'")
-        try await second.sql("UPDATE note SET title = 'b'")
-        try await first.sync()
+        let second = try await Pair.beforeConflict().there
         let engine = try second.engine()
         var lists = engine.conflictUpdates.makeAsyncIterator()
         #expect(await lists.next()?.isEmpty == true)

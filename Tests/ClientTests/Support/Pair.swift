@@ -21,6 +21,18 @@ struct Pair {
             schema, tables: [declaration.name], server: server, in: directory, name: "there")
     }
 
+    /// Both have edited the note `n`, and the app decides conflicts: what `here` wrote is on the server, and `there`
+    /// meets it with its next sync.
+    static func beforeConflict() async throws -> Pair {
+        let pair = try await Pair(.state("note", conflict: .manual))
+        try await pair.here.sql("INSERT INTO note (id, title) VALUES ('n', 'x')")
+        try await Device.sync(pair.here, pair.there)
+        try await pair.here.sql("UPDATE note SET title = 'a'")
+        try await pair.there.sql("UPDATE note SET title = 'b'")
+        try await pair.here.sync()
+        return pair
+    }
+
     /// A note that both hold.
     func share(_ values: String = "'n1', 'base', 'text', 1, NULL") async throws {
         try await here.sql("INSERT INTO note VALUES (\(values))")

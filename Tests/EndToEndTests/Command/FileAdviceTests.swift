@@ -5,7 +5,7 @@
 
     @testable import TidemarkCommand
 
-    /// What the commands on a device's file say of what does not travel, and of what was decided.
+    /// The commands on a device's file name what does not travel, with the reason, and what was decided.
     @Suite(.serialized) struct FileAdviceTests {
         let bench: CommandBench
         init() throws { bench = try CommandBench() }
@@ -45,7 +45,7 @@
             #expect(json.output.contains(#""unsynced":["later"]"#), "\(json)")
             #expect(try await sync("a", server, ["--table", "later"]).output.contains("not synced") == false)
             #expect(try await report("a").unsynced == [])
-            // What an app syncs is the app's choice.
+            // The app chooses its tables: the command does not name the others.
             try bench.sql("a", "CREATE TABLE more (id TEXT PRIMARY KEY)")
             try bench.sql("a", "UPDATE tidemark_meta SET value = '0' WHERE key = 'set_up_by_command'")
             #expect(try await report("a").unsynced == [])

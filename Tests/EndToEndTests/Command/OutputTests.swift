@@ -5,7 +5,7 @@
 
     @testable import TidemarkCommand
 
-    /// What the command writes, and to whom: pipes that nobody reads, full disks, hints and usage errors.
+    /// The command's output meets pipes that nobody reads and full disks; its hints and usage errors are whole.
     @Suite(.serialized) struct OutputTests {
         let bench: CommandBench
         init() throws { bench = try CommandBench() }
@@ -50,7 +50,7 @@
             func told(_ done: Int, _ isBusy: Bool, at seconds: Double) -> Double? {
                 pace.line(SyncProgress(sent: .init(done: done, total: 1000), isBusy: isBusy), at: seconds).sent.rate
             }
-            // What an earlier run has done is not this one's rate.
+            // The rate of a run does not count the rows of an earlier one.
             #expect(told(500, false, at: 0) == nil && told(500, true, at: 10) == nil)
             #expect(told(600, true, at: 20) == 10 && told(600, false, at: 20) == 10)
             // After a rest the counts begin anew.

@@ -133,7 +133,7 @@ package final class RecordWatch: @unchecked Sendable {
         _ db: Database, at point: WritePoint, _ body: (Database) throws -> Result
     ) throws -> Result {
         let before = read(db)
-        // Whatever is written between two transactions are edits of the app.
+        // All that is written between two transactions is the app's edits.
         if let last { compare(db, last, before, at: nil) }
         last = nil
         let result = try body(db)
