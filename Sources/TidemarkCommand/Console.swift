@@ -78,8 +78,8 @@
         }
 
         private static let colors = [
-            "error": "1;31", "refused": "31", "warning": "33", "conflict": "33", "quarantined": "33", "orphaned": "33",
-            "to confirm": "33", "waiting": "36", "hint": "36",
+            "error": "1;31", "refused": "31", "warning": "33", "conflict": "33", "conflicts": "33",
+            "quarantined": "33", "orphaned": "33", "to confirm": "33", "waiting": "36", "hint": "36",
         ]
 
         /// The line with its first word in color, if that is one of those that want attention.

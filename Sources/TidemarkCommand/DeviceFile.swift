@@ -33,7 +33,11 @@
                     database = try Self.open(address, configuration)
                 }
             } catch {
-                throw Failure("\(path) cannot be opened", because: error, hint: "check that it is an SQLite database")
+                var failure = Failure("\(path) cannot be opened", because: error, hint: nil)
+                if (error as? DatabaseError)?.resultCode == .SQLITE_NOTADB {
+                    failure.hint = "name an SQLite database; a file that was one is damaged"
+                }
+                throw failure
             }
         }
 
@@ -298,8 +302,18 @@
 
         /// Nothing is tried again after this command has ended.
         private static func hint(for error: SyncError) -> String? {
-            if error.code == .networkUnavailable {
+            switch error.code {
+            case .networkUnavailable:
                 return "check that the server runs and that --server names it, then run the command again"
+            case .serverUnavailable where error.hint.isEmpty:
+                return "the server, or what stands before it, is busy or restarts; run the command again in a minute"
+            case .unauthenticated:
+                return "set TIDEMARK_TOKEN to a fresh one; whoever runs the server makes it with `tidemark token` and "
+                    + "that server's secret"
+            case .scopeForbidden:
+                return "name a scope that the token grants, or have one made that grants it: "
+                    + "`tidemark token --scope SCOPE=rw`"
+            default: break
             }
             let promises = ["again by itself", "is asked for again", "in a moment"]
             let isPromise = { (text: Substring) in promises.contains { text.contains($0) } }
@@ -324,9 +338,10 @@
             }
         }
 
-        init(_ what: String, because error: any Error, hint: String) {
+        /// - Parameter hint: `nil`: the cause's own.
+        init(_ what: String, because error: any Error, hint: String?) {
             let cause = Failure(of: error)
-            self.init("\(what): \(cause.what)", hint: hint, code: cause.code)
+            self.init("\(what): \(cause.what)", hint: hint ?? cause.hint, code: cause.code)
             details = cause.details
         }
     }

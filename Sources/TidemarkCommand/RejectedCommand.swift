@@ -66,7 +66,7 @@
             }
             guard retry == nil || discard == nil else { throw ValidationError("Either --retry or --discard.") }
             guard values.isEmpty || retry != nil else { throw ValidationError("--set goes with --retry.") }
-            _ = try changes()
+            _ = try ColumnValues.read(values)
             guard scope == nil || file == nil else { throw ValidationError("--scope goes with --store.") }
             guard limit == nil || file == nil else { throw ValidationError("--limit goes with --store.") }
             guard limit ?? 1 > 0 else { throw ValidationError("--limit is a number from 1.") }
@@ -110,29 +110,6 @@
                 .map(RefusedEdit.init)
         }
 
-        /// Numbers are numbers, NULL is none, and anything else is a text; quotes make a text of everything.
-        private func changes() throws -> [String: Value] {
-            var changes: [String: Value] = [:]
-            for text in values {
-                let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-                guard parts.count == 2, !parts[0].isEmpty else {
-                    throw ValidationError("'\(text)' sets nothing; write --set column=value.")
-                }
-                changes[parts[0]] = Self.value(parts[1])
-            }
-            return changes
-        }
-
-        private static func value(_ text: String) -> Value {
-            if text.count > 1, text.hasPrefix("'"), text.hasSuffix("'") {
-                return .text(String(text.dropFirst().dropLast()).replacing("''", with: "'"))
-            }
-            if text.uppercased() == "NULL" { return .null }
-            if let integer = Int64(text) { return .integer(integer) }
-            if let real = Double(text), real.isFinite { return .real(real) }
-            return .text(text)
-        }
-
         private func deviceList(_ device: DeviceFile) async throws -> [RefusedEdit] {
             // The lists of another version's file are not read as if they were this one's.
             _ = try device.inspect()
@@ -144,8 +121,8 @@
                 }
                 let decision: RejectedDecision
                 if retry != nil {
-                    try await engine.retry(operation, changing: try changes())
-                    decision = RejectedDecision(retried: operation, with: try changes())
+                    try await engine.retry(operation, changing: try ColumnValues.read(values))
+                    decision = RejectedDecision(retried: operation, with: try ColumnValues.read(values))
                 } else {
                     let before = try await engine.rejectedOperations().count
                     try await engine.discard(operation)
@@ -200,8 +177,9 @@
 
         var lines: [String] {
             let values = (fields ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
-            let what = isDelete ? "delete" : values.joined(separator: ", ")
-            let whose = sub.map { " · \($0), device \(client ?? "")" } ?? ""
+            let what = isDelete ? "delete" : values.isEmpty ? "no values are kept" : values.joined(separator: ", ")
+            // A row of an attached table is nobody's.
+            let whose = sub.map { $0.isEmpty ? " · as the table has it" : " · \($0), device \(client ?? "")" } ?? ""
             var lines = [
                 "\(number): \(table) \(record): \(detail) (\(code))",
                 "  \(what) · \(at.formatted(.iso8601))\(whose)",

@@ -44,13 +44,6 @@
 
         struct Aside: Codable, Hashable { var table, record, reason: String }
 
-        struct Meeting: Codable, Hashable {
-            struct Field: Codable, Hashable { var name, base, mine, theirs, result: String }
-            var table, record, rule: String
-            var isOpen: Bool
-            var fields: [Field]
-        }
-
         struct ScopeReport: Codable, Hashable {
             var scope: String
             var complete, head: Int64?
@@ -75,7 +68,7 @@
         var sent = 0
         var rejected: [Refusal] = []
         var quarantined: [Aside] = []
-        var conflicts: [Meeting] = []
+        var conflicts: [MetEdit] = []
         var scopes: [ScopeReport] = []
         var warnings: [String] = []
         /// Rows that no other device could name, and why.
@@ -114,18 +107,7 @@
                     detail: operation.detail, hint: operation.hint, isDelete: operation.isDelete,
                     waiting: operation.dependants.count)
             }
-            conflicts = try await engine.conflicts().map { conflict in
-                Meeting(
-                    table: conflict.entity, record: conflict.record, rule: conflict.rule.rawValue,
-                    isOpen: conflict.isOpen,
-                    fields: conflict.fields.map { field in
-                        Meeting.Field(
-                            name: field.name, base: field.base?.shown ?? "-",
-                            mine: field.mine?.shown ?? (conflict.isDelete ? "deleted" : "-"),
-                            theirs: field.theirs?.shown ?? (conflict.isDeletedElsewhere ? "deleted" : "-"),
-                            result: field.result?.shown ?? (conflict.isOpen ? "undecided" : "deleted"))
-                    })
-            }
+            conflicts = try await engine.conflicts().map(MetEdit.init)
             quarantined = try await device.database.read { db in
                 try Row.fetchAll(
                     db, sql: "SELECT entity, record, reason FROM tidemark_quarantine WHERE move = 0 ORDER BY 1, 2"

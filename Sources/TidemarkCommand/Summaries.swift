@@ -10,6 +10,10 @@
         var isSettled: Bool
         /// The numbers of things left in the file after it: edits without a verdict, refused edits, quarantined rows.
         var waiting, rejectedInAll, quarantinedInAll: Int
+        /// Edits and rows of this device that gave way in it, or wait for a decision, since somebody else's met them.
+        var conflicts: Int
+        /// Conflicts of the file that wait for a decision.
+        var undecided: Int
         /// Where the rows of each table stand, and what waits for a word.
         var tables: [TableRows]
         var missingTables: [String]
@@ -42,6 +46,8 @@
             waiting = status.pending + status.sent
             rejectedInAll = status.rejected
             quarantinedInAll = status.quarantined
+            conflicts = report.conflicts
+            undecided = status.undecided
             tables = TableRows.all(status)
             missingTables = status.missingTables
             self.inferred = inferred.map(InferredReport.init)
@@ -59,6 +65,14 @@
             if rejectedInAll > 0 { lines.append("refused: \(rejectedInAll); `tidemark status` says why") }
             if quarantinedInAll > 0 {
                 lines.append("quarantined: \(quarantinedInAll.counted("row")); `tidemark status` says why")
+            }
+            if conflicts > 0 {
+                lines.append(
+                    "conflicts: \(conflicts.counted("edit or row", "edits or rows")) of this file met somebody else's; "
+                        + "`tidemark conflicts` says what stands, and brings back what gave way")
+            }
+            if undecided > 0 {
+                lines.append("to decide: \(undecided.counted("conflict")); `tidemark conflicts` takes the decisions")
             }
             lines += tables.compactMap(\.troubles)
             lines += missingTables.map { "table \($0) is not in the file any more; its rows on the server stay" }

@@ -25,7 +25,8 @@
         private static let commands: [any ParsableCommand.Type] = [
             ServeCommand.self, CompactCommand.self, EraseCommand.self, AttachCommand.self, DetachCommand.self,
             TokenCommand.self, SyncCommand.self, StatusCommand.self,
-            RejectedCommand.self, VerifyCommand.self, RemoveCommand.self, DemoCommand.self, ManualCommand.self,
+            RejectedCommand.self, ConflictsCommand.self, VerifyCommand.self, RemoveCommand.self, DemoCommand.self,
+            ManualCommand.self,
         ]
 
         /// Done, but something waits for a decision.

@@ -22,9 +22,9 @@ struct InferenceTransaction: Sendable {
         (self.declarations, self.now) = (declarations, now)
     }
 
-    /// Runs on the writer, outside any transaction. Returns how many records were settled.
-    func run(_ db: Database) throws -> Int {
-        var settled = 0
+    /// Runs on the writer, outside any transaction. Returns how many records were settled, and how many rows gave way.
+    func run(_ db: Database) throws -> (records: Int, conflicts: Int) {
+        var settled = (records: 0, conflicts: 0)
         _ = try ApplyTransaction.withoutForeignKeys(db) {
             try schema.check(db, scope)
             try CaptureSuppression.whileApplying(db, schema) { settled = try settle(db) }
@@ -34,16 +34,16 @@ struct InferenceTransaction: Sendable {
         return settled
     }
 
-    private func settle(_ db: Database) throws -> Int {
+    private func settle(_ db: Database) throws -> (records: Int, conflicts: Int) {
         let record = try ScopeRecord.read(db, scope)
         let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
         var settled = 0
         guard let fetched else {
             for entry in entries { settled += try applier.settle(entry, .untold, isBelowFloor: false) ? 1 : 0 }
             try applier.finish()
-            return settled
+            return (settled, applier.outcome.conflicts)
         }
-        guard since == record.checkpoint else { return 0 }
+        guard since == record.checkpoint else { return (0, 0) }
         if fetched.head == 0 { settled += try applier.insertSeeds() }
         // Versions of a history that this device does not know cannot be compared with its own.
         let isComparable = try fetched.epoch.map { try applier.goOnWhereKept(in: $0) } ?? true
@@ -68,7 +68,7 @@ struct InferenceTransaction: Sendable {
             settled += try applier.settle(entry, server, isBelowFloor: isBelowFloor) ? 1 : 0
         }
         try applier.finish()
-        return settled
+        return (settled, applier.outcome.conflicts)
     }
 }
 

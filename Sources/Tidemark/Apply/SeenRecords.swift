@@ -48,8 +48,11 @@ final class SeenRecords {
     }
 
     /// Up to `limit` keys behind `last` that stand in a table of the shape's columns and were not seen.
+    ///
+    /// - Parameter unsent: whether records that were made here, and that no server has, are among them.
     static func others(
-        _ db: Database, _ shape: TableSchema, in table: String, scope: Scope, after last: [Cell]?, limit: Int
+        _ db: Database, _ shape: TableSchema, in table: String, scope: Scope, unsent: Bool, after last: [Cell]?,
+        limit: Int
     ) throws -> [[Cell]] {
         let keys = shape.key.map { "here.\($0.sql)" }.joined(separator: ", ")
         let marks = shape.key.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
@@ -59,6 +62,14 @@ final class SeenRecords {
                 """
                 NOT EXISTS (SELECT 1 FROM temp.tidemark_seen AS seen
                 WHERE seen.entity = \(literal(shape.name)) AND seen.record = \(id))
+                """)
+        }
+        if !unsent {
+            let isRow = shape.key.map { "made.\($0.sql) = +here.\($0.sql)" }.joined(separator: " AND ")
+            conditions.append(
+                """
+                NOT EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS made
+                WHERE \(isRow) AND made.tidemark_state = \(Shadow.State.absent.rawValue))
                 """)
         }
         if last != nil { conditions.append("(\(keys)) > (\(marks))") }

@@ -32,13 +32,13 @@ extension ScopeDriver {
             return try await fill(backfill, since: record.checkpoint, schema, declarations)
         }
         if record.bootstrap?.asking != nil { return try await ask(schema) }
-        if isPending, refusal?.isLifted != false, !hasPushed,
+        if isPending, refusal?.isLifted != false, !isPageNext,
             let exchange = try await seal(schema, declarations, isPull: false), !exchange.keys.isEmpty
         {
-            hasPushed = true
+            isPageNext = true
             return try await send(exchange) { try await self.bootstrap() }
         }
-        hasPushed = false
+        isPageNext = false
         // A cache that failed during one fill may be good again for the next.
         if record.bootstrap?.token == nil { takesShared = true }
         let request = SnapshotRequest(
@@ -117,7 +117,7 @@ extension ScopeDriver {
     /// The server cannot go on from where this device stands: the scope is filled anew, and the outbox is kept.
     func recover() async throws -> SyncMachine.Event? {
         let problem = problem
-        hasPushed = false
+        isPageNext = false
         try await recovering(at: .recover) { db, recovery in try recovery.begin(db, after: problem) }
         return nil
     }

@@ -20,11 +20,13 @@ extension ScopeDriver {
             if declarations.entity(entity).direction != .push {
                 try await ask(&question, entity, schema, declarations)
             }
+            if question.fetched?.head == 0 { isPageNext = true }
             let transaction = question
             let settled = try await database {
                 try await self.file.writeWithoutTransaction(at: .inferred) { db in try transaction.run(db) }
             }
-            guard settled == 0 else { continue }
+            counts.conflicts += settled.conflicts
+            guard settled.records == 0 else { continue }
             let left = try await database {
                 try await self.schemaCache.file.read { db in
                     try Inferred.uncompared(db, scope, schema, limit: RecordFetch.requestLimit)

@@ -46,8 +46,9 @@ actor ScopeDriver {
     private var retriesDeferred = false
     /// An answer that is not applied yet, and what a server that wants less asked for.
     var current: (answer: Answered, wait: Int64?)?
-    /// Whether the last request of a filling was a push: then a page is next, so that neither holds up the other.
-    var hasPushed = false
+    /// Whether a filling asks for its next page before anything is pushed: behind a push, so that neither holds up the
+    /// other, and where the server has nothing yet, since its page would bring back what was pushed just before.
+    var isPageNext = false
     /// When the scope was last in sync, where critical tables were asked for by themselves since.
     var criticalSync: Int64?
     var problem: Problem?
@@ -141,7 +142,7 @@ actor ScopeDriver {
     /// The driver's state outside the file, without points in time.
     var memory: String {
         let flags = [
-            takesDifferences, hasPushed, refusal != nil, fetchError != nil, current != nil, signal.isRaised,
+            takesDifferences, isPageNext, refusal != nil, fetchError != nil, current != nil, signal.isRaised,
             isNudged, takesShared,
         ]
         return "\(machine.outline) \(lane) \(flags) \(problem?.code.rawValue ?? "") \(tooLarge.map(\.number))"

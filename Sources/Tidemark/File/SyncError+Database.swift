@@ -18,7 +18,8 @@ extension SyncError {
     private static func remedy(_ code: ResultCode) -> String {
         switch code {
         case .SQLITE_FULL: "Make room on the disk; it is tried again by itself."
-        case .SQLITE_BUSY, .SQLITE_LOCKED: "Another program holds the file; it is tried again by itself."
+        case .SQLITE_BUSY, .SQLITE_LOCKED:
+            "Another program holds the file: let it finish, or end it; it is tried again by itself."
         case .SQLITE_CORRUPT, .SQLITE_NOTADB:
             "The file is damaged: put a backup in its place, or begin with an empty one."
         case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_CANTOPEN, .SQLITE_AUTH:

@@ -91,11 +91,15 @@ struct Swap {
     private func takeOut(of table: ApplyTable, _ applier: Applier, at version: Version) throws {
         let declared = declarations.entity(table.shape.name)
         guard declared.kind == .state, declared.direction != .push else { return }
+        // A snapshot says nothing of a record that was made here and that no server has. A first device has its whole
+        // file of such records.
+        let leavesUnsent = !table.shape.isScopedByColumn && table.shape.keepsDeleted == nil
         for place in [table.shape.sql, table.shape.shadowSQL] {
             var last: [Cell]?
             while true {
                 let keys = try SeenRecords.others(
-                    db, table.shape, in: place, scope: applier.scope, after: last, limit: Self.batch)
+                    db, table.shape, in: place, scope: applier.scope, unsent: !leavesUnsent, after: last,
+                    limit: Self.batch)
                 for key in keys {
                     guard let id = table.shape.recordID(key),
                         try !SeenRecords.contains(db, table.shape.name, id)
@@ -112,6 +116,7 @@ struct Swap {
                 try QuarantinedRow.remove(db, table.shape.name, record, applier.scope.name)
                 continue
             }
+            if try leavesUnsent && table.records.shadowHead(db, key)?.state == .absent { continue }
             try applier.takeOut(table, id, key, at: version)
         }
     }
@@ -121,7 +126,6 @@ extension Applier {
     /// Takes out a record that a snapshot as of `version` does not hold, unless more is known of it than the snapshot
     /// could say. Edits of it that are not sent yet stay, as edits of a deleted record.
     fileprivate func takeOut(_ table: ApplyTable, _ id: RecordID, _ key: [Cell], at version: Version) throws {
-        guard try !isUnknown(table, key) else { return }
         let ahead = try KnownVersions.version(db, scope, table.shape.name, id.text) ?? -1
         guard ahead <= version else { return }
         manifest.look(table.shape.name, id)
@@ -135,13 +139,6 @@ extension Applier {
             try noteGone(table, id, key)
             try take(table, id, key, version: version, incoming: nil)
         }
-    }
-
-    /// Whether the record was made here and no server has it: a snapshot says nothing of it. A first device has its
-    /// whole file of such records, so nothing else is asked of them.
-    private func isUnknown(_ table: ApplyTable, _ key: [Cell]) throws -> Bool {
-        guard !table.shape.isScopedByColumn, table.shape.keepsDeleted == nil else { return false }
-        return try table.records.shadowHead(db, key)?.state == .absent
     }
 
     /// Its children are looked at as after any deletion. A record that moved to another scope is not gone, nor one that

@@ -60,6 +60,7 @@ struct ServerAddress: Sendable {
     func told(_ message: UnsafePointer<CChar>?) -> String {
         var text = message.map { String(cString: $0) } ?? ""
         for secret in secrets { text = text.replacingOccurrences(of: secret, with: "…") }
-        return text.split(whereSeparator: \.isNewline).joined(separator: "; ")
+        return text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
+            .joined(separator: "; ")
     }
 }

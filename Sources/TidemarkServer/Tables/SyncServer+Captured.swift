@@ -101,8 +101,9 @@ extension SyncServer {
             let lane = LaneName(principal: "", client: "", lane: "")
             try writer.keep(
                 StoredRejection(
-                    scope: scope, entity: captured.entity, record: captured.key, isDelete: captured.fields == nil,
-                    fields: nil, lane: lane, number: 0, code: refusal.code, detail: refusal.detail, time: moment),
+                    scope: scope, entity: captured.entity, record: captured.key,
+                    isDelete: captured.fields == nil && captured.unsendable == nil, fields: nil, lane: lane, number: 0,
+                    code: refusal.code, detail: refusal.detail, time: moment),
                 limit: configuration.rejectionLimit)
         }
     }

@@ -47,6 +47,12 @@ struct PreexistingRowTests {
         #expect(try await second.rows(Self.rows).count == 3)
     }
 
+    @Test("no row comes back from the server that the first device sent it to")
+    func nothingBack() async throws {
+        let report = try await device("first").engine().syncNow()
+        #expect((report.pushed, report.received) == (3, 0))
+    }
+
     @Test("an edit and a delete that others have made stay, and what gave way is listed")
     func othersCameFirst() async throws {
         let first = try await device("first")

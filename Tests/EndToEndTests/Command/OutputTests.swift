@@ -1,5 +1,6 @@
 #if Server
     import Foundation
+    import GRDB
     import Testing
     import Tidemark
 
@@ -96,6 +97,20 @@
             // A list of refused edits says of such a file what its status says.
             let rejected = try await bench.run(["rejected", bench.path("a")])
             #expect(rejected.status == 1 && rejected.errors == told.errors, "\(rejected)")
+        }
+
+        @Test("what helps is said of a locked file, a wrong token and a server that has none to spare")
+        func remedies() throws {
+            let locked = Failure(
+                "a.db cannot be opened", because: DatabaseError(resultCode: .SQLITE_BUSY), hint: nil)
+            #expect(locked.hint?.hasPrefix("Another program holds the file: let it finish, or end it.") == true)
+            #expect(locked.hint?.hasSuffix("Then run the command again.") == true, "\(locked)")
+            let token = Failure(SyncError(.unauthenticated, "The token is not valid.", hint: "Fetch a fresh token."))
+            #expect(token.hint?.contains("TIDEMARK_TOKEN") == true, "\(token)")
+            let scope = Failure(SyncError(.scopeForbidden, "The token does not grant scope w:2.", hint: ""))
+            #expect(scope.hint?.contains("tidemark token --scope") == true, "\(scope)")
+            let busy = Failure(SyncError(.serverUnavailable, "The answer's status is 503.", hint: ""))
+            #expect(busy.hint?.contains("busy or restarts") == true, "\(busy)")
         }
 
         @Test("options that would do nothing are refused before anything is opened")
