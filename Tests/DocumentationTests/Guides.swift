@@ -65,11 +65,18 @@ private func life(
     let running = Task { try await sync.run() }
 
     // The app comes to the front, or leaves it.
+    var conditions = SyncConditions()
     for await phase in phases {
-        await sync.use(phase == .active ? SyncConfiguration() : .background)
+        conditions.isInForeground = phase == .active
+        await sync.adapt(to: conditions)
     }
     // end snippet
     running.cancel()
+
+    // snippet: life-granted
+    let done = try await sync.syncNow(within: .seconds(25))
+    print(done?.description ?? "The time was over; the next sync goes on from there.")
+    // end snippet
 
     // snippet: life-wake
     for await _ in pushes { await sync.wake() }

@@ -17,6 +17,7 @@ struct SnippetTests {
             ("changesets", "Guides.swift", "Documentation/Schema.md"),
             ("life", "Guides.swift", "Documentation/AppLife.md"),
             ("life-wake", "Guides.swift", "Documentation/AppLife.md"),
+            ("life-granted", "Guides.swift", "Documentation/AppLife.md"),
             ("life-refresh", "Guides.swift", "Documentation/AppLife.md"),
             ("progress", "Guides.swift", "Documentation/AppLife.md"),
             ("nudges-off", "NudgeSnippets.swift", "Documentation/Nudges.md"),

@@ -5,10 +5,10 @@ extension SyncEngine {
     /// Keeps one stream of nudges open for all scopes, until cancelled (B3). Nothing rests on it but how soon a scope
     /// is pulled: the ticks go on.
     func listen(through transport: any StreamingTransport) async {
-        var reconnection = Reconnection(configuration.backoff.rule, longest: configuration.longestWait.milliseconds)
+        var reconnection = Reconnection(configuration.backoff.rule, longest: adapted.longestWait.milliseconds)
         while !Task.isCancelled {
             reconnection.backoff = configuration.backoff.rule
-            reconnection.longest = configuration.longestWait.milliseconds
+            reconnection.longest = adapted.longestWait.milliseconds
             let scopes = nudgedScopes
             guard !scopes.isEmpty else {
                 await waitForOthers(than: scopes)
@@ -43,7 +43,7 @@ extension SyncEngine {
 
     /// The scopes to hear of: those that the token grants, as far as is known.
     private var nudgedScopes: [Scope] {
-        guard configuration.receivesNudges else { return [] }
+        guard adapted.receivesNudges else { return [] }
         return drivers.map(\.scope).filter { !refused.contains($0) }.sorted().prefix(NudgeStream.scopeLimit).map(\.self)
     }
 

@@ -21,6 +21,10 @@ public actor SyncEngine {
     let file: AppFile
     /// How eagerly the engine works; see ``use(_:)``.
     public private(set) var configuration: SyncConfiguration
+    /// The conditions of ``adapt(to:)``.
+    var scheduler = SyncScheduler()
+    /// The configuration, as far as the conditions let it be.
+    var adapted: SyncConfiguration { configuration.adapted(by: scheduler) }
     let schemaCache: SchemaCache
     /// The app's scopes, with the sub-scopes that its tables are in.
     var scopes: [Scope] { schemaCache.followed }
@@ -94,7 +98,7 @@ public actor SyncEngine {
     @discardableResult
     func addDriver(_ scope: Scope) -> ScopeDriver {
         let driver = ScopeDriver(
-            scope: scope, schemaCache: schemaCache, configuration: configuration, onConflict: onConflict
+            scope: scope, schemaCache: schemaCache, configuration: adapted, onConflict: onConflict
         ) { [weak self] in await self?.changed(scope) }
         drivers.append(driver)
         newcomers?.yield(driver)
@@ -232,15 +236,20 @@ public actor SyncEngine {
     }
 
     /// Goes over to another configuration, also while the engine runs: an app that leaves the screen goes to
-    /// ``SyncConfiguration/background``, and back when it returns (B7).
+    /// ``SyncConfiguration/background``, and back when it returns (B7). ``adapt(to:)`` is the simpler way where the app
+    /// has one configuration.
     ///
     /// Pages and batches keep their size as far as the new ranges let them. A wait that is longer than the new
     /// configuration allows ends sooner; one that the server asked for is kept. A scope that was at rest syncs at once.
     public func use(_ configuration: SyncConfiguration) async {
         self.configuration = configuration
+        await useAdapted()
+    }
+
+    func useAdapted() async {
         listening.raise()
         // Another call may come in between, and what it says stands.
-        for driver in drivers { await driver.use(self.configuration) }
+        for driver in drivers { await driver.use(adapted) }
     }
 
     /// Looks for edits: this connection's are announced, those of other connections and processes are polled for.

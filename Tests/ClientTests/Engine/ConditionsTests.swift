@@ -1,0 +1,88 @@
+import Testing
+import TidemarkServer
+import TidemarkTesting
+import TidemarkWire
+
+@testable import Tidemark
+
+/// What an app tells of itself and its device, and the time that a system grants it (E6).
+@Suite struct ConditionsTests {
+    private static func patient() -> SyncConfiguration {
+        var configuration = SyncConfiguration()
+        configuration.tick = .seconds(3600)
+        configuration.longestWait = .seconds(3600)
+        configuration.backoff = .init(base: .seconds(1800), maximum: .seconds(3600), jitter: .zero)
+        return configuration
+    }
+
+    /// No network.
+    private struct Nowhere: Transport {
+        func send(_ request: TransportRequest) async throws -> TransportResponse { throw Wire.Lost() }
+    }
+
+    private func insert(_ device: Device, _ id: String) async throws {
+        try await device.sql("INSERT INTO note VALUES ('\(id)', 'theirs', 'text', 1, NULL)")
+        try await device.sync()
+    }
+
+    @Test("A network that is back ends the wait after a failure, and so does a return to the screen")
+    func regained() async throws {
+        let pair = try await Pair()
+        let engine = try pair.here.engine(Self.patient())
+        let running = Task { try await engine.run() }
+        defer { running.cancel() }
+        try await poll { try await engine.status().lastSync != nil }
+        for (id, isNetwork) in [("a", true), ("b", false)] {
+            var conditions = SyncConditions()
+            if isNetwork { conditions.isOnline = false } else { conditions.isInForeground = false }
+            await pair.here.wire.connect(to: Nowhere())
+            await engine.adapt(to: conditions)
+            try await insert(pair.there, id)
+            await engine.wake()
+            try await poll { try await engine.status().lastError != nil }
+            await pair.here.wire.connect(to: InProcessTransport(to: pair.server) { _ in .readWrite(as: "ada") })
+            #expect(try await pair.here.rows("SELECT id FROM note WHERE id = '\(id)'").isEmpty)
+            await engine.adapt(to: SyncConditions())
+            try await poll { try await pair.here.rows("SELECT id FROM note WHERE id = '\(id)'").count == 1 }
+        }
+    }
+
+    @Test("The configuration stays the app's; conditions that were told before a scope came hold for it too")
+    func configuration() async throws {
+        let pair = try await Pair()
+        var configuration = SyncConfiguration()
+        configuration.tick = .seconds(60)
+        let engine = try pair.here.engine(configuration)
+        var conditions = SyncConditions()
+        conditions.isLowPower = true
+        await engine.adapt(to: conditions)
+        try await engine.install()
+        #expect(await engine.configuration == configuration)
+        for driver in await engine.drivers { #expect(await driver.configuration.tick == .seconds(240)) }
+        configuration.tick = .seconds(10)
+        await engine.use(configuration)
+        for driver in await engine.drivers { #expect(await driver.configuration.tick == .seconds(40)) }
+        await engine.adapt(to: SyncConditions())
+        for driver in await engine.drivers { #expect(await driver.configuration.tick == .seconds(10)) }
+    }
+
+    @Test("A granted time that is over ends the sync, and the next one goes on")
+    func granted() async throws {
+        let pair = try await Pair()
+        try await pair.here.sync()
+        try await insert(pair.there, "a")
+        // An answer that never comes.
+        await pair.here.wire.next { _, _ in
+            for await _ in AsyncStream<Never>.makeStream().stream {}
+            throw Wire.Lost()
+        }
+        let engine = try pair.here.engine()
+        #expect(try await engine.syncNow(within: .milliseconds(50)) == nil)
+        #expect(try await engine.status().lastError == nil, "A time that is over is no failure.")
+        let report = try #require(try await engine.syncNow(within: .seconds(3600)))
+        #expect(report.applied == 1)
+        #expect(try await pair.here.rows("SELECT id FROM note").count == 1)
+        await pair.here.wire.loseRequest()
+        await #expect(throws: SyncError.self) { try await engine.syncNow(within: .seconds(3600)) }
+    }
+}
