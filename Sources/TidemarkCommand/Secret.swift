@@ -38,7 +38,7 @@
             return try make(path)
         }
 
-        private static func read(_ path: String) throws -> [UInt8] {
+        static func read(_ path: String) throws -> [UInt8] {
             guard let data = FileManager.default.contents(atPath: path) else {
                 throw Failure("the secret file \(path) cannot be read", hint: "check the path and its permissions")
             }
@@ -47,7 +47,7 @@
             return try check(bytes, from: path)
         }
 
-        private static func check(_ bytes: [UInt8], from source: String) throws -> [UInt8] {
+        static func check(_ bytes: [UInt8], from source: String) throws -> [UInt8] {
             let remedy = "`openssl rand -base64 48` makes a good one"
             guard bytes.count >= minimumBytes else {
                 throw Failure(

@@ -38,6 +38,8 @@
                 them need the same secret. Its address belongs into TIDEMARK_STORE or the file where it has a password:
                 what stands on a command line can be seen by others.
 
+                Under `webhooks` the file names addresses that are told of commits, and where their secrets are.
+
                 Once connections are accepted, one line goes to standard output: `listening on http://HOST:PORT`.
                 SIGTERM and SIGINT finish the requests under way and end the server.
 
@@ -81,9 +83,15 @@
                 logger.warning("The store keeps the partitions that it was made with.")
             }
             let file = settings.file
+            var configuration = file.configuration
+            configuration.hooks = try file.webhooks.map { try Webhook($0).hook }
+            configuration.onHookEvent = { event in
+                HookMetrics.record(event)
+                Webhook.log(event, to: logger)
+            }
             let server = SyncServer(
                 store: opened.log, entities: file.entities, isStrict: file.isStrict, limits: file.limits,
-                configuration: file.configuration)
+                configuration: configuration)
             let limits = Self.fitted(file.serverLimits, logger)
             let app = try await ServerApplication(
                 server: server, verifier: TokenVerifier(secret: key), limits: limits, paths: file.paths, logger: logger

@@ -16,6 +16,8 @@
         var entities: [EntityDeclaration] = []
         /// Entities as clients of other systems know them.
         var paths: [EntityPath] = []
+        /// What is told of commits, at addresses of the operator's.
+        var webhooks: [WebhookDeclaration] = []
         var limits = Limits()
         var serverLimits = ServerLimits()
         /// Settings that a flag or the environment may override.
@@ -41,6 +43,7 @@
                 allowed: [
                     "strict", "retention", "expireEvents", "forgetDevicesAfter", "listen", "store", "partitions",
                     "secretFile", "logLevel", "limits", "entities", "paths", "snapshots",
+                    "webhooks",
                 ],
                 explaining: [
                     "secret": "the secret comes from TIDEMARK_SECRET or from `secretFile`, never from this file"
@@ -63,6 +66,7 @@
             if let node = top["limits"] { try readLimits(node) }
             entities = try top["entities"].map { try EntityReader.entities($0) } ?? []
             paths = try top["paths"].map { try PathReader.paths($0) } ?? []
+            webhooks = try top["webhooks"].map { try WebhookReader.webhooks($0) } ?? []
             sharedPageDelay = try top["snapshots"].flatMap { try Self.sharedPageDelay($0) }
         }
 

@@ -4,10 +4,10 @@
 
     /// A host lists the engine among its services: `Application(router: router, services: [sync])`.
     extension SyncServer: Service {
-        /// Keeps the log small, hears of what other nodes commit, and takes over what other programs write to the
-        /// operator's own tables, until the host shuts down or cancels.
+        /// Keeps the log small, hears of what other nodes commit, calls the hooks, and takes over what other programs
+        /// write to the operator's own tables, until the host shuts down or cancels.
         ///
-        /// - Throws: what watching other nodes throws; nothing when it is cancelled.
+        /// - Throws: what watching other nodes throws, and `StoreWithoutHooks`; nothing when it is cancelled.
         public func run() async throws {
             do {
                 try await cancelWhenGracefulShutdown {
@@ -15,6 +15,7 @@
                         group.addTask { try await self.sweepContinuously() }
                         group.addTask { try await self.watchOtherNodes() }
                         group.addTask { try await self.captureContinuously() }
+                        group.addTask { try await self.callHooksContinuously() }
                         try await group.waitForAll()
                     }
                 }

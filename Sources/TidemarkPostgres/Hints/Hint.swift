@@ -83,6 +83,7 @@ struct Hint: Hashable, Sendable {
 final class HintedScopes: Sendable {
     private struct State {
         var scopes = Hint.Scopes.none
+        var isTime = false
         var wake: AsyncStream<Void>.Continuation?
     }
 
@@ -95,6 +96,14 @@ final class HintedScopes: Sendable {
         }
     }
 
+    /// Says that it is time to look at all that is watched.
+    func look() {
+        state.withLock { state in
+            state.isTime = true
+            state.wake?.yield()
+        }
+    }
+
     /// Yields an element whenever there is something to take.
     func wakes() -> AsyncStream<Void> {
         let (wakes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -102,12 +111,11 @@ final class HintedScopes: Sendable {
         return wakes
     }
 
-    /// Takes the gathered scopes that are watched.
-    func take(of watched: Set<Scope>) -> [Scope] {
-        let scopes = state.withLock { state in
-            defer { state.scopes = .none }
-            return state.scopes
+    /// Takes what was gathered, and whether it is time to look at all.
+    func take() -> (scopes: Hint.Scopes, isTime: Bool) {
+        state.withLock { state in
+            defer { (state.scopes, state.isTime) = (.none, false) }
+            return (state.scopes, state.isTime)
         }
-        return watched.filter { scopes.contains($0.name) }.sorted()
     }
 }

@@ -20,11 +20,19 @@ enum Distribution {
         guard partitions.count == 0 else {
             throw PostgresError(.schema, "this database distributes the tables by itself: make them without partitions")
         }
-        for (table, column) in tables {
-            let beside = table == tables[0].0 ? "" : ", colocate_with => '\(tables[0].0)'"
-            // Its result is of no type that can be read.
-            let call = "create_distributed_table('\(table)', '\(column)'\(beside))"
-            _ = try session.ask(Statement("distribute \(table)", "SELECT count(*) FROM \(call)"))
-        }
+        for (table, column) in tables { try distribute(table, by: column, session) }
+    }
+
+    /// A table that a store gets later.
+    static func add(_ table: String, by column: String, _ session: Session) throws {
+        guard try session.ask(isThere).flag(0, 0) else { return }
+        try distribute(table, by: column, session)
+    }
+
+    private static func distribute(_ table: String, by column: String, _ session: Session) throws {
+        let beside = table == tables[0].0 ? "" : ", colocate_with => '\(tables[0].0)'"
+        // Its result is of no type that can be read.
+        let call = "create_distributed_table('\(table)', '\(column)'\(beside))"
+        _ = try session.ask(Statement("distribute \(table)", "SELECT count(*) FROM \(call)"))
     }
 }

@@ -32,6 +32,7 @@ enum Schema {
             if try answer.integer(0, 0) < 3 { try dropNumbers(session) }
             if try answer.integer(0, 0) < 4 { try countWindows(session) }
             if try !session.ask(isErasable).flag(0, 0) { try makeErasable(session) }
+            if try !session.ask(hasHooks).flag(0, 0) { try makeHooks(session) }
             return (key, Int(try session.ask(countPartitions).integer(0, 0)))
         }
     }
@@ -139,6 +140,27 @@ enum Schema {
         for (index, sql) in [aliasIndex, "ALTER TABLE scope ADD COLUMN erased_at bigint"].enumerated() {
             try session.write(Statement("erasable \(index)", sql))
         }
+    }
+
+    private static let hasHooks = Statement("hooks", "SELECT to_regclass('hook_told') IS NOT NULL")
+
+    /// What hooks were told, and who may call them. Nodes from before pass over the tables, and run beside this one.
+    private static func makeHooks(_ session: Session) throws {
+        let statements = [
+            """
+            CREATE TABLE hook (
+                name text COLLATE "C" PRIMARY KEY, holder text NOT NULL, held_until timestamptz NOT NULL,
+                place text COLLATE "C" NOT NULL DEFAULT '', is_begun boolean NOT NULL DEFAULT false)
+            WITH (fillfactor = 50)
+            """,
+            """
+            CREATE TABLE hook_told (
+                told bigint NOT NULL, scope text COLLATE "C" NOT NULL, hook text COLLATE "C" NOT NULL,
+                PRIMARY KEY (scope, hook)) WITH (fillfactor = 60)
+            """,
+        ]
+        for (index, sql) in statements.enumerated() { try session.write(Statement("hooks \(index)", sql)) }
+        try Distribution.add("hook_told", by: "scope", session)
     }
 
     /// The index by which an erasure finds ids.

@@ -11,7 +11,8 @@ extension PostgresStore {
     ///
     /// - Throws: `CancellationError` when cancelled; where the server is away, the next look finds out.
     public func watch(
-        _ watched: @escaping @Sendable () -> Set<Scope>, seen: @escaping @Sendable ([Scope: Version]) -> Void
+        _ watched: @escaping @Sendable () -> Set<Scope>, seen: @escaping @Sendable ([Scope: Version]) -> Void,
+        changed: @escaping @Sendable (Set<Scope>?) -> Void
     ) async throws {
         let hinted = HintedScopes()
         let wakes = hinted.wakes()
@@ -23,12 +24,18 @@ extension PostgresStore {
             group.addTask {
                 while true {
                     try await Task.sleep(for: interval)
-                    hinted.add(.all)
+                    hinted.look()
                 }
             }
             group.addTask {
                 for await _ in wakes {
-                    let scopes = hinted.take(of: watched())
+                    let (hints, isTime) = hinted.take()
+                    switch hints {
+                    case .all: changed(nil)
+                    case .these(let names) where names.isEmpty: break
+                    case .these(let names): changed(Set(names.compactMap { Scope($0) }))
+                    }
+                    let scopes = watched().filter { isTime || hints.contains($0.name) }.sorted()
                     for start in stride(from: 0, to: scopes.count, by: Self.watchStep) {
                         let step = scopes[start..<min(start + Self.watchStep, scopes.count)]
                         // Where the server is away, the next look finds out.

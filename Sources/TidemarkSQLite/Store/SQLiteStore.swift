@@ -97,6 +97,20 @@ public final class SQLiteStore: ChangeStore {
         try await Unavailability.told { try await commits.run(scope, for: caller, body) }
     }
 
+    /// Writes in a transaction of its own.
+    func writing<Result: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
+        try await Unavailability.told { try await pool.write(body) }
+    }
+
+    /// Reads in one snapshot, ahead of nobody's turn.
+    func reading<Result: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
+        try await Unavailability.told { try await pool.read(body) }
+    }
+
     /// Removes superseded rows in one bounded transaction.
     ///
     /// - Throws: `StoreUnavailable` where the disk or another process stands in the way for now; GRDB's `DatabaseError`

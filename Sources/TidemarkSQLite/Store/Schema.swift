@@ -53,6 +53,8 @@ enum Schema {
             try db.execute(sql: "ALTER TABLE scope ADD COLUMN erased_at INTEGER")
             try db.execute(sql: "CREATE INDEX alias_scope ON alias (scope, principal)")
         }
+        // What hooks were told, and who may call them.
+        migrator.registerMigration("7") { db in for statement in hooks { try db.execute(sql: statement) } }
         // The migrator by itself passes over migrations that it does not know, and this version would write past a
         // newer one's counts.
         guard try !pool.read(migrator.hasBeenSuperseded) else { throw NewerStore() }
@@ -65,6 +67,19 @@ enum Schema {
             return [UInt8](key)
         }
     }
+
+    private static let hooks = [
+        """
+        CREATE TABLE hook (
+            name TEXT PRIMARY KEY, holder TEXT NOT NULL, held_until INTEGER NOT NULL, place TEXT NOT NULL DEFAULT '',
+            is_begun INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE hook_told (
+            hook TEXT NOT NULL, scope INTEGER NOT NULL, told INTEGER NOT NULL, PRIMARY KEY (hook, scope)
+        ) WITHOUT ROWID
+        """,
+    ]
 
     private static let first = [
         "CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",

@@ -53,7 +53,7 @@ extension SyncServer {
         } catch let problem as Problem {
             throw CommitError(code: problem.code.rawValue, detail: problem.detail)
         }
-        nudges.publish(scope, head)
+        tell(scope, head)
         return head
     }
 

@@ -125,7 +125,7 @@ extension SyncServer {
                 return (written, writer.state.head > head ? writer.state.head : nil)
             }
         }
-        if let head { nudges.publish(write.scope, head) }
+        if let head { tell(write.scope, head) }
         return written
     }
 }

@@ -51,7 +51,7 @@ extension SyncServer {
                 }
             }
             outcome = after
-            if let head { nudges.publish(scope, head) }
+            if let head { tell(scope, head) }
         }
         let (done, withheld, byteBudget) = (outcome, withheld(from: access), limits.pageBytes)
         return try await readScope(scope, for: access.principal) { reader in

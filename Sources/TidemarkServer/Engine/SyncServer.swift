@@ -34,6 +34,8 @@ public final class SyncServer: Sendable {
     let referredScopes = Guarded<Set<Scope>>([])
     /// The waiters on this node, by the scopes that they wait for.
     let nudges = Nudges()
+    /// The hooks, each with the scopes that it has not looked at yet.
+    let hooks: [(hook: CommitHook, names: HookNames)]
     /// Streams of nudges that are being opened: each reads the heads of up to `streamScopes` scopes.
     let openings: FairGate
     /// Memory for pushes that are worked on. Small ones have a part of their own, so that they wait for no large one.
@@ -79,6 +81,12 @@ public final class SyncServer: Sendable {
         public var rejectionLimit = 1000
         /// How often a stream of nudges without news says that it is there, and asks whether it may go on.
         public var streamComment: Duration = .seconds(15)
+        /// What is told of each commit, behind it: for push notifications (B3). Each has a name of its own. It needs
+        /// ``SyncServer/callHooksContinuously()``, and a store in SQLite or PostgreSQL.
+        public var hooks: [CommitHook] = []
+        /// Hears what became of each call of a hook, on any thread: for logs and counters.
+        public var onHookEvent: @Sendable (HookEvent) -> Void = { _ in }
+        package var hookTimes = HookRunner.Times()
         /// The clock, in milliseconds since 1970; asked on any thread.
         public var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1000) }
         /// Time that only grows, by which work is bounded.
@@ -99,7 +107,8 @@ public final class SyncServer: Sendable {
     ///     programming error and stops the program.
     ///   - isStrict: refuse entities that are not declared.
     ///   - limits: what a request may hold.
-    ///   - configuration: windows and the clock.
+    ///   - configuration: windows, hooks and the clock. Two hooks of one name are a programming error and stop the
+    ///     program.
     ///   - rules: the operator's own rules; those of one entity are asked in the order in which they stand here.
     public init(
         store: any ChangeStore, entities: [EntityDeclaration] = [], isStrict: Bool = false, limits: Limits = Limits(),
@@ -118,6 +127,9 @@ public final class SyncServer: Sendable {
         sharedHandles = configuration.sharedPageDelay.map { delay in
             Guarded(SharedHandles(delay: delay.milliseconds, window: configuration.window.milliseconds))
         }
+        precondition(
+            Set(configuration.hooks.map(\.name)).count == configuration.hooks.count, "each hook has a name of its own")
+        hooks = configuration.hooks.map { ($0, HookNames()) }
         subscopes = Set(entities.compactMap(\.subscope))
         precondition(subscopes.allSatisfy(Identifier.isSubscope), "a sub-scope's name is \(Identifier.subscopeHint)")
         declarations = Declarations(isStrict: isStrict, entities: entities)

@@ -90,7 +90,7 @@ extension SyncServer {
         answer.raw("{\"results\":[")
         answer.raw(pushed.results)
         answer.raw("]")
-        if let head = pushed.head { nudges.publish(request.scope, head) }
+        if let head = pushed.head { tell(request.scope, head) }
         answer.member("syncedAt", configuration.now())
         switch mode {
         case .pushAndPull:

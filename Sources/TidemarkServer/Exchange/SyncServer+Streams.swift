@@ -35,13 +35,15 @@ extension SyncServer {
         return access.expires.map { $0 > configuration.now() } ?? true
     }
 
-    /// Tells those who wait what other nodes have committed, until cancelled.
+    /// Tells those who wait, and the hooks, what other nodes have committed, until cancelled.
     package func watchOtherNodes() async throws {
         let nudges = nudges
         try await store.watch {
             nudges.watched
         } seen: {
             nudges.saw($0)
+        } changed: {
+            self.hear($0)
         }
     }
 

@@ -72,7 +72,7 @@ extension SyncServer {
                     try self.boundWindow(writer, since: superseded)
                     return (taken, writer.state.head)
                 }
-                if taken > 0 { nudges.publish(scope, head) }
+                if taken > 0 { tell(scope, head) }
                 count += taken
                 if taken < limit { break }
             }

@@ -141,10 +141,15 @@ struct PostgresNudgeTests {
         // From one thread or many, and only until it is taken.
         let hinted = HintedScopes()
         for name in names { hinted.add(.these([name])) }
-        #expect(hinted.take(of: ["other", "scope:7"]) == ["scope:7"])
+        #expect(hinted.take().scopes == .these(Set(names)))
         for name in names + ["s"] { hinted.add(.these([name])) }
-        #expect(hinted.take(of: ["other", "scope:7"]) == ["other", "scope:7"])
-        #expect(hinted.take(of: ["other", "scope:7"]).isEmpty)
+        #expect(hinted.take().scopes == .all)
+        #expect(hinted.take().scopes == .none)
+        // The time to look comes from no other node.
+        hinted.look()
+        let taken = hinted.take()
+        #expect(taken.isTime && taken.scopes == .none)
+        #expect(!hinted.take().isTime)
     }
 
     // MARK: Three nodes

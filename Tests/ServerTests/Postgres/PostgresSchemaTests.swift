@@ -12,6 +12,8 @@ struct PostgresSchemaTests {
         "alias(principal, client, entity, temporary)",
         // The operator's own tables, each with records of many scopes.
         "attached_table(entity)", "attached_table(id)", "attached_table(relation)",
+        // A hook, which hears of many scopes.
+        "hook(name)",
         // Facts of the whole store.
         "meta(key)",
         // The scope's own row.
@@ -36,7 +38,7 @@ struct PostgresSchemaTests {
     func keys() async throws {
         let found = try await indexes("i.indisunique")
         #expect(found.filter { !$0.contains("(scope, ") } == Self.otherKeys)
-        #expect(found.count == Self.otherKeys.count + 10)
+        #expect(found.count == Self.otherKeys.count + 11)
     }
 
     @Test("Every other index begins with the scope, but for a closed list")
@@ -208,10 +210,10 @@ struct PostgresSchemaTests {
         #expect(asked.first == "scope name default")
         #expect(
             asked.dropFirst().sorted()
-                == ["capture", "change", "deletes", "device", "digest", "incarnation", "lane", "rejection", "verdict"]
-                .map {
-                    "\($0) scope scope"
-                })
+                == [
+                    "capture", "change", "deletes", "device", "digest", "hook_told", "incarnation", "lane",
+                    "rejection", "verdict",
+                ].map { "\($0) scope scope" })
     }
 
     /// Indexes as `table(column, …)`, in their order.

@@ -1,0 +1,264 @@
+package import TidemarkWire
+
+/// What one hook tells next, and when it tries again (B3): a value without a clock, a store or a network.
+///
+/// The log is the queue. The machine knows some of the scopes whose head is beyond what was told, a bounded number of
+/// them, and of each only the newest head: commits that come while a call runs become one call. Of a scope one call
+/// runs at a time, so that its heads are told in order; a scope that fails waits alone.
+///
+/// ```
+///   note ──▶ due ──next──▶ calling ──taken──▶ told ──kept──▶ forgotten
+///             ▲               │ failed, refused
+///             └── waiting ◀───┘
+/// ```
+package struct HookMachine: Sendable {
+    /// The bounds of one hook.
+    package struct Settings: Hashable, Sendable {
+        /// Calls at one time.
+        package var callsAtOnce = 8
+        /// Scopes that are known to have news, at most; the store knows the others.
+        package var knownScopes = 1000
+        package var backoff = Backoff()
+        /// Failures in a row after which a head is given up; `nil`: never.
+        package var retries: Int?
+        /// Refusals in a row after which a head is given up.
+        package var refusals = 5
+        /// Failures in a row, of whatever scopes, after which the receiver counts as away: then one call at a time
+        /// finds out whether it is back.
+        package var failuresInARow = 8
+        /// The longest pause between two such calls, in milliseconds.
+        package var longestRest: Int64 = 60_000
+        /// The longest wait that a receiver may ask for, in milliseconds.
+        package var longestAsked: Int64 = 3_600_000
+
+        package init() {}
+    }
+
+    /// News of one scope.
+    package struct News: Hashable, Sendable {
+        package var scope: Scope
+        package var head: Version
+        /// The head that was told before; 0: none.
+        package var told: Version
+        /// When the head was committed, in milliseconds since 1970.
+        package var time: Int64
+
+        package init(scope: Scope, head: Version, told: Version, time: Int64) {
+            (self.scope, self.head, self.told, self.time) = (scope, head, told, time)
+        }
+    }
+
+    /// How a call ended.
+    package enum Outcome: Hashable, Sendable {
+        case taken
+        /// Perhaps another time; after so many milliseconds, where the receiver asked for a wait.
+        case failed(asked: Int64? = nil)
+        /// Very likely never.
+        case refused
+        /// The receiver wants no more calls at all.
+        case gone
+    }
+
+    /// What became of the news behind a call.
+    package enum Consequence: Hashable, Sendable {
+        case told
+        /// It is tried again after so many milliseconds.
+        case retry(after: Int64)
+        /// It is not told; the scope's next commit is.
+        case givenUp
+        /// Nothing is told any more.
+        case stopped
+    }
+
+    package enum Step: Hashable, Sendable {
+        case call(News)
+        /// Nothing to do before a moment; without one, before there is news or a call has ended.
+        case wait(until: Instant?)
+    }
+
+    private enum Stage: Hashable {
+        case due
+        case calling(Version)
+        case waiting(Instant)
+        /// Told, and not kept in the store yet.
+        case told
+    }
+
+    private struct Entry {
+        var news: News
+        var stage = Stage.due
+        var failures = 0
+        var refusals = 0
+        /// The place among those that are due.
+        var turn: UInt64
+    }
+
+    package let settings: Settings
+    /// Whether the receiver has said that it wants no more.
+    package private(set) var isStopped = false
+    /// Whether news was passed over for want of room: the store has to be looked through.
+    package private(set) var hasPassedOver = false
+    private var entries: [Scope: Entry] = [:]
+    private var unkept: [Scope: Version] = [:]
+    private var calls = 0
+    /// Failures since a call was answered otherwise.
+    private var streak = 0
+    private var rest: Instant?
+    private var turns: UInt64 = 0
+
+    package init(_ settings: Settings = Settings()) { self.settings = settings }
+
+    /// Scopes that are known to have news that is not told.
+    package var behind: Int { entries.values.count { $0.news.head > $0.news.told } }
+
+    /// Scopes that are called, or would be if there were room for one more call.
+    package var due: Int {
+        entries.values.count { entry in
+            switch entry.stage {
+            case .due, .calling: true
+            case .waiting, .told: false
+            }
+        }
+    }
+
+    /// Takes what the store has: a scope's head, and what was told of it. What is older than what is known is passed
+    /// over: the store may have been read before a call ended.
+    package mutating func note(_ news: News) {
+        if var entry = entries[news.scope] {
+            guard news.head > entry.news.head else { return }
+            (entry.news.head, entry.news.time) = (news.head, news.time)
+            if entry.stage == .told { (entry.stage, entry.turn) = (.due, nextTurn()) }
+            entries[news.scope] = entry
+            return
+        }
+        guard news.head > news.told else { return }
+        guard entries.count < settings.knownScopes || makeRoom() else {
+            hasPassedOver = true
+            return
+        }
+        entries[news.scope] = Entry(news: news, turn: nextTurn())
+    }
+
+    /// The whole store is about to be looked through.
+    package mutating func beginsLook() { hasPassedOver = false }
+
+    /// The one that waits for longest from now on gives way to one that is due: scopes that fail keep out no others.
+    private mutating func makeRoom() -> Bool {
+        let waiting = entries.values.compactMap { entry -> (Instant, Scope)? in
+            guard case .waiting(let until) = entry.stage, unkept[entry.news.scope] == nil else { return nil }
+            return (until, entry.news.scope)
+        }
+        guard let last = waiting.max(by: { $0.0 < $1.0 }) else { return false }
+        entries[last.1] = nil
+        hasPassedOver = true
+        return true
+    }
+
+    private mutating func nextTurn() -> UInt64 {
+        turns += 1
+        return turns
+    }
+
+    /// Begins the next call, if there is one to begin.
+    package mutating func next(at now: Instant) -> Step {
+        guard !isStopped else { return .wait(until: nil) }
+        for (scope, entry) in entries {
+            guard case .waiting(let until) = entry.stage, until <= now else { continue }
+            let turn = nextTurn()
+            entries[scope]?.stage = .due
+            entries[scope]?.turn = turn
+        }
+        let due = entries.values.filter { $0.stage == .due }.min { $0.turn < $1.turn }
+        if due != nil, let rest, rest > now { return .wait(until: rest) }
+        if calls < (isAway ? 1 : settings.callsAtOnce), let news = due?.news {
+            entries[news.scope]?.stage = .calling(news.head)
+            calls += 1
+            return .call(news)
+        }
+        let moments = entries.values.compactMap { entry -> Instant? in
+            if case .waiting(let until) = entry.stage { until } else { nil }
+        }
+        return .wait(until: due == nil ? moments.min() : nil)
+    }
+
+    private var isAway: Bool { streak >= settings.failuresInARow }
+
+    /// A call has ended.
+    ///
+    /// - Parameter jitter: a random number that the caller drew; any value will do.
+    package mutating func ended(
+        _ scope: Scope, _ outcome: Outcome, at now: Instant, jitter: UInt64
+    ) -> Consequence? {
+        guard var entry = entries[scope], case .calling(let head) = entry.stage else { return nil }
+        defer { entries[scope] = entry }
+        calls -= 1
+        heard(outcome, now, jitter)
+        switch outcome {
+        case .taken:
+            told(head, &entry)
+            return .told
+        case .gone:
+            isStopped = true
+            entry.stage = .due
+            return .stopped
+        case .failed(let asked):
+            (entry.failures, entry.refusals) = (entry.failures + 1, 0)
+            if let retries = settings.retries, entry.failures > retries {
+                told(head, &entry)
+                return .givenUp
+            }
+            return wait(&entry, asked, now, jitter)
+        case .refused:
+            (entry.failures, entry.refusals) = (entry.failures + 1, entry.refusals + 1)
+            if entry.refusals >= settings.refusals {
+                told(head, &entry)
+                return .givenUp
+            }
+            return wait(&entry, nil, now, jitter)
+        }
+    }
+
+    private mutating func heard(_ outcome: Outcome, _ now: Instant, _ jitter: UInt64) {
+        guard case .failed = outcome else {
+            (streak, rest) = (0, nil)
+            return
+        }
+        streak += 1
+        guard isAway else { return }
+        let failures = streak - settings.failuresInARow + 1
+        rest =
+            now
+            + settings.backoff.delay(
+                failures: failures, class: .transient, jitter: jitter, longest: settings.longestRest)
+    }
+
+    private mutating func told(_ head: Version, _ entry: inout Entry) {
+        (entry.failures, entry.refusals) = (0, 0)
+        entry.news.told = head
+        unkept[entry.news.scope] = head
+        if entry.news.head > head {
+            (entry.stage, entry.turn) = (.due, nextTurn())
+        } else {
+            entry.stage = .told
+        }
+    }
+
+    private func wait(_ entry: inout Entry, _ asked: Int64?, _ now: Instant, _ jitter: UInt64) -> Consequence {
+        let delay = max(
+            settings.backoff.delay(failures: min(entry.failures, 64), class: .transient, jitter: jitter),
+            min(asked ?? 0, settings.longestAsked))
+        entry.stage = .waiting(now + delay)
+        return .retry(after: delay)
+    }
+
+    /// What was told, or given up, and is not kept in the store.
+    package func toKeep() -> [Scope: Version] { unkept }
+
+    /// The store has kept this.
+    package mutating func kept(_ heads: [Scope: Version]) {
+        for (scope, head) in heads where unkept[scope] == head {
+            unkept[scope] = nil
+            if entries[scope]?.stage == .told { entries[scope] = nil }
+        }
+    }
+}

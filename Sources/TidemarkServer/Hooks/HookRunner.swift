@@ -1,0 +1,263 @@
+import TidemarkCore
+import TidemarkWire
+
+/// Calls one hook: on one node at a time, the one that holds the right to (B3). It looks into the store behind the
+/// commits, which only leave it the names of their scopes.
+///
+/// ```
+///   commit here, hint of another node ──▶ names ──▶ what the store says was not told ──▶ machine ──▶ calls
+///   now and then ──▶ a look through all scopes ────────────────▲                            │
+///                                     store ◀── heads that were told, gathered ◀────────────┘
+/// ```
+package actor HookRunner {
+    /// The times of a runner.
+    package struct Times: Sendable {
+        /// How long the right to call lasts without being kept, and so how long the heads of a node that was killed
+        /// wait for another one.
+        package var lead: Duration = .seconds(15)
+        /// How often it is kept, or asked for.
+        package var leadStep: Duration = .seconds(5)
+        /// Between two looks through all scopes: hints of other nodes may be lost.
+        package var look: Duration = .seconds(60)
+        /// After a look that failed, or left something out.
+        package var lookAgain: Duration = .seconds(2)
+        /// Between two reads of the store.
+        package var read: Duration = .milliseconds(20)
+        /// For how long heads that were told are gathered before they are kept: so often they may be told twice.
+        package var keep: Duration = .milliseconds(100)
+
+        package init() {}
+    }
+
+    /// Scopes that one read asks for.
+    private static let readStep = 500
+
+    private let hook: CommitHook
+    private let names: HookNames
+    private let store: any HookStore
+    private let times: Times
+    private let now: @Sendable () -> Int64
+    private let uptime: @Sendable () -> Duration
+    private let report: @Sendable (HookEvent) -> Void
+    /// The runner's name among those that ask for the right to call.
+    private let holder = String(UInt64.random(in: .min ... .max), radix: 36)
+
+    private var machine: HookMachine
+    private var leadsUntil: Instant?
+    private var hasBegun = false
+    /// Where a look through all scopes goes on; `nil`: there is none under way.
+    private var place: Place?
+    private var nextLook: Instant
+    private var isReading = false
+    private var isKeeping = false
+    private var alarm: Instant?
+
+    private enum Place {
+        case start
+        case behind(Scope)
+    }
+
+    init(
+        _ hook: CommitHook, _ names: HookNames, _ store: any HookStore, _ configuration: SyncServer.Configuration
+    ) {
+        (self.hook, self.names, self.store) = (hook, names, store)
+        (now, uptime, report) = (configuration.now, configuration.uptime, configuration.onHookEvent)
+        times = configuration.hookTimes
+        machine = Self.machine(of: hook)
+        nextLook = Instant(milliseconds: configuration.uptime().milliseconds)
+    }
+
+    private static func machine(of hook: CommitHook) -> HookMachine {
+        var settings = hook.settings
+        settings.retries = hook.retries
+        return HookMachine(settings)
+    }
+
+    private var instant: Instant { Instant(milliseconds: uptime().milliseconds) }
+
+    /// Calls the hook whenever this node may, until it is cancelled or the receiver wants no more.
+    func run() async throws {
+        while !machine.isStopped {
+            if await takesLead() { await lead() }
+            try await Task.sleep(for: times.leadStep)
+        }
+    }
+
+    // MARK: The right to call
+
+    /// Whether the right to call was to be had. It ends by this node's clock before it does by the store's.
+    private func takesLead() async -> Bool {
+        let asked = instant
+        guard (try? await store.holdHook(hook.name, as: holder, for: times.lead)) == true else { return false }
+        leadsUntil = asked + times.lead.milliseconds
+        return true
+    }
+
+    private var leads: Bool { leadsUntil.map { $0 > instant } ?? false }
+
+    private func keepLead() async {
+        while leads, !Task.isCancelled {
+            try? await Task.sleep(for: times.leadStep)
+            _ = await takesLead()
+        }
+        names.wake()
+    }
+
+    private func lead() async {
+        machine = Self.machine(of: hook)
+        (place, nextLook, alarm) = (nil, instant, nil)
+        (isReading, isKeeping) = (false, false)
+        names.wake()
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.keepLead() }
+            for await _ in names.wakes {
+                guard leads, !machine.isStopped else { break }
+                if let step = reading() { group.addTask { await step() } }
+                var step = machine.next(at: instant)
+                while case .call(let news) = step {
+                    group.addTask { await self.call(news) }
+                    step = machine.next(at: instant)
+                }
+                if !isKeeping, !machine.toKeep().isEmpty {
+                    isKeeping = true
+                    group.addTask { await self.keepSoon() }
+                }
+                guard case .wait(let until) = step, let moment = alarm(before: until) else { continue }
+                group.addTask { await self.ring(at: moment) }
+            }
+            group.cancelAll()
+        }
+        leadsUntil = nil
+        // Not a part of what may be cancelled here: the next leader begins where this one has ended.
+        await Task {
+            await keep()
+            try? await store.releaseHook(hook.name, as: holder)
+        }.value
+    }
+
+    /// The next moment to wake at, where none is set that comes before it.
+    private func alarm(before until: Instant?) -> Instant? {
+        let look = place == nil ? nextLook : nil
+        guard let moment = [until, look].compactMap(\.self).min(), alarm.map({ moment < $0 }) ?? true else {
+            return nil
+        }
+        alarm = moment
+        return moment
+    }
+
+    private func ring(at moment: Instant) async {
+        try? await Task.sleep(for: .milliseconds(max(1, moment - instant)))
+        if alarm == moment { alarm = nil }
+        names.wake()
+    }
+
+    // MARK: What was not told
+
+    /// The next read of the store, where there is something to read and it is time.
+    private func reading() -> (@Sendable () async -> Void)? {
+        guard !isReading else { return nil }
+        if place == nil, nextLook <= instant {
+            place = .start
+            machine.beginsLook()
+        }
+        let hasRoom = machine.due <= machine.settings.knownScopes / 2
+        if let place, hasRoom {
+            isReading = true
+            return { await self.readPage(place) }
+        }
+        let (scopes, isAll) = names.take()
+        if isAll { nextLook = min(nextLook, instant + times.lookAgain.milliseconds) }
+        guard !scopes.isEmpty else { return nil }
+        isReading = true
+        return { await self.read(scopes) }
+    }
+
+    private func read(_ scopes: Set<Scope>) async {
+        let sorted = scopes.sorted()
+        for start in stride(from: 0, to: sorted.count, by: Self.readStep) {
+            let step = Array(sorted[start..<min(start + Self.readStep, sorted.count)])
+            do {
+                let untold = try await store.untold(to: hook.name, of: step, after: nil, limit: step.count)
+                for news in untold { machine.note(news) }
+            } catch { nextLook = min(nextLook, instant + times.lookAgain.milliseconds) }
+        }
+        await endRead()
+    }
+
+    private func readPage(_ from: Place) async {
+        do {
+            try await begin()
+            let after: Scope? = if case .behind(let scope) = from { scope } else { nil }
+            let page = try await store.untold(to: hook.name, of: nil, after: after, limit: Self.readStep)
+            for news in page where hook.includes(news.scope) { machine.note(news) }
+            if let last = page.last, page.count >= Self.readStep {
+                place = .behind(last.scope)
+            } else {
+                place = nil
+                nextLook = instant + (machine.hasPassedOver ? times.lookAgain : times.look).milliseconds
+            }
+        } catch {
+            place = nil
+            nextLook = instant + times.lookAgain.milliseconds
+        }
+        await endRead()
+    }
+
+    /// The read counts as under way for a moment longer: what comes meanwhile is read together.
+    private func endRead() async {
+        names.wake()
+        try? await Task.sleep(for: times.read)
+        isReading = false
+        names.wake()
+    }
+
+    private func begin() async throws {
+        guard !hasBegun else { return }
+        switch hook.start {
+        case .start: try await store.beginHookAtStart(hook.name)
+        case .now: while try await store.beginHook(hook.name, limit: Self.readStep) {}
+        }
+        hasBegun = true
+    }
+
+    // MARK: Calls
+
+    private func call(_ news: HookMachine.News) async {
+        let notice = CommitNotice(
+            scope: news.scope, head: news.head, changes: news.head - news.told, time: news.time)
+        let (outcome, reason) = await hook.call(notice)
+        // What is cut off here says nothing of the receiver; another node, or the next start, calls again.
+        guard outcome == .taken || !Task.isCancelled else { return }
+        guard let consequence = machine.ended(news.scope, outcome, at: instant, jitter: .random(in: 0 ... .max))
+        else { return }
+        let kind: HookEvent.Kind =
+            switch consequence {
+            case .told: .told
+            case .retry(let wait): .failed(retryAfter: wait)
+            case .givenUp: .givenUp
+            case .stopped: .stopped
+            }
+        report(
+            HookEvent(
+                hook: hook.name, notice: notice, kind: kind, reason: reason, lag: max(0, now() - notice.time),
+                behind: machine.behind))
+        names.wake()
+    }
+
+    private func keepSoon() async {
+        try? await Task.sleep(for: times.keep)
+        if !(await keep()) { try? await Task.sleep(for: times.lookAgain) }
+        isKeeping = false
+        names.wake()
+    }
+
+    /// Keeps what was told, and answers whether that was done.
+    @discardableResult
+    private func keep() async -> Bool {
+        let heads = machine.toKeep()
+        guard !heads.isEmpty else { return true }
+        do { try await store.keepTold(heads, to: hook.name) } catch { return false }
+        machine.kept(heads)
+        return true
+    }
+}

@@ -1,0 +1,189 @@
+import Testing
+import TidemarkWire
+
+@testable import TidemarkCore
+
+@Suite("What a hook tells next")
+struct HookMachineTests {
+    private static let start = Instant(milliseconds: 1_000_000)
+
+    private func machine(_ set: (inout HookMachine.Settings) -> Void = { _ in }) -> HookMachine {
+        var settings = HookMachine.Settings()
+        settings.backoff.jitterMilliseconds = 0
+        set(&settings)
+        return HookMachine(settings)
+    }
+
+    private func news(_ scope: Scope, _ head: Version, told: Version = 0) -> HookMachine.News {
+        HookMachine.News(scope: scope, head: head, told: told, time: head * 10)
+    }
+
+    @Test("Commits that come while a call runs become one call, with the newest head, behind it")
+    func coalesced() {
+        var machine = machine()
+        machine.note(news("a", 1))
+        #expect(machine.next(at: Self.start) == .call(news("a", 1)))
+        for head in Int64(2)...5 { machine.note(news("a", head)) }
+        #expect(machine.next(at: Self.start) == .wait(until: nil))
+        #expect(machine.ended("a", .taken, at: Self.start, jitter: 0) == .told)
+        #expect(machine.next(at: Self.start) == .call(news("a", 5, told: 1)))
+        #expect(machine.ended("a", .taken, at: Self.start, jitter: 0) == .told)
+        #expect(machine.next(at: Self.start) == .wait(until: nil))
+        #expect(machine.toKeep() == ["a": 5])
+    }
+
+    @Test("What was read from the store before a call ended is not told again")
+    func staleRead() {
+        var machine = machine()
+        machine.note(news("a", 3))
+        _ = machine.next(at: Self.start)
+        _ = machine.ended("a", .taken, at: Self.start, jitter: 0)
+        machine.note(news("a", 3))
+        machine.note(news("a", 2))
+        #expect(machine.next(at: Self.start) == .wait(until: nil))
+        machine.kept(["a": 3])
+        machine.note(news("a", 3, told: 3))
+        #expect(machine.next(at: Self.start) == .wait(until: nil))
+        #expect(machine.behind == 0)
+    }
+
+    @Test("An older head that the store kept does not let go of a newer one")
+    func keptLate() {
+        var machine = machine()
+        machine.note(news("a", 1))
+        _ = machine.next(at: Self.start)
+        _ = machine.ended("a", .taken, at: Self.start, jitter: 0)
+        let first = machine.toKeep()
+        machine.note(news("a", 2, told: 0))
+        _ = machine.next(at: Self.start)
+        _ = machine.ended("a", .taken, at: Self.start, jitter: 0)
+        machine.kept(first)
+        #expect(machine.toKeep() == ["a": 2])
+    }
+
+    @Test("A scope that fails waits alone, longer each time, and tells its newest head then")
+    func failing() {
+        var machine = machine()
+        machine.note(news("a", 1))
+        machine.note(news("b", 1))
+        #expect(machine.next(at: Self.start) == .call(news("a", 1)))
+        #expect(machine.next(at: Self.start) == .call(news("b", 1)))
+        #expect(machine.ended("a", .failed(), at: Self.start, jitter: 0) == .retry(after: 1_000))
+        #expect(machine.ended("b", .taken, at: Self.start, jitter: 0) == .told)
+        machine.note(news("b", 2))
+        #expect(machine.next(at: Self.start) == .call(news("b", 2, told: 1)))
+        #expect(machine.next(at: Self.start) == .wait(until: Self.start + 1_000))
+        machine.note(news("a", 4))
+        #expect(machine.next(at: Self.start + 999) == .wait(until: Self.start + 1_000))
+        #expect(machine.next(at: Self.start + 1_000) == .call(news("a", 4)))
+        #expect(machine.ended("a", .failed(), at: Self.start + 1_000, jitter: 0) == .retry(after: 2_000))
+    }
+
+    @Test(
+        "What the receiver asks for is waited for, within a bound, but a wait of its own may be longer",
+        arguments: [(0, 30_000, 30_000), (0, 86_400_000, 60_000), (4, 1_000, 16_000)] as [(Int, Int64, Int64)])
+    func asked(failures: Int, asked: Int64, waited: Int64) {
+        var machine = machine { $0.longestAsked = 60_000 }
+        machine.note(news("a", 1))
+        var now = Self.start
+        for _ in 0..<failures {
+            #expect(machine.next(at: now) == .call(news("a", 1)))
+            _ = machine.ended("a", .failed(), at: now, jitter: 0)
+            now = now + 3_600_000
+        }
+        #expect(machine.next(at: now) == .call(news("a", 1)))
+        #expect(machine.ended("a", .failed(asked: asked), at: now, jitter: 0) == .retry(after: waited))
+    }
+
+    @Test("A head that is refused five times, or has failed too often, is given up, and the next one is told")
+    func givenUp() {
+        for (outcome, calls) in [(HookMachine.Outcome.refused, 5), (.failed(), 3)] {
+            var machine = machine { $0.retries = outcome == .refused ? nil : 2 }
+            machine.note(news("a", 1))
+            var now = Self.start
+            for call in 1...calls {
+                #expect(machine.next(at: now) == .call(news("a", 1)))
+                let consequence = machine.ended("a", outcome, at: now, jitter: 0)
+                #expect((consequence == .givenUp) == (call == calls))
+                now = now + 3_600_000
+            }
+            #expect(machine.toKeep() == ["a": 1])
+            machine.note(news("a", 2))
+            #expect(machine.next(at: now) == .call(news("a", 2, told: 1)))
+        }
+    }
+
+    @Test("A receiver that is gone is called no more, and nothing counts as told")
+    func gone() {
+        var machine = machine()
+        machine.note(news("a", 1))
+        machine.note(news("b", 1))
+        _ = machine.next(at: Self.start)
+        #expect(machine.ended("a", .gone, at: Self.start, jitter: 0) == .stopped)
+        #expect(machine.next(at: Self.start + 86_400_000) == .wait(until: nil))
+        #expect(machine.toKeep().isEmpty)
+        #expect(machine.isStopped)
+    }
+
+    @Test("Calls at one time and known scopes are bounded; what was passed over asks for a look")
+    func bounded() {
+        var machine = machine { ($0.callsAtOnce, $0.knownScopes) = (2, 3) }
+        for scope in ["a", "b", "c"] as [Scope] { machine.note(news(scope, 1)) }
+        #expect(!machine.hasPassedOver)
+        machine.note(news("d", 1))
+        #expect(machine.hasPassedOver)
+        machine.beginsLook()
+        #expect(machine.next(at: Self.start) == .call(news("a", 1)))
+        #expect(machine.next(at: Self.start) == .call(news("b", 1)))
+        #expect(machine.next(at: Self.start) == .wait(until: nil))
+        // One that fails gives way to one that is due.
+        _ = machine.ended("a", .failed(), at: Self.start, jitter: 0)
+        machine.note(news("d", 1))
+        #expect(machine.hasPassedOver)
+        #expect(machine.next(at: Self.start) == .call(news("c", 1)))
+        _ = machine.ended("b", .taken, at: Self.start, jitter: 0)
+        #expect(machine.next(at: Self.start) == .call(news("d", 1)))
+    }
+
+    @Test("A receiver that is away is asked by one call at a time, with growing pauses, and by all once it is back")
+    func away() {
+        var machine = machine { ($0.callsAtOnce, $0.failuresInARow, $0.longestRest) = (2, 2, 3_000) }
+        for scope in ["a", "b", "c", "d", "e"] as [Scope] { machine.note(news(scope, 1)) }
+        for scope in ["a", "b"] as [Scope] { #expect(machine.next(at: Self.start) == .call(news(scope, 1))) }
+        for scope in ["a", "b"] as [Scope] { _ = machine.ended(scope, .failed(), at: Self.start, jitter: 0) }
+        #expect(machine.next(at: Self.start) == .wait(until: Self.start + 1_000))
+        #expect(machine.next(at: Self.start + 1_000) == .call(news("c", 1)))
+        #expect(machine.next(at: Self.start + 1_000) == .wait(until: nil))
+        _ = machine.ended("c", .failed(), at: Self.start + 1_000, jitter: 0)
+        #expect(machine.next(at: Self.start + 1_000) == .wait(until: Self.start + 3_000))
+        #expect(machine.next(at: Self.start + 3_000) == .call(news("d", 1)))
+        _ = machine.ended("d", .taken, at: Self.start + 3_000, jitter: 0)
+        #expect(machine.next(at: Self.start + 3_000) == .call(news("e", 1)))
+        guard case .call = machine.next(at: Self.start + 3_000) else {
+            Issue.record("one call at a time")
+            return
+        }
+    }
+
+    @Test("Scopes take turns: one that always has news keeps out no other")
+    func turns() {
+        var machine = machine { $0.callsAtOnce = 1 }
+        machine.note(news("a", 1))
+        _ = machine.next(at: Self.start)
+        machine.note(news("a", 2))
+        machine.note(news("b", 1))
+        _ = machine.ended("a", .taken, at: Self.start, jitter: 0)
+        #expect(machine.next(at: Self.start) == .call(news("b", 1)))
+    }
+
+    @Test(
+        "A status is taken, failed, refused or gone",
+        arguments: [
+            (200, .taken), (204, .taken), (301, .refused), (307, .refused), (400, .refused), (401, .refused),
+            (404, .refused), (408, .failed(asked: 7)), (410, .gone), (425, .failed(asked: 7)),
+            (429, .failed(asked: 7)), (500, .failed(asked: 7)), (503, .failed(asked: 7)), (100, .failed()),
+        ] as [(Int, HookMachine.Outcome)])
+    func statuses(status: Int, outcome: HookMachine.Outcome) {
+        #expect(HookMachine.Outcome(status: status, asked: 7) == outcome)
+    }
+}
