@@ -22,6 +22,15 @@ struct SnippetTests {
             ("progress", "Guides.swift", "Documentation/AppLife.md"),
             ("nudges-off", "NudgeSnippets.swift", "Documentation/Nudges.md"),
             ("nudges-transport", "NudgeSnippets.swift", "Documentation/Nudges.md"),
+            ("hook-closure", "HookSnippets.swift", "Documentation/Webhooks.md"),
+            (
+                "webhook-verify", "../../Examples/push-relay/Sources/Push/WebhookSignature.swift",
+                "Documentation/Webhooks.md"
+            ),
+            (
+                "webhook-apns", "../../Examples/push-relay/Sources/Push/BackgroundPush.swift",
+                "Documentation/Webhooks.md"
+            ),
             ("suspension", "AppSnippets.swift", "Documentation/AppLife.md"),
             ("observation", "AppSnippets.swift", "Documentation/AppLife.md"),
             ("swiftui", "../../Examples/field-notes/Sources/FieldNotes/Views.swift", "Documentation/AppLife.md"),

@@ -1,0 +1,78 @@
+import AsyncHTTPClient
+import Foundation
+import JWTKit
+import NIOCore
+
+// snippet: webhook-apns
+/// Wakes an app that is not running, by a background push: it shows nothing, and carries no data of the user's.
+public actor BackgroundPush {
+    /// What became of a push.
+    public enum Outcome: Sendable {
+        /// Apple has it.
+        case sent
+        /// The app was removed, or the token was never one: forget it.
+        case unknownDevice
+    }
+
+    /// Apple does not take it now: the webhook should come again.
+    public struct Busy: Error {
+        /// Of HTTP.
+        public let status: Int
+    }
+
+    /// Apple wants the same token for 20 to 60 minutes.
+    private static let tokenLife: TimeInterval = 40 * 60
+
+    private let host, topic, keyID, teamID: String
+    private let key: ES256PrivateKey
+    private var token: (text: String, made: Date)?
+
+    /// - Parameters:
+    ///   - host: `https://api.push.apple.com`, or `https://api.sandbox.push.apple.com` for builds from Xcode.
+    ///   - topic: the app's bundle identifier.
+    ///   - key: the text of the `.p8` file.
+    public init(host: String, topic: String, keyID: String, teamID: String, key: String) throws {
+        (self.host, self.topic, self.keyID, self.teamID) = (host, topic, keyID, teamID)
+        self.key = try ES256PrivateKey(pem: key)
+    }
+
+    /// Sends one push. Throws where it may be taken later.
+    public func send(to device: String, scope: String, head: Int64) async throws -> Outcome {
+        var request = HTTPClientRequest(url: "\(host)/3/device/\(device)")
+        request.method = .POST
+        request.headers.add(name: "authorization", value: "bearer \(try await currentToken())")
+        request.headers.add(name: "apns-topic", value: topic)
+        request.headers.add(name: "apns-push-type", value: "background")
+        request.headers.add(name: "apns-priority", value: "5")
+        // For an hour, and of one scope the newest only.
+        request.headers.add(name: "apns-expiration", value: "\(Int(Date.now.timeIntervalSince1970) + 3600)")
+        if scope.utf8.count <= 64 { request.headers.add(name: "apns-collapse-id", value: scope) }
+        let body = #"{"aps":{"content-available":1},"scope":"\#(scope)","head":\#(head)}"#
+        request.body = .bytes(ByteBuffer(string: body))
+        let answer = try await HTTPClient.shared.execute(request, timeout: .seconds(8))
+        let text = String(buffer: try await answer.body.collect(upTo: 4096))
+        switch answer.status.code {
+        case 200: return .sent
+        case 410: return .unknownDevice
+        case 400 where text.contains("BadDeviceToken"): return .unknownDevice
+        default: throw Busy(status: Int(answer.status.code))
+        }
+    }
+
+    private func currentToken() async throws -> String {
+        if let token, token.made.timeIntervalSinceNow > -Self.tokenLife { return token.text }
+        let keys = await JWTKeyCollection().add(ecdsa: key, kid: JWKIdentifier(string: keyID))
+        let claims = ProviderClaims(iss: IssuerClaim(value: teamID), iat: IssuedAtClaim(value: .now))
+        let text = try await keys.sign(claims, kid: JWKIdentifier(string: keyID))
+        token = (text, .now)
+        return text
+    }
+}
+
+struct ProviderClaims: JWTPayload {
+    var iss: IssuerClaim
+    var iat: IssuedAtClaim
+
+    func verify(using algorithm: some JWTAlgorithm) throws {}
+}
+// end snippet
