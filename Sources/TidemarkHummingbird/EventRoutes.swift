@@ -40,14 +40,14 @@
                         return true
                     }
                 } onGracefulShutdown: {
-                    stream.waiter.close()
+                    stream.waiter.close(because: .stopping)
                 }
             }
             return Response(status: .ok, headers: [.contentType: EventStream.contentType], body: body)
         }
 
         /// The scopes that are named, each once.
-        private static func scopes(of request: Request) throws(Problem) -> [Scope] {
+        static func scopes(of request: Request) throws(Problem) -> [Scope] {
             var scopes: Set<Scope> = []
             for (name, value) in try request.queryMembers() where name == "scope" {
                 guard let scope = Scope(value) else {
@@ -66,7 +66,7 @@
         static let comment = ":\n\n"
 
         /// The pause after a write: nudges that come meanwhile go together.
-        private static let pace: Duration = .milliseconds(100)
+        static let pace: Duration = .milliseconds(100)
 
         let waiter: Waiter
         private let server: SyncServer
@@ -92,7 +92,7 @@
             async let _: Void = wakeRegularly()
             for await _ in waiter.wakes {
                 // A host that cannot say so now has not granted it: whoever reads comes back.
-                guard !hasExpired, (try? await isGranted()) == true else { break }
+                guard !hasExpired, waiter.takeLost().isEmpty, (try? await isGranted()) == true else { break }
                 var text = waiter.take().map { Nudge(scope: $0.scope, head: $0.head).text(named: event) }.joined()
                 if text.isEmpty {
                     guard silence >= server.streamComment else { continue }

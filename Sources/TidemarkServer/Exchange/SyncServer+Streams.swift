@@ -12,14 +12,10 @@ extension SyncServer {
             throw Problem(.limitOutOfRange, "In `scope`: \(grants.count) names where \(limits.streamScopes) are taken.")
         }
         for (scope, access) in grants { try access.require(.read, in: scope) }
-        let waiter = try nudges.wait(for: Set(grants.map(\.scope)), as: principal, limits)
+        let scopes = Set(grants.map(\.scope))
+        let waiter = try nudges.wait(for: scopes, as: principal, limits)
         do {
-            // Read after it has begun: what is committed from now on is told.
-            try await openings.pass(for: principal) {
-                for scope in waiter.scopes {
-                    waiter.note(scope, try await readScope(scope, for: principal) { $0.state.head })
-                }
-            }
+            try await noteHeads(of: scopes, to: waiter)
         } catch {
             nudges.end(waiter)
             throw error
@@ -27,7 +23,39 @@ extension SyncServer {
         return waiter
     }
 
+    /// Begins to wait without a scope.
+    ///
+    /// - Throws: `too_many_requests`.
+    package func waiter(as principal: String) throws(Problem) -> Waiter {
+        try nudges.wait(for: [], as: principal, limits)
+    }
+
     package func end(_ waiter: Waiter) { nudges.end(waiter) }
+
+    /// Waits for one scope more, and first takes its present head.
+    ///
+    /// - Throws: the refusal of the scope.
+    package func add(_ scope: Scope, _ access: Access, to waiter: Waiter) async throws {
+        try access.require(.read, in: scope)
+        try nudges.add(scope, to: waiter, limits)
+        do {
+            try await noteHeads(of: [scope], to: waiter)
+        } catch {
+            nudges.remove(scope, from: waiter)
+            throw error
+        }
+    }
+
+    package func remove(_ scope: Scope, from waiter: Waiter) { nudges.remove(scope, from: waiter) }
+
+    /// Read after the waiter has begun, so that what is committed from then on is told.
+    private func noteHeads(of scopes: Set<Scope>, to waiter: Waiter) async throws {
+        try await openings.pass(for: waiter.principal) {
+            for scope in scopes {
+                waiter.note(scope, try await readScope(scope, for: waiter.principal) { $0.state.head })
+            }
+        }
+    }
 
     /// Whether a stream that was granted may go on.
     package func isGranted(_ access: Access, in scope: Scope) -> Bool {

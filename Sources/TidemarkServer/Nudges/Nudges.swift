@@ -19,6 +19,8 @@ import TidemarkWire
 final class Nudges: Sendable {
     private struct State {
         var waiters: [Int: Waiter] = [:]
+        /// What each of them waits for.
+        var waited: [Int: Set<Scope>] = [:]
         var lastWaiter = 0
         var scopes: [Scope: Watched] = [:]
         var perPrincipal: [String: Int] = [:]
@@ -28,10 +30,22 @@ final class Nudges: Sendable {
             guard waiters.removeValue(forKey: waiter.id) != nil else { return }
             let rest = perPrincipal[waiter.principal, default: 1] - 1
             perPrincipal[waiter.principal] = rest > 0 ? rest : nil
-            for scope in waiter.scopes {
-                scopes[scope]?.waiters.remove(waiter.id)
-                if scopes[scope]?.waiters.isEmpty == true { scopes[scope] = nil }
-            }
+            for scope in waited.removeValue(forKey: waiter.id) ?? [] { forget(scope, waiter.id) }
+        }
+
+        mutating func insert(_ scope: Scope, for waiter: Int) {
+            waited[waiter, default: []].insert(scope)
+            scopes[scope, default: Watched()].waiters.insert(waiter)
+        }
+
+        mutating func remove(_ scope: Scope, for waiter: Int) {
+            guard waited[waiter]?.remove(scope) != nil else { return }
+            forget(scope, waiter)
+        }
+
+        private mutating func forget(_ scope: Scope, _ waiter: Int) {
+            scopes[scope]?.waiters.remove(waiter)
+            if scopes[scope]?.waiters.isEmpty == true { scopes[scope] = nil }
         }
 
         /// The one that has waited longest of those that are too many with one more.
@@ -69,15 +83,36 @@ final class Nudges: Sendable {
                 return .failure(Problem(.tooManyRequests, "\(limits.streams) streams are open on this server."))
             }
             state.lastWaiter += 1
-            let waiter = Waiter(state.lastWaiter, scopes, principal)
+            let waiter = Waiter(state.lastWaiter, principal)
             state.waiters[waiter.id] = waiter
+            state.waited[waiter.id] = []
             state.perPrincipal[principal, default: 0] += 1
-            for scope in scopes { state.scopes[scope, default: Watched()].waiters.insert(waiter.id) }
+            for scope in scopes { state.insert(scope, for: waiter.id) }
             return .success((waiter, displaced))
         }
         let (new, displaced) = try waiter.get()
-        displaced?.close()
+        displaced?.close(because: .displaced)
         return new
+    }
+
+    /// Waits for one scope more.
+    ///
+    /// - Throws: `limit_out_of_range` where it are too many.
+    func add(_ scope: Scope, to waiter: Waiter, _ limits: Limits) throws(Problem) {
+        let isTaken = state.withLock { state in
+            // One that has ended meanwhile waits for nothing.
+            guard let waited = state.waited[waiter.id] else { return true }
+            guard waited.contains(scope) || waited.count < limits.streamScopes else { return false }
+            state.insert(scope, for: waiter.id)
+            return true
+        }
+        guard isTaken else { throw Problem(.limitOutOfRange, "A stream has \(limits.streamScopes) scopes at most.") }
+    }
+
+    /// Waits for a scope no more.
+    func remove(_ scope: Scope, from waiter: Waiter) {
+        state.withLock { $0.remove(scope, for: waiter.id) }
+        waiter.forget(scope)
     }
 
     /// Waits no more.
@@ -86,14 +121,14 @@ final class Nudges: Sendable {
         waiter.close()
     }
 
-    /// Ends all that wait for a scope.
+    /// Tells all that wait for a scope that there is no more of it.
     func end(of scope: Scope) {
         let waiters = state.withLock { state in
-            let waiters = state.scopes[scope]?.waiters.compactMap { state.waiters[$0] } ?? []
-            for waiter in waiters { state.remove(waiter) }
-            return waiters
+            let ids = state.scopes[scope]?.waiters ?? []
+            for id in ids { state.remove(scope, for: id) }
+            return ids.compactMap { state.waiters[$0] }
         }
-        for waiter in waiters { waiter.close() }
+        for waiter in waiters { waiter.lose(scope) }
     }
 
     /// A commit of this node is durable. Commits of a scope may be told in another order than they were made.
@@ -125,44 +160,81 @@ final class Nudges: Sendable {
             state.isClosed = true
             return Array(state.waiters.values)
         }
-        for waiter in waiters { waiter.close() }
+        for waiter in waiters { waiter.close(because: .stopping) }
     }
 }
 
 /// A caller that waits for news of some scopes.
 package final class Waiter: Sendable {
+    /// Why a waiter was ended by others.
+    package enum End: Sendable {
+        /// Another one of its principal has taken its place.
+        case displaced
+        /// The server stops.
+        case stopping
+    }
+
+    private struct State {
+        var heads: [Scope: Version] = [:]
+        var lost: Set<Scope> = []
+        var end: End?
+    }
+
     fileprivate let id: Int
-    package let scopes: Set<Scope>
-    fileprivate let principal: String
+    package let principal: String
     /// Yields an element whenever there is something to look at; many at once are one. Ends with the waiter.
     package let wakes: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
-    private let heads = Guarded<[Scope: Version]>([:])
+    private let state = Guarded(State())
 
-    fileprivate init(_ id: Int, _ scopes: Set<Scope>, _ principal: String) {
+    fileprivate init(_ id: Int, _ principal: String) {
         self.id = id
-        self.scopes = scopes
         self.principal = principal
         (wakes, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// There is a head to take, unless a newer one waits already.
     func note(_ scope: Scope, _ head: Version) {
-        heads.withLock { $0[scope] = max($0[scope] ?? 0, head) }
+        state.withLock { $0.heads[scope] = max($0.heads[scope] ?? 0, head) }
+        wake()
+    }
+
+    fileprivate func forget(_ scope: Scope) { state.withLock { $0.heads[scope] = nil } }
+
+    fileprivate func lose(_ scope: Scope) {
+        state.withLock { state in
+            state.heads[scope] = nil
+            state.lost.insert(scope)
+        }
         wake()
     }
 
     /// The heads that have come since the last time, in the order of their scopes.
     package func take() -> [(scope: Scope, head: Version)] {
-        let taken = heads.withLock { heads in
-            defer { heads = [:] }
-            return heads
+        let taken = state.withLock { state in
+            defer { state.heads = [:] }
+            return state.heads
         }
         return taken.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
+    /// The scopes that were erased since the last time.
+    package func takeLost() -> [Scope] {
+        let taken = state.withLock { state in
+            defer { state.lost = [] }
+            return state.lost
+        }
+        return taken.sorted()
+    }
+
+    /// Why it has ended; `nil` where it has not, or of its own accord.
+    package var end: End? { state.withLock { $0.end } }
+
     /// For a clock that has something to say.
     package func wake() { continuation.yield() }
 
-    package func close() { continuation.finish() }
+    package func close(because end: End? = nil) {
+        state.withLock { $0.end = $0.end ?? end }
+        continuation.finish()
+    }
 }

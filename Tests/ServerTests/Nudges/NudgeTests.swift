@@ -77,6 +77,7 @@ struct NudgeTests {
         // There is room for one that is in another's place, where all places are taken.
         let third = try nudges.wait(for: ["c"], as: "ada", limits)
         for await _ in first.wakes {}
+        #expect((first.end, second.end) == (.displaced, nil))
         #expect(nudges.watched == ["a", "c"])
         nudges.publish("a", 1)
         #expect(second.take().count == 1)
@@ -89,12 +90,49 @@ struct NudgeTests {
         withExtendedLifetime(third) {}
     }
 
+    @Test("Scopes come and go while somebody waits, up to their limit, and none comes to one that has ended")
+    func changed() throws {
+        let nudges = Nudges()
+        var limits = Limits()
+        limits.streamScopes = 2
+        let waiter = try nudges.wait(for: [], as: "ada", limits)
+        for scope in ["a", "b", "a"] as [Scope] { try nudges.add(scope, to: waiter, limits) }
+        let problem = try #require(throws: Problem.self) { try nudges.add("c", to: waiter, limits) }
+        #expect(problem.code == .limitOutOfRange)
+        nudges.publish("a", 1)
+        nudges.publish("b", 1)
+        nudges.publish("c", 1)
+        nudges.remove("a", from: waiter)
+        #expect(waiter.take().map(\.scope) == ["b"])
+        try nudges.add("c", to: waiter, limits)
+        #expect(nudges.watched == ["b", "c"])
+        nudges.end(waiter)
+        try nudges.add("a", to: waiter, limits)
+        #expect(nudges.watched.isEmpty)
+    }
+
+    @Test("A scope that is erased is told as lost, once, and the others go on")
+    func erased() throws {
+        let nudges = Nudges()
+        let waiter = try nudges.wait(for: ["a", "b"], as: "ada", Limits())
+        nudges.publish("a", 1)
+        nudges.publish("b", 1)
+        nudges.end(of: "a")
+        #expect(waiter.takeLost() == ["a"])
+        #expect(waiter.takeLost().isEmpty)
+        #expect(waiter.take().map(\.scope) == ["b"])
+        nudges.publish("a", 2)
+        #expect(waiter.take().isEmpty)
+        #expect(nudges.watched == ["b"])
+    }
+
     @Test("The end of a server ends all that wait, and lets nobody begin", .timeLimit(.minutes(5)))
     func closed() async throws {
         let nudges = Nudges()
         let waiter = try nudges.wait(for: ["a"], as: "ada", Limits())
         nudges.close()
         for await _ in waiter.wakes {}
+        #expect(waiter.end == .stopping)
         let problem = try #require(throws: Problem.self) { try nudges.wait(for: ["a"], as: "ada", Limits()) }
         #expect(problem.code == .unavailable)
     }
