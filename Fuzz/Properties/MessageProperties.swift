@@ -24,6 +24,17 @@ extension FuzzTarget {
             try hold(again == stored, "a stored verdict comes back as another one")
             try hold(again.members() == verdict.members(), "a verdict has two spellings")
         },
+        FuzzTarget("socket") { input in
+            guard let request = try? SocketRequest(from: input, limit: 5) else { return }
+            switch request {
+            case .subscribe(let names), .unsubscribe(let names):
+                try hold(names.count <= 5, "more names than may be")
+                let refused = names.map { SocketEvent.refused(scope: $0, Problem(.invalidIdentifier, $0)).json }
+                try hold(
+                    refused.allSatisfy { $0.withUnsafeBytes { Tree.isSkipped($0) } }, "a refusal is no JSON")
+            case .authorize: break
+            }
+        },
         FuzzTarget("declarations") { input in
             guard let declarations = try? Declarations(from: input) else { return }
             let body = declarations.body()

@@ -30,13 +30,16 @@
             router.add(middleware: SyncMiddleware(for: server))
             router.addRoutes(server.healthRoutes())
             let bodies = BodyBudget(for: server)
-            router.group("sync").add(middleware: TokenMiddleware(verifier)).addRoutes(
+            let tokens = TokenMiddleware<SyncRequestContext>(verifier)
+            router.group("sync").add(middleware: tokens).addRoutes(
                 server.routes(bodies: bodies) { scope, _, context in
                     context.claims?.access(to: scope) ?? .none
                 } caller: { _, context in
                     try context.caller()
+                } renew: { token, _, context in
+                    try await tokens.context(context, token: token)
                 })
-            router.group().add(middleware: TokenMiddleware(verifier)).addRoutes(
+            router.group().add(middleware: tokens).addRoutes(
                 server.dialectRoutes(paths, bodies: bodies) { scope, _, context in
                     context.claims?.access(to: scope) ?? .none
                 } caller: { _, context in

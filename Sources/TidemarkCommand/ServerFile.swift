@@ -120,7 +120,8 @@
                 "unsentBytes", "firstRequestTimeout", "idleTimeout", "requestTimeout", "writeTimeout",
                 "shutdownTimeout", "pushTime", "pushBytes", "pushLookups", "digestBytes", "bodiesBytes",
                 "workBytes", "devices", "scopeRows", "scopeBytes", "windowBytes", "streams", "streamsPerPrincipal",
-                "streamScopes", "requestsPerSecond", "scopesPerPrincipal", "deltaHeaderBytes",
+                "streamScopes", "socketBytes", "socketFrames", "socketPings", "requestsPerSecond", "scopesPerPrincipal",
+                "deltaHeaderBytes",
             ])
             let counts: [(String, WritableKeyPath<Limits, Int>, ClosedRange<Int>)] = [
                 ("maximumPage", \.maximumPage, 1...100_000), ("page", \.defaultPage, 1...100_000),
@@ -139,8 +140,14 @@
             for (name, path, range) in counts {
                 if let value = try members[name]?.integer(in: range) { limits[keyPath: path] = value }
             }
-            if let value = try members["connections"]?.integer(in: 1...1_000_000) { serverLimits.connections = value }
-            if let value = try members["unsentBytes"]?.integer(in: 1024...1 << 40) { serverLimits.unsentBytes = value }
+            let ofConnections: [(String, WritableKeyPath<ServerLimits, Int>, ClosedRange<Int>)] = [
+                ("connections", \.connections, 1...1_000_000), ("unsentBytes", \.unsentBytes, 1024...1 << 40),
+                ("socketBytes", \.socketBytes, 1024...1 << 24), ("socketFrames", \.socketFrames, 1...1_000_000),
+                ("socketPings", \.socketPings, 1...1000),
+            ]
+            for (name, path, range) in ofConnections {
+                if let value = try members[name]?.integer(in: range) { serverLimits[keyPath: path] = value }
+            }
             let times: [(String, WritableKeyPath<ServerLimits, Duration>)] = [
                 ("firstRequestTimeout", \.firstRequestTimeout), ("idleTimeout", \.idleTimeout),
                 ("requestTimeout", \.requestTimeout), ("writeTimeout", \.writeTimeout),

@@ -28,6 +28,8 @@
         private var answeredBytes = 0
         /// The answer is a stream without end: what was taken of it is held no longer.
         private var isStream = false
+        /// The answer and its request are the messages of a socket.
+        private var isSocket = false
         /// An answer has begun and not ended.
         private var isAnswering = false
         /// Bytes that the reader has taken, about.
@@ -107,7 +109,7 @@
                 return context.fireChannelRead(wrapInboundOut(.head(head)))
             case .body(let part):
                 // A body that was refused is still read to its end, whoever sends it.
-                bodyBytes += part.readableBytes
+                if !isSocket { bodyBytes += part.readableBytes }
                 if bodyBytes > limits.drainedBytes {
                     context.close(promise: nil)
                     return
@@ -158,7 +160,9 @@
             look = context.eventLoop.scheduleTask(in: Self.lookInterval) {
                 let (handler, context) = loopBound.value
                 guard handler.asked > 0, context.channel.isActive else { return }
-                if handler.isStream {
+                if handler.isSocket {
+                    context.close(promise: nil)
+                } else if handler.isStream {
                     let comment = HTTPResponsePart.body(ByteBuffer(string: EventStream.comment))
                     context.writeAndFlush(handler.wrapOutboundOut(comment), promise: nil)
                 } else if !handler.isAnswering {
@@ -174,7 +178,10 @@
         func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
             switch unwrapOutboundIn(data) {
             case .head(let head):
-                isStream = head.headerFields[.contentType] == EventStream.contentType
+                isSocket = head.status == .switchingProtocols
+                isStream = isSocket || head.headerFields[.contentType] == EventStream.contentType
+                // The rest of the request is messages, which come when they come.
+                if isSocket { deadline?.cancel() }
                 isAnswering = true
                 expected?.cancel()
                 isBodiless = bodiless.first ?? false

@@ -23,21 +23,27 @@
         ///     caller has a share. Throw `HTTPError(.unauthorized)` for one who is not known, and `.forbidden` for one
         ///     who may not use any scope. Where it is left out all callers share as one for what comes before the body
         ///     is read, and `requestsPerSecond` counts those whom `authorize` names.
-        /// - Returns: `GET` of `changes`, `snapshot`, `records/{entity}`, `digest`, `events` and `declarations`, and
-        ///   `POST` at the root and of `push`.
+        ///   - renew: the context of the caller whose new token came in a message of an open socket, as the middlewares
+        ///     would make it. Throw `HTTPError(.unauthorized)` for a token that is not valid. Where it is left out such
+        ///     messages are refused, and a socket ends with its token. ``TokenMiddleware/context(_:token:)`` is one.
+        /// - Returns: `GET` of `changes`, `snapshot`, `records/{entity}`, `digest`, `events`, `socket` and
+        ///   `declarations`, and `POST` at the root and of `push`. Sockets need ``ServerLimits/http1()``.
         public func routes<Context: RequestContext>(
             context: Context.Type = Context.self,
             authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access,
-            caller: @escaping @Sendable (Request, Context) async throws -> String = { _, _ in "" }
+            caller: @escaping @Sendable (Request, Context) async throws -> String = { _, _ in "" },
+            renew: (@Sendable (_ token: String, Request, Context) async throws -> Context)? = nil
         ) -> RouteCollection<Context> {
-            routes(bodies: BodyBudget(for: self), context: context, authorize: authorize, caller: caller)
+            routes(
+                bodies: BodyBudget(for: self), context: context, authorize: authorize, caller: caller, renew: renew)
         }
 
         /// The same, with bodies that count together with those of other routes.
         package func routes<Context: RequestContext>(
             bodies: BodyBudget, context: Context.Type = Context.self,
             authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access,
-            caller: @escaping @Sendable (Request, Context) async throws -> String
+            caller: @escaping @Sendable (Request, Context) async throws -> String,
+            renew: (@Sendable (_ token: String, Request, Context) async throws -> Context)? = nil
         ) -> RouteCollection<Context> {
             let routes = RouteCollection(context: Context.self)
             let authorize = authorizing(by: authorize)
@@ -78,6 +84,8 @@
             routes.on("events", only: .get) { request, context in
                 try await self.events(request, context, authorize: authorize)
             }
+            let host = SocketHost(authorize: authorize, caller: caller, renew: renew)
+            routes.on("socket", only: .get) { try await self.socket($0, $1, host: host) }
             routes.on("declarations", only: .get) { request, context in
                 // They are everybody's whom the host lets in: who asks matters for the count alone.
                 if let caller = try? await caller(request, context) { try self.countRequest(of: caller) }
@@ -112,8 +120,8 @@
         }
 
         /// `GET` of `pages/{token}`, the snapshot pages that shared caches may keep: mount it at the same path as
-        /// ``routes(context:authorize:caller:)``, where nothing asks for a token, and before whatever writes addresses
-        /// to a log: for a while each of them opens its page.
+        /// ``routes(context:authorize:caller:renew:)``, where nothing asks for a token, and before whatever writes
+        /// addresses to a log: for a while each of them opens its page.
         ///
         /// ```swift
         /// router.addRoutes(sync.sharedPageRoutes(), atPath: "/sync")

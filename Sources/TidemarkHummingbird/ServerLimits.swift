@@ -2,7 +2,6 @@
     public import Hummingbird
     public import HummingbirdCore
     public import Logging
-    import NIOCore
 
     /// The limits that one listening socket sets for its callers. Hummingbird itself sets none of them.
     ///
@@ -39,6 +38,12 @@
         /// Bytes of a request's body on the wire after which the connection is closed, whoever may still be reading.
         /// Below this a body that is too large gets its answer.
         public var drainedBytes = 32 << 20
+        /// Bytes of a message that comes over a socket, in one frame or in many. A token has to fit.
+        public var socketBytes = 32 << 10
+        /// Frames that may come over a socket within a second, pings and pongs among them.
+        public var socketFrames = 100
+        /// Pings in a row that a socket may leave without a pong; the next one closes it.
+        public var socketPings = 2
         /// How long requests may still run once a shutdown was asked for.
         public var shutdownTimeout = Duration.seconds(20)
 
@@ -47,18 +52,13 @@
     }
 
     extension ServerLimits {
-        /// HTTP/1.1 within these limits. Requests that a connection has sent and that have not begun end with the
-        /// connection.
+        /// HTTP/1.1 within these limits, and the WebSockets that a route answers with. Requests that a connection has
+        /// sent and that have not begun end with the connection.
         public func http1() -> HTTPServerBuilder {
             let limits = self
             let open = OpenConnections(limits)
-            let decoder = HTTP1Channel.Configuration.DecoderConfiguration(
-                maxHeaderFieldSize: headerFieldBytes, maxHeaderListSize: headerBytes, maxHeaderFieldCount: headers)
-            let configuration = HTTP1Channel.Configuration(
-                additionalChannelHandlers: [ConnectionHandler(limits, among: open)],
-                idleTimeout: TimeAmount(idleTimeout), httpDecoderConfiguration: decoder)
             return HTTPServerBuilder { responder in
-                LeavableChannel(base: HTTP1Channel(responder: responder, configuration: configuration))
+                LeavableChannel(responder: responder, limits: limits, connections: open)
             }
         }
 

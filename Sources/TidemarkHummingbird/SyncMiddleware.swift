@@ -9,7 +9,7 @@
 
     /// The common parts of every answer: the protocol's headers, and problem details for errors.
     ///
-    /// ``TidemarkServer/SyncServer/routes(context:authorize:caller:)`` brings it along. A server that only syncs
+    /// ``TidemarkServer/SyncServer/routes(context:authorize:caller:renew:)`` brings it along. A server that only syncs
     /// adds it to its router too, so that unknown addresses are answered in the same form; twice does no harm.
     public struct SyncMiddleware<Context: RequestContext>: RouterMiddleware {
         private let fingerprint: String

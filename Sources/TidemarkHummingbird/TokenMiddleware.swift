@@ -10,7 +10,7 @@
     }
 
     extension TokenRequestContext {
-        /// The caller's name, for ``TidemarkServer/SyncServer/routes(context:authorize:caller:)``.
+        /// The caller's name, for ``TidemarkServer/SyncServer/routes(context:authorize:caller:renew:)``.
         ///
         /// - Throws: an answer of 403 where the token grants no scope at all.
         public func caller() throws -> String {
@@ -50,12 +50,20 @@
             guard let token = Self.token(of: request) else {
                 throw Problem(.unauthenticated, "No bearer token came with the request.")
             }
+            return try await next(request, try await self.context(context, token: token))
+        }
+
+        /// The context with the claims of a token, for
+        /// ``TidemarkServer/SyncServer/routes(context:authorize:caller:renew:)``.
+        ///
+        /// - Throws: the protocol's problem `unauthenticated` where the token is not valid.
+        public func context(_ context: Context, token: String) async throws -> Context {
             guard let claims = await verifier.claims(of: token) else {
                 throw Problem(.unauthenticated, "The token is not valid, or not any more.")
             }
             var context = context
             context.claims = claims
-            return try await next(request, context)
+            return context
         }
 
         private static func token(of request: Request) -> String? {

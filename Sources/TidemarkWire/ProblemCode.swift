@@ -24,6 +24,8 @@ package enum ProblemCode: String, Hashable, Sendable, CaseIterable {
     case notFound = "not_found"
     /// The address does not take this method.
     case methodNotAllowed = "method_not_allowed"
+    /// The address speaks WebSocket, and the request does not ask for one as RFC 6455 has it.
+    case upgradeRequired = "upgrade_required"
     /// Somebody else has written the record, and the entity leaves it to the caller who is right.
     case conflict = "conflict"
     /// The record is not, or not any more, as `If-Match` or `If-None-Match` asks for it.
@@ -72,6 +74,7 @@ extension ProblemCode {
         case .requestTooLarge: 413
         case .unsupportedEncoding: 415
         case .operationRejected: 422
+        case .upgradeRequired: 426
         case .tooManyRequests: 429
         case .headerTooLarge: 431
         case .internalError: 500
@@ -93,6 +96,7 @@ extension ProblemCode {
         case .scopeErased: "The scope was erased"
         case .notFound: "There is nothing at this address"
         case .methodNotAllowed: "This address does not take this method"
+        case .upgradeRequired: "This address speaks WebSocket"
         case .conflict: "Somebody else has written the record"
         case .preconditionFailed: "The record is not as the request asks for it"
         case .operationRejected: "The write was refused"
@@ -125,6 +129,7 @@ extension ProblemCode {
         case .scopeErased: "Nothing of it comes back, nor its name: take another name for a new scope."
         case .notFound: "Check the address: the protocol lists them all."
         case .methodNotAllowed: "Check the method: the protocol lists them all."
+        case .upgradeRequired: "Ask for a WebSocket of version 13, over HTTP/1.1, or for /sync/events."
         case .conflict: "Look at `record`, decide, and write again with its tag in If-Match."
         case .preconditionFailed: "Look at `record`, decide, and write again with its tag in If-Match."
         case .operationRejected: "Correct what the detail names; the same request will not be taken later either."
@@ -147,8 +152,9 @@ extension ProblemCode {
         case .tooManyRequests, .internalError, .unavailable: true
         case .unsupportedProtocol, .malformedRequest, .invalidIdentifier, .limitOutOfRange, .invalidCheckpoint,
             .unauthenticated, .scopeForbidden, .scopeReadOnly, .scopeErased, .notFound, .methodNotAllowed,
-            .operationGap, .checkpointExpired, .clientUnknown, .snapshotExpired, .pageExpired, .digestUnavailable,
-            .requestTooLarge, .unsupportedEncoding, .conflict, .preconditionFailed, .operationRejected, .headerTooLarge:
+            .upgradeRequired, .operationGap, .checkpointExpired, .clientUnknown, .snapshotExpired, .pageExpired,
+            .digestUnavailable, .requestTooLarge, .unsupportedEncoding, .conflict, .preconditionFailed,
+            .operationRejected, .headerTooLarge:
             false
         }
     }

@@ -38,7 +38,8 @@ enum ImportRule {
             "TidemarkHummingbird": [
                 "TidemarkServer", "TidemarkWire", "TidemarkCore", "TidemarkGzip", "TidemarkBrotli", "Hummingbird",
                 "HummingbirdCore", "HTTPTypes", "JWTKit", "Logging", "Metrics", "NIOConcurrencyHelpers", "NIOCore",
-                "NIOHTTP1", "NIOHTTPTypes", "NIOPosix", "ServiceLifecycle", "Foundation",
+                "NIOHTTP1", "NIOHTTPTypes", "NIOHTTPTypesHTTP1", "NIOPosix", "NIOWebSocket", "ServiceLifecycle",
+                "Foundation",
             ],
             "TidemarkTesting": [
                 "Tidemark", "TidemarkServer", "TidemarkSQLite", "TidemarkCore", "TidemarkWire", "GRDB", "Foundation",

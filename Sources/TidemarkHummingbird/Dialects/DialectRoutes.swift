@@ -12,7 +12,7 @@
         /// - Parameters:
         ///   - paths: entities with another path, or with other names for their members, than their own.
         ///   - authorize: what may this caller do in this scope? As for
-        ///     ``routes(context:authorize:caller:)``.
+        ///     ``routes(context:authorize:caller:renew:)``.
         ///   - caller: who asks. As there.
         ///   - onlyScope: the scope of a request that names none, where the caller has only one.
         public func dialectRoutes<Context: RequestContext>(

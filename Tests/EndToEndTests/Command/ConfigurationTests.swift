@@ -41,7 +41,7 @@
                          firstRequestTimeout: 5s, idleTimeout: 30s, writeTimeout: 15s, connections: 64,
                          unsentBytes: 1048576, streams: 32, streamsPerPrincipal: 2, streamScopes: 5,
                          windowBytes: 2097152, requestsPerSecond: 0, scopesPerPrincipal: 7,
-                         deltaHeaderBytes: 4096}
+                         deltaHeaderBytes: 4096, socketBytes: 8192, socketFrames: 7, socketPings: 3}
                 snapshots: {shared: {delay: 5m}}
                 entities:
                   task: {kind: state, conflict: mergeFields, priority: 0, defaults: {state: open, "code": "7", rank: 7},
@@ -81,9 +81,10 @@
             #expect(file.limits.requestsPerSecond == 0)
             #expect(file.limits.scopesPerPrincipal == 7)
             #expect(file.serverLimits.idleTimeout == .seconds(30))
-            #expect(file.serverLimits.firstRequestTimeout == .seconds(5))
-            #expect(file.serverLimits.writeTimeout == .seconds(15))
-            #expect(file.serverLimits.unsentBytes == 1 << 20)
+            let connections = file.serverLimits
+            #expect((connections.firstRequestTimeout, connections.writeTimeout) == (.seconds(5), .seconds(15)))
+            #expect((connections.unsentBytes, connections.socketBytes) == (1 << 20, 8192))
+            #expect((connections.socketFrames, connections.socketPings) == (7, 3))
             #expect(
                 file.entities == [
                     .state("task", priority: 0, defaults: ["state": "open", "code": "7", "rank": 7], patch: ["body"]),

@@ -263,16 +263,29 @@
         func endWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 
         /// Waits as a task does, not as a thread: the server is in this process, and needs the threads of tasks.
-        func write(_ text: String) async throws {
-            var rest = Array(text.utf8)[...]
+        func write(_ text: String) async throws { _ = try await write(Array(text.utf8)) }
+
+        /// - Returns: bytes that were not taken: the other side has gone, or takes nothing for long.
+        @discardableResult
+        func write(_ bytes: [UInt8]) async throws -> Int {
+            var rest = bytes[...]
             for _ in 0..<1000 where !rest.isEmpty {
                 let sent = rest.withUnsafeBytes {
                     send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
                 }
-                if sent < 0, errno != EAGAIN { return }
+                if sent < 0, errno != EAGAIN { break }
                 rest = rest.dropFirst(max(0, sent))
                 if !rest.isEmpty { try await Task.sleep(for: .milliseconds(10)) }
             }
+            return rest.count
+        }
+
+        /// What has come, up to a few kilobytes: nothing at the connection's end, `nil` where that is yet to come.
+        func received() -> [UInt8]? {
+            var buffer = [UInt8](repeating: 0, count: 16 << 10)
+            let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+            if count < 0 { return errno == EAGAIN ? nil : [] }
+            return Array(buffer.prefix(count))
         }
 
         /// Whether the other side has ended the connection, as far as this one can tell without waiting.
