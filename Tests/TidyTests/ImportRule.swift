@@ -25,8 +25,9 @@ enum ImportRule {
             "CSessions": [],
             "Tidemark": sqlite.union([
                 "TidemarkCore", "TidemarkWire", "TidemarkGzip", "CTriggerSwitch", "CSessions", "Foundation",
-                "FoundationNetworking",
+                "FoundationNetworking", "Observation",
             ]),
+            "TidemarkMetrics": ["Tidemark", "CoreMetrics"],
             "TidemarkObjects": ["Tidemark", "TidemarkWire", "GRDB", "Foundation"],
             "TidemarkAsyncHTTPClient": [
                 "Tidemark", "TidemarkGzip", "TidemarkWire", "AsyncHTTPClient", "NIOCore", "NIOHTTP1",

@@ -75,6 +75,7 @@ extension SyncedTable {
             """
         ).rows(db, [.text(table)]) { $0.text(0) }
         for trigger in triggers { try db.execute(sql: "DROP TRIGGER \(quoted(trigger))") }
+        try RecordStateView.drop(db, table: table)
         try db.execute(sql: "DROP TABLE IF EXISTS \(quoted("tidemark_shadow_\(table)"))")
         for place in LibraryTable.following(.tableRemoval) { try place.clear(db, entity: table) }
         try Query(db, "DELETE FROM tidemark_table WHERE name = ?1").execute([.text(table)])

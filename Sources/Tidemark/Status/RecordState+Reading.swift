@@ -1,5 +1,5 @@
 import Foundation
-import GRDB
+public import GRDB
 import TidemarkWire
 
 extension RecordState {
@@ -13,28 +13,32 @@ extension RecordState {
         let place = RecordName(entity: shape.name, record: name)
         let row = try key.flatMap { try RecordTable(shape).row(db, $0) }
         let shadow = try key.flatMap { try RecordTable(shape).shadow(db, $0) }
-        let blocker = try BlockedEdits.blocker(db, of: place)
         if row == nil,
             let reason = try Query(
                 db, "SELECT reason FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 AND move = 0"
             ).first(db, record, { $0.text(0) })
         {
             self = .quarantined(reason: reason)
-        } else if try shadow?.mark != nil || blocker?.reason == .unnamed || Inferred.isAny(db, of: place) {
+        } else if shadow?.mark != nil {
             self = .pending
-        } else if try Outbox.hasOpen(db, entity: shape.name, record: name) {
-            self = .sent
-        } else if let blocker = blocker?.name {
-            self = .blocked(reason: "It refers to \(blocker.entity) \(blocker.record), whose insert was refused.")
-        } else if try Conflicts.isOpen(db, entity: shape.name, record: name) {
-            self = .undecided
-        } else if let reason = try Outbox.lastRefusal(db, entity: shape.name, record: name) {
-            self = .rejected(reason: reason)
+        } else if let found = try RecordStateRule.first(db, for: place) {
+            self.init(found.state, reason: found.reason)
         } else if try row != nil || shadow != nil || Self.isRemembered(db, place) {
             self = .confirmed
         } else {
             return nil
         }
+    }
+
+    init(_ name: RecordStateRule.Name, reason: String?) {
+        self =
+            switch name {
+            case .pending: .pending
+            case .sent: .sent
+            case .blocked: .blocked(reason: reason ?? "")
+            case .undecided: .undecided
+            case .rejected: .rejected(reason: reason ?? "")
+            }
     }
 
     /// Whether the file remembers a record that has no row: it was sent, deleted elsewhere, or lies in a scope that it
@@ -54,6 +58,23 @@ extension RecordState {
                 """
             ).first(db, record) { _ in true } != nil
         return try isKnown || OutboxHistory.names(db, place)
+    }
+}
+
+extension RecordState: FetchableRecord {
+    /// Reads how a row stands out of the columns `tidemark_state` and `tidemark_reason`, where a query has joined the
+    /// table to its view `tidemark_state_…`: ``confirmed`` where that says nothing of the row.
+    ///
+    /// - Throws: where the columns hold no text.
+    public init(row: Row) throws {
+        let name: String? = try row.decode(forColumn: "tidemark_state")
+        // A view of a later version may know more states, none of which is that all is done.
+        self =
+            try name.map {
+                Self(
+                    RecordStateRule.Name(rawValue: $0) ?? .pending, reason: try row.decode(forColumn: "tidemark_reason")
+                )
+            } ?? .confirmed
     }
 }
 

@@ -56,11 +56,6 @@ enum Conflicts {
         ).rows(db, [.text(scope.name), .integer(id)], conflict).compactMap { $0 }
     }
 
-    static func isOpen(_ db: Database, entity: String, record: String) throws -> Bool {
-        try Query(db, "SELECT 1 FROM tidemark_conflict WHERE is_open AND entity = ?1 AND record = ?2")
-            .first(db, [.text(entity), .text(record)]) { _ in true } ?? false
-    }
-
     /// Closes a decided conflict: the list says how, and the operation that was kept with it goes.
     static func settle(_ db: Database, _ conflict: Conflict) throws {
         try Query(db, "UPDATE tidemark_conflict SET is_open = 0, fields = ?2, operation = NULL WHERE id = ?1")

@@ -142,14 +142,6 @@ enum Inferred {
             .first(db, [.text(scope.name)]) { _ in true } ?? false
     }
 
-    /// Whether something written unseen waits for the server's row, or for the app's word.
-    static func isAny(_ db: Database, of name: RecordName) throws -> Bool {
-        try Query(
-            db,
-            "SELECT 1 FROM tidemark_inferred WHERE entity = ?1 AND record = ?2 AND (compared = 0 OR held) LIMIT 1"
-        ).first(db, [.text(name.entity), .text(name.record)]) { _ in true } ?? false
-    }
-
     /// Whether rows of a scope were written unseen, besides the records named.
     static func isAny(_ db: Database, _ scope: Scope, besides known: Set<RefetchQueue.Record>) throws -> Bool {
         try Query(db, "SELECT entity, record FROM tidemark_inferred WHERE scope = ?1 AND compared = 0 LIMIT ?2")

@@ -6,6 +6,9 @@ enum LibraryMigration {
     ///   - found: the version that the file says.
     ///   - evidence: the tables that came with version 2, as they are now.
     static func run(_ db: Database, from found: Int64, evidence: String) throws {
+        guard found < LibrarySchema.version else { return }
+        // SQLite refuses to rename what a view names once another part of that view is gone.
+        try LibrarySchema.dropViews(db)
         // The later steps use today's names.
         if found < 6 { try rename(db) }
         if found < 2 {

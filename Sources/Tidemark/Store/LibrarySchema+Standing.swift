@@ -52,12 +52,20 @@ extension LibrarySchema {
     static func dropTables(_ db: Database) throws -> Int {
         // The app may have tables of its own whose names begin so: only those that the library makes are dropped.
         let names = tableNames.map(literal).joined(separator: ", ")
+        try dropViews(db)
         let count = try drop(
             db, "TABLE",
             "(name IN (\(names)) OR name LIKE 'tidemark\\_shadow\\_%' ESCAPE '\\'"
                 + " OR name LIKE 'tidemark\\_touched\\_%' ESCAPE '\\')")
         try db.execute(sql: "DROP VIEW IF EXISTS main.tidemark_schema_end")
         return count
+    }
+
+    /// Drops the views of how records stand, which name tables that are about to change; `install` makes them anew.
+    static func dropViews(_ db: Database) throws {
+        _ = try drop(
+            db, "VIEW", "name LIKE 'tidemark\\_state\\_%' ESCAPE '\\' AND sql LIKE '%tidemark\\_shadow\\_%' ESCAPE '\\'"
+        )
     }
 
     private static func drop(_ db: Database, _ kind: String, _ condition: String) throws -> Int {

@@ -80,25 +80,31 @@ extension LibraryTable {
     /// Gives the rows of one record its new id. What is noted of that id already is newer, and stays.
     func rename(_ db: Database, entity: String, _ old: RecordID, to new: RecordID) throws {
         let record: [Cell] = [.text(entity), .text(old.text)]
-        try Query(db, "UPDATE OR IGNORE \(sql) SET record = ?3 WHERE entity = ?1 AND record = ?2")
-            .execute(record + [.text(new.text)])
-        try Query(db, "DELETE FROM \(sql) WHERE entity = ?1 AND record = ?2").execute(record)
+        try change(
+            db, "UPDATE OR IGNORE \(sql) SET record = ?3 WHERE entity = ?1 AND record = ?2", record + [.text(new.text)])
+        try change(db, "DELETE FROM \(sql) WHERE entity = ?1 AND record = ?2", record)
     }
 
     /// Gives the rows of one of the app's tables its new spelling.
     func respell(_ db: Database, entity old: String, as new: String) throws {
-        try Query(db, "UPDATE OR REPLACE \(sql) SET entity = ?2 WHERE entity = ?1").execute([.text(old), .text(new)])
+        try change(db, "UPDATE OR REPLACE \(sql) SET entity = ?2 WHERE entity = ?1", [.text(old), .text(new)])
     }
 
     func clear(_ db: Database, scope: Scope) throws {
-        try Query(db, "DELETE FROM \(sql) WHERE scope = ?1").execute([.text(scope.name)])
+        try change(db, "DELETE FROM \(sql) WHERE scope = ?1", [.text(scope.name)])
     }
 
     func clear(_ db: Database, scope: Scope, entity: String) throws {
-        try Query(db, "DELETE FROM \(sql) WHERE scope = ?1 AND entity = ?2").execute([.text(scope.name), .text(entity)])
+        try change(db, "DELETE FROM \(sql) WHERE scope = ?1 AND entity = ?2", [.text(scope.name), .text(entity)])
     }
 
     func clear(_ db: Database, entity: String) throws {
-        try Query(db, "DELETE FROM \(sql) WHERE entity = ?1").execute([.text(entity)])
+        try change(db, "DELETE FROM \(sql) WHERE entity = ?1", [.text(entity)])
+    }
+
+    /// SQLite tells the app's observations nothing of tables WITHOUT ROWID.
+    private func change(_ db: Database, _ statement: String, _ cells: [Cell]) throws {
+        try Query(db, statement).execute(cells)
+        if db.changesCount > 0 { try db.notifyChanges(in: Table(sql)) }
     }
 }

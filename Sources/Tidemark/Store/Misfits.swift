@@ -26,6 +26,7 @@ enum Misfits {
             try Query(db, "DELETE FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 AND reason = ?3")
                 .execute([.text(shape.name), .text(record), .text(reason)])
         }
+        try QuarantinedRow.changed(db)
         try Backfills.note(db, entity: shape.name, fields: nil, rule: shape.rule)
     }
 }

@@ -124,17 +124,6 @@ extension Outbox {
         ).first(db, [.text(entity), .text(code)]) { Int($0.integer(0)) } ?? 0
     }
 
-    /// Why a record's last refused operation was refused.
-    static func lastRefusal(_ db: Database, entity: String, record: String) throws -> String? {
-        try Query(
-            db,
-            """
-            SELECT coalesce(detail, code, state) FROM tidemark_operation
-            WHERE entity = ?1 AND record = ?2 AND state = 'rejected' ORDER BY id DESC LIMIT 1
-            """
-        ).first(db, [.text(entity), .text(record)]) { $0.text(0) }
-    }
-
     /// The code of a record's last operation, whatever became of it.
     static func lastCode(_ db: Database, entity: String, record: String) throws -> String? {
         try Query(db, "SELECT code FROM tidemark_operation WHERE entity = ?1 AND record = ?2 ORDER BY id DESC LIMIT 1")

@@ -72,11 +72,18 @@ enum QuarantinedRow {
             .text(shape.name), .text(record), .text(scope), .optional(version), .text(reason),
             .integer(contends ? 1 : 0), .integer(fresh ? 1 : 0), .blob(encode(cells, shape)),
         ])
+        try changed(db)
     }
 
     static func remove(_ db: Database, _ entity: String, _ record: String, _ scope: String) throws {
         try Query(db, "DELETE FROM tidemark_quarantine WHERE entity = ?1 AND record = ?2 AND scope = ?3")
             .execute([.text(entity), .text(record), .text(scope)])
+        try changed(db)
+    }
+
+    /// Tells the app's observations, which SQLite tells nothing of a table WITHOUT ROWID.
+    static func changed(_ db: Database) throws {
+        try db.notifyChanges(in: Table("tidemark_quarantine"))
     }
 
     /// The app made a record anew whose edited row was quarantined: that row is no more, also where the new one was
@@ -90,6 +97,7 @@ enum QuarantinedRow {
               AND CASE WHEN ?3 IS NULL THEN scope NOT IN (SELECT name FROM tidemark_scope) ELSE scope = ?3 END
             """
         ).execute([.text(entity), .text(record), .optional(shadow.scope)])
+        try changed(db)
     }
 
     static func encode(_ cells: [Cell], _ shape: TableSchema) -> [UInt8] {

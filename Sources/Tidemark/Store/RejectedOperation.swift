@@ -1,5 +1,5 @@
 public import Foundation
-import GRDB
+public import GRDB
 public import TidemarkWire
 
 /// An edit that was refused, with the reason. It is kept until the app edits the record again so that it is taken, or
@@ -77,6 +77,17 @@ extension RejectedOperation {
 
     /// The sealed members, or, of one that travels as a patch, the fields that it stands for.
     static let contentSQL = "coalesce('\"fields\":' || CAST(content AS TEXT), resolved, members)"
+
+    /// The edits that were refused, as ``SyncEngine/rejectedOperations()`` lists them, for a `ValueObservation` or
+    /// together with the app's own rows.
+    ///
+    /// - Throws: GRDB's `DatabaseError` where the file cannot be read.
+    public static func fetchAll(_ db: Database) throws -> [RejectedOperation] {
+        for table in ["operation", "blocked"] {
+            try db.registerAccess(to: Table("tidemark_\(table)"))
+        }
+        return try all(db)
+    }
 
     static func all(_ db: Database) throws -> [RejectedOperation] {
         guard try LibrarySchema.isInstalled(db) else { return [] }

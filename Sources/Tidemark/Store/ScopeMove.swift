@@ -19,6 +19,7 @@ extension QuarantinedRow {
             WHERE entity = ?1 AND record = ?2 AND scope = ?3
             """
         ).execute([.text(shape.name), .text(id.text), .text(scope), .integer(base)])
+        try changed(db)
     }
 
     static func set(_ db: Database, _ entity: String, _ record: String, _ scope: String, _ move: Move) throws {
@@ -29,6 +30,7 @@ extension QuarantinedRow {
             WHERE entity = ?1 AND record = ?2 AND scope = ?3
             """
         ).execute([.text(entity), .text(record), .text(scope), .integer(move.rawValue)])
+        try changed(db)
     }
 
     /// Whether any row waits for its insert's verdict.
@@ -48,6 +50,7 @@ extension QuarantinedRow {
             WHERE entity = ?1 AND record = ?2 AND move = \(Move.waiting.rawValue)
             """
         ).execute([.text(entity), .text(record), .integer(move.rawValue)])
+        try changed(db)
         try Pending.announce(db)
     }
 

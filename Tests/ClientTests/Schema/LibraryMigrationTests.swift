@@ -7,6 +7,7 @@ import Testing
 struct LibraryMigrationTests {
     /// Makes of today's tables those of version 6: an operation's state was in three columns.
     private static let six = """
+        DROP VIEW tidemark_state_note;
         DROP TABLE tidemark_history; ALTER TABLE tidemark_bootstrap DROP COLUMN total;
         DROP INDEX tidemark_operation_open; DROP INDEX tidemark_operation_rejected;
         DROP INDEX tidemark_operation_replay; DROP INDEX tidemark_operation_packable;
@@ -99,7 +100,7 @@ struct LibraryMigrationTests {
         let today = try await form(device)
         try await device.sql(version == 6 ? Self.six : Self.five + (version == 1 ? Self.one : ""))
         #expect(try await form(device) != today)
-        try await device.writer.write { db in try LibrarySchema.install(db) }
+        try await device.engine().install()
         #expect(try await form(device) == today)
         #expect(try await device.rows("SELECT value FROM tidemark_meta WHERE key = 'schema'") == ["\"7\""])
     }

@@ -1,0 +1,55 @@
+import GRDB
+import TidemarkWire
+
+/// One of the conditions under which a record is not confirmed. ``RecordState`` asks them of one record, and the view
+/// of a table (``RecordStateView``) of all its records, so that both say the same.
+struct RecordStateRule: Hashable, Sendable {
+    /// The states, as the view names them.
+    enum Name: String, CaseIterable, Sendable { case pending, sent, blocked, undecided, rejected }
+
+    var state: Name
+    /// The library's table, which names records in columns `entity` and `record`.
+    var table: String
+    /// SQL: whether a row of that table is one that counts.
+    var condition: String
+    /// SQL for the reason that is shown.
+    var reason = "NULL"
+    /// SQL for a number by which the latest of a record's rows is found; its reason is the one that is shown.
+    var order = "0"
+
+    /// Whether a row of a shadow is an edit that is not sealed yet, as SQL. Such a record is pending, before all rules.
+    static let isMarked = "tidemark_mark IS NOT NULL"
+
+    /// In their order: the first that holds is the record's state.
+    static let all = [
+        RecordStateRule(
+            state: .pending, table: "tidemark_blocked", condition: "reason = '\(Blocker.Reason.unnamed.rawValue)'"),
+        // SQLite does not tell observers of a table WITHOUT ROWID: they hear of the counter, which goes on with it.
+        RecordStateRule(
+            state: .pending, table: "tidemark_inferred",
+            condition: "(compared = 0 OR held) AND EXISTS (SELECT n FROM tidemark_counter)"),
+        RecordStateRule(state: .sent, table: "tidemark_operation", condition: Outbox.isOpen),
+        RecordStateRule(
+            state: .blocked, table: "tidemark_blocked", condition: "reason <> '\(Blocker.Reason.unnamed.rawValue)'",
+            reason: "'It refers to ' || blocker_entity || ' ' || blocker_record || ', whose insert was refused.'"),
+        RecordStateRule(state: .undecided, table: "tidemark_conflict", condition: "is_open"),
+        RecordStateRule(
+            state: .rejected, table: "tidemark_operation", condition: "state = 'rejected'",
+            reason: "coalesce(detail, code, state)", order: "id"),
+    ]
+
+    /// The first rule that holds for a record, and the reason that it gives.
+    static func first(_ db: Database, for name: RecordName) throws -> (state: Name, reason: String?)? {
+        for rule in all {
+            let found = try Query(
+                db,
+                """
+                SELECT \(rule.reason) FROM \(rule.table)
+                WHERE entity = ?1 AND record = ?2 AND \(rule.condition) ORDER BY \(rule.order) + 0 DESC LIMIT 1
+                """
+            ).first(db, [.text(name.entity), .text(name.record)]) { (rule.state, $0.optionalText(0)) }
+            if let found { return found }
+        }
+        return nil
+    }
+}
