@@ -4,6 +4,7 @@ import PackageDescription
 // One package, one trait. An app that imports only `Tidemark` resolves GRDB and nothing else; everything that
 // needs an HTTP server, a token library or a command line stands behind `Server`.
 let server: TargetDependencyCondition? = .when(traits: ["Server"])
+let metrics: TargetDependencyCondition? = .when(traits: ["Metrics"])
 
 // The project's own builds (`make`, CI) stop at a warning; an app that depends on the package never does.
 let strict = Context.environment["TIDEMARK_STRICT"] == "1"
@@ -14,6 +15,7 @@ let package = Package(
     products: [
         .library(name: "Tidemark", targets: ["Tidemark"]),
         .library(name: "TidemarkObjects", targets: ["TidemarkObjects"]),
+        .library(name: "TidemarkMetrics", targets: ["TidemarkMetrics"]),
         .library(name: "TidemarkServer", targets: ["TidemarkServer"]),
         .library(name: "TidemarkSQLite", targets: ["TidemarkSQLite"]),
         .library(name: "TidemarkPostgres", targets: ["TidemarkPostgres"]),
@@ -22,7 +24,10 @@ let package = Package(
         .executable(name: "tidemark", targets: ["TidemarkCommand"]),
     ],
     traits: [
-        .trait(name: "Server", description: "The HTTP server, its tokens and the command line.")
+        .trait(name: "Metrics", description: "A device's numbers through swift-metrics."),
+        .trait(
+            name: "Server", description: "The HTTP server, its tokens and the command line.",
+            enabledTraits: ["Metrics"]),
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -62,6 +67,10 @@ let package = Package(
         .target(
             name: "TidemarkObjects",
             dependencies: ["Tidemark", "TidemarkWire", .product(name: "GRDB", package: "GRDB.swift")]
+        ),
+        .target(
+            name: "TidemarkMetrics",
+            dependencies: ["Tidemark", .product(name: "CoreMetrics", package: "swift-metrics", condition: metrics)]
         ),
         .target(
             name: "TidemarkAsyncHTTPClient",
@@ -212,13 +221,14 @@ let package = Package(
                 .target(name: "CBrotliDecoder", condition: server),
                 "Tidemark", "TidemarkObjects", "TidemarkAsyncHTTPClient", "TidemarkHummingbird", "TidemarkSQLite",
                 "TidemarkServer", "TidemarkCore", "TidemarkWire", "TidemarkGzip", "TidemarkTesting",
-                "TidemarkCommand", "TidemarkFuzzing", "PostgresCluster", "Spawning",
+                "TidemarkCommand", "TidemarkFuzzing", "TidemarkMetrics", "PostgresCluster", "Spawning",
                 .target(name: "TidemarkPostgres", condition: server),
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: server),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "HTTPTypes", package: "swift-http-types", condition: server),
                 .product(name: "Hummingbird", package: "hummingbird", condition: server),
                 .product(name: "Logging", package: "swift-log", condition: server),
+                .product(name: "MetricsTestKit", package: "swift-metrics", condition: server),
                 .product(name: "NIOCore", package: "swift-nio", condition: server),
                 .product(name: "NIOEmbedded", package: "swift-nio", condition: server),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: server),

@@ -13,7 +13,7 @@
                 Where the rows of each table stand (confirmed, pending, blocked, unable to travel: together all there
                 are), what waits to be sent and since when, what the server refused and why, which rows this file's
                 schema does not take, which edits met somebody else's, what waits for a confirmation, and how far each
-                scope has come. Nothing is written, and the file may be one that only others may write to.
+                scope has come, and what syncing has cost over the file's life. Nothing is written, and the file may be one that only others may write to.
                 Exit code 3: something waits, or cannot travel.
 
                 EXAMPLES
@@ -50,6 +50,9 @@
             var lastSync: Date?
             /// When the server took the access away; `nil` while it is granted.
             var accessLost: Date?
+            /// Versions that the server was last heard to be ahead, and seconds since the scope was last in sync.
+            var lag: Int64?
+            var ageSeconds: Double?
         }
 
         /// Whether nothing waits, for the server or for anybody's word.
@@ -75,6 +78,8 @@
         var unable: [UnableRows] = []
         /// Tables that could be synced and are not.
         var unsynced: [String] = []
+        /// What the file's syncing has cost, and where it has failed, over the file's life.
+        var measures = SyncMeasures()
 
         init(_ device: DeviceFile) async throws {
             let inspection = try device.inspect()
@@ -99,8 +104,9 @@
             self.scopes = status.scopes.sorted { $0.key < $1.key }.map { scope, status in
                 ScopeReport(
                     scope: scope.name, complete: status.complete, head: status.head, lastSync: status.lastSync,
-                    accessLost: status.accessLost)
+                    accessLost: status.accessLost, lag: status.lag, ageSeconds: status.age()?.rounded())
             }
+            measures = try await engine.measures()
             rejected = try await engine.rejectedOperations().map { operation in
                 Refusal(
                     table: operation.entity, record: operation.record, code: operation.code,
@@ -146,7 +152,7 @@
                         + " \(field.theirs) elsewhere, \(field.result) stands (\(conflict.rule))"
                 }
             }
-            return lines + UnsyncedTables.lines(unsynced) + warnings.map { "warning: \($0)" }
+            return lines + measures.lines + UnsyncedTables.lines(unsynced) + warnings.map { "warning: \($0)" }
         }
 
         /// Quarantined rows of one table that are kept outside it for one reason.
@@ -176,6 +182,20 @@
                 }
             }
             return groups
+        }
+    }
+
+    extension SyncMeasures {
+        /// Short: what a person asks for first. All of it is in the JSON.
+        fileprivate var lines: [String] {
+            guard let since else { return [] }
+            let came = density.map { ", \(($0 * 10).rounded() / 10) changes came for each that counted" } ?? ""
+            let failed = Stage.all.compactMap { stage in failures[stage].map { "\(stage) \($0)" } }
+            return [
+                "measured since \(since.formatted(.iso8601)): \(requests.counted("request")), \(bytesSent.asBytes) up, "
+                    + "\(bytesReceived.asBytes) down" + came
+                    + (failed.isEmpty ? "" : "; failed: " + failed.joined(separator: ", "))
+            ]
         }
     }
 

@@ -16,7 +16,10 @@ extension Applier {
             try reader.enterArray()
             while try reader.nextElement() {
                 outcome.received += 1
-                guard let change = try IncomingChange.read(from: &reader), change.kind == .upsert,
+                let start = reader.index
+                let change = try IncomingChange.read(from: &reader)
+                if let change { outcome.bytes.add(change, in: reader, bytes: reader.index - start) }
+                guard let change, change.kind == .upsert,
                     reader.string(change.entity).isSameName(as: backfill.entity)
                 else {
                     outcome.skipped += 1

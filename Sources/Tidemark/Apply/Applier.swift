@@ -22,6 +22,8 @@ final class Applier {
         /// Conflicts that no policy settled.
         var conflicts = 0
         var received = 0
+        /// The changes by entity, with their bytes.
+        var bytes = EntityBytes()
         var applied = 0
         var quarantined = 0
         var skipped = 0
@@ -226,10 +228,13 @@ final class Applier {
         while try reader.nextElement() {
             outcome.received += 1
             try beforeWritingRows()
+            let start = reader.index
             guard let change = try IncomingChange.read(from: &reader) else {
                 outcome.skipped += 1
                 continue
             }
+            // A snapshot's page may be read again for each entity in it (Swap).
+            if seen == nil { outcome.bytes.add(change, in: reader, bytes: reader.index - start) }
             try apply(change, reader, noting: seen)
         }
         // The statements point into the page's bytes, which end here.

@@ -14,6 +14,8 @@ struct ApplyTransaction: Sendable {
     var schema: SyncSchema
     var declarations: Declarations
     var now: Int64
+    /// What was measured until now, to be kept with this answer's own part.
+    var measured = SyncMeasures()
     /// How many finished operations are worth a block of the history.
     var leastBlock = Int.max
 
@@ -79,6 +81,7 @@ struct ApplyTransaction: Sendable {
         if try KnownVersions.isEmpty(db, scope) {
             try Outbox.acknowledged(db, acknowledged, scope: scope, currentLane: lane)
         }
+        try measured.adding(outcome).store(db, now: now)
         return outcome
     }
 

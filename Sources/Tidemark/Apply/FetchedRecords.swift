@@ -47,13 +47,16 @@ struct FetchedRecords: Hashable, Sendable {
     }
 
     /// Visits the changes where they stand.
-    func visitAll(_ visit: (IncomingChange, JSONReader) throws -> Void) throws {
+    ///
+    /// - Parameter visit: a change, the reader behind it, and the change's bytes.
+    func visitAll(_ visit: (IncomingChange, JSONReader, Int) throws -> Void) throws {
         try body.withUnsafeBytes { buffer in
             var reader = JSONReader(UnsafeRawBufferPointer(rebasing: buffer[changes]))
             try reader.enterArray()
             while try reader.nextElement() {
+                let start = reader.index
                 guard let change = try IncomingChange.read(from: &reader) else { continue }
-                try visit(change, reader)
+                try visit(change, reader, reader.index - start)
             }
         }
     }
@@ -61,7 +64,7 @@ struct FetchedRecords: Hashable, Sendable {
     /// The records that the answer speaks of, their tables spelled as in this file.
     func names(_ schema: SyncSchema) throws -> Set<RefetchQueue.Record> {
         var names: Set<RefetchQueue.Record> = []
-        try visitAll { change, reader in
+        try visitAll { change, reader, _ in
             guard let id = RecordID(reader.string(change.id)) else { return }
             let entity = reader.string(change.entity)
             names.insert(RefetchQueue.Record(entity: schema[entity]?.name ?? entity, id: id))
@@ -112,8 +115,9 @@ extension Applier {
         if let epoch = fetched.epoch { try goOn(in: epoch) }
         try record.write(db)
         guard record.bootstrap == nil else { return }
-        try fetched.visitAll { change, reader in
+        try fetched.visitAll { change, reader, bytes in
             outcome.received += 1
+            outcome.bytes.add(change, in: reader, bytes: bytes)
             let entity = reader.string(change.entity)
             guard change.kind != .unknown, let table = tables[entity] else {
                 outcome.skipped += 1

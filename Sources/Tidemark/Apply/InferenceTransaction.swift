@@ -47,7 +47,7 @@ struct InferenceTransaction: Sendable {
         if fetched.head == 0 { settled += try applier.insertSeeds() }
         // Versions of a history that this device does not know cannot be compared with its own.
         let isComparable = try fetched.epoch.map { try applier.goOnWhereKept(in: $0) } ?? true
-        try fetched.visitAll { change, reader in
+        try fetched.visitAll { change, reader, _ in
             let id = reader.string(change.id)
             guard let table = applier.tables[reader.string(change.entity)],
                 let entry = try Inferred.entry(db, scope, table.shape.name, id)

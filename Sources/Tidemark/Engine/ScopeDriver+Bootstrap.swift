@@ -15,6 +15,7 @@ extension ScopeDriver {
     /// them up; then the next page.
     func bootstrap() async throws -> SyncMachine.Event? {
         nextTimer = nil
+        measuring.stage = .seal
         let (schema, declarations) = try await prepared()
         try await settleInferred(schema, declarations)
         let scope = scope
@@ -26,6 +27,7 @@ extension ScopeDriver {
                 )
             }
         }
+        noteBeginning(record)
         guard !record.isFilled else {
             // Another engine on this file has come to the snapshot's end: nothing is left to fill.
             guard let backfill else { return .answered }

@@ -70,5 +70,7 @@ extension ScopeDriver {
         }
         question.since = since
         question.fetched = fetched
+        let traffic = try EntityBytes(fetched).traffic
+        schemaCache.measures.note { $0.add(traffic) }
     }
 }

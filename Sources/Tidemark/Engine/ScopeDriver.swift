@@ -52,6 +52,7 @@ actor ScopeDriver {
     /// When the scope was last in sync, where critical tables were asked for by themselves since.
     var criticalSync: Int64?
     var problem: Problem?
+    var measuring = ScopeMeasuring()
     /// Whether the lanes of earlier openings were looked at (``OutboxHistory``).
     private var hasPacked = false
     /// The rows and edits that went when access to the scope was taken away, until it is granted again.
@@ -207,12 +208,14 @@ actor ScopeDriver {
             problem = failure.problem ?? problem
             // Nor has one whose file the app has interrupted.
             let isAbandoned = Task.isCancelled || failure.error.code == .databaseInterrupted
+            if !isAbandoned { noteFailure(failure) }
             return isAbandoned ? .abandoned : .failed(failure.kind, wait: failure.wait)
         }
     }
 
     private func exchange() async throws -> SyncMachine.Event? {
         nextTimer = nil
+        measuring.stage = .seal
         let (schema, declarations) = try await prepared()
         try await settleInferred(schema, declarations)
         try await bringCriticalFirst(schema, declarations)
@@ -234,6 +237,7 @@ actor ScopeDriver {
             if now - sent >= Self.slow, exchange.keys.count > 0 { batching.failed(at: exchange.keys.count) }
             throw error
         }
+        noteSent(exchange)
         if response.status != 200 {
             let failure = Failure(response, scope: scope)
             if isMadeSmaller(exchange, failure, status: response.status) { return try await again() }
@@ -307,6 +311,7 @@ actor ScopeDriver {
     private func apply() async throws -> SyncMachine.Event? {
         guard let (answer, wait) = current else { return .applied(hasMore: false, wait: nil) }
         current = nil
+        measuring.stage = .apply
         let now = wallClockMilliseconds()
         let event: SyncMachine.Event
         var isPull = false
@@ -319,8 +324,13 @@ actor ScopeDriver {
             event = .applied(hasMore: hasMore, wait: wait)
             noRoom = deferral?.error(in: scope)
         case .page(let take):
-            let outcome = try await database {
-                try await self.file.writeWithoutTransaction(at: .page) { db in try take(db, now) }
+            let outcome = try await keepingMeasures { measured in
+                try await self.file.writeWithoutTransaction(at: .page) { db in
+                    let outcome = try take(db, now)
+                    // The page is committed: numbers may wait for the next one.
+                    let kept: ()? = try? db.committed { try measured.adding(outcome).store($0, now: now) }
+                    return (outcome, kept != nil)
+                }
             }
             count(outcome)
             // A scope that is being filled does not wait for its end to ask again.
@@ -342,8 +352,10 @@ actor ScopeDriver {
     private func apply(_ transaction: ApplyTransaction) async throws -> (hasMore: Bool, Deferral?) {
         let prune = transaction.now - configuration.finishedRetention.milliseconds
         let packsAll = !hasPacked
-        let (outcome, hasPacked, isPending) = try await database {
+        let (outcome, hasPacked, isPending) = try await keepingMeasures { measured in
             try await self.file.writeWithoutTransaction(at: .apply) { db in
+                var transaction = transaction
+                transaction.measured = measured
                 let outcome = try transaction.run(db)
                 // The verdicts are committed: a failed packing can wait for the next one.
                 let pack: ()? =
@@ -354,9 +366,11 @@ actor ScopeDriver {
                     try DeletedRowCache.prune(db, transaction.schema, now: transaction.now)
                     try Alias.prune(db, now: transaction.now)
                 }
-                return (outcome, pack != nil, try Pending.exists(db, transaction.schema, transaction.scope))
+                let isPending = try Pending.exists(db, transaction.schema, transaction.scope)
+                return ((outcome, pack != nil, isPending), true)
             }
         }
+        measuring.stage = .finalize
         if hasPacked { self.hasPacked = true }
         let decided = try await database { try await self.decider.decide(transaction.schema) }
         takesDifferences = !outcome.wantsWhole && (takesDifferences || !outcome.hasMore && outcome.pageTaken)
@@ -375,6 +389,7 @@ actor ScopeDriver {
         counts.quarantined += outcome.quarantined
         counts.rejected += outcome.rejected
         counts.conflicts += outcome.conflicts
+        noteFirstData(outcome)
     }
 
     func database<T: Sendable>(_ work: @Sendable () async throws -> T) async throws -> T {

@@ -13,6 +13,8 @@ struct Exchange: Sendable {
     /// The operation that is sent alone, or the group, and its size; empty where the request can be made smaller.
     var onlyKeys: [OperationKey]
     var onlyBytes: Int
+    /// The operations that are sent by entity, with their bytes.
+    var traffic: [String: SyncMeasures.Traffic] = [:]
     /// Marks behind those that turned out to be no edits, where nothing is sent.
     var marksLeft: Int
     /// Records to be asked for by name first.
@@ -62,7 +64,7 @@ struct Exchange: Sendable {
             writer.member("limit", Int64(pageLimit))
             if takesDifferences { writer.raw(",\"patches\":true,\"partial\":true") }
         }
-        Self.write(acknowledged, entries, to: &writer)
+        traffic = Self.write(acknowledged, entries, to: &writer)
         request = TransportRequest(
             method: "POST", path: isPull ? "/sync" : "/sync/push",
             headers: TransportRequest.headers(clientID: schema.clientID),
@@ -72,7 +74,8 @@ struct Exchange: Sendable {
     /// How far verdicts are applied in each lane, and the operations: the request's last two members.
     private static func write(
         _ acknowledged: [String: Int64], _ entries: [OutboxEntry], to writer: inout JSONWriter
-    ) {
+    ) -> [String: SyncMeasures.Traffic] {
+        var traffic: [String: SyncMeasures.Traffic] = [:]
         writer.raw(",\"acked\":{")
         for (index, lane) in acknowledged.sorted(by: { $0.key < $1.key }).enumerated() {
             if index > 0 { writer.raw(",") }
@@ -83,9 +86,12 @@ struct Exchange: Sendable {
         writer.raw("},\"operations\":[")
         for (index, entry) in entries.enumerated() {
             if index > 0 { writer.raw(",") }
+            let start = writer.bytes.count
             entry.append(to: &writer)
+            traffic[entry.entity, default: .init()] += .init(sent: 1, bytesSent: writer.bytes.count - start)
         }
         writer.raw("]}")
+        return traffic
     }
 
     /// Reads an answer to its end; anything but our own JSON is refused before it comes near the database.

@@ -1,8 +1,10 @@
-/// The app's transport, until the engine lets go of it.
+/// The app's transport, until the engine lets go of it. It counts what goes over it.
 struct ReleasableTransport: Transport {
     private let inner: Locked<(any Transport)?>
 
-    init(_ inner: any Transport) { self.inner = Locked(inner) }
+    private let measures: MeasureBook
+
+    init(_ inner: any Transport, measures: MeasureBook) { (self.inner, self.measures) = (Locked(inner), measures) }
 
     func disconnect() { inner.withLock { $0 = nil } }
 
@@ -19,5 +21,13 @@ struct ReleasableTransport: Transport {
     /// The same where it can follow an answer that goes on.
     var streaming: (any StreamingTransport)? { inner.withLock { $0 as? any StreamingTransport } }
 
-    func send(_ request: TransportRequest) async throws -> TransportResponse { try await current().send(request) }
+    func send(_ request: TransportRequest) async throws -> TransportResponse {
+        let response = try await current().send(request)
+        measures.note {
+            $0.requests += 1
+            $0.bytesSent += response.bytesSent
+            $0.bytesReceived += response.bytesReceived
+        }
+        return response
+    }
 }

@@ -5,6 +5,7 @@ package import TidemarkWire
 actor SchemaCache {
     let file: AppFile
     let transport: ReleasableTransport
+    let measures = MeasureBook()
     private let tables: [SyncedTable]
     private let scopes: [Scope]
     private let isCommand: Bool
@@ -27,7 +28,7 @@ actor SchemaCache {
         file: AppFile, transport: any Transport, tables: [SyncedTable], scopes: [Scope], isCommand: Bool = false
     ) throws {
         self.file = file
-        self.transport = ReleasableTransport(transport)
+        self.transport = ReleasableTransport(transport, measures: measures)
         self.tables = tables
         self.scopes = scopes
         self.isCommand = isCommand

@@ -28,6 +28,9 @@ extension AppFile {
 }
 
 extension Database {
+    /// By it an error is known to be the commit's.
+    static let commitSQL = "COMMIT TRANSACTION"
+
     /// All or nothing, as GRDB's `inTransaction(.immediate)`; beginning and end are compiled once for a connection, and
     /// not for each transaction.
     func committed<Result>(_ updates: (Database) throws -> Result) throws -> Result {
@@ -38,7 +41,7 @@ extension Database {
         do {
             try cachedStatement(sql: "BEGIN IMMEDIATE TRANSACTION").execute()
             let result = try updates(self)
-            try cachedStatement(sql: "COMMIT TRANSACTION").execute()
+            try cachedStatement(sql: Self.commitSQL).execute()
             return result
         } catch {
             leaveTransaction()

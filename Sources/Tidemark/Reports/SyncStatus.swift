@@ -60,6 +60,9 @@ public struct SyncStatus: Hashable, Sendable {
         /// Versions not yet here: the checkpoint's lag.
         public var lag: Version? { head.map { $0 - (complete ?? 0) } }
 
+        /// Seconds since the scope was last in sync: the checkpoint's age; `nil` where it never was.
+        public func age(at date: Date = Date()) -> TimeInterval? { lastSync.map { date.timeIntervalSince($0) } }
+
         /// Makes a status, for previews and tests; without arguments, that of a scope which never synced.
         public init(
             activity: Activity = .idle, complete: Version? = nil, head: Version? = nil, accessLost: Date? = nil,

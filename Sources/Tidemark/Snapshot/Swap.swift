@@ -16,7 +16,7 @@ struct Swap {
     func take(
         _ changes: UnsafeRawBufferPointer, isLast: Bool, _ record: inout ScopeRecord
     ) throws -> Applier.Outcome {
-        let (named, rows) = try Self.entities(of: changes)
+        let (named, bytes, rows) = try Self.entities(of: changes)
         // As this file spells them, where it has them.
         let entities = named.map { schema[$0]?.name ?? $0 }
         guard var bootstrap = record.bootstrap else { return Applier.Outcome() }
@@ -36,7 +36,7 @@ struct Swap {
         }
         var outcome = Applier.Outcome()
         if !whole.isEmpty { outcome = try swap(Set(whole), changes, record) }
-        outcome.received = rows
+        (outcome.received, outcome.bytes) = (rows, bytes)
         bootstrap.swapped += whole
         if !isLast {
             // Pages of entities that stand now are not needed any more; this one may hold rows of the next.
@@ -47,22 +47,25 @@ struct Swap {
         return outcome
     }
 
-    /// The entities of a page in their order, and how many rows there are.
-    private static func entities(of changes: UnsafeRawBufferPointer) throws -> ([String], Int) {
+    /// The entities of a page in their order, with the bytes of their rows, and how many rows there are.
+    private static func entities(of changes: UnsafeRawBufferPointer) throws -> ([String], EntityBytes, Int) {
         var entities: [String] = []
+        var bytes = EntityBytes()
         var last: Range<Int>?
         var rows = 0
         var reader = JSONReader(changes)
         try reader.enterArray()
         while try reader.nextElement() {
             rows += 1
+            let start = reader.index
             guard let change = try IncomingChange.read(from: &reader) else { continue }
+            bytes.add(change, in: reader, bytes: reader.index - start)
             let name = change.entity.range
             if let last, reader.bytes[last].elementsEqual(reader.bytes[name]) { continue }
             last = name
             entities.append(reader.string(change.entity))
         }
-        return (entities, rows)
+        return (entities, bytes, rows)
     }
 
     private func swap(

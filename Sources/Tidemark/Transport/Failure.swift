@@ -22,6 +22,9 @@ struct Failure: Error {
     /// Whether every sign says that this server itself answered, and no proxy before it: rows go on nothing less.
     var isOurs = false
 
+    /// Whether a transaction that was whole could not be committed.
+    var isOfCommit = false
+
     /// Whether it is the token that does not grant the push: no operation is at fault.
     var isOfRights: Bool { problem?.code == .scopeReadOnly }
     /// Whether an operation may be at fault: the server says so in its own words, and of what it read.
@@ -97,7 +100,11 @@ struct Failure: Error {
     /// The database's own failures, without the statement and its values.
     static func database(_ thrown: any Error, scope: Scope) -> Failure {
         if thrown is SyncError || thrown is Failure || thrown is JSONError { return Failure(thrown, scope: scope) }
-        if let error = thrown as? DatabaseError { return Failure(SyncError(error, scope: scope), scope: scope) }
+        if let error = thrown as? DatabaseError {
+            var failure = Failure(SyncError(error, scope: scope), scope: scope)
+            failure.isOfCommit = error.sql == Database.commitSQL
+            return failure
+        }
         let error = SyncError(
             .databaseFailed, "The database did not take the change (\(type(of: thrown))).",
             hint: "Look at the app's log; it is tried again by itself.", scope: scope)

@@ -80,6 +80,10 @@
             decoder.dateDecodingStrategy = .iso8601
             let report = try decoder.decode(FileReport.self, from: Data(status.output.utf8))
             #expect(report.rejected.map(\.code) == ["record_deleted"])
+            #expect(report.measures.entities["task"].map { $0.sent > 0 && $0.bytesReceived > 0 } == true)
+            #expect(report.measures.requests >= 4 && report.measures.firstData.scopes == 1)
+            #expect(report.scopes.map(\.lag) == [0] && report.scopes[0].ageSeconds.map { $0 >= 0 } == true)
+            #expect(report.lines.contains { $0.hasPrefix("measured since ") && $0.contains(" requests, ") })
             #expect(report.tables.map(\.table) == ["project", "task"])
 
             // The device's list and the operator's; what is let go leaves the device's.

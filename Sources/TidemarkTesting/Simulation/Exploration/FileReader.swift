@@ -50,8 +50,11 @@ struct FileReader {
         let isShadow = columns.contains { $0["name"] == "tidemark_mark" }
         let isNumbered = isOurs && columns.contains { $0["name"] == "id" && $0["pk"] == 1 && $0["type"] == "INTEGER" }
         let order = isShadow ? " ORDER BY tidemark_mark, tidemark_row" : isNumbered ? " ORDER BY id" : ""
+        // What was measured only grows, and nothing goes by it.
+        let condition = name == "tidemark_meta" ? " WHERE key <> 'measures'" : ""
         return Table(
-            name: name, sql: "SELECT \(list) FROM \"\(name)\"\(order)", treatments: treatments, isSorted: false)
+            name: name, sql: "SELECT \(list) FROM \"\(name)\"\(condition)\(order)", treatments: treatments,
+            isSorted: false)
     }
 
     /// Writes all that is in the file to the end of a text. Row numbers become words of their own, by `device`.

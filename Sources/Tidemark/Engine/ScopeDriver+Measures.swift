@@ -1,0 +1,56 @@
+import TidemarkCore
+import TidemarkWire
+
+/// What one scope's driver remembers to measure.
+struct ScopeMeasuring: Hashable, Sendable {
+    /// The stage that the work under way is in.
+    var stage = SyncMeasures.Stage.seal
+    /// When the first request for a scope that was never here was made.
+    var began: Instant?
+}
+
+// MARK: - Measuring
+
+extension ScopeDriver {
+    /// Takes in an answer with what was measured until then.
+    ///
+    /// - Parameter work: returns its result, and whether the numbers are kept in the file now.
+    func keepingMeasures<T: Sendable>(
+        _ work: @Sendable (SyncMeasures) async throws -> (T, isKept: Bool)
+    ) async throws -> T {
+        let measures = schemaCache.measures
+        let measured = measures.take()
+        do {
+            let (result, isKept) = try await database { try await work(measured) }
+            if !isKept { measures.note { $0 += measured } }
+            return result
+        } catch {
+            measures.note { $0 += measured }
+            throw error
+        }
+    }
+
+    func noteFailure(_ failure: Failure) {
+        let stage = failure.isOfCommit && measuring.stage == .apply ? .commit : measuring.stage
+        schemaCache.measures.note { $0.failures[stage, default: 0] += 1 }
+    }
+
+    /// The operations have gone over the wire, whatever the answer is.
+    func noteSent(_ exchange: Exchange) {
+        schemaCache.measures.note { $0.add(exchange.traffic) }
+    }
+
+    /// The clock of the first useful data runs from the first request of a scope that was never here.
+    func noteBeginning(_ record: ScopeRecord) {
+        guard measuring.began == nil, record.complete == nil, record.lastSync == nil else { return }
+        measuring.began = now
+    }
+
+    /// Rows stand in the tables now, or there are none.
+    func noteFirstData(_ outcome: Applier.Outcome) {
+        guard let began = measuring.began, outcome.pageTaken, outcome.applied > 0 || outcome.isFilled else { return }
+        measuring.began = nil
+        let time = now - began
+        schemaCache.measures.note { $0.firstData += .init(scopes: 1, milliseconds: time, longest: time) }
+    }
+}

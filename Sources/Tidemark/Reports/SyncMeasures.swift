@@ -1,0 +1,137 @@
+public import Foundation
+
+/// What a file's syncing has cost and where it has failed, summed up over the file's life (A20): the file keeps the sums,
+/// which grow with every answer that is taken in. Where a sum begins anew, ``since`` does too.
+public struct SyncMeasures: Hashable, Sendable, Codable {
+    /// What went over the wire of one entity.
+    ///
+    /// Bytes are those of the operations and changes in JSON: a body is compressed as a whole, so that no entity has a
+    /// part of its own in ``SyncMeasures/bytesSent`` and ``SyncMeasures/bytesReceived``.
+    public struct Traffic: Hashable, Sendable, Codable {
+        /// Operations that were sent, each time that a request with it was answered.
+        public var sent = 0
+        /// The bytes of those operations.
+        public var bytesSent = 0
+        /// Changes that were taken in: rows, and deletions.
+        public var received = 0
+        /// The bytes of those changes.
+        public var bytesReceived = 0
+
+        /// Makes numbers, for previews and tests; without arguments, nothing yet.
+        public init(sent: Int = 0, bytesSent: Int = 0, received: Int = 0, bytesReceived: Int = 0) {
+            self.sent = sent
+            self.bytesSent = bytesSent
+            self.received = received
+            self.bytesReceived = bytesReceived
+        }
+    }
+
+    /// A stage of an exchange in which it may fail; a later version may add stages.
+    public struct Stage: RawRepresentable, Hashable, Sendable, Codable, CodingKeyRepresentable, CustomStringConvertible
+    {
+        /// The name, such as `apply`.
+        public var rawValue: String
+
+        /// Makes a stage from its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The name.
+        public var description: String { rawValue }
+
+        /// Reading the schema, and sealing edits, before anything leaves.
+        public static let seal = Stage(rawValue: "seal")
+        /// From the request to an answer that can be used: the network, the server, a refusal.
+        public static let request = Stage(rawValue: "request")
+        /// Writing what an answer brought, within its transaction.
+        public static let apply = Stage(rawValue: "apply")
+        /// The commit of that transaction: a full disk, for example.
+        public static let commit = Stage(rawValue: "commit")
+        /// What follows a commit, such as the app's decisions about conflicts.
+        public static let finalize = Stage(rawValue: "finalize")
+
+        /// All stages of this version, in their order.
+        public static let all: [Stage] = [.seal, .request, .apply, .commit, .finalize]
+    }
+
+    /// How long first syncs took until there was something to show: from the first request for a scope that was never
+    /// here to its first rows, committed, or to the word that it has none. An engine that is made anew meanwhile begins
+    /// to count anew.
+    public struct FirstData: Hashable, Sendable, Codable {
+        /// Scopes that have come for the first time.
+        public var scopes = 0
+        /// The sum of their times, in milliseconds.
+        public var milliseconds: Int64 = 0
+        /// The longest of them, in milliseconds.
+        public var longest: Int64 = 0
+
+        /// Makes numbers, for previews and tests; without arguments, nothing yet.
+        public init(scopes: Int = 0, milliseconds: Int64 = 0, longest: Int64 = 0) {
+            self.scopes = scopes
+            self.milliseconds = milliseconds
+            self.longest = longest
+        }
+    }
+
+    /// When the sums began; `nil` where nothing was measured yet.
+    public var since: Date?
+    /// Requests that were answered, whatever for.
+    public var requests = 0
+    /// Bytes of requests' bodies, as on the wire.
+    public var bytesSent = 0
+    /// Bytes of answers' bodies, as on the wire.
+    public var bytesReceived = 0
+    /// What was sent and received of each entity, by its name.
+    public var entities: [String: Traffic] = [:]
+    /// Changes that came.
+    public var received = 0
+    /// Changes that made a difference here.
+    public var applied = 0
+    /// Exchanges that failed, by the stage. A wait that the server asks for and an app that is cancelled or suspended are
+    /// not among them.
+    public var failures: [Stage: Int] = [:]
+    /// The time to the first useful data.
+    public var firstData = FirstData()
+
+    /// Makes numbers, for previews and tests; set those that they are to show.
+    public init() {}
+
+    /// How many changes come for each that makes a difference here; `nil` where none has. 1 is best: a device's own
+    /// edits that come back, and rows that come twice, make it grow.
+    public var density: Double? { applied > 0 ? Double(received) / Double(applied) : nil }
+
+    /// Adds other numbers to these.
+    public static func += (lhs: inout SyncMeasures, rhs: SyncMeasures) {
+        lhs.since = [lhs.since, rhs.since].compactMap { $0 }.min()
+        lhs.requests += rhs.requests
+        lhs.bytesSent += rhs.bytesSent
+        lhs.bytesReceived += rhs.bytesReceived
+        lhs.add(rhs.entities)
+        lhs.received += rhs.received
+        lhs.applied += rhs.applied
+        lhs.failures.merge(rhs.failures, uniquingKeysWith: +)
+        lhs.firstData += rhs.firstData
+    }
+}
+
+extension SyncMeasures.FirstData {
+    static func += (lhs: inout Self, rhs: Self) {
+        lhs.scopes += rhs.scopes
+        lhs.milliseconds += rhs.milliseconds
+        lhs.longest = max(lhs.longest, rhs.longest)
+    }
+}
+
+extension SyncMeasures {
+    mutating func add(_ traffic: [String: Traffic]) {
+        for (name, part) in traffic { entities[name, default: Traffic()] += part }
+    }
+}
+
+extension SyncMeasures.Traffic {
+    static func += (lhs: inout Self, rhs: Self) {
+        lhs.sent += rhs.sent
+        lhs.bytesSent += rhs.bytesSent
+        lhs.received += rhs.received
+        lhs.bytesReceived += rhs.bytesReceived
+    }
+}
