@@ -4,19 +4,24 @@ import Tidemark
 
 /// The first screen: the notes, each with how it stands, and one line about all of them.
 @MainActor @Observable final class NotesScreen {
-    struct Row: Identifiable {
+    struct Row: Identifiable, FetchableRecord {
         var note: Note
-        /// `nil` for the moment until it has been asked for.
-        var state: RecordState?
+        var state: RecordState
         var id: String { note.id }
+
+        init(row: GRDB.Row) throws {
+            note = try Note(row: row)
+            state = try RecordState(row: row)
+        }
+
+        static let all: SQLRequest<Row> = "SELECT * FROM note LEFT JOIN tidemark_state_note USING (id) ORDER BY id"
     }
 
     private(set) var rows: [Row] = []
-    private(set) var status = SyncStatus()
-    private(set) var progress = SyncProgress()
+    private(set) var error: SyncError?
+    let shown = ObservableStatus()
 
     private let notebook: Notebook
-    private var readings = 0
 
     init(_ notebook: Notebook) { self.notebook = notebook }
 
@@ -24,43 +29,18 @@ import Tidemark
     func follow() async {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.followNotes() }
-            group.addTask { await self.followStatus() }
-            group.addTask { await self.followProgress() }
+            group.addTask { await self.shown.follow(self.notebook.sync) }
         }
     }
 
-    /// The app's own observation: it fires for what the user writes and for what the engine brings.
+    /// The app's own observation: it fires for what the user writes, for what the engine brings, and where a note's
+    /// state changes.
     private func followNotes() async {
-        let observation = ValueObservation.tracking { db in try Note.order(Column("id")).fetchAll(db) }
         do {
-            for try await notes in observation.values(in: notebook.database) {
-                // What was known of a note says nothing about an edit of it.
-                let known = Dictionary(rows.map { ($0.note, $0.state) }) { $1 }
-                rows = notes.map { Row(note: $0, state: known[$0] ?? nil) }
-                await readStates()
-            }
-        } catch { status.lastError = SyncError(.databaseFailed, "The notes cannot be read.") }
-    }
-
-    private func followStatus() async {
-        for await status in notebook.sync.statusUpdates {
-            self.status = status
-            await readStates()
-        }
-    }
-
-    private func followProgress() async {
-        for await progress in notebook.sync.progressUpdates { self.progress = progress }
-    }
-
-    /// Two readings may overlap; the one that began last knows best.
-    private func readStates() async {
-        readings += 1
-        let reading = readings
-        var states: [String: RecordState] = [:]
-        for row in rows { states[row.id] = try? await notebook.sync.state(of: row.note) }
-        guard reading == readings else { return }
-        for index in rows.indices { rows[index].state = states[rows[index].id] }
+            try await notebook.sync.install()
+            let observation = ValueObservation.tracking { db in try Row.all.fetchAll(db) }
+            for try await rows in observation.values(in: notebook.database) { self.rows = rows }
+        } catch { self.error = error as? SyncError ?? SyncError(.databaseFailed, "The notes cannot be read.") }
     }
 }
 

@@ -77,12 +77,12 @@ import Tidemark
     private var notesText: String {
         var lines = ["── Notes ──"]
         for (number, row) in notes.rows.enumerated() {
-            lines.append("\(number + 1) \(row.state?.sign.symbol ?? " ") \(row.note.title)")
+            lines.append("\(number + 1) \(row.state.sign.symbol) \(row.note.title)")
             if case .rejected(let reason) = row.state { lines.append("    \(reason)") }
         }
-        lines.append(notes.status.description)
-        if let fraction = notes.progress.received.fraction, fraction < 1 { lines.append("\(Int(fraction * 100)) %") }
-        if let error = notes.status.lastError { lines.append("\(error.detail) \(error.hint)") }
+        lines.append(notes.shown.status.description)
+        if let fraction = notes.shown.fraction { lines.append("\(Int(fraction * 100)) %") }
+        if let error = notes.error ?? notes.shown.status.lastError { lines.append("\(error.detail) \(error.hint)") }
         let count = problems.conflicts.count + problems.refused.count
         if count > 0 { lines.append("problems: \(count)") }
         return lines.joined(separator: "\n")

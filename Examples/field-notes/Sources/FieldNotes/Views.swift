@@ -10,14 +10,14 @@
         var body: some View {
             List(screen.rows) { row in
                 LabeledContent(row.note.title) {
-                    if let sign = row.state?.sign { Text(sign.symbol).accessibilityLabel(sign.word) }
+                    Text(row.state.sign.symbol).accessibilityLabel(row.state.sign.word)
                 }
             }
             .refreshable { _ = try? await sync.syncNow() }
             .safeAreaInset(edge: .bottom) {
                 VStack {
-                    if let fraction = screen.progress.received.fraction, fraction < 1 { ProgressView(value: fraction) }
-                    Text(screen.status.description).font(.footnote)
+                    if let fraction = screen.shown.fraction { ProgressView(value: fraction) }
+                    Text(screen.shown.status.description).font(.footnote)
                 }
             }
             .task { await screen.follow() }
