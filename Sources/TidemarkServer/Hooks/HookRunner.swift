@@ -50,6 +50,8 @@ package actor HookRunner {
     private var nextLook: Instant
     private var isReading = false
     private var isKeeping = false
+    /// Heads that the store has kept, perhaps behind what the read under way sees.
+    private var kept: [Scope: Version] = [:]
     private var alarm: Instant?
 
     private enum Place {
@@ -106,7 +108,7 @@ package actor HookRunner {
     private func lead() async {
         machine = Self.machine(of: hook)
         (place, nextLook, alarm) = (nil, instant, nil)
-        (isReading, isKeeping) = (false, false)
+        (isReading, isKeeping, kept) = (false, false, [:])
         names.wake()
         await withDiscardingTaskGroup { group in
             group.addTask { await self.keepLead() }
@@ -208,7 +210,15 @@ package actor HookRunner {
         names.wake()
         try? await Task.sleep(for: times.read)
         isReading = false
+        forget()
         names.wake()
+    }
+
+    /// Lets go of what is kept. A read that began before it was kept must have ended: it would tell it again.
+    private func forget() {
+        guard !isReading else { return }
+        machine.kept(kept)
+        kept = [:]
     }
 
     private func begin() async throws {
@@ -257,7 +267,8 @@ package actor HookRunner {
         let heads = machine.toKeep()
         guard !heads.isEmpty else { return true }
         do { try await store.keepTold(heads, to: hook.name) } catch { return false }
-        machine.kept(heads)
+        kept.merge(heads) { max($0, $1) }
+        forget()
         return true
     }
 }
