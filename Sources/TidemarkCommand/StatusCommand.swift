@@ -13,7 +13,8 @@
                 Where the rows of each table stand (confirmed, pending, blocked, unable to travel: together all there
                 are), what waits to be sent and since when, what the server refused and why, which rows this file's
                 schema does not take, which edits met somebody else's, what waits for a confirmation, and how far each
-                scope has come, and what syncing has cost over the file's life. Nothing is written, and the file may be one that only others may write to.
+                scope has come, and what syncing has cost over the file's life. Nothing is written, and the
+                file may be one that only others may write to.
                 Exit code 3: something waits, or cannot travel.
 
                 EXAMPLES

@@ -108,10 +108,13 @@ struct RecordStateView {
     /// SQL for an element of a JSON array. JSON's names for the types of numbers and texts are those of SQLite.
     private func element(_ index: Int, _ affinity: Affinity) -> String {
         let (type, value) = ("json_type(record, '$[\(index)]')", "json_extract(record, '$[\(index)]')")
-        if let condition = isOfType(type, affinity) { return "CASE WHEN \(condition) THEN \(value) END" }
-        return """
-            CASE \(type) WHEN 'object' THEN \(Self.blob(index)) WHEN 'array' THEN NULL ELSE \(value) END
-            """
+        // An integer that JSON's numbers cannot hold stands as text in an object.
+        let large = "CAST(json_extract(record, '$[\(index)].\"$int\"') AS INTEGER)"
+        guard let condition = isOfType(type, affinity) else {
+            let object = "coalesce(\(large), \(Self.blob(index)))"
+            return "CASE \(type) WHEN 'object' THEN \(object) WHEN 'array' THEN NULL ELSE \(value) END"
+        }
+        return "CASE WHEN \(condition) THEN \(value)\(affinity == .text ? "" : " ELSE \(large)") END"
     }
 
     /// SQL for the bytes of a blob, which stands in ids as base64. SQLite cannot read that: four letters at a time are

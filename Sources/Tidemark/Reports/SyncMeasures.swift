@@ -1,7 +1,7 @@
 public import Foundation
 
-/// What a file's syncing has cost and where it has failed, summed up over the file's life (A20): the file keeps the sums,
-/// which grow with every answer that is taken in. Where a sum begins anew, ``since`` does too.
+/// What a file's syncing has cost and where it has failed, summed up over the file's life (A20): the file keeps the
+/// sums, which grow with every answer that is taken in. Where a sum begins anew, ``since`` does too.
 public struct SyncMeasures: Hashable, Sendable, Codable {
     /// What went over the wire of one entity.
     ///
@@ -86,8 +86,7 @@ public struct SyncMeasures: Hashable, Sendable, Codable {
     public var received = 0
     /// Changes that made a difference here.
     public var applied = 0
-    /// Exchanges that failed, by the stage. A wait that the server asks for and an app that is cancelled or suspended are
-    /// not among them.
+    /// Exchanges that failed, by the stage. An app that is cancelled or suspended has not failed.
     public var failures: [Stage: Int] = [:]
     /// The time to the first useful data.
     public var firstData = FirstData()
