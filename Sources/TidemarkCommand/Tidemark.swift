@@ -1,5 +1,6 @@
 #if Server
     import ArgumentParser
+    import TidemarkWire
 
     /// `tidemark`: the server, its tokens, and sync for any SQLite file.
     @main
@@ -19,12 +20,12 @@
                 With --json an error is one line on standard error: {"error":{"code":…,"message":…,"hint":…}}. Colors
                 go to terminals only, and to none where NO_COLOR is set and not empty, or TERM is dumb.
                 """,
-            version: "0.1.0",
+            version: LibraryVersion.text,
             subcommands: commands)
 
         private static let commands: [any ParsableCommand.Type] = [
             ServeCommand.self, CompactCommand.self, EraseCommand.self, AttachCommand.self, DetachCommand.self,
-            TokenCommand.self, SyncCommand.self, StatusCommand.self,
+            DevicesCommand.self, TokenCommand.self, SyncCommand.self, StatusCommand.self,
             RejectedCommand.self, ConflictsCommand.self, VerifyCommand.self, RemoveCommand.self, DemoCommand.self,
             ManualCommand.self,
         ]

@@ -10,6 +10,8 @@ package struct ExchangeRequest: Hashable, Sendable {
     package var operations: [SealedOperation] = []
     /// How rows may come that the reader holds an older form of.
     package var takes: Differences = []
+    /// The device's word on itself, where it tells something new (W100).
+    package var report: DeviceReport?
 
     package struct SealedOperation: Hashable, Sendable {
         package var key: OperationKey
@@ -68,6 +70,7 @@ extension ExchangeRequest {
                 case "partial": if try reader.readBool() { request.takes.insert(.fields) }
                 case "acked": try request.readAcked(from: &reader)
                 case "operations": try request.readOperations(from: &reader, limit: operationLimit)
+                case "device": request.report = try DeviceReport.read(from: &reader)
                 default: try reader.skipUnknown()
                 }
             } catch { throw error.inside(label) }

@@ -21,6 +21,7 @@ struct SnippetTests {
             ("life-refresh", "Guides.swift", "Documentation/AppLife.md"),
             ("progress", "Guides.swift", "Documentation/AppLife.md"),
             ("nudges-off", "NudgeSnippets.swift", "Documentation/Nudges.md"),
+            ("fleet", "FleetSnippets.swift", "Documentation/Fleet.md"),
             ("nudges-transport", "NudgeSnippets.swift", "Documentation/Nudges.md"),
             ("hook-closure", "HookSnippets.swift", "Documentation/Webhooks.md"),
             (

@@ -27,6 +27,13 @@ extension ScopeDriver {
         } catch {}
     }
 
+    /// What this device has told, with what it is to tell now.
+    func told() -> Telling {
+        var telling = telling
+        (telling.app, telling.error) = (configuration.appVersion, lastError?.code)
+        return telling
+    }
+
     /// A request without operations went through. Returns whether they are sent now.
     func liftRefusal() async throws -> Bool {
         if refusal?.isLifted == true {

@@ -21,6 +21,7 @@ actor ScopeDriver {
     private var takesDifferences = true
     /// When the last page of a scan in key order was asked for.
     var pageSent = Dependencies.current.uptime
+    var telling = Telling()
     /// The mutex of all work of this engine on the scope.
     let mutex = AsyncMutex()
     let signal = WakeSignal()
@@ -144,7 +145,7 @@ actor ScopeDriver {
     var memory: String {
         let flags = [
             takesDifferences, isPageNext, refusal != nil, fetchError != nil, current != nil, signal.isRaised,
-            isNudged, takesShared,
+            isNudged, takesShared, telling.isDue(now: now),
         ]
         return "\(machine.outline) \(lane) \(flags) \(problem?.code.rawValue ?? "") \(tooLarge.map(\.number))"
     }
@@ -251,6 +252,7 @@ actor ScopeDriver {
         }
         let answer = try exchange.answer(response)
         if exchange.keys.count > 0 { refusal = nil }
+        telling.answered(exchange.report, now: now)
         note(answer.results.count, of: exchange.keys.count)
         await received(.exchange(exchange, answer), response)
         sizing.received(
@@ -284,6 +286,7 @@ actor ScopeDriver {
         if refusal?.isOutdated(by: declarations) == true { refusal = nil }
         let operations = refusal.map { $0.operationLimit(now: now) ?? batching.limit } ?? batching.limit
         let asked = retriesDeferred
+        let telling = configuration.sendsReports ? told() : nil
         var marksLeft = Int.max
         while true {
             let exchange = try await database {
@@ -297,7 +300,7 @@ actor ScopeDriver {
                     return try Exchange(
                         db, record: record, isPull: isPull, lane: lane, schema: schema, declarations: declarations,
                         pageLimit: limit, takesDifferences: takesDifferences, operationLimit: operations,
-                        now: wallClockMilliseconds())
+                        telling: telling, now: wallClockMilliseconds())
                 }
             }
             retriesDeferred = false

@@ -62,6 +62,13 @@ public struct SyncConfiguration: Hashable, Sendable {
     /// After how long without a sync critical tables come first (A18): those that the operator has declared with a
     /// priority before others. Then what has changed in them is asked for behind the first page of a longer delta.
     public var criticalFirstAfter: Duration = .seconds(24 * 3600)
+    /// The app's version, for the operator's list of devices; that of the main bundle, if not given. It
+    /// is told in up to 64 bytes; a longer one is not.
+    public var appVersion: String? = bundleVersion
+    /// Whether the device tells its server how it stands: how many edits wait and for how long, how many are refused
+    /// and how many rows quarantined, the versions of app and library, and the code of a failure. No row, name or text
+    /// of the app's is in it. It goes with an exchange when it has changed.
+    public var sendsReports = true
     /// How long finished operations are kept.
     public var finishedRetention: Duration = .seconds(7 * 24 * 3600)
     /// How many finished operations are worth a compressed block; simulated devices, which make few, take fewer.

@@ -17,6 +17,8 @@ struct Exchange: Sendable {
     var traffic: [String: SyncMeasures.Traffic] = [:]
     /// Marks behind those that turned out to be no edits, where nothing is sent.
     var marksLeft: Int
+    /// What the request tells of this device, where that is something new.
+    var report: DeviceReport?
     /// Records to be asked for by name first.
     var refetch: [RefetchQueue.Record]
     var lane: String
@@ -28,7 +30,7 @@ struct Exchange: Sendable {
     /// before it leaves.
     init(
         _ db: Database, record: ScopeRecord, isPull: Bool, lane: String, schema: SyncSchema, declarations: Declarations,
-        pageLimit: Int, takesDifferences: Bool, operationLimit: Int, now: Int64
+        pageLimit: Int, takesDifferences: Bool, operationLimit: Int, telling: Telling?, now: Int64
     ) throws {
         let scope = record.scope
         try schema.check(db, scope)
@@ -55,6 +57,8 @@ struct Exchange: Sendable {
         // A snapshot brings the records that it fills, so none is asked for by name meanwhile.
         refetch = record.bootstrap != nil ? [] : try RefetchQueue.all(db, scope, limit: RecordFetch.requestLimit)
         marksLeft = entries.isEmpty ? try Pending.marks(db, schema, scope) : 0
+        report = try telling?.report(
+            db, schema, scope, beside: entries, now: Dependencies.current.uptime, time: now)
         var writer = JSONWriter(capacity: entries.reduce(256) { $0 + $1.members.count + 80 })
         writer.raw("{\"protocolVersion\":1,\"scope\":")
         writer.string(scope.name)
@@ -63,6 +67,10 @@ struct Exchange: Sendable {
             if let since { writer.member("since", since) }
             writer.member("limit", Int64(pageLimit))
             if takesDifferences { writer.raw(",\"patches\":true,\"partial\":true") }
+        }
+        if let report {
+            writer.memberName("device")
+            report.append(to: &writer)
         }
         traffic = Self.write(acknowledged, entries, to: &writer)
         request = TransportRequest(

@@ -14,6 +14,9 @@ import TidemarkCore
     let isMobilePlatform = false
 #endif
 
+/// The app's version, where it is a bundle.
+let bundleVersion = Bundle.main.object(forInfoDictionaryKey: "CFBundleShortVersionString") as? String
+
 /// The device that the code runs on.
 struct Platform: Environment {
     private static let start = ContinuousClock().now

@@ -36,6 +36,21 @@ extension Outbox {
         try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE \(isOpen)")
     }
 
+    /// The operations of a scope without a verdict behind one of them, counted up to a limit, and when the first of
+    /// them was made, in milliseconds since 1970.
+    static func open(
+        _ db: Database, _ scope: Scope, behind id: Int64, limit: Int
+    ) throws -> (count: Int64, since: Int64?) {
+        try Query(
+            db,
+            """
+            SELECT count(*), min(since) FROM (
+                SELECT coalesce(edited_at, sealed_at) AS since FROM tidemark_operation
+                WHERE scope = ?1 AND id > ?2 AND \(isOpen) ORDER BY id LIMIT \(limit))
+            """
+        ).first(db, [.text(scope.name), .integer(id)]) { ($0.integer(0), $0.optionalInteger(1)) } ?? (0, nil)
+    }
+
     /// When the oldest edit without a verdict was made, in milliseconds since 1970.
     static func oldestOpen(_ db: Database) throws -> Int64? {
         try Query(db, "SELECT min(coalesce(edited_at, sealed_at)) FROM tidemark_operation WHERE \(isOpen)")
@@ -66,6 +81,17 @@ extension Outbox {
 
     static func countRejected(_ db: Database) throws -> Int {
         try Pending.count(db, "SELECT count(*) FROM tidemark_operation WHERE state = 'rejected'")
+    }
+
+    /// The refused operations of a scope, counted up to a limit.
+    static func countRejected(_ db: Database, _ scope: Scope, limit: Int) throws -> Int64 {
+        try Query(
+            db,
+            """
+            SELECT count(*) FROM (
+                SELECT 1 FROM tidemark_operation WHERE scope = ?1 AND state = 'rejected' LIMIT \(limit))
+            """
+        ).first(db, [.text(scope.name)]) { $0.integer(0) } ?? 0
     }
 
     /// Edits of rows that cannot travel: the rows are counted as such, and the server was never asked.

@@ -33,6 +33,7 @@ enum Schema {
             if try answer.integer(0, 0) < 4 { try countWindows(session) }
             if try !session.ask(isErasable).flag(0, 0) { try makeErasable(session) }
             if try !session.ask(hasHooks).flag(0, 0) { try makeHooks(session) }
+            if try !session.ask(isTold).flag(0, 0) { try session.write(tell) }
             return (key, Int(try session.ask(countPartitions).integer(0, 0)))
         }
     }
@@ -163,6 +164,16 @@ enum Schema {
         try Distribution.add("hook_told", by: "scope", session)
     }
 
+    private static let isTold = Statement(
+        "told",
+        """
+        SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('device') AND attname = 'reported_at')
+        """)
+
+    /// Devices tell of themselves. Nodes from before pass over the columns, and run beside this one.
+    private static let tell = Statement(
+        "tell", "ALTER TABLE device \(DeviceReports.columns.map { "ADD COLUMN \($0)" }.joined(separator: ", "))")
+
     /// The index by which an erasure finds ids.
     private static let aliasIndex = "CREATE INDEX alias_scope ON alias (scope, principal)"
 
@@ -245,8 +256,8 @@ enum Schema {
                 "device",
                 """
                 version bigint, oldest bigint, seen_at bigint NOT NULL, scope text COLLATE "C" NOT NULL,
-                principal bytea NOT NULL,
-                client text COLLATE "C" NOT NULL, PRIMARY KEY (scope, principal, client)
+                principal bytea NOT NULL, client text COLLATE "C" NOT NULL,
+                \(DeviceReports.columns.joined(separator: ", ")), PRIMARY KEY (scope, principal, client)
                 """) + [
                 "CREATE INDEX device_version ON device (scope, version)",
                 "CREATE INDEX device_seen ON device (scope, seen_at)",

@@ -135,6 +135,14 @@ public final class SQLiteStore: ChangeStore {
         }
     }
 
+    /// Reads the rows of all devices, once.
+    ///
+    /// - Throws: `StoreUnavailable` where the disk or another process stands in the way for now; GRDB's `DatabaseError`
+    ///   for anything else.
+    public func devices(_ query: FleetQuery) async throws -> FleetPage {
+        try await Unavailability.told { try await pool.read { db in try DeviceReports.page(db, query) } }
+    }
+
     /// Reads names along their index.
     ///
     /// - Throws: `StoreUnavailable` where the disk or another process stands in the way for now; GRDB's `DatabaseError`

@@ -55,6 +55,10 @@ enum Schema {
         }
         // What hooks were told, and who may call them.
         migrator.registerMigration("7") { db in for statement in hooks { try db.execute(sql: statement) } }
+        // A device's own word, for the operator's list.
+        migrator.registerMigration("8") { db in
+            for column in DeviceReports.columns { try db.execute(sql: "ALTER TABLE device ADD COLUMN \(column)") }
+        }
         // The migrator by itself passes over migrations that it does not know, and this version would write past a
         // newer one's counts.
         guard try !pool.read(migrator.hasBeenSuperseded) else { throw NewerStore() }

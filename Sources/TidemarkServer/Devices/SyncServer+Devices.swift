@@ -5,19 +5,24 @@ extension SyncServer {
     /// How often a device that does nothing new is written down.
     private static let interval: Int64 = 60 * 60 * 1000
 
-    /// The standing of a request's device, where it has to be written down; `nil` where the store knows it already.
+    /// The news of a request's device that have to be written down; `nil` where the store knows it all already.
     ///
     /// - Parameters:
     ///   - version: what its checkpoint holds on to, where it shows one.
     ///   - oldest: the first version that its verdicts name.
+    ///   - report: its own word.
     func news(
-        of device: DeviceName?, at version: Version?, naming oldest: Version? = nil, _ reader: any ScopeReader
-    ) throws -> DeviceStanding? {
+        of device: DeviceName?, at version: Version?, naming oldest: Version? = nil,
+        telling report: DeviceReport? = nil,
+        _ reader: any ScopeReader
+    ) throws -> DeviceNews? {
         guard let device else { return nil }
         let known = try reader.standing(of: device)?.standing
         var standing = DeviceStanding(version: version, seen: configuration.now())
         if version == nil, let oldest, known?.firstHeld.map({ oldest < $0 }) ?? true { standing.oldest = oldest }
-        return standing.standing.isNews(after: known, interval: Self.interval) ? standing : nil
+        let isTold = try report.map { try $0.isNews(after: reader.report(of: device)) } ?? false
+        guard isTold || standing.standing.isNews(after: known, interval: Self.interval) else { return nil }
+        return DeviceNews(standing: standing, report: isTold ? report : nil)
     }
 
     /// The first version of what a device may hold although it shows no checkpoint: what verdicts have named to it, or
@@ -30,7 +35,7 @@ extension SyncServer {
     }
 
     /// Writes down what a read has told. The answer does not depend on it: a store that is full can still be read.
-    func note(_ news: DeviceStanding?, of device: DeviceName?, in scope: Scope) async {
+    func note(_ news: DeviceNews?, of device: DeviceName?, in scope: Scope) async {
         guard let news, let device else { return }
         try? await writeScope(scope, for: device.principal) { writer in
             try self.note(news, of: device, writer)
@@ -38,12 +43,20 @@ extension SyncServer {
     }
 
     /// A new device takes the place of one that was silent for longest, where its owner has as many as he may (I14).
-    func note(_ news: DeviceStanding?, of device: DeviceName?, _ writer: any ScopeWriter) throws {
+    func note(_ news: DeviceNews?, of device: DeviceName?, _ writer: any ScopeWriter) throws {
         guard let news, let device else { return }
         let isNew = try writer.standing(of: device) == nil
-        try writer.note(news, of: device)
+        try writer.note(news.standing, of: device)
+        if let report = news.report { try writer.note(report, at: news.standing.seen, of: device) }
         if isNew { try writer.forgetDevices(beyond: limits.devices, besides: device) }
     }
+}
+
+/// What a request tells of its device.
+struct DeviceNews: Hashable, Sendable {
+    var standing: DeviceStanding
+    /// Its own word, where that is another one than before.
+    var report: DeviceReport?
 }
 
 extension Access {

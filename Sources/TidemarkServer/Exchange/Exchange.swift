@@ -98,7 +98,8 @@ extension SyncServer {
             let own = request.since == nil ? pushed.verbatim.subtracting(pushed.edits) : pushed.verbatim
             let page = try await page(
                 of: request.scope, since: request.since, limit: limit, leavingOut: own, holding: pushed.oldest,
-                takes: request.takes, device: try access.device(request.clientID), for: access)
+                takes: request.takes, device: try access.device(request.clientID), telling: request.report,
+                for: access)
             answer.raw(",")
             answer.raw(page)
         case .pushOnly:

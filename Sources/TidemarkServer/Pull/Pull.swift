@@ -33,10 +33,11 @@ extension SyncServer {
     ///   - own: versions that the reader wrote itself in this very request and knows already.
     ///   - oldest: the first version of what the reader holds by the verdicts of this very request.
     ///   - device: which device reads, where it has said so.
+    ///   - report: its word on itself.
     ///   - access: who reads.
     func page(
         of scope: Scope, since: String?, limit: Int, leavingOut own: Set<Version>, holding oldest: Version? = nil,
-        takes: Differences, device: DeviceName?, for access: Access
+        takes: Differences, device: DeviceName?, telling report: DeviceReport? = nil, for access: Access
     ) async throws -> [UInt8] {
         let (withheld, remembered) = (self.withheld(from: access), access.remembered(device))
         let byteBudget = limits.pageBytes
@@ -80,7 +81,8 @@ extension SyncServer {
             rows.writer.memberName("hasMore")
             rows.writer.bool(rows.isFull)
             rows.writer.member("head", scan.horizon)
-            return (rows.writer.bytes, try self.news(of: remembered, at: since == nil ? nil : scan.retained, reader))
+            let retained = since == nil ? nil : scan.retained
+            return (rows.writer.bytes, try self.news(of: remembered, at: retained, telling: report, reader))
         }
         await note(news, of: remembered, in: scope)
         return bytes

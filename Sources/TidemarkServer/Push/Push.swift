@@ -54,7 +54,8 @@ extension SyncServer {
             try push.acknowledge()
             try self.boundWindow(writer, since: superseded)
             let remembered = access.remembered(device)
-            let news = try self.news(of: remembered, at: checkpoint?.retained, naming: push.result.oldest, writer)
+            let news = try self.news(
+                of: remembered, at: checkpoint?.retained, naming: push.result.oldest, telling: request.report, writer)
             try self.note(news, of: remembered, writer)
             push.result.epoch = writer.state.history.epoch(of: writer.state.head).text
             return push.result

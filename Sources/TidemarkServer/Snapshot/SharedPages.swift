@@ -31,7 +31,7 @@ extension SyncServer {
         let (key, declarations, now) = (store.tokenKey, declarations, configuration.now())
         let limit = min(Self.sharedRows, limits.maximumPage)
         let (page, news) = try await readScope(query.scope, for: access.principal) {
-            reader -> (SharedPage?, DeviceStanding?) in
+            reader -> (SharedPage?, DeviceNews?) in
             let history = reader.state.history
             guard reader.state.size.weight >= Self.leastSharedBytes else { return (nil, nil) }
             var handle = try Self.handle(

@@ -8,7 +8,7 @@ public import TidemarkWire
 /// Its functions are called from any task, several at once. Bodies run on a thread or queue of the store's own, which
 /// they hold up while they run; the calls throw what the body throws, ``StoreUnavailable`` for what passes by itself,
 /// and an error of the store's own for the rest.
-public protocol ChangeStore: HistoryStore, RejectionStore, WatchedStore {
+public protocol ChangeStore: HistoryStore, RejectionStore, FleetStore, WatchedStore {
     /// A random key that was made with the store and lives in it; it marks checkpoints as this store's.
     var tokenKey: [UInt8] { get }
 

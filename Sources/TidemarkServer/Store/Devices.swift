@@ -5,6 +5,9 @@ public protocol DeviceReader {
     /// The standing of a device; `nil` for one that was never heard of, or too long ago.
     func standing(of device: DeviceName) throws -> DeviceStanding?
 
+    /// What a device has told of itself last; `nil` where it has told nothing.
+    func report(of device: DeviceName) throws -> DeviceReport?
+
     /// The lowest version that a device of the scope holds on to; `nil` where none does.
     func slowest() throws -> Version?
 
@@ -18,6 +21,9 @@ public protocol DeviceWriter: DeviceReader {
     /// Remembers a device, in a scope that was written to. A standing without a version leaves the one that is known,
     /// and its oldest where it has none itself; one with a version takes the place of both.
     func note(_ standing: DeviceStanding, of device: DeviceName) throws
+
+    /// Keeps what a device that is remembered has told of itself at a moment.
+    func note(_ report: DeviceReport, at moment: Int64, of device: DeviceName) throws
 
     /// Forgets, as `forget(devicesBefore:lanesBefore:limit:)` does, those of a device's owner's that were silent for
     /// longest, so that at most `limit` are left, that one among them; of two that are as old the last by name goes.

@@ -72,6 +72,10 @@ struct MortalStore: ChangeStore {
         try await life.use("rejections") { _ in try await store.rejections(in: scope, id: id, limit: limit) }
     }
 
+    func devices(_ query: FleetQuery) async throws -> FleetPage {
+        try await life.use("devices") { _ in try await store.devices(query) }
+    }
+
     func discardRejection(_ id: Int64) async throws -> Bool {
         try await life.use("discardRejection") { _ in try await store.discardRejection(id) }
     }

@@ -137,6 +137,10 @@ final class FileStore: SimulatedStore {
         try await place.executor.outside { try await store.rejections(in: scope, id: id, limit: limit) }
     }
 
+    func devices(_ query: FleetQuery) async throws -> FleetPage {
+        try await place.executor.outside { try await store.devices(query) }
+    }
+
     func discardRejection(_ id: Int64) async throws -> Bool {
         try await place.executor.outside { try await store.discardRejection(id) }
     }

@@ -34,6 +34,8 @@ struct ScopeLog: Sendable {
     var rows = ScopeRows()
     var digests: [[UInt8]: [UInt8]] = [:]
     var devices: [DeviceName: DeviceStanding] = [:]
+    /// What devices have told of themselves, and when.
+    var reports: [DeviceName: (report: DeviceReport, moment: Int64)] = [:]
     /// What was deleted lately of entities that have a brake, by the bytes of who did and of the entity's name.
     var deletes: [[[UInt8]]: (note: [UInt8], moment: Int64)] = [:]
     var lanes: [LaneName: Lane] = [:]

@@ -8,11 +8,28 @@ extension MemoryScope {
     func note(_ standing: DeviceStanding, of device: DeviceName) throws {
         // A scope that nobody wrote to has nothing to keep for anybody.
         guard let place else { return }
-        let known = log.scopes[place].devices[device]
-        undo { $0.log.scopes[place].devices[device] = known }
+        let (known, report) = (log.scopes[place].devices[device], log.scopes[place].reports[device])
+        undo {
+            $0.log.scopes[place].devices[device] = known
+            $0.log.scopes[place].reports[device] = report
+        }
+        // A device that was forgotten has told nothing.
+        if known == nil { log.scopes[place].reports[device] = nil }
         log.scopes[place].devices[device] = DeviceStanding(
             version: standing.version ?? known?.version, seen: standing.seen,
             oldest: standing.version == nil ? standing.oldest ?? known?.oldest : standing.oldest)
+    }
+
+    func report(of device: DeviceName) throws -> DeviceReport? {
+        guard let scope = place.map({ log.scopes[$0] }), scope.devices[device] != nil else { return nil }
+        return scope.reports[device]?.report
+    }
+
+    func note(_ report: DeviceReport, at moment: Int64, of device: DeviceName) throws {
+        guard let place, log.scopes[place].devices[device] != nil else { return }
+        let known = log.scopes[place].reports[device]
+        undo { $0.log.scopes[place].reports[device] = known }
+        log.scopes[place].reports[device] = (report, moment)
     }
 
     func tally(by principal: String, of entity: String) throws -> [UInt8]? {

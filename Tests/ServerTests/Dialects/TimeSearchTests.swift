@@ -129,6 +129,7 @@ private final class CountingReader: ScopeReader {
         try reader.lanes(of: device, limit: limit)
     }
     func standing(of device: DeviceName) throws -> DeviceStanding? { try reader.standing(of: device) }
+    func report(of device: DeviceName) throws -> DeviceReport? { try reader.report(of: device) }
     func slowest() throws -> Version? { try reader.slowest() }
     func unheard(devicesBefore: Int64, lanesBefore: Int64) throws -> (devices: Int, lanes: Int) {
         try reader.unheard(devicesBefore: devicesBefore, lanesBefore: lanesBefore)

@@ -54,6 +54,7 @@ extension ScopeReader {
             let lanes = try lanes(of: device, limit: 9).map { "\($0.lane) \($0.number)" }
             let name = Array(device.principal.utf8)
             lines.append("\(name) \(device.client): \(lanes) \(try standing(of: device).map { "\($0)" } ?? "")")
+            lines.append("told: \(try report(of: device).map { "\($0)" } ?? "")")
         }
         for lane in StoreNames.lanes {
             for number in 1...StoreNames.lastNumber {
@@ -91,6 +92,14 @@ extension ChangeStore {
             "scopes \(try await scopes(after: nil, limit: 99))", "age clock \(try await ageClock() ?? -1)",
         ]
         lines += try await rejections(in: nil, id: nil, limit: 99).map { "\($0)" }
+        for order in FleetQuery.Order.allCases {
+            var query = FleetQuery()
+            (query.order, query.limit) = (order, 5)
+            let page = try await devices(query)
+            lines += ["\(order): \(page.total) devices"] + page.devices.map { "\($0)" }
+            (query.hasTrouble, query.leastBehind, query.principal) = (true, 2, "ada")
+            lines += try await devices(query).devices.map { "\($0)" }
+        }
         for scope in StoreNames.scopes { lines += try await read(scope) { ["— \(scope)"] + (try $0.dump()) } }
         return lines
     }

@@ -1,0 +1,44 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+/// What a device tells its server of itself in one scope, and what it has told (W100).
+struct Telling: Hashable, Sendable {
+    /// The app's version.
+    var app: String?
+    /// The failure that stands in the way at present.
+    var error: SyncError.Code?
+    /// The last report that was answered, and when that was.
+    private var told: DeviceReport?
+    private var moment: Instant?
+
+    /// After so many milliseconds a report is told again: the server may have had no place for the last one.
+    private static let interval: Int64 = 60 * 60 * 1000
+
+    /// Whether the report goes along, whatever it says.
+    func isDue(now: Instant) -> Bool { moment.map { now - $0 >= Self.interval } ?? true }
+
+    /// Failures that the server has seen itself, or that are over as soon as it hears of them.
+    private static let untold: Set<SyncError.Code> = [.networkUnavailable, .serverUnavailable, .databaseInterrupted]
+
+    /// The report for a request with these operations; `nil` where it says nothing new.
+    ///
+    /// - Parameters:
+    ///   - now: the time that only grows.
+    ///   - time: the wall clock, in milliseconds since 1970.
+    func report(
+        _ db: Database, _ schema: SyncSchema, _ scope: Scope, beside entries: [OutboxEntry], now: Instant, time: Int64
+    ) throws -> DeviceReport? {
+        var report = try DeviceReport(db, schema, scope, beside: entries, now: time)
+        report.app = DeviceReport.text(app)
+        report.library = LibraryVersion.text
+        report.error = DeviceReport.text(error.flatMap { Self.untold.contains($0) ? nil : $0.rawValue })
+        return isDue(now: now) || report.isNews(after: told) ? report : nil
+    }
+
+    /// The request with this report was answered.
+    mutating func answered(_ report: DeviceReport?, now: Instant) {
+        guard let report else { return }
+        (told, moment) = (report, now)
+    }
+}

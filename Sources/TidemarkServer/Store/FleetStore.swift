@@ -1,0 +1,88 @@
+public import TidemarkWire
+
+/// Lists devices for an operator. It is called from any task, and throws as ``HistoryStore`` does.
+public protocol FleetStore: Sendable {
+    /// The devices that a question asks for, in its order, and how many there are of them in all.
+    func devices(_ query: FleetQuery) async throws -> FleetPage
+}
+
+/// A question for devices. Conditions that are not set hold for every device.
+public struct FleetQuery: Hashable, Sendable {
+    /// What comes first. Devices that are alike in it come in the order of their scopes, users and names.
+    public enum Order: String, Hashable, Sendable, CaseIterable {
+        /// Those that lack the most changes.
+        case behind
+        /// Those that were silent for longest.
+        case seen
+        /// Those with the most edits that wait.
+        case pending
+        /// Those whose edits have waited for longest.
+        case oldest
+    }
+
+    /// Devices of this scope.
+    public var scope: Scope?
+    /// Devices of this user, as tokens name him in `sub`.
+    public var principal: String?
+    /// Devices of this name.
+    public var client: String?
+    /// Devices that lack at least so many changes.
+    public var leastBehind: Int64?
+    /// Devices with a failure, refused edits or quarantined rows.
+    public var hasTrouble = false
+    /// Devices that were last heard of before a moment, in milliseconds since 1970.
+    public var seenBefore: Int64?
+    /// What comes first.
+    public var order = Order.behind
+    /// Devices that are listed, at most.
+    public var limit = 100
+
+    /// Asks for all devices.
+    public init() {}
+}
+
+/// A device in one scope, as a server knows it.
+public struct FleetDevice: Hashable, Sendable {
+    /// The scope.
+    public var scope: Scope
+    /// The device, by its user's name and its own.
+    public var name: DeviceName
+    /// When it was last written down as heard of, in milliseconds since 1970: at most an hour before it was heard of.
+    public var seen: Int64
+    /// Changes that came behind the checkpoint which it showed then.
+    public var behind: Int64
+    /// When the first of those came that are still kept, in milliseconds since 1970.
+    public var behindSince: Int64?
+    /// The device's own word; `nil` for one that tells nothing.
+    public var report: DeviceReport?
+    /// When it told that, in milliseconds since 1970.
+    public var reportedAt: Int64?
+
+    /// Makes a device from its parts.
+    public init(scope: Scope, name: DeviceName, seen: Int64, behind: Int64) {
+        self.scope = scope
+        self.name = name
+        self.seen = seen
+        self.behind = behind
+    }
+
+    /// When the oldest edit that waits was made, in milliseconds since 1970, as far as the device has told.
+    public var oldestEdit: Int64? {
+        guard let report, let age = report.oldest, let reportedAt else { return nil }
+        return reportedAt - age * 1000
+    }
+}
+
+/// The devices that were asked for.
+public struct FleetPage: Hashable, Sendable {
+    /// Devices, as many as the question takes.
+    public var devices: [FleetDevice]
+    /// How many there are in all.
+    public var total: Int
+
+    /// Makes a page from its parts.
+    public init(devices: [FleetDevice], total: Int) {
+        self.devices = devices
+        self.total = total
+    }
+}

@@ -1,0 +1,108 @@
+/// A device's word on itself in one scope, for the view that its operator has of all devices (W100). It is shown and
+/// nothing else: no rule of the server's asks for it.
+public struct DeviceReport: Hashable, Sendable {
+    /// Edits that wait on the device and are not in the request that tells of them, rounded down.
+    public var pending: Int64 = 0
+    /// The age of the oldest of them in seconds, when it was told.
+    public var oldest: Int64?
+    /// Refused edits that wait for somebody's word, rounded down.
+    public var refused: Int64 = 0
+    /// Rows that the device keeps outside their tables, rounded down.
+    public var quarantined: Int64 = 0
+    /// The app's version, as the app says it.
+    public var app: String?
+    /// The library's version.
+    public var library: String?
+    /// The code of the failure that stands in the way at present.
+    public var error: String?
+
+    /// Nothing waits, and nothing is known.
+    public init() {}
+
+    /// Bytes of a text in it.
+    package static let textBytes = 64
+    /// The counts that are told.
+    package static let counts: ClosedRange<Int64> = 0...1_000_000_000
+    /// The ages that are told, in seconds: a century.
+    package static let ages: ClosedRange<Int64> = 0...3_155_760_000
+
+    /// The text, where a report may hold it.
+    package static func text(_ text: String?) -> String? {
+        guard let text, (1...textBytes).contains(text.utf8.count) else { return nil }
+        return text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } ? text : nil
+    }
+}
+
+extension DeviceReport {
+    /// Reads a report and refuses nothing that is JSON: a number is brought into its range, and what is no number or
+    /// text that a report may hold counts as absent. `nil` for a value that is no object.
+    static func read(from reader: inout JSONReader) throws(JSONError) -> DeviceReport? {
+        guard reader.peek() == UInt8(ascii: "{") else {
+            try reader.skipUnknown()
+            return nil
+        }
+        var report = DeviceReport()
+        var seen = MemberNames()
+        try reader.enterObject()
+        while let name = try reader.nextMember() {
+            try seen.insert(name, of: reader)
+            switch reader.string(name) {
+            case "pending": report.pending = try reader.number(in: counts) ?? 0
+            case "oldest": report.oldest = try reader.number(in: ages)
+            case "refused": report.refused = try reader.number(in: counts) ?? 0
+            case "quarantined": report.quarantined = try reader.number(in: counts) ?? 0
+            case "app": report.app = try reader.reportText()
+            case "library": report.library = try reader.reportText()
+            case "error": report.error = try reader.reportText()
+            default: try reader.skipUnknown()
+            }
+        }
+        return report
+    }
+
+    /// Writes it as the value of a member.
+    package func append(to writer: inout JSONWriter) {
+        writer.raw("{\"pending\":")
+        writer.integer(pending)
+        if let oldest { writer.member("oldest", oldest) }
+        if refused > 0 { writer.member("refused", refused) }
+        if quarantined > 0 { writer.member("quarantined", quarantined) }
+        if let app { writer.member("app", app) }
+        if let library { writer.member("library", library) }
+        if let error { writer.member("error", error) }
+        writer.raw("}")
+    }
+}
+
+extension JSONReader {
+    /// The nearest number of a range; `nil` for a value of another type.
+    fileprivate mutating func number(in range: ClosedRange<Int64>) throws(JSONError) -> Int64? {
+        let first = peek()
+        guard first == UInt8(ascii: "-") || (0x30...0x39).contains(first) else {
+            try skipUnknown()
+            return nil
+        }
+        switch try readNumber() {
+        case .integer(let value): return min(max(value, range.lowerBound), range.upperBound)
+        case .real(let value):
+            return Int64(min(max(value, Double(range.lowerBound)), Double(range.upperBound)))
+        }
+    }
+
+    /// A text that a report may hold; `nil` for any other value.
+    fileprivate mutating func reportText() throws(JSONError) -> String? {
+        guard peek() == UInt8(ascii: "\"") else {
+            try skipUnknown()
+            return nil
+        }
+        let text = try readText()
+        // The longest spelling of a byte is an escape of six.
+        guard text.range.count <= 6 * DeviceReport.textBytes else { return nil }
+        return DeviceReport.text(string(text))
+    }
+}
+
+/// The version of this library, as devices tell it and the command prints it.
+package enum LibraryVersion {
+    package static let text = "0.1.0"
+}
