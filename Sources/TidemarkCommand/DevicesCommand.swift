@@ -116,7 +116,7 @@
             let widths = DeviceLine.heading.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
             let rest = total - devices.count
             return rows.map { cells in
-                zip(cells, widths).map { $0.padding(toLength: $1, withPad: " ", startingAt: 0) }
+                zip(cells, widths).map { $0 + String(repeating: " ", count: max(0, $1 - $0.count)) }
                     .joined(separator: "  ").trimmingCharacters(in: .whitespaces)
             } + (rest > 0 ? ["… and \(rest) more; --limit shows more of them"] : [])
         }

@@ -132,7 +132,8 @@
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
             encoder.dateEncodingStrategy = .iso8601
-            return String(decoding: try encoder.encode(value), as: UTF8.self)
+            // What stands in a text may be anybody's, and the output a terminal.
+            return String(decoding: try encoder.encode(value), as: UTF8.self).printable
         }
     }
 

@@ -20,6 +20,9 @@
             var configuration = HTTPClient.Configuration(
                 redirectConfiguration: .disallow, timeout: .init(connect: .seconds(5)), decompression: .disabled)
             configuration.connectionPool.retryConnectionEstablishment = false
+            // A hook whose calls hang takes no connection from another one of its host.
+            configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit =
+                HookMachine.Settings().callsAtOnce * WebhookReader.limit
             return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         }()
 

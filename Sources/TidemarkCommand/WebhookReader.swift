@@ -25,7 +25,7 @@
         private static let allowed = ["url", "secretFile", "secretVariable", "scopes", "from", "timeout", "retries"]
         private static let timeouts = Duration.seconds(1) ... .seconds(60)
         /// Each costs connections, and rows in the store for each scope.
-        private static let limit = 16
+        static let limit = 16
         private static let patterns = 100
 
         static func webhooks(_ node: CheckedNode) throws -> [WebhookDeclaration] {
@@ -74,6 +74,9 @@
                 parts.fragment == nil, let scheme = parts.scheme?.lowercased(), ["http", "https"].contains(scheme)
             else {
                 throw node.failure("`url` is not the address of a receiver", hint: "write https://HOST/PATH")
+            }
+            guard (1...65_535).contains(parts.port ?? 443) else {
+                throw node.failure("`url` has no port from 1 to 65535", hint: "write https://HOST:PORT/PATH")
             }
             guard parts.user == nil, parts.password == nil else {
                 throw node.failure(

@@ -101,6 +101,8 @@ package struct HookMachine: Sendable {
     private var entries: [Scope: Entry] = [:]
     private var unkept: [Scope: Version] = [:]
     private var calls = 0
+    /// The scope whose call finds out whether a receiver that was away is back.
+    private var probe: Scope?
     /// Failures since a call was answered otherwise.
     private var streak = 0
     private var rest: Instant?
@@ -170,7 +172,9 @@ package struct HookMachine: Sendable {
         }
         let due = entries.values.filter { $0.stage == .due }.min { $0.turn < $1.turn }
         if due != nil, let rest, rest > now { return .wait(until: rest) }
-        if calls < (isAway ? 1 : settings.callsAtOnce), let news = due?.news {
+        // A call that hangs keeps none from finding out.
+        if calls < settings.callsAtOnce, !isAway || probe == nil, let news = due?.news {
+            if isAway { probe = news.scope }
             entries[news.scope]?.stage = .calling(news.head)
             calls += 1
             return .call(news)
@@ -192,6 +196,7 @@ package struct HookMachine: Sendable {
         guard var entry = entries[scope], case .calling(let head) = entry.stage else { return nil }
         defer { entries[scope] = entry }
         calls -= 1
+        if probe == scope { probe = nil }
         heard(outcome, now, jitter)
         switch outcome {
         case .taken:
@@ -219,11 +224,13 @@ package struct HookMachine: Sendable {
     }
 
     private mutating func heard(_ outcome: Outcome, _ now: Instant, _ jitter: UInt64) {
-        guard case .failed = outcome else {
+        switch outcome {
+        case .taken, .gone:
             (streak, rest) = (0, nil)
             return
+        // One that refuses everything is misconfigured for now: it is not to give up the heads of all scopes.
+        case .failed, .refused: streak += 1
         }
-        streak += 1
         guard isAway else { return }
         let failures = streak - settings.failuresInARow + 1
         rest =

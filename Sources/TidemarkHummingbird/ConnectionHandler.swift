@@ -202,6 +202,8 @@
                 writtenBytes += part.readableBytes
                 context.write(data, promise: promise)
             case .end:
+                // What was taken of a stream is held no longer.
+                if isStream { answeredBytes = max(answeredBytes, takenBytes) }
                 (isStream, isAnswering, isBodiless) = (false, false, false)
                 _ = bodiless.popFirst()
                 let taken = promise ?? context.eventLoop.makePromise()

@@ -126,7 +126,7 @@
 
         private mutating func answers(to message: ByteBuffer) async throws -> [SocketEvent] {
             do {
-                if let principal { try server.countRequest(of: principal) }
+                try server.countRequest(of: principal ?? socket.waiter.principal)
                 switch try Self.read(message, limit: server.limits.streamScopes) {
                 case .subscribe(let names): return try await each(names) { try await $0.subscribe(to: $1) }
                 case .unsubscribe(let names): return try await each(names) { $0.unsubscribe(from: $1) }
@@ -203,7 +203,9 @@
                     throw Problem(.notFound, "This server takes no token in a message: open another socket.")
                 }
                 renewed = try await renew(token, request, context)
-                // One scope that is granted to somebody else shows whose token it is.
+                guard try await host.caller(request, renewed) == host.caller(request, context) else {
+                    throw Problem(.unauthenticated, "The token is another caller's.")
+                }
                 for scope in scopes.sorted() {
                     do { _ = try await granted(scope, renewed) } catch {
                         let problem = Problem(refusing: error)

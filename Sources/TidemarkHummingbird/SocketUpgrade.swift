@@ -134,7 +134,8 @@
         /// Whether NIO reads nothing behind the request: it asks for another protocol.
         private static func isLast(_ head: HTTPRequest) -> Bool {
             if head.method == .connect { return true }
-            return names("upgrade", in: head.headerFields[.connection]) && head.headerFields[.upgrade] != nil
+            return names("upgrade", in: head.headerFields[.connection])
+                && head.headerFields[.upgrade]?.isEmpty == false
         }
 
         /// The key of a request for a socket, where that is all that it is.
@@ -150,7 +151,13 @@
 
         /// Whether a list of words has one.
         private static func names(_ word: String, in list: String?) -> Bool {
-            list?.split(separator: ",").contains { $0.filter { !$0.isWhitespace }.lowercased() == word } ?? false
+            // As NIO's parser reads it: only blanks around a word are none of it.
+            let isBlank = { (character: Character) in character == " " || character == "\t" }
+            return list?.split(separator: ",").contains { item in
+                var text = item.drop(while: isBlank)
+                while let last = text.last, isBlank(last) { text.removeLast() }
+                return text.lowercased() == word
+            } ?? false
         }
 
         private func accept(_ key: String, _ context: ChannelHandlerContext) {

@@ -14,6 +14,8 @@
         private let engine: SyncEngine
         private let factory: any MetricsFactory
         private var told: SyncMeasures?
+        /// Whether the last numbers were smaller than those that were told.
+        private var isSmaller = false
 
         /// Makes one that has told nothing yet.
         public init(_ engine: SyncEngine, factory: any MetricsFactory = MetricsSystem.factory) {
@@ -30,6 +32,13 @@
             let (lags, ages) = (scopes.compactMap(\.lag), scopes.compactMap { $0.age() })
             gauge("checkpoint_lag_versions", Double(lags.max() ?? 0))
             gauge("checkpoint_age_seconds", ages.max() ?? 0)
+            // What an answer that is being taken in brings along is in no sum just then; a file that was put back has
+            // smaller sums for longer.
+            if let told, measures.requests < told.requests, !isSmaller {
+                isSmaller = true
+                return
+            }
+            isSmaller = false
             if let told { tell(measures, since: told) }
             told = measures
         }

@@ -29,13 +29,20 @@ public struct DeviceReport: Hashable, Sendable {
     /// The text, where a report may hold it.
     package static func text(_ text: String?) -> String? {
         guard let text, (1...textBytes).contains(text.utf8.count) else { return nil }
-        return text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } ? text : nil
+        let isPlain = text.unicodeScalars.allSatisfy { scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator: false
+            default: true
+            }
+        }
+        return isPlain ? text : nil
     }
 }
 
 extension DeviceReport {
-    /// Reads a report and refuses nothing that is JSON: a number is brought into its range, and what is no number or
-    /// text that a report may hold counts as absent. `nil` for a value that is no object.
+    /// Reads a report: a number is brought into its range, and what is no number or text that a report may hold counts
+    /// as absent. What no message may hold, such as an integer of more than 64 bits, is refused here too. `nil` for a
+    /// value that is no object.
     static func read(from reader: inout JSONReader) throws(JSONError) -> DeviceReport? {
         guard reader.peek() == UInt8(ascii: "{") else {
             try reader.skipUnknown()

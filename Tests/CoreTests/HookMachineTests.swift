@@ -165,6 +165,31 @@ struct HookMachineTests {
         }
     }
 
+    @Test("One that refuses everything counts as away, and costs one head at a time")
+    func refusesAll() {
+        var machine = machine { ($0.callsAtOnce, $0.failuresInARow) = (4, 4) }
+        for scope in ["a", "b", "c", "d", "e", "f"] as [Scope] { machine.note(news(scope, 1)) }
+        for scope in ["a", "b", "c", "d"] as [Scope] {
+            #expect(machine.next(at: Self.start) == .call(news(scope, 1)))
+            _ = machine.ended(scope, .refused, at: Self.start, jitter: 0)
+        }
+        #expect(machine.next(at: Self.start) == .wait(until: Self.start + 1_000))
+        guard case .call = machine.next(at: Self.start + 1_000) else {
+            Issue.record("it is asked whether it is back")
+            return
+        }
+        #expect(machine.next(at: Self.start + 1_000) == .wait(until: nil))
+    }
+
+    @Test("A call that hangs keeps none from finding out whether the receiver is back")
+    func hanging() {
+        var machine = machine { ($0.callsAtOnce, $0.failuresInARow) = (3, 2) }
+        for scope in ["a", "b", "c", "d"] as [Scope] { machine.note(news(scope, 1)) }
+        for scope in ["a", "b", "c"] as [Scope] { #expect(machine.next(at: Self.start) == .call(news(scope, 1))) }
+        for scope in ["b", "c"] as [Scope] { _ = machine.ended(scope, .failed(), at: Self.start, jitter: 0) }
+        #expect(machine.next(at: Self.start + 60_000) == .call(news("d", 1)))
+    }
+
     @Test("Scopes take turns: one that always has news keeps out no other")
     func turns() {
         var machine = machine { $0.callsAtOnce = 1 }

@@ -12,20 +12,20 @@ struct ScopeMeasuring: Hashable, Sendable {
 // MARK: - Measuring
 
 extension ScopeDriver {
-    /// Takes in an answer with what was measured until then.
+    /// Takes in an answer, in whose transaction the file keeps what was measured until then.
     ///
-    /// - Parameter work: returns its result, and whether the numbers are kept in the file now.
+    /// - Parameter work: calls its second argument once that transaction is committed.
     func keepingMeasures<T: Sendable>(
-        _ work: @Sendable (SyncMeasures) async throws -> (T, isKept: Bool)
+        _ work: @Sendable (SyncMeasures, _ committed: @escaping @Sendable () -> Void) async throws -> T
     ) async throws -> T {
         let measures = schemaCache.measures
         let measured = measures.take()
+        let isKept = Locked(false)
         do {
-            let (result, isKept) = try await database { try await work(measured) }
-            if !isKept { measures.note { $0 += measured } }
-            return result
+            return try await database { try await work(measured) { isKept.withLock { $0 = true } } }
         } catch {
-            measures.note { $0 += measured }
+            // A failure behind the commit takes nothing back.
+            if !isKept.withLock({ $0 }) { measures.note { $0 += measured } }
             throw error
         }
     }

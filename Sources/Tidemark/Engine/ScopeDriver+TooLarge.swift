@@ -53,4 +53,14 @@ extension ScopeDriver {
 
     /// No server takes less than this in one request.
     private static let leastTooLarge = 64 << 10
+
+    /// The server ends a push behind an operation where others wait: what it took tells how much to send at once.
+    func note(_ verdicts: Int, of sent: Int) {
+        guard sent > 0 else { return }
+        if verdicts < sent {
+            batching.failed(at: sent)
+        } else {
+            batching.received(rows: sent, bytes: 0, milliseconds: 0)
+        }
+    }
 }

@@ -29,6 +29,8 @@ actor ScopeDriver {
     var heard: Version?
     /// Whether the app called, and not an edit.
     private var isNudged = false
+    /// Whether the loop of `run()` is only to look anew how long it sleeps.
+    private var isRetimed = false
 
     private(set) var lastError: SyncError?
     /// Whether the scope has left the device; nothing works on it any more.
@@ -81,7 +83,7 @@ actor ScopeDriver {
     func run() async {
         var event = SyncMachine.Event.reset
         while !Task.isCancelled, !isRetired {
-            await drive(event)
+            if isRetimed { isRetimed = false } else { await drive(event) }
             // Nobody tells when the app resumes its file.
             let least = lastError?.code == .databaseInterrupted ? configuration.pollInterval.milliseconds : 0
             let wait = nextTimer.map { max(least, $0 - now) } ?? configuration.tick.milliseconds
@@ -108,7 +110,10 @@ actor ScopeDriver {
         retriesDeferred = true
         await carryOut(machine.handle(.reset, now: now, jitter: Dependencies.current.random()))
         // The loop of `run()` may sleep until a time that counts no more: it is woken.
-        if machine.state != .idle { signal.raise() }
+        if machine.state != .idle {
+            isRetimed = false
+            signal.raise()
+        }
         await settleHeard()
         return (counts, lastError)
     }
@@ -126,6 +131,7 @@ actor ScopeDriver {
     func wake(isNudge: Bool = false) async {
         guard machine.isBusy else {
             isNudged = isNudged || isNudge
+            isRetimed = false
             return signal.raise()
         }
         // The task at work on the scope goes on with it: a second wake is redundant.
@@ -150,14 +156,17 @@ actor ScopeDriver {
         return "\(machine.outline) \(lane) \(flags) \(problem?.code.rawValue ?? "") \(tooLarge.map(\.number))"
     }
 
-    /// Goes over to another configuration, and looks at once whether something is due under it.
-    func use(_ configuration: SyncConfiguration) async {
+    /// Goes over to another configuration.
+    ///
+    /// - Parameter syncs: whether a scope at rest syncs at once.
+    func use(_ configuration: SyncConfiguration, syncs: Bool) async {
         self.configuration = configuration
         await recall()
         sizing.use(configuration.paging)
         snapshotSizing.use(configuration.snapshotPaging)
         batching.use(configuration.batching)
         await carryOut(machine.use(configuration.machine, now: now))
+        isRetimed = !syncs && !signal.isRaised
         signal.raise()
     }
 
@@ -264,16 +273,6 @@ actor ScopeDriver {
     /// A request that has taken so long, in milliseconds, was cut on its way, and not refused one.
     private static let slow: Int64 = 1_000
 
-    /// The server ends a push behind an operation where others wait: what it took tells how much to send at once.
-    private func note(_ verdicts: Int, of sent: Int) {
-        guard sent > 0 else { return }
-        if verdicts < sent {
-            batching.failed(at: sent)
-        } else {
-            batching.received(rows: sent, bytes: 0, milliseconds: 0)
-        }
-    }
-
     func received(_ answer: Answered, _ response: TransportResponse) async {
         await schemaCache.heard(fingerprint: response.header(ProtocolVersion.declarationsHeader))
         current = (answer, response.wait("Backoff"))
@@ -327,14 +326,11 @@ actor ScopeDriver {
             event = .applied(hasMore: hasMore, wait: wait)
             noRoom = deferral?.error(in: scope)
         case .page(let take):
-            let outcome = try await keepingMeasures { measured in
-                try await self.file.writeWithoutTransaction(at: .page) { db in
-                    let outcome = try take(db, now)
-                    // The page is committed: numbers may wait for the next one.
-                    let kept: ()? = try? db.committed { try measured.adding(outcome).store($0, now: now) }
-                    return (outcome, kept != nil)
-                }
+            let outcome = try await database {
+                try await self.file.writeWithoutTransaction(at: .page) { db in try take(db, now) }
             }
+            // The exchange behind the filling keeps them in the file.
+            schemaCache.measures.note { $0 += SyncMeasures(outcome) }
             count(outcome)
             // A scope that is being filled does not wait for its end to ask again.
             if refusal?.isLifted == false { refusal?.notePage(now: self.now) }
@@ -355,11 +351,12 @@ actor ScopeDriver {
     private func apply(_ transaction: ApplyTransaction) async throws -> (hasMore: Bool, Deferral?) {
         let prune = transaction.now - configuration.finishedRetention.milliseconds
         let packsAll = !hasPacked
-        let (outcome, hasPacked, isPending) = try await keepingMeasures { measured in
+        let (outcome, hasPacked, isPending) = try await keepingMeasures { measured, committed in
             try await self.file.writeWithoutTransaction(at: .apply) { db in
                 var transaction = transaction
                 transaction.measured = measured
                 let outcome = try transaction.run(db)
+                committed()
                 // The verdicts are committed: a failed packing can wait for the next one.
                 let pack: ()? =
                     outcome.verdicts > 0
@@ -370,7 +367,7 @@ actor ScopeDriver {
                     try Alias.prune(db, now: transaction.now)
                 }
                 let isPending = try Pending.exists(db, transaction.schema, transaction.scope)
-                return ((outcome, pack != nil, isPending), true)
+                return (outcome, pack != nil, isPending)
             }
         }
         measuring.stage = .finalize

@@ -60,7 +60,7 @@ extension SyncEngine {
     public func adapt(to conditions: SyncConditions) async {
         for effect in scheduler.note(conditions.rule) {
             switch effect {
-            case .adapt: await useAdapted()
+            case .adapt: await useAdapted(syncs: false)
             case .pull: await wake()
             }
         }

@@ -243,13 +243,13 @@ public actor SyncEngine {
     /// configuration allows ends sooner; one that the server asked for is kept. A scope that was at rest syncs at once.
     public func use(_ configuration: SyncConfiguration) async {
         self.configuration = configuration
-        await useAdapted()
+        await useAdapted(syncs: true)
     }
 
-    func useAdapted() async {
+    func useAdapted(syncs: Bool) async {
         listening.raise()
         // Another call may come in between, and what it says stands.
-        for driver in drivers { await driver.use(adapted) }
+        for driver in drivers { await driver.use(adapted, syncs: syncs) }
     }
 
     /// Looks for edits: this connection's are announced, those of other connections and processes are polled for.

@@ -32,6 +32,12 @@ enum LibraryMigration {
             try joinStates(db)
             try db.execute(sql: "ALTER TABLE tidemark_bootstrap ADD COLUMN total INTEGER")
         }
+        if found < 8 {
+            try db.execute(
+                sql: """
+                    CREATE INDEX IF NOT EXISTS tidemark_quarantine_kept ON tidemark_quarantine(scope) WHERE move = 0
+                    """)
+        }
     }
 
     /// Before version 7 an operation's state was in three columns: a verdict's, one for a second key, and a time. The

@@ -3,7 +3,7 @@ import GRDB
 /// The library's own tables in the app's file. One file, one transaction: data and checkpoint cannot part.
 enum LibrarySchema {
     /// Raised when the tables below change; an older file is migrated in `install`.
-    static let version: Int64 = 7
+    static let version: Int64 = 8
 
     /// Whether the file is synced.
     ///
@@ -117,6 +117,7 @@ enum LibrarySchema {
             contends INTEGER NOT NULL, fresh INTEGER NOT NULL, data BLOB NOT NULL,
             move INTEGER NOT NULL DEFAULT 0, base INTEGER, PRIMARY KEY (entity, record, scope)) WITHOUT ROWID;
         CREATE INDEX tidemark_quarantine_move ON tidemark_quarantine(scope, move) WHERE move <> 0;
+        CREATE INDEX tidemark_quarantine_kept ON tidemark_quarantine(scope) WHERE move = 0;
 
         -- Rows that were deleted elsewhere, as they last came from the server, for as long as their table asks for.
         CREATE TABLE tidemark_deleted_row(

@@ -66,28 +66,25 @@ enum DeviceReports {
 
     private static let count = Statement("count fleet", "SELECT count(*) \(place)")
 
-    private static func list(_ order: FleetQuery.Order) -> Statement {
-        let rank =
-            switch order {
-            case .behind: "\(behind) DESC"
-            case .seen: "d.seen_at"
-            case .pending: "coalesce(d.pending, 0) DESC"
-            case .oldest: "d.reported_at - d.oldest_edit * 1000 ASC NULLS LAST"
-            }
-        return Statement(
-            "fleet by \(order)",
-            """
-            SELECT f.name, f.principal, f.client, f.seen_at, f.behind, c.time, f.reported_at, \(read) FROM (
-                SELECT s.name, \(behind) AS behind, d.*,
-                    row_number() OVER (ORDER BY \(rank), d.scope, d.principal, d.client) AS place
-                \(place) ORDER BY place LIMIT $7) AS f
-            LEFT JOIN LATERAL (
-                SELECT time FROM change
-                WHERE f.behind > 0 AND change.scope = f.scope AND change.version > coalesce(f.version, 0)
-                ORDER BY change.version LIMIT 1) AS c ON true
-            ORDER BY f.place
-            """)
-    }
+    /// By how much a device comes first, in the order that is asked for.
+    private static let rank = """
+        CASE $8::text WHEN 'behind' THEN -\(behind) WHEN 'seen' THEN d.seen_at
+        WHEN 'pending' THEN -coalesce(d.pending, 0) ELSE d.reported_at - d.oldest_edit * 1000 END
+        """
+
+    private static let list = Statement(
+        "fleet",
+        """
+        SELECT f.name, f.principal, f.client, f.seen_at, f.behind, c.time, f.reported_at, \(read) FROM (
+            SELECT s.name, \(behind) AS behind, d.*,
+                row_number() OVER (ORDER BY \(rank) NULLS LAST, d.scope, d.principal, d.client) AS place
+            \(place) ORDER BY place LIMIT $7) AS f
+        LEFT JOIN LATERAL (
+            SELECT time FROM change
+            WHERE f.behind > 0 AND change.scope = f.scope AND change.version > coalesce(f.version, 0)
+            ORDER BY change.version LIMIT 1) AS c ON true
+        ORDER BY f.place
+        """)
 
     static func page(_ session: Session, _ query: FleetQuery) throws -> FleetPage {
         let conditions: [Parameter] = [
@@ -97,7 +94,7 @@ enum DeviceReports {
         ]
         let limit = Parameter.integer(Int64(max(0, query.limit)))
         let answers = try session.ask([
-            Request(count, conditions), Request(list(query.order), conditions + [limit]),
+            Request(count, conditions), Request(list, conditions + [limit, .text(query.order.rawValue)]),
         ])
         let answer = answers[1]
         let devices = try (0..<answer.count).compactMap { row -> FleetDevice? in

@@ -12,6 +12,7 @@ extension PostgresStore: HookStore {
         VALUES ($1, $2, clock_timestamp() + $3::bigint * interval '1 millisecond')
         ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
         WHERE hook.holder = excluded.holder OR hook.held_until < clock_timestamp()
+        OR hook.held_until > clock_timestamp() + $3::bigint * interval '1 millisecond'
         """)
     private static let release = Statement(
         "release hook", "UPDATE hook SET held_until = '-infinity' WHERE name = $1 AND holder = $2")

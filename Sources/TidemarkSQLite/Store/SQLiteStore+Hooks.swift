@@ -7,8 +7,9 @@ package import TidemarkServer
 /// another process stands in the way for now, and GRDB's `DatabaseError` for anything else.
 extension SQLiteStore: HookStore {
     package func holdHook(_ hook: String, as holder: String, for time: Duration) async throws -> Bool {
-        let now = Int64(Date().timeIntervalSince1970 * 1000)
-        return try await writing { db in
+        try await writing { db in
+            // Read by the one writer: the time before a wait for it would be an older one.
+            let now = Int64(Date().timeIntervalSince1970 * 1000)
             try db.execute(
                 sql: """
                     INSERT INTO hook (name, holder, held_until) VALUES (?1, ?2, ?3)

@@ -24,7 +24,7 @@ package actor HookRunner {
         /// Between two reads of the store.
         package var read: Duration = .milliseconds(20)
         /// For how long heads that were told are gathered before they are kept: so often they may be told twice.
-        package var keep: Duration = .milliseconds(100)
+        package var keep: Duration = .milliseconds(500)
 
         package init() {}
     }
@@ -90,7 +90,11 @@ package actor HookRunner {
     /// Whether the right to call was to be had. It ends by this node's clock before it does by the store's.
     private func takesLead() async -> Bool {
         let asked = instant
-        guard (try? await store.holdHook(hook.name, as: holder, for: times.lead)) == true else { return false }
+        guard let holds = try? await store.holdHook(hook.name, as: holder, for: times.lead) else { return false }
+        guard holds else {
+            leadsUntil = nil
+            return false
+        }
         leadsUntil = asked + times.lead.milliseconds
         return true
     }
@@ -264,7 +268,7 @@ package actor HookRunner {
     /// Keeps what was told, and answers whether that was done.
     @discardableResult
     private func keep() async -> Bool {
-        let heads = machine.toKeep()
+        let heads = machine.toKeep().filter { kept[$0.key] != $0.value }
         guard !heads.isEmpty else { return true }
         do { try await store.keepTold(heads, to: hook.name) } catch { return false }
         kept.merge(heads) { max($0, $1) }

@@ -47,6 +47,28 @@ import TidemarkWire
         }
     }
 
+    @Test("A scope at rest makes no request because of a condition that calls for none")
+    func quiet() async throws {
+        let pair = try await Pair()
+        let engine = try pair.here.engine(Self.patient())
+        let running = Task { try await engine.run() }
+        defer { running.cancel() }
+        try await poll { try await engine.status().lastSync != nil }
+        try await poll { try await engine.status().activity == .idle }
+        let before = await pair.here.wire.requests.count
+        var conditions = SyncConditions()
+        for change in [\SyncConditions.isLowPower, \.isMetered, \.isOnline, \.isInForeground] {
+            conditions[keyPath: change].toggle()
+            await engine.adapt(to: conditions)
+            // The loop has looked anew how long it sleeps.
+            for driver in await engine.drivers { try await poll { await !driver.signal.isRaised } }
+        }
+        #expect(await pair.here.wire.requests.count == before)
+        conditions = SyncConditions()
+        await engine.adapt(to: conditions)
+        try await poll { await pair.here.wire.requests.count > before }
+    }
+
     @Test("The configuration stays the app's; conditions that were told before a scope came hold for it too")
     func configuration() async throws {
         let pair = try await Pair()

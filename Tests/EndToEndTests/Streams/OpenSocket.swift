@@ -18,7 +18,7 @@
             var isEnded = false
         }
 
-        private static let patience: Duration = .seconds(20)
+        private static let patience: Duration = .seconds(60)
         private static let mask: [UInt8] = [0x12, 0x34, 0x56, 0x78]
         /// The example of RFC 6455, 1.3, whose answer is `accepted`.
         private static let key = "dGhlIHNhbXBsZSBub25jZQ=="

@@ -41,7 +41,7 @@
         @Test("A socket that is at rest ends with its token too")
         func expiredAtRest() async throws {
             try await LiveServer.run(in: TemporaryFolder()) { live in
-                let socket = try await OpenSocket(live, "scope=w", LiveServer.token(expiresIn: 2))
+                let socket = try await OpenSocket(live, "scope=w", LiveServer.token(expiresIn: 5))
                 try await socket.wait(forHead: 0, of: "w")
                 #expect(try await socket.waitForEnd() == "1008 unauthenticated")
             }
@@ -77,6 +77,24 @@
                 }
                 try await commit(live, to: "w")
                 try await socket.wait(forHead: 1, of: "w")
+            }
+        }
+
+        @Test(
+            "Another caller's token is refused where it grants none of the scopes, or there are none",
+            arguments: ["scope=w", ""])
+        func othersElsewhere(query: String) async throws {
+            try await run { live, _ in
+                let socket = try await OpenSocket(live, query, LiveServer.token())
+                if !query.isEmpty { try await socket.wait(forHead: 0, of: "w") }
+                let other = try await LiveServer.token("bob", scopes: ["elsewhere": .read])
+                try await socket.say(#"{"type":"authorize","token":"\#(other)"}"#)
+                try await socket.wait { texts in
+                    texts.contains { $0.hasPrefix(#"{"event":"refused","code":"unauthenticated""#) }
+                }
+                try await socket.say(#"{"type":"subscribe","scopes":["v"]}"#)
+                try await socket.wait(forHead: 0, of: "v")
+                #expect(!socket.texts.contains { $0.hasPrefix(#"{"event":"authorized""#) })
             }
         }
 

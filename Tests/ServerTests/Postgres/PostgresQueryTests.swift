@@ -11,6 +11,8 @@ struct PostgresQueryTests {
     private static let others: Set<String> = [
         // The operator is shown the refusals of all scopes; an entry is let go of by its number.
         "discard rejection", "rejections",
+        // The operator is shown the devices of all scopes.
+        "count fleet", "fleet",
         // What the sweep removes, the oldest first; each scope's rows are then removed by scope.
         "superseded",
         // A device's temporary ids are kept for as long as it is known in any scope.

@@ -55,6 +55,10 @@ public actor BackgroundPush {
         case 200: return .sent
         case 410: return .unknownDevice
         case 400 where text.contains("BadDeviceToken"): return .unknownDevice
+        case 403:
+            // The token has ended, or is not taken: the next push brings another one.
+            token = nil
+            throw Busy(status: 403)
         default: throw Busy(status: Int(answer.status.code))
         }
     }
@@ -62,9 +66,11 @@ public actor BackgroundPush {
     private func currentToken() async throws -> String {
         if let token, token.made.timeIntervalSinceNow > -Self.tokenLife { return token.text }
         let keys = await JWTKeyCollection().add(ecdsa: key, kid: JWKIdentifier(string: keyID))
-        let claims = ProviderClaims(iss: IssuerClaim(value: teamID), iat: IssuedAtClaim(value: .now))
+        // Apple takes whole seconds.
+        let made = Date(timeIntervalSince1970: Date.now.timeIntervalSince1970.rounded(.down))
+        let claims = ProviderClaims(iss: IssuerClaim(value: teamID), iat: IssuedAtClaim(value: made))
         let text = try await keys.sign(claims, kid: JWKIdentifier(string: keyID))
-        token = (text, .now)
+        token = (text, made)
         return text
     }
 }

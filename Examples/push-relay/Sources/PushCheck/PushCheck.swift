@@ -138,7 +138,7 @@ actor FakeApple {
         await keys.add(ecdsa: key, kid: "KEY1234567")
         _ = try await keys.verify(text, as: Claims.self)
         let head = text.prefix { $0 != "." }.replacing("-", with: "+").replacing("_", with: "/")
-        let padded = head + String(repeating: "=", count: (4 - head.count % 4) % 4)
+        let padded = String(head) + String(repeating: "=", count: (4 - head.count % 4) % 4)
         let members = Data(base64Encoded: padded).flatMap { try? JSONSerialization.jsonObject(with: $0) }
         let header = members as? [String: String]
         guard header?["alg"] == "ES256", header?["kid"] == "KEY1234567" else {
