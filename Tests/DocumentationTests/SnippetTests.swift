@@ -25,11 +25,11 @@ struct SnippetTests {
             ("nudges-transport", "NudgeSnippets.swift", "Documentation/Nudges.md"),
             ("hook-closure", "HookSnippets.swift", "Documentation/Webhooks.md"),
             (
-                "webhook-verify", "../../Examples/push-relay/Sources/Push/WebhookSignature.swift",
+                "webhook-verify", "../../Examples/hello-server/Sources/Push/WebhookSignature.swift",
                 "Documentation/Webhooks.md"
             ),
             (
-                "webhook-apns", "../../Examples/push-relay/Sources/Push/BackgroundPush.swift",
+                "webhook-apns", "../../Examples/hello-server/Sources/Push/BackgroundPush.swift",
                 "Documentation/Webhooks.md"
             ),
             ("suspension", "AppSnippets.swift", "Documentation/AppLife.md"),

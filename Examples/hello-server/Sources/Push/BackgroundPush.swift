@@ -1,7 +1,9 @@
-import AsyncHTTPClient
 import Foundation
 import JWTKit
-import NIOCore
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
 
 // snippet: webhook-apns
 /// Wakes an app that is not running, by a background push: it shows nothing, and carries no data of the user's.
@@ -38,20 +40,22 @@ public actor BackgroundPush {
 
     /// Sends one push. Throws where it may be taken later.
     public func send(to device: String, scope: String, head: Int64) async throws -> Outcome {
-        var request = HTTPClientRequest(url: "\(host)/3/device/\(device)")
-        request.method = .POST
-        request.headers.add(name: "authorization", value: "bearer \(try await currentToken())")
-        request.headers.add(name: "apns-topic", value: topic)
-        request.headers.add(name: "apns-push-type", value: "background")
-        request.headers.add(name: "apns-priority", value: "5")
+        guard let url = URL(string: "\(host)/3/device/\(device)") else { return .unknownDevice }
+        var request = URLRequest(url: url, timeoutInterval: 8)
+        request.httpMethod = "POST"
+        request.setValue("bearer \(try await currentToken())", forHTTPHeaderField: "authorization")
+        request.setValue(topic, forHTTPHeaderField: "apns-topic")
+        request.setValue("background", forHTTPHeaderField: "apns-push-type")
+        request.setValue("5", forHTTPHeaderField: "apns-priority")
         // For an hour, and of one scope the newest only.
-        request.headers.add(name: "apns-expiration", value: "\(Int(Date.now.timeIntervalSince1970) + 3600)")
-        if scope.utf8.count <= 64 { request.headers.add(name: "apns-collapse-id", value: scope) }
-        let body = #"{"aps":{"content-available":1},"scope":"\#(scope)","head":\#(head)}"#
-        request.body = .bytes(ByteBuffer(string: body))
-        let answer = try await HTTPClient.shared.execute(request, timeout: .seconds(8))
-        let text = String(buffer: try await answer.body.collect(upTo: 4096))
-        switch answer.status.code {
+        let expiration = Int(Date.now.timeIntervalSince1970) + 3600
+        request.setValue("\(expiration)", forHTTPHeaderField: "apns-expiration")
+        if scope.utf8.count <= 64 { request.setValue(scope, forHTTPHeaderField: "apns-collapse-id") }
+        request.httpBody = Data(#"{"aps":{"content-available":1},"scope":"\#(scope)","head":\#(head)}"#.utf8)
+        let (body, answer) = try await URLSession.shared.data(for: request)
+        let status = (answer as? HTTPURLResponse)?.statusCode ?? 0
+        let text = String(decoding: body, as: UTF8.self)
+        switch status {
         case 200: return .sent
         case 410: return .unknownDevice
         case 400 where text.contains("BadDeviceToken"): return .unknownDevice
@@ -59,7 +63,7 @@ public actor BackgroundPush {
             // The token has ended, or is not taken: the next push brings another one.
             token = nil
             throw Busy(status: 403)
-        default: throw Busy(status: Int(answer.status.code))
+        default: throw Busy(status: status)
         }
     }
 

@@ -1,10 +1,13 @@
-import AsyncHTTPClient
 import Crypto
 import Foundation
 import HTTPTypes
 import Hummingbird
 import JWTKit
 import Push
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
 
 /// Sends signed webhooks to the relay, and stands in for Apple's servers: looks at each header, the token's signature
 /// and the body of what arrives. Ends with an error at the first difference.
@@ -47,12 +50,13 @@ struct PushCheck {
         return "t=\(time),v1=" + mark.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     }
 
-    private static func post(_ body: String, _ signature: String, _ port: Int) async throws -> UInt {
-        var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)/tidemark")
-        request.method = .POST
-        request.headers.add(name: "Tidemark-Signature", value: signature)
-        request.body = .bytes(Array(body.utf8))
-        return try await HTTPClient.shared.execute(request, timeout: .seconds(20)).status.code
+    private static func post(_ body: String, _ signature: String, _ port: Int) async throws -> Int {
+        guard let url = URL(string: "http://127.0.0.1:\(port)/tidemark") else { return 0 }
+        var request = URLRequest(url: url, timeoutInterval: 20)
+        request.httpMethod = "POST"
+        request.setValue(signature, forHTTPHeaderField: "Tidemark-Signature")
+        request.httpBody = Data(body.utf8)
+        return (try await URLSession.shared.data(for: request).1 as? HTTPURLResponse)?.statusCode ?? 0
     }
 
     private static func expect(_ isSo: Bool, _ what: String) throws {
