@@ -1,5 +1,4 @@
 import Testing
-import TidemarkCore
 import TidemarkServer
 import TidemarkTesting
 import TidemarkWire
@@ -19,24 +18,6 @@ import TidemarkWire
     /// No network.
     private struct Nowhere: Transport {
         func send(_ request: TransportRequest) async throws -> TransportResponse { throw Wire.Lost() }
-    }
-
-    /// A clock by which a granted time is over once something has happened.
-    private final class Granted: TestClock {
-        static let time = Duration.milliseconds(50)
-        let platform = Platform()
-        private let isOver: @Sendable () async -> Bool
-
-        init(isOver: @escaping @Sendable () async -> Bool) { self.isOver = isOver }
-
-        var wallClock: Int64 { platform.wallClock }
-        var uptime: Instant { platform.uptime }
-        func random() -> UInt64 { platform.random() }
-
-        func sleep(for duration: Duration) async throws {
-            guard duration == Self.time else { return try await platform.sleep(for: duration) }
-            try await poll { await isOver() }
-        }
     }
 
     private func insert(_ device: Device, _ id: String) async throws {
@@ -121,8 +102,10 @@ import TidemarkWire
         let wire = pair.here.wire
         let before = await wire.requests.count
         // The time is over when the request is out, however busy the machine is.
-        let clock = Granted { await wire.requests.dropFirst(before).contains { $0.method == "POST" } }
-        let cut = try await Dependencies.$current.withValue(clock) { try await engine.syncNow(within: Granted.time) }
+        let clock = GrantedClock { await wire.requests.dropFirst(before).contains { $0.method == "POST" } }
+        let cut = try await Dependencies.$current.withValue(clock) {
+            try await engine.syncNow(within: GrantedClock.time)
+        }
         #expect(cut == nil)
         #expect(try await engine.status().lastError == nil, "A time that is over is no failure.")
         let report = try #require(try await engine.syncNow(within: .seconds(3600)))

@@ -83,3 +83,21 @@ final class QuickClock: TestClock {
         await Task.yield()
     }
 }
+
+/// A clock by which a granted time is over once something has happened.
+final class GrantedClock: TestClock {
+    static let time = Duration.milliseconds(50)
+    let platform = Platform()
+    private let isOver: @Sendable () async -> Bool
+
+    init(isOver: @escaping @Sendable () async -> Bool) { self.isOver = isOver }
+
+    var wallClock: Int64 { platform.wallClock }
+    var uptime: Instant { platform.uptime }
+    func random() -> UInt64 { platform.random() }
+
+    func sleep(for duration: Duration) async throws {
+        guard duration == Self.time else { return try await platform.sleep(for: duration) }
+        try await poll { await isOver() }
+    }
+}
