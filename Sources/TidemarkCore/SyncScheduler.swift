@@ -12,7 +12,7 @@ package struct SyncScheduler: Hashable, Sendable {
         package init() {}
     }
 
-    /// What the conditions bear on.
+    /// The settings of an engine that the conditions change.
     package struct Settings: Hashable, Sendable {
         package var tickMilliseconds: Int64
         package var longestWaitMilliseconds: Int64

@@ -103,7 +103,7 @@
             context.fireChannelReadComplete()
         }
 
-        /// What comes from here on is frames.
+        /// Answers 101, and puts the handlers of frames into the place of those of HTTP.
         private func open(
             _ head: HTTPResponse, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?
         ) {

@@ -18,7 +18,7 @@ extension ScopeDriver {
         let known = try? await file.read { db in try ScopeRecord.read(db, scope) }
         // A file that cannot be read now is asked again at the tick.
         guard let known, known.head.map({ $0 < head }) ?? true else { return }
-        signal.raise()
+        rouse()
     }
 
     /// Whether the server refuses this device the scope; `nil` while that is not known.
@@ -28,5 +28,14 @@ extension ScopeDriver {
         case .idle, .applying, .filling: false
         case .exchanging, .bootstrapping, .waiting: nil
         }
+    }
+
+    /// Wakes the loop of `run()`.
+    ///
+    /// - Parameter syncs: whether it is to do something, and not only to look anew how long it sleeps. Whoever wants
+    ///   something done is not overheard for one who does not.
+    func rouse(syncs: Bool = true) {
+        isRetimed = !syncs && (isRetimed || !signal.isRaised)
+        signal.raise()
     }
 }

@@ -30,7 +30,7 @@ actor ScopeDriver {
     /// Whether the app called, and not an edit.
     private var isNudged = false
     /// Whether the loop of `run()` is only to look anew how long it sleeps.
-    private var isRetimed = false
+    var isRetimed = false
 
     private(set) var lastError: SyncError?
     /// Whether the scope has left the device; nothing works on it any more.
@@ -82,6 +82,7 @@ actor ScopeDriver {
     /// Syncs until the task is cancelled, or the scope has left the device.
     func run() async {
         var event = SyncMachine.Event.reset
+        isRetimed = false
         while !Task.isCancelled, !isRetired {
             if isRetimed { isRetimed = false } else { await drive(event) }
             // Nobody tells when the app resumes its file.
@@ -110,10 +111,7 @@ actor ScopeDriver {
         retriesDeferred = true
         await carryOut(machine.handle(.reset, now: now, jitter: Dependencies.current.random()))
         // The loop of `run()` may sleep until a time that counts no more: it is woken.
-        if machine.state != .idle {
-            isRetimed = false
-            signal.raise()
-        }
+        if machine.state != .idle { rouse() }
         await settleHeard()
         return (counts, lastError)
     }
@@ -131,8 +129,7 @@ actor ScopeDriver {
     func wake(isNudge: Bool = false) async {
         guard machine.isBusy else {
             isNudged = isNudged || isNudge
-            isRetimed = false
-            return signal.raise()
+            return rouse()
         }
         // The task at work on the scope goes on with it: a second wake is redundant.
         if isNudge { refusal = nil }
@@ -166,13 +163,12 @@ actor ScopeDriver {
         snapshotSizing.use(configuration.snapshotPaging)
         batching.use(configuration.batching)
         await carryOut(machine.use(configuration.machine, now: now))
-        isRetimed = !syncs && !signal.isRaised
-        signal.raise()
+        rouse(syncs: syncs)
     }
 
     func retire() {
         isRetired = true
-        signal.raise()
+        rouse()
     }
 
     private func drive(_ event: SyncMachine.Event) async {

@@ -80,8 +80,8 @@ public struct SyncMeasures: Hashable, Sendable, Codable {
     public var bytesSent = 0
     /// Bytes of answers' bodies, as on the wire.
     public var bytesReceived = 0
-    /// What was sent and received of each entity, by its table's name; under the empty name, of entities that this file
-    /// has no table for.
+    /// The traffic of each entity, by its table's name. The empty name stands for all entities that this file has no
+    /// table for.
     public var entities: [String: Traffic] = [:]
     /// Changes that came.
     public var received = 0

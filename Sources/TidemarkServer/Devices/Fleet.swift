@@ -1,6 +1,6 @@
 extension SyncServer {
     /// The devices that this server knows: who is behind, with what, and why. A device is listed once for each of its
-    /// scopes. What it tells of itself is its own word, and nobody has checked it.
+    /// scopes. A device's own report is shown as it came: the server has not checked it.
     ///
     /// ```swift
     /// var query = FleetQuery()

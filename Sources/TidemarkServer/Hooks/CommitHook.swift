@@ -128,7 +128,7 @@ public struct HookEvent: Hashable, Sendable {
     public var hook: String
     /// The news.
     public var notice: CommitNotice
-    /// What became of it.
+    /// How the call ended.
     public var kind: Kind
     /// Why, without row data and secrets: `status 503`.
     public var reason: String

@@ -69,6 +69,25 @@ import TidemarkWire
         try await poll { await pair.here.wire.requests.count > before }
     }
 
+    @Test("A condition that was told before the engine runs again does not keep its start from ending a wait")
+    func beforeTheStart() async throws {
+        let pair = try await Pair()
+        try await insert(pair.there, "a")
+        await pair.here.wire.connect(to: Nowhere())
+        let engine = try pair.here.engine(Self.patient())
+        let first = Task { try await engine.run() }
+        try await poll { try await engine.status().lastError != nil }
+        first.cancel()
+        try? await first.value
+        await pair.here.wire.connect(to: InProcessTransport(to: pair.server) { _ in .readWrite(as: "ada") })
+        var conditions = SyncConditions()
+        conditions.isLowPower = true
+        await engine.adapt(to: conditions)
+        let running = Task { try await engine.run() }
+        defer { running.cancel() }
+        try await poll { try await pair.here.rows("SELECT id FROM note").count == 1 }
+    }
+
     @Test("The configuration stays the app's; conditions that were told before a scope came hold for it too")
     func configuration() async throws {
         let pair = try await Pair()

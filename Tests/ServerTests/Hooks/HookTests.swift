@@ -41,7 +41,7 @@ struct HookTests {
             receiver.open()
             try await receiver.wait(for: "s", 50)
             let notices = receiver.notices(of: "s")
-            // One that waited, perhaps one with what was read when that ended, and one with the newest.
+            // The calls are the one that waited, perhaps one with the head that was read when it ended, and the newest.
             #expect(notices.first?.head == 1 && notices.count <= 3)
             #expect(notices.reduce(0) { $0 + $1.changes } == 50)
         }
