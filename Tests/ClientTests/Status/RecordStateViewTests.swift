@@ -193,12 +193,22 @@ struct RecordStateViewTests {
             try await copied.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM tidemark_state_note") } == 0)
     }
 
-    @Test("it goes with the library, and with a table that is not synced any more; a table of another name keeps it")
+    @Test("it goes with a table that is given back, and names nothing that is gone")
+    func givenBack() async throws {
+        let device = try await Device(noteSchema, tables: ["note"])
+        try await device.writer.write { db in try SyncedTable.release(db, beside: "w:2") }
+        #expect(try await device.count("sqlite_master WHERE name LIKE 'tidemark_s%_note'") == 0)
+        // SQLite refuses it while a view names what is not there.
+        try await device.sql("ALTER TABLE note RENAME TO memo")
+    }
+
+    @Test("it goes with the library, and a table of another name keeps it")
     func removed() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         try await device.sync()
         #expect(try await device.count("sqlite_master WHERE name = 'tidemark_state_note'") == 1)
         try await device.sql("ALTER TABLE note RENAME TO memo; ALTER TABLE memo RENAME TO note")
+        #expect(try await device.count("sqlite_master WHERE name = 'tidemark_state_note'") == 1)
         try await device.writer.write { db in _ = try SyncEngine.uninstall(from: db) }
         #expect(try await device.count("sqlite_master WHERE name LIKE 'tidemark%'") == 0)
     }
