@@ -52,15 +52,19 @@ public struct EntityDeclaration: Hashable, Sendable {
     /// The sub-scope of each scope that holds its records, with a log and checkpoints of its own (A3); `nil`: the
     /// scope itself.
     public var subscope: String?
+    /// Fields that name blobs: each value is null or a ``BlobReference`` (A12). A server collects the blobs that no such
+    /// field names.
+    public var attachments: [String]
 
     /// Makes a declaration.
     public init(
         _ name: String, kind: Kind = .state, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
         direction: Direction = .both, priority: Int = 1, deletes: DeletePolicy = .win,
         defaults: [String: Value] = [:], patch: [String] = [], ids: IDSource = .client, brake: DeleteBrake? = nil,
-        subscope: String? = nil
+        subscope: String? = nil, attachments: [String] = []
     ) {
         self.subscope = subscope
+        self.attachments = attachments
         self.brake = brake
         self.deletes = deletes
         self.defaults = defaults
@@ -79,18 +83,19 @@ public struct EntityDeclaration: Hashable, Sendable {
         _ name: String, conflict: ConflictPolicy = .mergeFields, serverFields: [String] = [],
         direction: Direction = .both, priority: Int = 1, deletes: DeletePolicy = .win,
         defaults: [String: Value] = [:], patch: [String] = [], ids: IDSource = .client, brake: DeleteBrake? = nil,
-        subscope: String? = nil
+        subscope: String? = nil, attachments: [String] = []
     ) -> EntityDeclaration {
         EntityDeclaration(
             name, conflict: conflict, serverFields: serverFields, direction: direction, priority: priority,
-            deletes: deletes, defaults: defaults, patch: patch, ids: ids, brake: brake, subscope: subscope)
+            deletes: deletes, defaults: defaults, patch: patch, ids: ids, brake: brake, subscope: subscope,
+            attachments: attachments)
     }
 
     /// Append-only entries.
     public static func events(
-        _ name: String, direction: Direction = .both, subscope: String? = nil
+        _ name: String, direction: Direction = .both, subscope: String? = nil, attachments: [String] = []
     ) -> EntityDeclaration {
-        EntityDeclaration(name, kind: .events, direction: direction, subscope: subscope)
+        EntityDeclaration(name, kind: .events, direction: direction, subscope: subscope, attachments: attachments)
     }
 
     /// Whether only the server may write a field, in whichever case it is named.
@@ -99,7 +104,7 @@ public struct EntityDeclaration: Hashable, Sendable {
     }
 
     /// The names of the fields that are declared one by one.
-    package var fieldNames: [String] { serverFields + patch + defaults.keys.sorted() }
+    package var fieldNames: [String] { serverFields + patch + attachments + defaults.keys.sorted() }
 }
 
 /// How edits of one record that did not know of each other are settled, on the server.
@@ -179,6 +184,7 @@ package struct Declarations: Hashable, Sendable {
             writer.member("serverFields", entity.serverFields)
             writer.member("patch", entity.patch)
             if let subscope = entity.subscope { writer.member("subscope", subscope) }
+            if !entity.attachments.isEmpty { writer.member("attachments", entity.attachments) }
             if let brake = entity.brake {
                 writer.raw(",\"brake\":{\"rows\":")
                 writer.integer(Int64(brake.rows))
@@ -233,6 +239,7 @@ extension EntityDeclaration {
             case "patch": patch = try reader.readStrings()
             case "brake": brake = try DeleteBrake(from: &reader)
             case "subscope": subscope = try reader.readString()
+            case "attachments": attachments = try reader.readStrings()
             case "defaults":
                 let object = try DataObject(from: &reader)
                 for field in object.fields {
