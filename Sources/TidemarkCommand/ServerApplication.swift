@@ -17,7 +17,7 @@
             address: BindAddress, onListening: @escaping @Sendable (_ port: Int) -> Void = { _ in }
         ) -> some ApplicationProtocol {
             Application(
-                router: router, server: limits.http1(),
+                responder: OwnStackResponder(router.buildResponder()), server: limits.http1(),
                 configuration: limits.configuration(address: address, logger: logger), services: [server],
                 onServerRunning: { channel in onListening(channel.localAddress?.port ?? 0) }, logger: logger)
         }

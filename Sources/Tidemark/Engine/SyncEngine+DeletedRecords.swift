@@ -8,7 +8,7 @@ extension SyncEngine {
     /// - Parameter table: one table's only; `nil`: all.
     /// - Throws: ``SyncError`` as ``install()`` does, and `database_failed` where the file cannot be read.
     public func deletedRecords(in table: String? = nil) async throws -> [DeletedRecord] {
-        try await install()
+        try await installToRead()
         guard let schema = await schemaCache.schema else { return [] }
         return try await file.asked(to: .read) { db in try DeletedRowCache.all(db, schema, table: table) }
     }

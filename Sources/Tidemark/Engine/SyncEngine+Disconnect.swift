@@ -6,8 +6,9 @@ extension SyncEngine {
     ///
     /// The file stays as it is, with its rows and its unsent edits, and the triggers go on capturing: an engine that is
     /// made for the same user later goes on from there. Requests of a ``syncNow()`` that is under way are finished
-    /// first; cancel its task where that would take too long. What only reads the file, such as ``status()``, works
-    /// still; what asks the server, or decides about an edit, throws `engine_disconnected`.
+    /// first; cancel its task where that would take too long. What only reads the file, such as ``status()`` and
+    /// ``state(of:id:)-(String,String)``, works still, of an engine that was installed; what asks the server, or
+    /// decides about an edit, throws `engine_disconnected`.
     public func disconnect() async {
         schemaCache.transport.disconnect()
         endRunning()

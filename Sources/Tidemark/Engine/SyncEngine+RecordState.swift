@@ -61,7 +61,7 @@ extension SyncEngine {
     private func state(
         of table: String, _ find: @escaping @Sendable (TableSchema, Database) throws -> RecordState?
     ) async throws -> RecordState {
-        try await install()
+        try await installToRead()
         guard let shape = await schemaCache.schema?[table] else {
             throw SyncError(
                 .tableUnsupported, "This engine does not sync a table '\(table)'.",

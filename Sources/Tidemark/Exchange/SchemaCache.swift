@@ -77,6 +77,13 @@ actor SchemaCache {
             hint: "Make an engine to sync the file again.")
     }
 
+    /// Whether the engine has signed out of a file whose tables it knows and that stands as it left it: whoever only
+    /// reads it needs no more.
+    func isLeftStanding() async throws -> Bool {
+        guard transport.isDisconnected, let version = schema?.schemaVersion else { return false }
+        return try await file.read { try LibrarySchema.isInstalled($0) && SyncSchema.version($0) == version }
+    }
+
     /// Warnings about the schema, for the app's developer.
     var warnings: [String] { schema?.warnings(assigned: Set(assigned.map(SQLName.init))) ?? [] }
 

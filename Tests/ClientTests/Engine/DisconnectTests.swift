@@ -41,6 +41,11 @@ struct DisconnectTests {
         await engine.wake()
         #expect(await device.wire.requests.count == requests)
         #expect(try await engine.status().pending == 1)
+        #expect(try await engine.state(of: "note", id: "n1") == .pending)
+        #expect(try await engine.state(of: "note", id: "n2") == .confirmed)
+        #expect(try await engine.deletedRecords().isEmpty)
+        let decision = await #expect(throws: SyncError.self) { try await engine.verify() }
+        #expect(decision?.code == .engineDisconnected)
 
         #expect(try await device.engine().syncNow().pushed == 1)
     }
