@@ -1,4 +1,4 @@
-#if Metrics
+#if Metrics || Server
     public import CoreMetrics
     public import Tidemark
 
