@@ -121,7 +121,7 @@
                 "shutdownTimeout", "pushTime", "pushBytes", "pushLookups", "digestBytes", "bodiesBytes",
                 "workBytes", "devices", "scopeRows", "scopeBytes", "windowBytes", "streams", "streamsPerPrincipal",
                 "streamScopes", "socketBytes", "socketFrames", "socketPings", "requestsPerSecond", "scopesPerPrincipal",
-                "deltaHeaderBytes",
+                "deltaHeaderBytes", "keptPageBytes",
             ])
             let counts: [(String, WritableKeyPath<Limits, Int>, ClosedRange<Int>)] = [
                 ("maximumPage", \.maximumPage, 1...100_000), ("page", \.defaultPage, 1...100_000),
@@ -136,6 +136,7 @@
                 ("requestsPerSecond", \.requestsPerSecond, 0...1_000_000),
                 ("scopesPerPrincipal", \.scopesPerPrincipal, 0...1_000_000_000),
                 ("deltaHeaderBytes", \.deltaHeaderBytes, 64...12 << 10),
+                ("keptPageBytes", \.keptPageBytes, 0...1 << 40),
             ]
             for (name, path, range) in counts {
                 if let value = try members[name]?.integer(in: range) { limits[keyPath: path] = value }

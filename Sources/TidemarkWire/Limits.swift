@@ -24,6 +24,9 @@ public struct Limits: Hashable, Sendable {
     public var recordBytes = 1 << 20
     /// Bytes at which a page ends early; one change always fits.
     public var pageBytes = 4 << 20
+    /// Bytes of pages that a server keeps for others who pull from the same place of a scope that nobody wrote to
+    /// meanwhile; 0: none.
+    public var keptPageBytes = 32 << 20
     /// Bytes of an answer's verdicts from which on large ones are told short; one always fits.
     public var resultBytes = 4 << 20
     /// Entities that one scope may hold records of, beside those that are declared.

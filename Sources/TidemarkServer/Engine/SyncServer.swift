@@ -42,6 +42,8 @@ public final class SyncServer: Sendable {
     let (largeWork, smallWork): (FairGate, FairGate)
     /// The rates at which callers have asked lately.
     let rates: Rates
+    /// Pages of changes that others may be about to pull too.
+    let keptPages: KeptPages
     /// The snapshots whose pages shared caches may keep; `nil` where none may.
     let sharedHandles: Guarded<SharedHandles>?
 
@@ -124,6 +126,7 @@ public final class SyncServer: Sendable {
         let large = limits.workBytes - small
         largeWork = FairGate(capacity: large, share: large / 2, waitingLimit: Self.waitingRequests)
         rates = Rates(limits)
+        keptPages = KeptPages(limit: limits.keptPageBytes)
         sharedHandles = configuration.sharedPageDelay.map { delay in
             Guarded(SharedHandles(delay: delay.milliseconds, window: configuration.window.milliseconds))
         }

@@ -94,6 +94,7 @@ extension SyncServer {
             return writer.state.erasedAt
         }
         nudges.end(of: scope)
+        keptPages.forget(scope)
         erasure.add(try await eraseSteps(of: nil, in: scope))
         return erasure
     }

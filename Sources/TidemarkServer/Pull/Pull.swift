@@ -40,8 +40,6 @@ extension SyncServer {
         takes: Differences, device: DeviceName?, telling report: DeviceReport? = nil, for access: Access
     ) async throws -> [UInt8] {
         let (withheld, remembered) = (self.withheld(from: access), access.remembered(device))
-        let byteBudget = limits.pageBytes
-        let declarations = declarations
         let key = store.tokenKey
         let (bytes, news) = try await readScope(scope, for: access.principal) { reader in
             let history = reader.state.history
@@ -52,39 +50,65 @@ extension SyncServer {
                 ?? .beginning(
                     of: history,
                     holding: [oldest, try self.firstHeld(by: device, reader)].compactMap { $0 }.min())
-            var rows = RowSplicer(limit: limit, byteBudget: byteBudget)
-            rows.writer.raw("\"scope\":")
-            rows.writer.string(scope.name)
-            rows.writer.memberName("since")
-            if let since { rows.writer.string(since) } else { rows.writer.raw("null") }
+            let place = KeptPages.Key(
+                scope: scope, moment: KeptPages.Moment(reader.state), scan: scan, limit: limit, takes: takes,
+                withheld: withheld)
+            let page = try self.rows(of: place, leavingOut: own, reader)
+            var writer = JSONWriter(capacity: page.rows.count + 1024)
+            writer.raw("\"scope\":")
+            writer.string(scope.name)
+            writer.memberName("since")
+            if let since { writer.string(since) } else { writer.raw("null") }
             // The epoch is that of the head, although the rows go to the horizon only: verdicts of this request, or of
             // an earlier one of the scan, may be above it, and of a later opening of the store.
-            rows.writer.member("epoch", history.epoch(of: history.head).text)
-            rows.writer.raw(",\"changes\":[")
-            let differ = RowDiffer(reader, declarations, takes, complete: scan.complete)
-            var position: Version?
-            try reader.changes(
-                after: scan.position, through: scan.horizon, tombstonesAfter: scan.tombstonesAfter
-            ) { change in
-                if withheld.holdRow(change) {
-                    guard rows.passOver(change) else { return false }
-                } else if !own.contains(change.version) {
-                    guard rows.hasRoom(for: change) else { return false }
-                    rows.append(change, differ.row(for: change))
-                }
-                position = change.version
-                return true
-            }
-            let next = scan.advanced(to: rows.isFull ? position : nil)
-            rows.writer.raw("]")
-            rows.writer.member("nextSince", next.token(scope: scope, key: key))
-            rows.writer.memberName("hasMore")
-            rows.writer.bool(rows.isFull)
-            rows.writer.member("head", scan.horizon)
+            writer.member("epoch", history.epoch(of: history.head).text)
+            writer.raw(",\"changes\":[")
+            writer.raw(page.rows)
+            writer.raw("]")
+            writer.member("nextSince", scan.advanced(to: page.end).token(scope: scope, key: key))
+            writer.memberName("hasMore")
+            writer.bool(page.end != nil)
+            writer.member("head", scan.horizon)
             let retained = since == nil ? nil : scan.retained
-            return (rows.writer.bytes, try self.news(of: remembered, at: retained, telling: report, reader))
+            return (writer.bytes, try self.news(of: remembered, at: retained, telling: report, reader))
         }
         await note(news, of: remembered, in: scope)
         return bytes
+    }
+
+    /// The rows of a page. Those that others may get too are made once; a reader's own are left out of its page alone.
+    private func rows(
+        of place: KeptPages.Key, leavingOut own: Set<Version>, _ reader: any ScopeReader
+    ) throws -> KeptPages.Page {
+        // An empty one is made faster than found.
+        guard own.isEmpty, place.scan.isScanning else { return try read(place, leavingOut: own, reader) }
+        return try keptPages.page(place) {
+            var page = try read(place, leavingOut: own, reader)
+            // Without the room that was reserved for more rows.
+            page.rows = page.rows.withUnsafeBufferPointer { Array($0) }
+            return page
+        }
+    }
+
+    private func read(
+        _ place: KeptPages.Key, leavingOut own: Set<Version>, _ reader: any ScopeReader
+    ) throws -> KeptPages.Page {
+        let (scan, withheld) = (place.scan, place.withheld)
+        var rows = RowSplicer(limit: place.limit, byteBudget: limits.pageBytes)
+        let differ = RowDiffer(reader, declarations, place.takes, complete: scan.complete)
+        var position: Version?
+        try reader.changes(
+            after: scan.position, through: scan.horizon, tombstonesAfter: scan.tombstonesAfter
+        ) { change in
+            if withheld.holdRow(change) {
+                guard rows.passOver(change) else { return false }
+            } else if !own.contains(change.version) {
+                guard rows.hasRoom(for: change) else { return false }
+                rows.append(change, differ.row(for: change))
+            }
+            position = change.version
+            return true
+        }
+        return KeptPages.Page(rows: rows.writer.bytes, end: rows.isFull ? position : nil)
     }
 }

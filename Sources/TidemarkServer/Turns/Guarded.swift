@@ -16,4 +16,11 @@ package final class Guarded<Value>: @unchecked Sendable {
         defer { lock.unlock() }
         return try body(&value)
     }
+
+    /// `nil` where the lock was not to be had in so many seconds.
+    func withLock<Result>(within seconds: TimeInterval, _ body: (inout Value) throws -> Result) rethrows -> Result? {
+        guard lock.lock(before: Date(timeIntervalSinceNow: seconds)) else { return nil }
+        defer { lock.unlock() }
+        return try body(&value)
+    }
 }

@@ -40,7 +40,7 @@
                 limits: {page: 100, maximumPage: 1000, operations: 50, bodyBytes: 1048576, recordBytes: 65536,
                          firstRequestTimeout: 5s, idleTimeout: 30s, writeTimeout: 15s, connections: 64,
                          unsentBytes: 1048576, streams: 32, streamsPerPrincipal: 2, streamScopes: 5,
-                         windowBytes: 2097152, requestsPerSecond: 0, scopesPerPrincipal: 7,
+                         windowBytes: 2097152, keptPageBytes: 0, requestsPerSecond: 0, scopesPerPrincipal: 7,
                          deltaHeaderBytes: 4096, socketBytes: 8192, socketFrames: 7, socketPings: 3}
                 snapshots: {shared: {delay: 5m}}
                 entities:
@@ -75,7 +75,7 @@
             #expect(file.settings[.secretFile] == "/etc/tidemark.key")
             #expect(file.limits.operations == 50)
             #expect(file.limits.streams == 32)
-            #expect(file.limits.windowBytes == 2 << 20)
+            #expect((file.limits.windowBytes, file.limits.keptPageBytes) == (2 << 20, 0))
             #expect(file.limits.streamsPerPrincipal == 2)
             #expect(file.limits.streamScopes == 5)
             #expect(file.limits.requestsPerSecond == 0)

@@ -1,0 +1,139 @@
+import TidemarkCore
+import TidemarkWire
+
+/// The rows of pages that this node has made lately: whoever else pulls from the same place gets the same bytes, so
+/// that a nudge to a thousand devices of a scope reads its rows once. A page is found by all that shapes its bytes, and
+/// by the state that its reader has just seen the scope in: it is never given out after a commit.
+final class KeptPages: Sendable {
+    /// All that shapes the rows of a page, apart from what is the same for all pages of a server.
+    struct Key: Hashable {
+        var scope: Scope
+        var moment: Moment
+        /// With the position behind which the page begins, and what the reader's state is whole up to.
+        var scan: Checkpoint
+        var limit: Int
+        var takes: Differences
+        var withheld: WithheldEntities
+    }
+
+    /// What tells two states of a scope's log apart, in a few bytes.
+    struct Moment: Hashable {
+        private let head, sweepFloor, retentionFloor: Version
+        private let opening: Int64?
+        /// A store that went back in time comes to the same head again, but later.
+        private let lastTime: Int64
+        private let size: ScopeSize
+
+        init(_ state: ScopeState) {
+            (head, sweepFloor, retentionFloor) = (state.head, state.sweepFloor, state.retentionFloor)
+            (opening, lastTime, size) = (state.incarnations.last?.id, state.lastTime, state.size)
+        }
+    }
+
+    struct Page: Hashable {
+        /// The rows, with commas between them.
+        var rows: [UInt8]
+        /// The version that the page ends with; `nil`: the scan ends with it.
+        var end: Version?
+    }
+
+    /// Whoever comes first makes the page under the lock; the others wait about as long as they would have read.
+    private final class Slot: Sendable {
+        let page = Guarded<Page?>(nil)
+    }
+
+    private struct Entry {
+        var slot = Slot()
+        var cost = KeptPages.entryCost
+    }
+
+    /// Entries that were asked for lately; behind half of the limit they become the older ones, which go with the next
+    /// turn unless somebody asks for them.
+    private struct Entries {
+        var young: [Key: Entry] = [:]
+        var old: [Key: Entry] = [:]
+        var youngBytes = 0
+        var oldBytes = 0
+        var made = 0
+    }
+
+    /// What an entry is reckoned to take beside its rows.
+    static let entryCost = 1024
+    /// For how many seconds others wait for the one who makes a page: his connection may hang. Then each reads for
+    /// himself.
+    static let patience = 2.0
+
+    private let limit: Int
+    private let entries = Guarded(Entries())
+
+    /// - Parameter limit: bytes that are kept at most; a single page may be beside them while it is made.
+    init(limit: Int) { self.limit = limit }
+
+    /// Pages that were made so far.
+    var made: Int { entries.withLock { $0.made } }
+
+    /// Bytes that are kept.
+    var bytes: Int { entries.withLock { $0.youngBytes + $0.oldBytes } }
+
+    /// The page of that name, made by the first who asks. Where making fails, the next one makes it.
+    func page(_ key: Key, made make: () throws -> Page) rethrows -> Page {
+        let slot = entries.withLock { claim(key, &$0) }
+        var isNew = false
+        let page = try slot.page.withLock(within: Self.patience) { page in
+            if let page { return page }
+            let made = try make()
+            (page, isNew) = (made, true)
+            return made
+        }
+        guard let page else {
+            entries.withLock { $0.made += 1 }
+            return try make()
+        }
+        if isNew { entries.withLock { count(page, in: slot, of: key, &$0) } }
+        return page
+    }
+
+    /// Lets go of a scope's pages.
+    func forget(_ scope: Scope) {
+        entries.withLock { entries in
+            entries.young = entries.young.filter { $0.key.scope != scope }
+            entries.old = entries.old.filter { $0.key.scope != scope }
+            entries.youngBytes = entries.young.values.reduce(0) { $0 + $1.cost }
+            entries.oldBytes = entries.old.values.reduce(0) { $0 + $1.cost }
+        }
+    }
+
+    private func claim(_ key: Key, _ entries: inout Entries) -> Slot {
+        if let entry = entries.young[key] { return entry.slot }
+        let entry = entries.old.removeValue(forKey: key)
+        if let entry { entries.oldBytes -= entry.cost }
+        let next = entry ?? Entry()
+        add(next, key, &entries)
+        return next.slot
+    }
+
+    /// One that is larger than half of the limit is not kept.
+    private func add(_ entry: Entry, _ key: Key, _ entries: inout Entries) {
+        guard entry.cost <= limit / 2 else { return }
+        if entries.youngBytes + entry.cost > limit / 2 {
+            (entries.old, entries.oldBytes) = (entries.young, entries.youngBytes)
+            (entries.young, entries.youngBytes) = ([:], 0)
+        }
+        entries.young[key] = entry
+        entries.youngBytes += entry.cost
+    }
+
+    private func count(_ page: Page, in slot: Slot, of key: Key, _ entries: inout Entries) {
+        entries.made += 1
+        if let entry = entries.young[key], entry.slot === slot {
+            entries.young[key] = nil
+            entries.youngBytes -= entry.cost
+        } else if let entry = entries.old[key], entry.slot === slot {
+            entries.old[key] = nil
+            entries.oldBytes -= entry.cost
+        } else {
+            return
+        }
+        add(Entry(slot: slot, cost: Self.entryCost + page.rows.count), key, &entries)
+    }
+}
