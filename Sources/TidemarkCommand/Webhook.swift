@@ -51,12 +51,15 @@
                 await self.call(notice)
             }
             hook.retries = declaration.retries
+            // The request ends by itself; this is for what would keep it from that.
+            hook.timeout = declaration.timeout + .seconds(10)
             return hook
         }
 
         static func body(_ notice: CommitNotice) -> String {
-            // A scope's name needs no escapes.
-            #"{"scope":"\#(notice.scope)","head":\#(notice.head),"changes":\#(notice.changes),"time":\#(notice.time)}"#
+            // A scope's name and an epoch need no escapes.
+            #"{"scope":"\#(notice.scope)","head":\#(notice.head),"epoch":"\#(notice.epoch)","#
+                + #""changes":\#(notice.changes),"time":\#(notice.time)}"#
         }
 
         /// The mark of a body as it was sent at a moment, in seconds since 1970.
@@ -130,10 +133,10 @@
         }
 
         static func log(_ event: HookEvent, to logger: Logger) {
-            let metadata: Logger.Metadata = [
-                "webhook": "\(event.hook)", "scope": "\(event.notice.scope)", "head": "\(event.notice.head)",
-                "reason": "\(event.reason)",
-            ]
+            var metadata: Logger.Metadata = ["webhook": "\(event.hook)", "reason": "\(event.reason)"]
+            if let notice = event.notice {
+                metadata.merge(["scope": "\(notice.scope)", "head": "\(notice.head)"]) { $1 }
+            }
             switch event.kind {
             case .told: logger.debug("A webhook took the news.", metadata: metadata)
             case .failed(let wait):
@@ -144,6 +147,10 @@
             case .stopped:
                 logger.error(
                     "A webhook wants no more calls; it gets none until the server starts again.", metadata: metadata)
+            case .unavailable:
+                logger.error(
+                    "The store fails; a webhook may miss news until it is back.",
+                    metadata: metadata.merging(["forMilliseconds": "\(event.lag)"]) { $1 })
             }
         }
     }

@@ -18,6 +18,8 @@ package struct HookMachine: Sendable {
         package var callsAtOnce = 8
         /// Scopes that are known to have news, at most; the store knows the others.
         package var knownScopes = 1000
+        /// Scopes beside them whose failures are remembered.
+        package var rememberedScopes = 10_000
         package var backoff = Backoff()
         /// Failures in a row after which a head is given up; `nil`: never.
         package var retries: Int?
@@ -42,9 +44,11 @@ package struct HookMachine: Sendable {
         package var told: Version
         /// When the head was committed, in milliseconds since 1970.
         package var time: Int64
+        /// The name of the scope's history up to the head.
+        package var epoch: String
 
-        package init(scope: Scope, head: Version, told: Version, time: Int64) {
-            (self.scope, self.head, self.told, self.time) = (scope, head, told, time)
+        package init(scope: Scope, head: Version, told: Version, time: Int64, epoch: String) {
+            (self.scope, self.head, self.told, self.time, self.epoch) = (scope, head, told, time, epoch)
         }
     }
 
@@ -89,16 +93,26 @@ package struct HookMachine: Sendable {
         var stage = Stage.due
         var failures = 0
         var refusals = 0
+        /// Whether the scope went while it was called: where the call fails, there is no other.
+        var isForgotten = false
         /// The place among those that are due.
         var turn: UInt64
+    }
+
+    /// What is remembered of a scope that waits, and gave its place to another one.
+    private struct Wait {
+        var until: Instant
+        var failures: Int
+        var refusals: Int
     }
 
     package let settings: Settings
     /// Whether the receiver has said that it wants no more.
     package private(set) var isStopped = false
-    /// Whether news was passed over for want of room: the store has to be looked through.
-    package private(set) var hasPassedOver = false
+    /// When news is due that was passed over for want of room: then the store has to be looked through.
+    package private(set) var lookWanted: Instant?
     private var entries: [Scope: Entry] = [:]
+    private var waits: [Scope: Wait] = [:]
     private var unkept: [Scope: Version] = [:]
     private var calls = 0
     /// The scope whose call finds out whether a receiver that was away is back.
@@ -128,33 +142,67 @@ package struct HookMachine: Sendable {
     package mutating func note(_ news: News) {
         if var entry = entries[news.scope] {
             guard news.head > entry.news.head else { return }
-            (entry.news.head, entry.news.time) = (news.head, news.time)
+            (entry.news.head, entry.news.time, entry.news.epoch) = (news.head, news.time, news.epoch)
+            entry.isForgotten = false
             if entry.stage == .told { (entry.stage, entry.turn) = (.due, nextTurn()) }
             entries[news.scope] = entry
             return
         }
         guard news.head > news.told else { return }
-        guard entries.count < settings.knownScopes || makeRoom() else {
-            hasPassedOver = true
+        let wait = waits[news.scope]
+        guard entries.count < settings.knownScopes || makeRoom(until: wait?.until) else {
+            wantLook(at: wait?.until)
             return
         }
-        entries[news.scope] = Entry(news: news, turn: nextTurn())
+        var entry = Entry(news: news, turn: nextTurn())
+        if let wait {
+            (entry.stage, entry.failures, entry.refusals) = (.waiting(wait.until), wait.failures, wait.refusals)
+            waits[news.scope] = nil
+        }
+        entries[news.scope] = entry
     }
 
     /// The whole store is about to be looked through.
-    package mutating func beginsLook() { hasPassedOver = false }
+    package mutating func beginsLook() { lookWanted = nil }
 
-    /// The one that waits for longest from now on gives way to one that is due: scopes that fail keep out no others.
-    private mutating func makeRoom() -> Bool {
+    /// - Parameter moment: `nil`: at once.
+    private mutating func wantLook(at moment: Instant?) {
+        let moment = moment ?? Instant(milliseconds: .min)
+        lookWanted = min(lookWanted ?? moment, moment)
+    }
+
+    /// The one that waits for longest from now on gives way to one that is due, or waits less long: scopes that fail
+    /// keep out no others. How long it waits is remembered.
+    private mutating func makeRoom(until moment: Instant?) -> Bool {
         let waiting = entries.values.compactMap { entry -> (Instant, Scope)? in
             guard case .waiting(let until) = entry.stage, unkept[entry.news.scope] == nil else { return nil }
             return (until, entry.news.scope)
         }
-        guard let last = waiting.max(by: { $0.0 < $1.0 }) else { return false }
-        entries[last.1] = nil
-        hasPassedOver = true
+        guard let (until, scope) = waiting.max(by: { $0.0 < $1.0 }), moment.map({ $0 < until }) ?? true,
+            let entry = entries.removeValue(forKey: scope)
+        else { return false }
+        waits[scope] = Wait(until: until, failures: entry.failures, refusals: entry.refusals)
+        if waits.count > settings.rememberedScopes, let first = waits.min(by: { $0.value.until < $1.value.until }) {
+            waits[first.key] = nil
+        }
+        wantLook(at: until)
         return true
     }
+
+    /// The store has nothing to tell of these scopes: they were erased, or somebody else has told them.
+    package mutating func forget(_ scopes: some Sequence<Scope>) {
+        for scope in scopes {
+            waits[scope] = nil
+            switch entries[scope]?.stage {
+            case .due, .waiting: entries[scope] = nil
+            case .calling: entries[scope]?.isForgotten = true
+            case .told, nil: break
+            }
+        }
+    }
+
+    /// The scopes that are known to have news.
+    package var scopes: Set<Scope> { Set(entries.keys) }
 
     private mutating func nextTurn() -> UInt64 {
         turns += 1
@@ -194,10 +242,16 @@ package struct HookMachine: Sendable {
         _ scope: Scope, _ outcome: Outcome, at now: Instant, jitter: UInt64
     ) -> Consequence? {
         guard var entry = entries[scope], case .calling(let head) = entry.stage else { return nil }
-        defer { entries[scope] = entry }
+        var isLeft = false
+        defer { entries[scope] = isLeft ? nil : entry }
         calls -= 1
         if probe == scope { probe = nil }
         heard(outcome, now, jitter)
+        if entry.isForgotten {
+            entry.news.head = head
+            isLeft = outcome != .taken
+            if isLeft, outcome != .gone { return nil }
+        }
         switch outcome {
         case .taken:
             told(head, &entry)

@@ -15,7 +15,7 @@ struct HookMachineTests {
     }
 
     private func news(_ scope: Scope, _ head: Version, told: Version = 0) -> HookMachine.News {
-        HookMachine.News(scope: scope, head: head, told: told, time: head * 10)
+        HookMachine.News(scope: scope, head: head, told: told, time: head * 10, epoch: "e\(head)")
     }
 
     @Test("Commits that come while a call runs become one call, with the newest head, behind it")
@@ -129,9 +129,9 @@ struct HookMachineTests {
     func bounded() {
         var machine = machine { ($0.callsAtOnce, $0.knownScopes) = (2, 3) }
         for scope in ["a", "b", "c"] as [Scope] { machine.note(news(scope, 1)) }
-        #expect(!machine.hasPassedOver)
+        #expect(machine.lookWanted == nil)
         machine.note(news("d", 1))
-        #expect(machine.hasPassedOver)
+        #expect(machine.lookWanted == Instant(milliseconds: .min))
         machine.beginsLook()
         #expect(machine.next(at: Self.start) == .call(news("a", 1)))
         #expect(machine.next(at: Self.start) == .call(news("b", 1)))
@@ -139,10 +139,68 @@ struct HookMachineTests {
         // One that fails gives way to one that is due.
         _ = machine.ended("a", .failed(), at: Self.start, jitter: 0)
         machine.note(news("d", 1))
-        #expect(machine.hasPassedOver)
+        #expect(machine.lookWanted == Self.start + 1_000)
         #expect(machine.next(at: Self.start) == .call(news("c", 1)))
         _ = machine.ended("b", .taken, at: Self.start, jitter: 0)
         #expect(machine.next(at: Self.start) == .call(news("d", 1)))
+    }
+
+    @Test("A scope that gave its place to another one waits on, and its failures count")
+    func evicted() {
+        var machine = machine { ($0.knownScopes, $0.retries) = (1, 1) }
+        machine.note(news("a", 1))
+        _ = machine.next(at: Self.start)
+        #expect(machine.ended("a", .failed(), at: Self.start, jitter: 0) == .retry(after: 1_000))
+        machine.note(news("b", 1))
+        #expect(machine.next(at: Self.start) == .call(news("b", 1)))
+        _ = machine.ended("b", .taken, at: Self.start, jitter: 0)
+        machine.kept(machine.toKeep())
+        // The next look finds it again.
+        machine.note(news("a", 1))
+        #expect(machine.next(at: Self.start + 999) == .wait(until: Self.start + 1_000))
+        #expect(machine.next(at: Self.start + 1_000) == .call(news("a", 1)))
+        #expect(machine.ended("a", .failed(), at: Self.start + 1_000, jitter: 0) == .givenUp)
+    }
+
+    @Test("Of scopes that fail, one that waits longer does not take the place of one that waits less long")
+    func evictedInOrder() {
+        var machine = machine { ($0.knownScopes, $0.callsAtOnce, $0.rememberedScopes) = (1, 1, 1) }
+        let now = Self.start
+        for scope in ["a", "b"] as [Scope] {
+            machine.note(news(scope, 1))
+            _ = machine.next(at: now)
+            _ = machine.ended(scope, .failed(asked: scope == "a" ? 5_000 : 2_000), at: now, jitter: 0)
+        }
+        machine.beginsLook()
+        machine.note(news("a", 1))
+        #expect(machine.lookWanted == now + 5_000)
+        #expect(machine.next(at: now) == .wait(until: now + 2_000))
+        // Of the two that gave way one is remembered: the other one's failures are forgotten, and it is due.
+        for scope in ["c", "b"] as [Scope] {
+            machine.note(news(scope, 1))
+            #expect(machine.next(at: now + 2_000) == .call(news(scope, 1)))
+            let retries = machine.ended(scope, scope == "c" ? .taken : .failed(), at: now + 2_000, jitter: 0)
+            #expect(retries == (scope == "c" ? .told : .retry(after: 1_000)))
+            machine.kept(machine.toKeep())
+        }
+    }
+
+    @Test("What was erased is not told, also where a call of it fails")
+    func erased() {
+        var machine = machine()
+        for scope in ["due", "calling", "taken"] as [Scope] { machine.note(news(scope, 1)) }
+        for scope in ["due", "calling", "taken"] as [Scope] {
+            #expect(machine.next(at: Self.start) == .call(news(scope, 1)))
+        }
+        _ = machine.ended("due", .failed(), at: Self.start, jitter: 0)
+        machine.forget(["due", "calling", "taken"])
+        #expect(machine.ended("calling", .failed(), at: Self.start, jitter: 0) == nil)
+        #expect(machine.ended("taken", .taken, at: Self.start, jitter: 0) == .told)
+        #expect(machine.next(at: Self.start + 3_600_000) == .wait(until: nil))
+        #expect(machine.behind == 0)
+        // A place is free again.
+        machine.note(news("next", 1))
+        #expect(machine.next(at: Self.start) == .call(news("next", 1)))
     }
 
     @Test("A receiver that is away is asked by one call at a time, with growing pauses, and by all once it is back")

@@ -69,9 +69,13 @@ extension PostgresStore: HookStore {
         Statement(
             name,
             """
-            SELECT s.name, s.head, coalesce(t.told, 0), s.last_time
+            SELECT s.name, s.head, coalesce(t.told, 0), s.last_time, (
+                SELECT coalesce(string_agg(id || ' ' || start, ','), '') FROM (
+                    SELECT id, start FROM incarnation WHERE scope = s.name AND start < s.head
+                    ORDER BY start DESC LIMIT \(HookMachine.News.openings)) AS opening)
             FROM scope s LEFT JOIN hook_told t ON t.scope = s.name AND t.hook = $1
-            WHERE \(condition) AND s.head > coalesce(t.told, 0) ORDER BY s.name LIMIT $3
+            WHERE \(condition) AND s.head > coalesce(t.told, 0) AND s.erased_at IS NULL
+            ORDER BY s.name LIMIT $3
             """)
     }
 
@@ -90,7 +94,7 @@ extension PostgresStore: HookStore {
                     guard let scope = Scope(answer.text(row, 0)) else { return nil }
                     return HookMachine.News(
                         scope: scope, head: try answer.integer(row, 1), told: try answer.integer(row, 2),
-                        time: try answer.integer(row, 3))
+                        time: try answer.integer(row, 3), openings: answer.text(row, 4))
                 }
             }
         }

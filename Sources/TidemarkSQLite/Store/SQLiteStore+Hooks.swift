@@ -65,13 +65,18 @@ extension SQLiteStore: HookStore {
             try Row.fetchAll(
                 db,
                 sql: """
-                    SELECT s.name, s.head, coalesce(t.told, 0), s.last_time
+                    SELECT s.name, s.head, coalesce(t.told, 0), s.last_time, (
+                        SELECT group_concat(id || ' ' || start) FROM (
+                            SELECT id, start FROM incarnation WHERE scope = s.id AND start < s.head
+                            ORDER BY start DESC LIMIT \(HookMachine.News.openings)))
                     FROM scope s LEFT JOIN hook_told t ON t.hook = ? AND t.scope = s.id
-                    WHERE \(condition) AND s.head > coalesce(t.told, 0) ORDER BY s.name LIMIT ?
+                    WHERE \(condition) AND s.head > coalesce(t.told, 0) AND s.erased_at IS NULL
+                    ORDER BY s.name LIMIT ?
                     """, arguments: arguments
             ).compactMap { row in
                 Scope(row[0] as String).map {
-                    HookMachine.News(scope: $0, head: row[1], told: row[2], time: row[3])
+                    HookMachine.News(
+                        scope: $0, head: row[1], told: row[2], time: row[3], openings: row[4] ?? "")
                 }
             }
         }

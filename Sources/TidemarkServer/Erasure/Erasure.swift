@@ -95,6 +95,7 @@ extension SyncServer {
         }
         nudges.end(of: scope)
         keptPages.forget(scope)
+        hear([scope])
         erasure.add(try await eraseSteps(of: nil, in: scope))
         return erasure
     }

@@ -31,6 +31,9 @@ public struct CommitHook: Sendable {
     public var start: Start
     /// Failures in a row after which a head is given up; the scope's next commit is told. `nil`: never.
     public var retries: Int?
+    /// How long a call may take; then its task is cancelled, and it has failed. A closure that goes on all the same
+    /// holds up nothing but its scope.
+    public var timeout: Duration = .seconds(60)
     var settings = HookMachine.Settings()
     let call: @Sendable (CommitNotice) async -> (outcome: HookMachine.Outcome, reason: String)
 
@@ -42,7 +45,7 @@ public struct CommitHook: Sendable {
     ///   - scopes: names, or beginnings followed by `*`; empty: all.
     ///   - start: where it begins.
     ///   - tell: is called on any executor, for several scopes at once; where it throws, it is called again after
-    ///     growing waits. One that does not return holds up its scope, and takes one of eight places.
+    ///     growing waits. One that takes longer than ``timeout`` is cancelled and has failed.
     public init(
         _ name: String, scopes: [String] = [], start: Start = .now,
         tell: @escaping @Sendable (CommitNotice) async throws -> Void
@@ -99,14 +102,18 @@ public struct CommitNotice: Hashable, Sendable {
     public var scope: Scope
     /// Its newest version.
     public var head: Version
+    /// The name of the scope's history up to there, as on the server's answers. Heads of one epoch are numbers of one
+    /// history; where it is another one the store was opened anew, or put back from a backup, and counts from an
+    /// earlier head again.
+    public var epoch: String
     /// How many versions have come since the head that was told before.
     public var changes: Int64
     /// When the head was committed, in milliseconds since 1970.
     public var time: Int64
 
     /// Makes news from its parts, for tests of what a hook does.
-    public init(scope: Scope, head: Version, changes: Int64, time: Int64) {
-        (self.scope, self.head, self.changes, self.time) = (scope, head, changes, time)
+    public init(scope: Scope, head: Version, epoch: String, changes: Int64, time: Int64) {
+        (self.scope, self.head, self.epoch, self.changes, self.time) = (scope, head, epoch, changes, time)
     }
 }
 
@@ -122,17 +129,19 @@ public struct HookEvent: Hashable, Sendable {
         case givenUp
         /// The receiver wants no more: the hook rests until the server starts again.
         case stopped
+        /// The store has failed for a while: there may be news that nobody is told of. Said once a minute.
+        case unavailable
     }
 
     /// The hook's name.
     public var hook: String
-    /// The news.
-    public var notice: CommitNotice
+    /// The news; `nil` for what is of no one scope.
+    public var notice: CommitNotice?
     /// How the call ended.
     public var kind: Kind
     /// Why, without row data and secrets: `status 503`.
     public var reason: String
-    /// From the commit to now, in milliseconds.
+    /// From the commit to now, in milliseconds; for a store that fails, since when it does.
     public var lag: Int64
     /// Scopes that this node knows to have news for the hook.
     public var behind: Int

@@ -25,12 +25,18 @@ package actor HookRunner {
         package var read: Duration = .milliseconds(20)
         /// For how long heads that were told are gathered before they are kept: so often they may be told twice.
         package var keep: Duration = .milliseconds(500)
+        /// For how long a call that was cancelled may go on before it is left to itself.
+        package var patience: Duration = .seconds(2)
+        /// For how long the store may fail before that is told.
+        package var silence: Duration = .seconds(15)
 
         package init() {}
     }
 
     /// Scopes that one read asks for.
     private static let readStep = 500
+    /// Calls that were left to themselves and have not ended, at most: with more no other one begins.
+    private static let leftCalls = 64
 
     private let hook: CommitHook
     private let names: HookNames
@@ -48,15 +54,33 @@ package actor HookRunner {
     /// Where a look through all scopes goes on; `nil`: there is none under way.
     private var place: Place?
     private var nextLook: Instant
+    /// Whether something has asked for another look while one is under way.
+    private var looksAgain = false
+    /// Whether the names that came go before the next page of a look.
+    private var takesNames = false
     private var isReading = false
     private var isKeeping = false
     /// Heads that the store has kept, perhaps behind what the read under way sees.
     private var kept: [Scope: Version] = [:]
     private var alarm: Instant?
+    /// Scopes with a call that has not ended, also of an earlier time in which this node called.
+    private var running: Set<Scope> = []
+    private var troubles: [Work: Trouble] = [:]
 
     private enum Place {
         case start
         case behind(Scope)
+    }
+
+    /// What the store does for a runner.
+    private enum Work: String {
+        case lead, look, read, keep
+    }
+
+    private struct Trouble {
+        var since: Instant
+        /// When it is told next.
+        var told: Instant
     }
 
     init(
@@ -90,7 +114,8 @@ package actor HookRunner {
     /// Whether the right to call was to be had. It ends by this node's clock before it does by the store's.
     private func takesLead() async -> Bool {
         let asked = instant
-        guard let holds = try? await store.holdHook(hook.name, as: holder, for: times.lead) else { return false }
+        let holds = try? await tried(.lead) { try await store.holdHook(hook.name, as: holder, for: times.lead) }
+        guard let holds else { return false }
         guard holds else {
             leadsUntil = nil
             return false
@@ -113,10 +138,11 @@ package actor HookRunner {
         machine = Self.machine(of: hook)
         (place, nextLook, alarm) = (nil, instant, nil)
         (isReading, isKeeping, kept) = (false, false, [:])
-        names.wake()
+        (looksAgain, takesNames) = (false, false)
+        let wakes = names.wakes()
         await withDiscardingTaskGroup { group in
             group.addTask { await self.keepLead() }
-            for await _ in names.wakes {
+            for await _ in wakes {
                 guard leads, !machine.isStopped else { break }
                 if let step = reading() { group.addTask { await step() } }
                 var step = machine.next(at: instant)
@@ -159,23 +185,35 @@ package actor HookRunner {
 
     // MARK: What was not told
 
-    /// The next read of the store, where there is something to read and it is time.
+    /// The next read of the store, where there is something to read and it is time. Names and pages of a look take
+    /// turns: a look through many scopes keeps out none that was just committed to.
     private func reading() -> (@Sendable () async -> Void)? {
         guard !isReading else { return nil }
         if place == nil, nextLook <= instant {
-            place = .start
+            (place, looksAgain) = (.start, false)
             machine.beginsLook()
+            // What is known is asked for by name: what has gone since is told no more.
+            if machine.behind > 0 { names.note(machine.scopes) }
         }
         let hasRoom = machine.due <= machine.settings.knownScopes / 2
-        if let place, hasRoom {
-            isReading = true
+        // Before the hook has begun all that there is would count as news.
+        if let place, hasRoom, !takesNames || names.isEmpty || !hasBegun {
+            (isReading, takesNames) = (true, true)
             return { await self.readPage(place) }
         }
+        guard hasBegun else { return nil }
+        takesNames = false
         let (scopes, isAll) = names.take()
-        if isAll { nextLook = min(nextLook, instant + times.lookAgain.milliseconds) }
+        if isAll { lookAgain() }
         guard !scopes.isEmpty else { return nil }
         isReading = true
         return { await self.read(scopes) }
+    }
+
+    /// Looks through all scopes soon; where a look is under way, again behind it.
+    private func lookAgain() {
+        looksAgain = true
+        if place == nil { nextLook = min(nextLook, instant + times.lookAgain.milliseconds) }
     }
 
     private func read(_ scopes: Set<Scope>) async {
@@ -183,24 +221,33 @@ package actor HookRunner {
         for start in stride(from: 0, to: sorted.count, by: Self.readStep) {
             let step = Array(sorted[start..<min(start + Self.readStep, sorted.count)])
             do {
-                let untold = try await store.untold(to: hook.name, of: step, after: nil, limit: step.count)
+                let untold = try await tried(.read) {
+                    try await store.untold(to: hook.name, of: step, after: nil, limit: step.count)
+                }
                 for news in untold { machine.note(news) }
-            } catch { nextLook = min(nextLook, instant + times.lookAgain.milliseconds) }
+                machine.forget(Set(step).subtracting(untold.map(\.scope)))
+            } catch { lookAgain() }
         }
         await endRead()
     }
 
     private func readPage(_ from: Place) async {
         do {
-            try await begin()
             let after: Scope? = if case .behind(let scope) = from { scope } else { nil }
-            let page = try await store.untold(to: hook.name, of: nil, after: after, limit: Self.readStep)
+            let page = try await tried(.look) {
+                try await begin()
+                return try await store.untold(to: hook.name, of: nil, after: after, limit: Self.readStep)
+            }
             for news in page where hook.includes(news.scope) { machine.note(news) }
             if let last = page.last, page.count >= Self.readStep {
                 place = .behind(last.scope)
             } else {
                 place = nil
-                nextLook = instant + (machine.hasPassedOver ? times.lookAgain : times.look).milliseconds
+                nextLook = instant + times.look.milliseconds
+                if let wanted = machine.lookWanted {
+                    nextLook = min(nextLook, max(wanted, instant + times.lookAgain.milliseconds))
+                }
+                if looksAgain { lookAgain() }
             }
         } catch {
             place = nil
@@ -238,8 +285,8 @@ package actor HookRunner {
 
     private func call(_ news: HookMachine.News) async {
         let notice = CommitNotice(
-            scope: news.scope, head: news.head, changes: news.head - news.told, time: news.time)
-        let (outcome, reason) = await hook.call(notice)
+            scope: news.scope, head: news.head, epoch: news.epoch, changes: news.head - news.told, time: news.time)
+        guard let (outcome, reason) = await outcome(of: notice) else { return }
         // What is cut off here says nothing of the receiver; another node, or the next start, calls again.
         guard outcome == .taken || !Task.isCancelled else { return }
         guard let consequence = machine.ended(news.scope, outcome, at: instant, jitter: .random(in: 0 ... .max))
@@ -258,6 +305,21 @@ package actor HookRunner {
         names.wake()
     }
 
+    /// How a call went; `nil` where it was cut off and left to itself. No call of a scope begins before the last one
+    /// has ended, also where that was left to itself: its heads come in order.
+    private func outcome(of notice: CommitNotice) async -> (outcome: HookMachine.Outcome, reason: String)? {
+        guard !running.contains(notice.scope) else { return (.failed(), "the call before has not ended") }
+        guard running.count < machine.settings.callsAtOnce + Self.leftCalls else {
+            return (.failed(), "\(running.count) calls have not ended")
+        }
+        running.insert(notice.scope)
+        return await HookCall.outcome(of: hook, notice, patience: times.patience) {
+            await self.hasEnded(notice.scope)
+        }
+    }
+
+    private func hasEnded(_ scope: Scope) { running.remove(scope) }
+
     private func keepSoon() async {
         try? await Task.sleep(for: times.keep)
         if !(await keep()) { try? await Task.sleep(for: times.lookAgain) }
@@ -270,9 +332,39 @@ package actor HookRunner {
     private func keep() async -> Bool {
         let heads = machine.toKeep().filter { kept[$0.key] != $0.value }
         guard !heads.isEmpty else { return true }
-        do { try await store.keepTold(heads, to: hook.name) } catch { return false }
+        do { try await tried(.keep) { try await store.keepTold(heads, to: hook.name) } } catch { return false }
         kept.merge(heads) { max($0, $1) }
         forget()
         return true
+    }
+
+    // MARK: A store that fails
+
+    /// Does something with the store. Where it has failed for a while that is told, and then now and then.
+    private func tried<Result: Sendable>(
+        _ work: Work, _ body: () async throws -> Result
+    ) async throws -> Result {
+        do {
+            let result = try await body()
+            troubles[work] = nil
+            return result
+        } catch {
+            if !Task.isCancelled, !(error is CancellationError) { note(error, of: work) }
+            throw error
+        }
+    }
+
+    private func note(_ error: any Error, of work: Work) {
+        let now = instant
+        var trouble = troubles[work] ?? Trouble(since: now, told: now + times.silence.milliseconds)
+        if trouble.told <= now {
+            trouble.told = now + times.look.milliseconds
+            let reason = (error as? StoreUnavailable)?.description ?? "\(type(of: error))"
+            report(
+                HookEvent(
+                    hook: hook.name, notice: nil, kind: .unavailable, reason: "\(work.rawValue): \(reason)",
+                    lag: now - trouble.since, behind: machine.behind))
+        }
+        troubles[work] = trouble
     }
 }

@@ -20,7 +20,7 @@ package protocol HookStore: ChangeStore {
     func beginHookAtStart(_ hook: String) async throws
 
     /// What was not told: of the scopes that are named (`nil`: of at most `limit` scopes behind one, in the order of
-    /// their names).
+    /// their names). Nothing of those that are erased.
     func untold(
         to hook: String, of scopes: [Scope]?, after scope: Scope?, limit: Int
     ) async throws -> [HookMachine.News]
@@ -40,11 +40,20 @@ final class HookNames: Sendable {
     }
 
     private let state = Guarded(State())
-    /// Yields an element whenever there is something to do; many at once are one.
-    let wakes: AsyncStream<Void>
-    private let continuation: AsyncStream<Void>.Continuation
+    private let continuation = Guarded<AsyncStream<Void>.Continuation?>(nil)
 
-    init() { (wakes, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
+    /// Yields an element whenever there is something to do, the first one at once; many together are one. It takes the
+    /// place of the one before: a stream is over once somebody was cancelled who read it.
+    func wakes() -> AsyncStream<Void> {
+        let (stream, next) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        next.yield()
+        let former = continuation.withLock { continuation in
+            defer { continuation = next }
+            return continuation
+        }
+        former?.finish()
+        return stream
+    }
 
     /// Notes scopes that have changed; `nil`: perhaps any.
     func note(_ scopes: Set<Scope>?) {
@@ -57,7 +66,9 @@ final class HookNames: Sendable {
         wake()
     }
 
-    func wake() { continuation.yield() }
+    func wake() { _ = continuation.withLock { $0?.yield() } }
+
+    var isEmpty: Bool { state.withLock { $0.scopes.isEmpty && !$0.isAll } }
 
     /// Takes what was gathered.
     func take() -> (scopes: Set<Scope>, isAll: Bool) {

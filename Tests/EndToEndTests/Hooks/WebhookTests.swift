@@ -26,7 +26,7 @@
                 let caller = try await caller(server)
                 try await push(1, to: "w:1", caller)
                 let call = try await receiver.call { $0.scope == "w:1" }
-                #expect(Set(call.members.keys) == ["scope", "head", "changes", "time"])
+                #expect(Set(call.members.keys) == ["scope", "head", "epoch", "changes", "time"])
                 #expect(call.members["head"] as? Int == 1 && call.members["changes"] as? Int == 1)
                 #expect(call.headers["content-type"] == "application/json")
                 #expect(call.headers["tidemark-delivery"] == "w:1@1")
@@ -40,14 +40,18 @@
             }
         }
 
-        @Test("The signature is HMAC-SHA256 of the time, a dot and the body")
-        func signature() {
-            let notice = CommitNotice(scope: "A", head: 1054, changes: 4, time: 1_767_225_599_000)
-            let signature = Webhook.signature(
-                of: Webhook.body(notice), at: 1_767_225_600, secret: Array(Self.secret.utf8))
+        @Test("The signature is HMAC-SHA256 of the time, a dot and the body, and the page shows one that holds")
+        func signature() throws {
+            let notice = CommitNotice(
+                scope: "user:ada", head: 1054, epoch: "AQID", changes: 4, time: 1_767_225_599_000)
+            let body = Webhook.body(notice)
+            let signature = Webhook.signature(of: body, at: 1_767_225_600, secret: Array(Self.secret.utf8))
             // By `openssl dgst -sha256 -hmac`.
             #expect(
-                signature == "t=1767225600,v1=758c114ebdd79300637f579efaadbb07e2de2f85cd56781bf7d4062bf157dd41")
+                signature == "t=1767225600,v1=3e288c655b609909bbb53a8cc9fd87f72dcefa1f31dc9946519791c4b04faf54")
+            let page = URL(filePath: #filePath).appending(path: "../../../../Documentation/Webhooks.md").standardized
+            let text = try String(contentsOf: page, encoding: .utf8)
+            #expect(text.contains("Tidemark-Signature: \(signature)\n\n\(body)\n"))
         }
 
         @Test("What fails is sent again, and the heads of a scope come in order")

@@ -42,7 +42,8 @@ struct HookStoreTests {
         #expect(try await store.untold(to: "h", of: nil, after: nil, limit: 9).map(\.scope) == ["aa"])
         try await bench.append(.event("3"), .event("4"), to: "b", at: 5000)
         let untold = try await store.untold(to: "h", of: nil, after: nil, limit: 9)
-        #expect(untold.last == HookMachine.News(scope: "b", head: 3, told: 1, time: 5001))
+        let epoch = try await bench.state("b").history.epoch(of: 3).text
+        #expect(untold.last == HookMachine.News(scope: "b", head: 3, told: 1, time: 5001, epoch: epoch))
         #expect(try await !store.beginHook("h", limit: 2))
         #expect(try await store.untold(to: "h", of: nil, after: nil, limit: 9) == untold)
     }
@@ -65,5 +66,31 @@ struct HookStoreTests {
         try bench.reopen()
         let again = try self.store(bench)
         #expect(try await again.untold(to: "h", of: nil, after: nil, limit: 9).map(\.scope) == ["b", "c"])
+    }
+
+    @Test("News name the epoch of their head, however often the store was opened", arguments: kinds)
+    func epochs(kind: StoreKind) async throws {
+        let bench = try StoreBench(kind)
+        var seen: Set<String> = []
+        for round in 1...8 {
+            try await bench.append(.event(RecordID(stringLiteral: "\(round)")), to: "a", at: Int64(round) * 1000)
+            let news = try await store(bench).untold(to: "h", of: ["a"], after: nil, limit: 9)
+            let epoch = try await bench.state("a").history.epoch(of: Int64(round)).text
+            #expect(news.map(\.epoch) == [epoch])
+            seen.insert(epoch)
+            try bench.reopen()
+            #expect(try await store(bench).untold(to: "h", of: ["a"], after: nil, limit: 9) == news)
+        }
+        #expect(seen.count == 8)
+    }
+
+    @Test("Of a scope that was erased there is nothing to tell", arguments: kinds)
+    func erased(kind: StoreKind) async throws {
+        let bench = try StoreBench(kind)
+        let store = try store(bench)
+        for scope in ["a", "b"] as [Scope] { try await bench.append(.event("1"), to: scope) }
+        _ = try await SyncServer(store: bench.store, configuration: .still).erase(.scope("a"))
+        #expect(try await store.untold(to: "h", of: nil, after: nil, limit: 9).map(\.scope) == ["b"])
+        #expect(try await store.untold(to: "h", of: ["a", "b"], after: nil, limit: 9).map(\.scope) == ["b"])
     }
 }

@@ -67,7 +67,7 @@ struct HookTests {
             try await receiver.wait(for: "bad", 2)
         }
         let failures = events.withLock { $0 }.filter { $0.kind != .told && $0.hook == "hook" }
-        #expect(!failures.isEmpty && failures.allSatisfy { $0.notice.scope == "bad" && $0.reason == "Refused" })
+        #expect(!failures.isEmpty && failures.allSatisfy { $0.notice?.scope == "bad" && $0.reason == "Refused" })
     }
 
     @Test("What a process did not tell before it ended, the next one tells", arguments: HookStoreTests.kinds)
@@ -177,7 +177,7 @@ struct HookTests {
 
     // MARK: A server with hooks
 
-    private func configuration(_ hooks: [CommitHook]) -> SyncServer.Configuration {
+    func configuration(_ hooks: [CommitHook]) -> SyncServer.Configuration {
         var configuration = SyncServer.Configuration()
         configuration.hooks = hooks.map { hook in
             var hook = hook
@@ -187,10 +187,11 @@ struct HookTests {
         }
         configuration.hookTimes.leadStep = .milliseconds(50)
         configuration.hookTimes.lookAgain = .milliseconds(50)
+        configuration.hookTimes.patience = .milliseconds(50)
         return configuration
     }
 
-    private func run(
+    func run(
         _ hooks: [CommitHook], on store: any ChangeStore,
         set: (inout SyncServer.Configuration) -> Void = { _ in }, body: (SyncServer) async throws -> Void
     ) async throws {
@@ -207,13 +208,13 @@ struct HookTests {
     }
 
     @discardableResult
-    private func commit(_ round: Int, to scope: Scope, on server: SyncServer) async throws -> Version {
+    func commit(_ round: Int, to scope: Scope, on server: SyncServer) async throws -> Version {
         try await server.commit(to: scope) { $0.upsert("task", id: "t1", ["n": .integer(Int64(round))]) }
     }
 }
 
 /// What hears of commits; it may be closed, so that no call ends, or refuse some.
-private final class Receiver: Sendable {
+final class Receiver: Sendable {
     struct Refused: Error {}
 
     private struct State {
@@ -228,17 +229,23 @@ private final class Receiver: Sendable {
 
     private let state: Mutex<State>
     private let takes: @Sendable (CommitNotice) -> Bool
+    private let heedsCancellation: Bool
 
-    init(isClosed: Bool = false, takes: @escaping @Sendable (CommitNotice) -> Bool = { _ in true }) {
+    /// - Parameter heedsCancellation: otherwise a call goes on although it is cancelled.
+    init(
+        isClosed: Bool = false, heedsCancellation: Bool = true,
+        takes: @escaping @Sendable (CommitNotice) -> Bool = { _ in true }
+    ) {
         state = Mutex(State(isClosed: isClosed))
         self.takes = takes
+        self.heedsCancellation = heedsCancellation
     }
 
     func hook(_ name: String = "hook", scopes: [String] = [], start: CommitHook.Start = .start) -> CommitHook {
         CommitHook(name, scopes: scopes, start: start) { notice in try await self.call(notice) }
     }
 
-    private func call(_ notice: CommitNotice) async throws {
+    func call(_ notice: CommitNotice) async throws {
         state.withLock { state in
             state.calls += 1
             state.running[notice.scope, default: 0] += 1
@@ -247,13 +254,14 @@ private final class Receiver: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let goesOn = state.withLock { state in
-                    if state.isClosed, !Task.isCancelled { state.waiting.append(continuation) }
-                    return !state.isClosed || Task.isCancelled
+                    let goesOn = !state.isClosed || heedsCancellation && Task.isCancelled
+                    if !goesOn { state.waiting.append(continuation) }
+                    return goesOn
                 }
                 if goesOn { continuation.resume() }
             }
         } onCancel: {
-            letGo()
+            if heedsCancellation { letGo() }
         }
         let isTaken = state.withLock { state in
             state.running[notice.scope, default: 1] -= 1
@@ -287,6 +295,9 @@ private final class Receiver: Sendable {
     func wait(for scope: Scope, _ head: Version) async throws {
         try await Self.wait { self.notices(of: scope).last?.head == head }
     }
+
+    func running(of scope: Scope) -> Int { state.withLock { $0.running[scope] ?? 0 } }
+    var calls: Int { state.withLock { $0.calls } }
 
     func waitForCalls(_ count: Int) async throws { try await Self.wait { self.state.withLock { $0.calls >= count } } }
 

@@ -14,7 +14,11 @@ public func isSigned(_ header: String, body: Data, secret: String, now: Date = .
         let pair = part.split(separator: "=", maxSplits: 1)
         guard pair.count == 2 else { return false }
         if pair[0] == "t" { time = String(pair[1]) }
-        if pair[0] == "v1" { mark = Data(hex: pair[1]) ?? Data() }
+        if pair[0] == "v1" {
+            let digits = pair[1].compactMap(\.hexDigitValue)
+            guard digits.count == pair[1].count, digits.count.isMultiple(of: 2) else { return false }
+            mark = Data(stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) })
+        }
     }
     guard let seconds = Double(time), abs(now.timeIntervalSince1970 - seconds) < 300 else { return false }
     // In constant time: a comparison that ends at the first difference tells how much was right.
@@ -22,11 +26,3 @@ public func isSigned(_ header: String, body: Data, secret: String, now: Date = .
         mark, authenticating: Data("\(time).".utf8) + body, using: SymmetricKey(data: Data(secret.utf8)))
 }
 // end snippet
-
-extension Data {
-    fileprivate init?(hex: Substring) {
-        let digits = hex.compactMap(\.hexDigitValue)
-        guard digits.count == hex.count, digits.count.isMultiple(of: 2) else { return nil }
-        self.init(stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) })
-    }
-}
