@@ -90,6 +90,8 @@ package struct HookMachine: Sendable {
 
     private struct Entry {
         var news: News
+        /// When the first head was committed that is known and was not told.
+        var since: Int64
         var stage = Stage.due
         var failures = 0
         var refusals = 0
@@ -127,6 +129,9 @@ package struct HookMachine: Sendable {
     /// Scopes that are known to have news that is not told.
     package var behind: Int { entries.values.count { $0.news.head > $0.news.told } }
 
+    /// When the oldest of that news was committed, in milliseconds since 1970.
+    package var oldest: Int64? { entries.values.lazy.filter { $0.news.head > $0.news.told }.map(\.since).min() }
+
     /// Scopes that are called, or would be if there were room for one more call.
     package var due: Int {
         entries.values.count { entry in
@@ -144,7 +149,7 @@ package struct HookMachine: Sendable {
             guard news.head > entry.news.head else { return }
             (entry.news.head, entry.news.time, entry.news.epoch) = (news.head, news.time, news.epoch)
             entry.isForgotten = false
-            if entry.stage == .told { (entry.stage, entry.turn) = (.due, nextTurn()) }
+            if entry.stage == .told { (entry.stage, entry.since, entry.turn) = (.due, news.time, nextTurn()) }
             entries[news.scope] = entry
             return
         }
@@ -154,7 +159,7 @@ package struct HookMachine: Sendable {
             wantLook(at: wait?.until)
             return
         }
-        var entry = Entry(news: news, turn: nextTurn())
+        var entry = Entry(news: news, since: news.time, turn: nextTurn())
         if let wait {
             (entry.stage, entry.failures, entry.refusals) = (.waiting(wait.until), wait.failures, wait.refusals)
             waits[news.scope] = nil
@@ -298,7 +303,7 @@ package struct HookMachine: Sendable {
         entry.news.told = head
         unkept[entry.news.scope] = head
         if entry.news.head > head {
-            (entry.stage, entry.turn) = (.due, nextTurn())
+            (entry.stage, entry.since, entry.turn) = (.due, entry.news.time, nextTurn())
         } else {
             entry.stage = .told
         }

@@ -140,7 +140,8 @@
             return routes
         }
 
-        /// `GET /health`: whether the process runs (`live`) and whether its store answers (`ready`).
+        /// `GET /health`: whether the process runs (`live`), whether its store answers (`ready`), and how far the hooks
+        /// are behind that this node calls (`hooks`).
         public func healthRoutes<Context: RequestContext>(
             context: Context.Type = Context.self
         ) -> RouteCollection<Context> {
@@ -149,14 +150,21 @@
             routes.on("health", only: .get) { request, context in
                 do {
                     _ = try await self.changes(in: "health", since: nil, limit: 1, access: .read(as: "health"))
-                    return .json(Array(#"{"live":true,"ready":true}"#.utf8), to: request)
+                    return .json(Array(#"{"live":true,"ready":true\#(self.hookHealth)}"#.utf8), to: request)
                 } catch {
                     context.logger.error("The store does not answer.", metadata: ["error": "\(error)"])
-                    let body = Array(#"{"live":true,"ready":false}"#.utf8)
+                    let body = Array(#"{"live":true,"ready":false\#(self.hookHealth)}"#.utf8)
                     return .json(body, status: .serviceUnavailable, to: request)
                 }
             }
             return routes
+        }
+
+        /// Numbers alone: whoever asks shows no token.
+        private var hookHealth: String {
+            guard let standing = hookStanding else { return "" }
+            let wait = standing.oldestSeconds.map { #","oldestSeconds":\#($0)"# } ?? ""
+            return #","hooks":{"behind":\#(standing.behind)\#(wait)}"#
         }
     }
 

@@ -145,6 +145,22 @@ struct HookMachineTests {
         #expect(machine.next(at: Self.start) == .call(news("d", 1)))
     }
 
+    @Test("The oldest news is as old as the first head that was not told, whatever came since")
+    func oldest() {
+        var machine = machine()
+        #expect(machine.oldest == nil)
+        for head: Version in [3, 7] { machine.note(news("a", head)) }
+        machine.note(news("b", 5))
+        #expect(machine.oldest == 30)
+        for scope in ["a", "b"] as [Scope] {
+            _ = machine.next(at: Self.start)
+            _ = machine.ended(scope, .taken, at: Self.start, jitter: 0)
+        }
+        #expect(machine.oldest == nil)
+        machine.note(news("a", 9))
+        #expect(machine.oldest == 90)
+    }
+
     @Test("A scope that gave its place to another one waits on, and its failures count")
     func evicted() {
         var machine = machine { ($0.knownScopes, $0.retries) = (1, 1) }

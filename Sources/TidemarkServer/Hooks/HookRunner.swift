@@ -154,12 +154,14 @@ package actor HookRunner {
                     isKeeping = true
                     group.addTask { await self.keepSoon() }
                 }
+                names.standing.withLock { $0 = HookStanding(behind: machine.behind, oldest: machine.oldest) }
                 guard case .wait(let until) = step, let moment = alarm(before: until) else { continue }
                 group.addTask { await self.ring(at: moment) }
             }
             group.cancelAll()
         }
         leadsUntil = nil
+        names.standing.withLock { $0 = nil }
         // Not a part of what may be cancelled here: the next leader begins where this one has ended.
         await Task {
             await keep()

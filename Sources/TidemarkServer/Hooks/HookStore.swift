@@ -29,6 +29,14 @@ package protocol HookStore: ChangeStore {
     func keepTold(_ heads: [Scope: Version], to hook: String) async throws
 }
 
+/// How far hooks are behind, as the node knows that calls them.
+struct HookStanding: Hashable, Sendable {
+    /// Scopes with news that was not told.
+    var behind: Int
+    /// When the oldest of that was committed, in milliseconds since 1970.
+    var oldest: Int64?
+}
+
 /// Names of scopes that have changed, gathered for one hook until it looks; a bounded number of them.
 final class HookNames: Sendable {
     /// With more names than this the whole store is looked through.
@@ -41,6 +49,8 @@ final class HookNames: Sendable {
 
     private let state = Guarded(State())
     private let continuation = Guarded<AsyncStream<Void>.Continuation?>(nil)
+    /// How far the hook is behind; `nil` while another node calls it, or nobody does.
+    let standing = Guarded<HookStanding?>(nil)
 
     /// Yields an element whenever there is something to do, the first one at once; many together are one. It takes the
     /// place of the one before: a stream is over once somebody was cancelled who read it.

@@ -21,6 +21,18 @@ extension SyncServer {
         }
     }
 
+    /// Scopes with news that the hooks which this node calls were not told, and for how many seconds the oldest waits;
+    /// `nil` where it calls none.
+    package var hookStanding: (behind: Int, oldestSeconds: Int64?)? {
+        let standings = hooks.compactMap { $0.names.standing.withLock { $0 } }
+        guard !standings.isEmpty else { return nil }
+        let ages = standings.compactMap(\.oldest).map { moment in
+            let (age, overflow) = configuration.now().subtractingReportingOverflow(moment)
+            return overflow ? 0 : max(0, age / 1000)
+        }
+        return (standings.reduce(0) { $0 + $1.behind }, ages.max())
+    }
+
     /// Calls the hooks of ``Configuration/hooks`` until the task is cancelled; without any it returns at once. A
     /// Hummingbird application does so by naming the engine among its services.
     ///

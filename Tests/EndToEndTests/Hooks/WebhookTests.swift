@@ -76,6 +76,24 @@
             }
         }
 
+        @Test("The health of a server says how many scopes its webhooks have not told, and no name")
+        func health() async throws {
+            try await WebhookReceiver.run { receiver in
+                receiver.answer { _, _ in .status(503) }
+                let server = try await server([hook("push", receiver)])
+                let caller = try await caller(server)
+                for scope in ["w:1", "w:2"] { try await push(1, to: scope, caller) }
+                while try await !caller.get("/health").text.contains(#""hooks":{"behind":2,"oldestSeconds":"#) {
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+                receiver.answer { _, _ in .status(200) }
+                while try await caller.get("/health").text != #"{"live":true,"ready":true,"hooks":{"behind":0}}"# {
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+                #expect(await server.stop() == 0)
+            }
+        }
+
         @Test("A receiver that is not there is told once it is")
         func absent() async throws {
             let port = Mutex(0)
