@@ -1,12 +1,13 @@
 /// SHA-256 (FIPS 180-4) and HMAC (RFC 2104), for what the engine needs without an outside package: the mark that makes
-/// an altered checkpoint visible, and the fingerprint of an operation's payload. Authorisation never rests on it.
-package struct SHA256 {
-    private var state: [UInt32] = [
-        0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
-    ]
+/// an altered checkpoint visible, the fingerprint of an operation's payload, and the names of blobs. Authorisation
+/// never rests on it.
+package struct SHA256: Sendable {
+    private var state = State()
+    /// Less than a block.
     private var pending: [UInt8] = []
     private var length: UInt64 = 0
-    private var schedule = [UInt32](repeating: 0, count: 64)
+
+    private static let blockSize = 64
 
     package init() {}
 
@@ -17,8 +18,8 @@ package struct SHA256 {
     }
 
     package static func authenticate(_ bytes: [UInt8], key: [UInt8]) -> [UInt8] {
-        var block = key.count > 64 ? digest(key) : key
-        block.append(contentsOf: repeatElement(0, count: 64 - block.count))
+        var block = key.count > blockSize ? digest(key) : key
+        block.append(contentsOf: repeatElement(0, count: blockSize - block.count))
         var inner = SHA256()
         inner.update(block.map { $0 ^ 0x36 })
         inner.update(bytes)
@@ -28,63 +29,86 @@ package struct SHA256 {
         return outer.finish()
     }
 
-    package mutating func update(_ bytes: [UInt8]) {
+    package mutating func update(_ bytes: [UInt8]) { bytes.withUnsafeBytes { update($0) } }
+
+    /// Takes in bytes where they are: whole blocks are not copied.
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
         length &+= UInt64(bytes.count) &* 8
-        pending += bytes
-        compressWholeBlocks()
+        var rest = bytes[...]
+        if !pending.isEmpty {
+            let head = rest.prefix(Self.blockSize - pending.count)
+            pending += head
+            rest = rest.dropFirst(head.count)
+            guard pending.count == Self.blockSize else { return }
+            pending.withUnsafeBytes { state.compress($0) }
+            pending.removeAll(keepingCapacity: true)
+        }
+        let whole = rest.prefix(rest.count / Self.blockSize * Self.blockSize)
+        state.compress(UnsafeRawBufferPointer(rebasing: whole))
+        pending += rest.dropFirst(whole.count)
     }
 
     package consuming func finish() -> [UInt8] {
         pending.append(0x80)
-        while pending.count % 64 != 56 { pending.append(0) }
+        while pending.count % Self.blockSize != 56 { pending.append(0) }
         for shift in stride(from: 56, through: 0, by: -8) { pending.append(UInt8(truncatingIfNeeded: length >> shift)) }
-        compressWholeBlocks()
-        return state.flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * $0)) } }
+        pending.withUnsafeBytes { state.compress($0) }
+        return state.words.flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * $0)) } }
     }
 
-    private mutating func compressWholeBlocks() {
-        var start = 0
-        while pending.count - start >= 64 {
-            expand(at: start)
-            mix()
-            start += 64
-        }
-        pending.removeSubrange(..<start)
-    }
+    private struct State: Sendable {
+        private var h: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32) = (
+            0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19
+        )
 
-    private mutating func expand(at start: Int) {
-        for index in 0..<16 {
-            let base = start + index * 4
-            schedule[index] =
-                UInt32(pending[base]) << 24 | UInt32(pending[base + 1]) << 16 | UInt32(pending[base + 2]) << 8
-                | UInt32(pending[base + 3])
-        }
-        for index in 16..<64 {
-            let early = schedule[index - 15]
-            let late = schedule[index - 2]
-            let small = rotate(early, 7) ^ rotate(early, 18) ^ early >> 3
-            let large = rotate(late, 17) ^ rotate(late, 19) ^ late >> 10
-            schedule[index] = schedule[index - 16] &+ small &+ schedule[index - 7] &+ large
-        }
-    }
+        var words: [UInt32] { [h.0, h.1, h.2, h.3, h.4, h.5, h.6, h.7] }
 
-    private mutating func mix() {
-        var (a, b, c, d) = (state[0], state[1], state[2], state[3])
-        var (e, f, g, h) = (state[4], state[5], state[6], state[7])
-        for index in 0..<64 {
-            let large = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
-            let choice = (e & f) ^ (~e & g)
-            let first = h &+ large &+ choice &+ roundConstants[index] &+ schedule[index]
-            let small = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)
-            let majority = (a & b) ^ (a & c) ^ (b & c)
-            (h, g, f, e) = (g, f, e, d &+ first)
-            (d, c, b, a) = (c, b, a, first &+ small &+ majority)
+        /// - Parameter bytes: whole blocks.
+        mutating func compress(_ bytes: UnsafeRawBufferPointer) {
+            withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { schedule in
+                roundConstants.withUnsafeBufferPointer { constants in
+                    for start in stride(from: 0, to: bytes.count, by: SHA256.blockSize) {
+                        for index in 0..<16 {
+                            schedule[index] = UInt32(
+                                bigEndian: bytes.loadUnaligned(fromByteOffset: start &+ index &* 4, as: UInt32.self))
+                        }
+                        mix(schedule, constants)
+                    }
+                }
+            }
         }
-        for (index, word) in [a, b, c, d, e, f, g, h].enumerated() { state[index] &+= word }
+
+        @inline(__always)
+        private mutating func mix(
+            _ schedule: UnsafeMutableBufferPointer<UInt32>, _ constants: UnsafeBufferPointer<UInt32>
+        ) {
+            for index in 16..<64 {
+                let early = schedule[index &- 15]
+                let late = schedule[index &- 2]
+                let small = rotate(early, 7) ^ rotate(early, 18) ^ early &>> 3
+                let large = rotate(late, 17) ^ rotate(late, 19) ^ late &>> 10
+                schedule[index] = schedule[index &- 16] &+ small &+ schedule[index &- 7] &+ large
+            }
+            var (a, b, c, d, e, f, g, h) = self.h
+            for index in 0..<64 {
+                let large = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
+                let choice = (e & f) ^ (~e & g)
+                let first = h &+ large &+ choice &+ constants[index] &+ schedule[index]
+                let small = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)
+                let majority = (a & b) ^ (a & c) ^ (b & c)
+                (h, g, f, e) = (g, f, e, d &+ first)
+                (d, c, b, a) = (c, b, a, first &+ small &+ majority)
+            }
+            self.h = (
+                self.h.0 &+ a, self.h.1 &+ b, self.h.2 &+ c, self.h.3 &+ d, self.h.4 &+ e, self.h.5 &+ f,
+                self.h.6 &+ g, self.h.7 &+ h
+            )
+        }
     }
 }
 
-private func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 { word >> count | word << (32 - count) }
+@inline(__always)
+private func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 { word &>> count | word &<< (32 &- count) }
 
 /// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
 private let roundConstants: [UInt32] = [

@@ -26,6 +26,16 @@ struct SHA256Tests {
         #expect(hex(digest) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0")
     }
 
+    @Test("agree wherever the bytes are cut", arguments: [1, 7, 55, 56, 63, 64, 65, 127, 128, 200, 999])
+    func pieces(size: Int) {
+        let bytes = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        var hash = SHA256()
+        for start in stride(from: 0, to: bytes.count, by: size) {
+            bytes[start..<min(start + size, bytes.count)].withUnsafeBytes { hash.update($0) }
+        }
+        #expect(hash.finish() == SHA256.digest(bytes))
+    }
+
     @Test("agree with RFC 4231")
     func authentication() {
         let first = SHA256.authenticate(Array("Hi There".utf8), key: [UInt8](repeating: 0x0b, count: 20))
