@@ -58,20 +58,24 @@
             if request.carriesToken {
                 outgoing.headers.replaceOrAdd(name: "Authorization", value: try await authorization(token))
             }
-            outgoing.headers.replaceOrAdd(name: "Accept-Encoding", value: "gzip")
-            outgoing.headers.replaceOrAdd(name: "Accept", value: "application/json, application/problem+json")
+            let encoding = request.carriesBytes ? "identity" : "gzip"
+            outgoing.headers.replaceOrAdd(name: "Accept-Encoding", value: encoding)
             var body = request.body
-            if !body.isEmpty { outgoing.headers.replaceOrAdd(name: "Content-Type", value: "application/json") }
-            if body.count >= Gzip.threshold {
-                body = Gzip.compress(body)
-                outgoing.headers.replaceOrAdd(name: "Content-Encoding", value: "gzip")
+            if !request.carriesBytes {
+                outgoing.headers.replaceOrAdd(name: "Accept", value: "application/json, application/problem+json")
+                if !body.isEmpty { outgoing.headers.replaceOrAdd(name: "Content-Type", value: "application/json") }
+                if body.count >= Gzip.threshold {
+                    body = Gzip.compress(body)
+                    outgoing.headers.replaceOrAdd(name: "Content-Encoding", value: "gzip")
+                }
             }
-            if !body.isEmpty { outgoing.body = .bytes(ByteBuffer(bytes: body)) }
+            // A PUT without a body says that it has none.
+            if !body.isEmpty || request.method == "PUT" { outgoing.body = .bytes(ByteBuffer(bytes: body)) }
 
             let answer = try await client.execute(outgoing, timeout: timeout)
             let wire = Array(try await answer.body.collect(upTo: answerLimit).readableBytesView)
             // A client that inflates by itself leaves the header; no JSON text begins with gzip's two magic bytes.
-            let isCompressed = wire.starts(with: [0x1f, 0x8b])
+            let isCompressed = !request.carriesBytes && wire.starts(with: [0x1f, 0x8b])
             let headers = Dictionary(answer.headers.map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
             return TransportResponse(
                 status: Int(answer.status.code), headers: headers,

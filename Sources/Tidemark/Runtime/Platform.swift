@@ -75,7 +75,7 @@ final class HTTPSession: Sendable {
         var request = URLRequest(url: url)
         request.httpMethod = method
         for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
-        if !body.isEmpty { request.httpBody = Data(body) }
+        if !body.isEmpty || method == "PUT" { request.httpBody = Data(body) }
         let (data, response) = try await session.data(for: request)
         guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
         return Answer(response, body: [UInt8](data))

@@ -35,20 +35,24 @@ public struct HTTPTransport: StreamingTransport {
     public func send(_ request: TransportRequest) async throws -> TransportResponse {
         var headers = request.headers.map { ($0.key, $0.value) }
         if request.carriesToken { headers.append(("Authorization", try await authorization(token))) }
-        headers.append(("Accept-Encoding", "gzip"))
-        headers.append(("Accept", "application/json, application/problem+json"))
+        headers.append(("Accept-Encoding", request.carriesBytes ? "identity" : "gzip"))
         var body = request.body
-        if !body.isEmpty { headers.append(("Content-Type", "application/json")) }
-        if body.count > Gzip.threshold {
-            body = Gzip.compress(body)
-            headers.append(("Content-Encoding", "gzip"))
+        if !request.carriesBytes {
+            headers.append(("Accept", "application/json, application/problem+json"))
+            if !body.isEmpty { headers.append(("Content-Type", "application/json")) }
+            if body.count > Gzip.threshold {
+                body = Gzip.compress(body)
+                headers.append(("Content-Encoding", "gzip"))
+            }
         }
         let answer = try await session.send(request.method, try url(for: request), headers: headers, body: body)
         guard answer.body.count <= answerLimit else { throw URLError(.dataLengthExceedsMaximum) }
         // URL loading inflates by itself on most systems; no JSON text begins with gzip's two magic bytes.
-        let isCompressed = answer.body.starts(with: [0x1f, 0x8b])
+        let isCompressed = !request.carriesBytes && answer.body.starts(with: [0x1f, 0x8b])
         let inflated = isCompressed ? try Gzip.decompress(answer.body, limit: answerLimit) : answer.body
-        let received = answer.headers["content-length"].flatMap { Int($0) } ?? answer.body.count
+        // The length that HEAD tells is another answer's.
+        let told = request.method == "HEAD" ? nil : answer.headers["content-length"].flatMap { Int($0) }
+        let received = told ?? answer.body.count
         return TransportResponse(
             status: answer.status, headers: answer.headers, body: inflated, bytesSent: body.count,
             bytesReceived: received)

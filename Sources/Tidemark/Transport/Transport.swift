@@ -30,19 +30,23 @@ extension Transport {
 
 /// A request to the server.
 public struct TransportRequest: Hashable, Sendable {
-    /// `GET` or `POST`.
+    /// `GET` or `POST`; `HEAD`, `GET` and `PUT` of attachments.
     public var method: String
     /// The path under the server's root URL, such as `/sync`, percent-encoded where a part of it is a name.
     public var path: String
     /// Query items, not yet percent-encoded.
     public var query: [QueryItem]
-    /// Headers besides authorization (see ``carriesToken``) and encodings, which are the transport's own.
+    /// Headers besides authorization (see ``carriesToken``) and encodings, which are the transport's own, and the
+    /// body's type, which is JSON but where ``carriesBytes``.
     public var headers: [String: String]
     /// The body, not compressed.
     public var body: [UInt8]
     /// Whether the access token goes along. It does not to an address that stands for itself, which caches may answer:
     /// a token must not reach them.
     public var carriesToken = true
+    /// Whether the body and the answer's are bytes of an attachment: they travel as they are, never compressed nor
+    /// inflated, and the headers say their type.
+    public var carriesBytes = false
 
     /// A name and its value in a URL's query.
     public struct QueryItem: Hashable, Sendable {
