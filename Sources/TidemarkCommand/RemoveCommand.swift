@@ -65,7 +65,7 @@
 
     /// A report of what `remove` took out of a file, for people and for programs.
     struct RemoveReport: Codable, Hashable, Report {
-        struct Forgotten: Codable, Hashable { var waiting, undecided, orphaned, unseen: Int }
+        struct Forgotten: Codable, Hashable { var waiting, undecided, orphaned, unseen, attachments: Int }
 
         var tables: [String]
         var triggers, libraryTables, indexes: Int
@@ -81,7 +81,8 @@
             (libraryTables, indexes) = (removed.libraryTables, removed.indexes)
             let unsent = removed.unsent
             forgotten = Forgotten(
-                waiting: unsent.waiting, undecided: unsent.undecided, orphaned: unsent.orphaned, unseen: unsent.unseen)
+                waiting: unsent.waiting, undecided: unsent.undecided, orphaned: unsent.orphaned,
+                unseen: unsent.unseen, attachments: unsent.attachments)
             self.onlyCapture = onlyCapture
             forgottenText = unsent.isEmpty ? nil : unsent.description
         }

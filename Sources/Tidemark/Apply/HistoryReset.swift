@@ -19,6 +19,8 @@ struct HistoryReset {
             "UPDATE tidemark_quarantine SET version = NULL WHERE scope = ?1 AND version > ?2",
         ] { try Query(db, statement).execute([.text(scope.name), .integer(survived)]) }
         for shape in schema.shapes(in: scope) { try forget(shape, scope, after: survived) }
+        // The bytes of attachments may be lost with the records, or without them.
+        try Blob.doubt(db, scope, now: wallClockMilliseconds())
     }
 
     private func forget(_ shape: TableSchema, _ scope: Scope, after survived: Version) throws {

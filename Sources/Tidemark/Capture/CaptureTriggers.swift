@@ -24,7 +24,7 @@ struct CaptureTriggers {
         var triggers = [insert(), beforeInsert(), update(), rekey(), beforeRekey(), delete(), afterDelete()]
         triggers += evictions.map { make($0.suffix, $0.event, when: $0.condition, [count, noteExisting($0.rows)]) }
         if let move = move() { triggers.append(move) }
-        return triggers + (shape.isGuarded ? guards() : [])
+        return triggers + (shape.isGuarded ? guards() : []) + AttachmentCapture(shape: shape).triggers()
     }
 
     /// While changes are applied, a row is noted as it was before the first trigger of the app's changed it

@@ -14,7 +14,7 @@ extension SyncedTable {
             return SyncedTable(
                 name: name, scope: rule.ofScope, keepsDeleted: note?.keepsDeleted.map { .milliseconds($0) },
                 ids: note?.ids.flatMap(EntityDeclaration.IDSource.init), subscope: rule.subscope,
-                references: note?.documents ?? [])
+                references: note?.documents ?? [], attachments: note?.attached ?? [])
         }
     }
 
@@ -97,6 +97,8 @@ private struct Note: Codable, Hashable {
     var ids: String?
     /// Column, path and table of each place in its documents.
     var references: [[String]]
+    /// Column and download of each attachment; `nil` in the note of a version that knew none.
+    var attachments: [[String]]?
 
     private static let key = "tables"
 
@@ -104,7 +106,12 @@ private struct Note: Codable, Hashable {
         keepsDeleted = table.keepsDeleted?.milliseconds
         ids = table.ids?.rawValue
         references = table.references.map { [$0.column, $0.path, $0.table] }
-        if keepsDeleted == nil, ids == nil, references.isEmpty { return nil }
+        attachments = table.attachments.isEmpty ? nil : table.attachments.map { [$0.column, $0.download.rawValue] }
+        if keepsDeleted == nil, ids == nil, references.isEmpty, attachments == nil { return nil }
+    }
+
+    var attached: [SyncedTable.Attachment] {
+        (attachments ?? []).compactMap { $0.count == 2 ? .init(column: $0[0], noted: $0[1]) : nil }
     }
 
     var documents: [SyncedTable.DocumentID] {

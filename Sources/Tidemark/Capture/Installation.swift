@@ -6,7 +6,8 @@ import TidemarkWire
 enum Installation {
     /// Runs inside a write transaction.
     static func install(
-        _ db: Database, tables: [(name: String, rule: SyncedTable.ScopeRule)], scopes: [Scope]
+        _ db: Database, tables: [(name: String, rule: SyncedTable.ScopeRule)], scopes: [Scope],
+        attachments: ByName<[SyncedTable.Attachment]> = ByName()
     ) throws -> SyncSchema {
         try LibrarySchema.install(db)
         let guarded = try TableSchema.tablesWrittenByTriggers(db)
@@ -14,6 +15,7 @@ enum Installation {
         for table in tables {
             var shape = try TableSchema(db, table: table.name, rule: table.rule)
             shape.isGuarded = guarded.contains(SQLName(table.name))
+            try shape.add(attachments[table.name] ?? [])
             try shape.warnAboutTriggers(db, synced: Set(tables.map(\.name)))
             let isNew = try !FileTable.exists(shape.shadowName, db)
             let names = try ColumnNames(db, shape)
@@ -23,6 +25,7 @@ enum Installation {
             try view.install(db)
             let wasCaptured = try !isNew && isCaptured(db, shape)
             try installTouched(db, shape)
+            try AttachmentCapture(shape: shape).install(db)
             try installTriggers(db, shape)
             try installUnnamedIndex(db, shape)
             try TableRules.note(db, table.name, table.rule)

@@ -42,9 +42,14 @@ public struct UnsentEdits: Hashable, Sendable, CustomStringConvertible {
     public var unseen: Int
     /// Rows that cannot travel, and so are on this device only.
     public var unable: Int
+    /// Attachments whose bytes no server has acknowledged.
+    public var attachments: Int
 
     /// Makes a value, for previews and tests.
-    public init(waiting: Int = 0, undecided: Int = 0, orphaned: Int = 0, unseen: Int = 0, unable: Int = 0) {
+    public init(
+        waiting: Int = 0, undecided: Int = 0, orphaned: Int = 0, unseen: Int = 0, unable: Int = 0, attachments: Int = 0
+    ) {
+        self.attachments = attachments
         self.waiting = waiting
         self.undecided = undecided
         self.orphaned = orphaned
@@ -53,13 +58,14 @@ public struct UnsentEdits: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Whether there are none.
-    public var isEmpty: Bool { waiting + undecided + orphaned + unseen + unable == 0 }
+    public var isEmpty: Bool { waiting + undecided + orphaned + unseen + unable + attachments == 0 }
 
     /// The numbers in words, such as "3 to send, 1 refused or undecided".
     public var description: String {
         let counts = [
             (waiting, "to send"), (undecided, "refused or undecided"), (orphaned, "orphaned"),
             (unseen, "not compared with the server yet"), (unable, "in rows that cannot travel"),
+            (attachments, "attachments to upload"),
         ]
         let parts = counts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
         return parts.isEmpty ? "none" : parts.joined(separator: ", ")
@@ -78,6 +84,7 @@ extension UnsentEdits {
         orphaned = status.orphaned
         unseen = try Pending.count(db, "SELECT count(*) FROM tidemark_inferred")
         unable = status.rows.unable
+        attachments = try Blob.unsent(db)
     }
 
     /// - Throws: `unsent_edits` where there are any.

@@ -60,7 +60,9 @@ actor SchemaCache {
             [changesets = file.changesets, isCommand] db in
             try changesets?.check(db)
             let resolved = try SyncedTable.resolve(tables, scopes: scopes)
-            let schema = try Installation.install(db, tables: resolved, scopes: followed).adding(tables, db)
+            let schema = try Installation.install(
+                db, tables: resolved, scopes: followed, attachments: SyncedTable.attachments(of: tables)
+            ).adding(tables, db)
             try SyncedTable.note(db, tables)
             if !isCommand { try SyncedTable.noteInstall(db) }
             return (schema, try AssignedIDs.read(db), try KeptDeclarations.read(db))

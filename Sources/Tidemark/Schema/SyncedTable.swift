@@ -25,6 +25,8 @@ public struct SyncedTable: Hashable, Sendable {
     public var subscope: String?
     /// Places in JSON documents that hold ids of other records. Foreign keys need not be named.
     public var references: [DocumentID]
+    /// Columns that name bytes, such as a picture's, which travel apart from the records (A12).
+    public var attachments: [Attachment] = []
 
     /// A place in JSON documents of one column that holds ids of another table's records.
     public struct DocumentID: Hashable, Sendable {
@@ -45,22 +47,22 @@ public struct SyncedTable: Hashable, Sendable {
     public static func table(
         _ name: String, scope: ScopeRule? = nil, conflicts: ConflictPolicy? = nil,
         ids: EntityDeclaration.IDSource? = nil, references: [DocumentID] = [], keepsDeleted: Duration? = nil,
-        subscope: String? = nil
+        subscope: String? = nil, attachments: [Attachment] = []
     ) -> SyncedTable {
         SyncedTable(
             name: name, scope: scope, conflicts: conflicts, keepsDeleted: keepsDeleted, ids: ids, subscope: subscope,
-            references: references)
+            references: references, attachments: attachments)
     }
 
     /// The table of a GRDB record type, so that a typo does not compile.
     public static func table<Record: TableRecord>(
         _ record: Record.Type, scope: ScopeRule? = nil, conflicts: ConflictPolicy? = nil,
         ids: EntityDeclaration.IDSource? = nil, references: [DocumentID] = [], keepsDeleted: Duration? = nil,
-        subscope: String? = nil
+        subscope: String? = nil, attachments: [Attachment] = []
     ) -> SyncedTable {
         SyncedTable(
             name: record.databaseTableName, scope: scope, conflicts: conflicts, keepsDeleted: keepsDeleted, ids: ids,
-            subscope: subscope, references: references)
+            subscope: subscope, references: references, attachments: attachments)
     }
 
     /// Each table with its rule, or an error that says what does not fit together.
@@ -145,6 +147,7 @@ extension SyncedTable {
     func check(_ declared: EntityDeclaration) throws {
         try check(conflicts?.rawValue, declared.conflict.rawValue, "conflicts", "conflict")
         try check(ids?.rawValue, declared.ids.rawValue, "ids", "ids")
+        try checkAttachments(declared)
         guard subscope != declared.subscope else { return }
         let (here, there) = (
             subscope.map { "sub-scope '\($0)'" } ?? "no sub-scope", declared.subscope.map { "'\($0)'" } ?? "none"

@@ -77,6 +77,8 @@ struct TableSchema: Hashable, Sendable {
     /// Whether a unique index holds only expressions or generated columns, whose values cannot be read off a row.
     var hasHiddenUniques = false
     var children: [Child]
+    /// The columns that name bytes.
+    var attachments: [AttachmentColumn] = []
     /// For how many milliseconds rows that were deleted elsewhere are kept.
     var keepsDeleted: Int64?
     /// Things that capture cannot see, to be shown in the status.

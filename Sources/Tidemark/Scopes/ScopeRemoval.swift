@@ -73,6 +73,7 @@ struct ScopeRemoval: Sendable {
             // An edit in another table is orphaned as it was made, not as triggers make it when these rows go.
             try TriggerGuard(db: db, schema: schema).restore()
         }
+        try Blob.leave(db, scope)
         for place in LibraryTable.following(.scopeRemoval) { try place.clear(db, scope: scope) }
         try forget(db, "tidemark_conflict WHERE scope = ?1 AND NOT is_open")
         // Refused operations and open conflicts stay, because they are the app's to let go of.

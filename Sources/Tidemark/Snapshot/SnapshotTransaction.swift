@@ -92,12 +92,14 @@ struct SnapshotTransaction: Sendable {
     }
 
     /// Runs with the connection's triggers off where all of them are the library's, which look away while changes are
-    /// applied: SQLite then does without them, which is half the time of a row. A temporary trigger may stand on any
-    /// table.
+    /// applied: SQLite then does without them, which is half the time of a row. Those that note attachments do not look
+    /// away. A temporary trigger may stand on any table.
     private func withoutIdleTriggers(_ db: Database, _ body: () throws -> Void) throws {
         let isTemporary = try Query(db, "SELECT 1 FROM sqlite_temp_master WHERE type = 'trigger' LIMIT 1")
             .first(db) { _ in true }
-        let isAny = schema.shapes(in: scope).contains { $0.hasTriggers || $0.isGuarded }
+        let isAny = schema.shapes(in: scope).contains {
+            $0.hasTriggers || $0.isGuarded || !$0.attachments.isEmpty
+        }
         if isAny || isTemporary == true { return try body() }
         try ConnectionTriggers.off(db, body)
     }

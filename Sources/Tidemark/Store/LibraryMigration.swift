@@ -5,7 +5,8 @@ enum LibraryMigration {
     /// - Parameters:
     ///   - found: the version that the file says.
     ///   - evidence: the tables that came with version 2, as they are now.
-    static func run(_ db: Database, from found: Int64, evidence: String) throws {
+    ///   - attachments: those that came with version 9.
+    static func run(_ db: Database, from found: Int64, evidence: String, attachments: String) throws {
         guard found < LibrarySchema.version else { return }
         // SQLite refuses to rename what a view names once another part of that view is gone.
         try LibrarySchema.dropViews(db)
@@ -38,6 +39,7 @@ enum LibraryMigration {
                     CREATE INDEX IF NOT EXISTS tidemark_quarantine_kept ON tidemark_quarantine(scope) WHERE move = 0
                     """)
         }
+        if found < 9 { try db.execute(sql: attachments) }
     }
 
     /// Before version 7 an operation's state was in three columns: a verdict's, one for a second key, and a time. The

@@ -44,7 +44,9 @@ extension LibrarySchema {
     static func dropCapture(_ db: Database) throws -> (triggers: Int, indexes: Int) {
         (
             try drop(db, "TRIGGER", "name LIKE 'tidemark\\_capture\\_%' ESCAPE '\\'"),
-            try drop(db, "INDEX", "name LIKE 'tidemark\\_unnamed\\_%' ESCAPE '\\'")
+            try drop(
+                db, "INDEX",
+                "(name LIKE 'tidemark\\_unnamed\\_%' ESCAPE '\\' OR name LIKE 'tidemark\\_attached\\_%' ESCAPE '\\')")
         )
     }
 
@@ -53,6 +55,7 @@ extension LibrarySchema {
         // The app may have tables of its own whose names begin so: only those that the library makes are dropped.
         let names = tableNames.map(literal).joined(separator: ", ")
         try dropViews(db)
+        try db.execute(sql: "DROP VIEW IF EXISTS main.tidemark_attachment")
         let count = try drop(
             db, "TABLE",
             "(name IN (\(names)) OR name LIKE 'tidemark\\_shadow\\_%' ESCAPE '\\'"

@@ -3,7 +3,7 @@ import GRDB
 /// The library's own tables in the app's file. One file, one transaction: data and checkpoint cannot part.
 enum LibrarySchema {
     /// Raised when the tables below change; an older file is migrated in `install`.
-    static let version: Int64 = 8
+    static let version: Int64 = 9
 
     /// Whether the file is synced.
     ///
@@ -19,20 +19,20 @@ enum LibrarySchema {
                     .schemaUnsupported, "The file was written by a newer version of this library (schema \(found)).",
                     hint: "Update the app before it opens this file.")
             }
-            try LibraryMigration.run(db, from: found, evidence: evidence)
+            try LibraryMigration.run(db, from: found, evidence: evidence, attachments: attachments)
         } else {
             if standing == .empty {
                 _ = try dropCapture(db)
                 _ = try dropTables(db)
             }
-            try db.execute(sql: tables + evidence)
+            try db.execute(sql: tables + attachments + evidence)
         }
         try Meta.set(db, "schema", String(version))
     }
 
     /// The tables of this version, but for those that go with each of the app's.
     static var tableNames: [String] {
-        (tables + evidence).matches(of: /CREATE TABLE (tidemark_\w+)/).map { String($0.1) }
+        (tables + attachments + evidence).matches(of: /CREATE TABLE (tidemark_\w+)/).map { String($0.1) }
     }
 
     private static let tables = """
@@ -164,6 +164,9 @@ enum LibrarySchema {
         CREATE INDEX tidemark_conflict_open ON tidemark_conflict(scope, id) WHERE is_open;
 
         """
+
+    private static let attachments = [BlobChanges.schema, Blob.schema, BlobFiles.schema, BlobFiles.view]
+        .map { $0 + "\n" }.joined()
 
     private static let evidence = """
         -- The records that the server has, as far as this device knows, in ranges of their keys: each with a hash of

@@ -68,6 +68,9 @@ struct LibraryTable: Hashable, Sendable {
         .init("blocked", [.entity, .record], [.rename, .tableRemoval, .tableLoss]),
         .init("ref", [.entity]),
         .init("alias", [.entity, .record]),
+        // Bytes that rows name. What is noted of them is looked at when the rows are gone.
+        .init("blob", [.scope], [.scopeRemoval]),
+        .init("blob_change", [.scope]),
         // The app decides about these.
         .init("conflict", [.scope, .entity, .record], [.rename]),
         .init("orphan", [.scope, .entity, .record], [.rename]),

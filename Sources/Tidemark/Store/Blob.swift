@@ -1,0 +1,242 @@
+import GRDB
+import TidemarkWire
+
+/// The bytes that rows of one scope name, and how far they are on their way. There is a row of it for as long as rows
+/// name them (``BlobChanges``).
+struct Blob: Hashable, Sendable {
+    static let schema = """
+        -- Bytes that rows of a scope name. here: they are on this device. offers: this device may upload them there,
+        -- since the app named them. stored: the server has them, as far as is known. wanted: why they are fetched
+        -- (Blob.Wanted). task: what is to be done (Blob.Task). next_attempt: when it is tried again, in milliseconds
+        -- since 1970. awaited: nobody has uploaded them yet. moving, moved: a transfer is under way, and how many bytes
+        -- are across. failed: nothing is tried any more. reason: the code of the last failure.
+        CREATE TABLE tidemark_blob(
+            id INTEGER PRIMARY KEY, reference TEXT NOT NULL, scope TEXT NOT NULL, size INTEGER NOT NULL,
+            here INTEGER NOT NULL, offers INTEGER NOT NULL, stored INTEGER NOT NULL, wanted INTEGER NOT NULL,
+            pinned INTEGER NOT NULL, priority INTEGER NOT NULL, task INTEGER, next_attempt INTEGER,
+            attempts INTEGER NOT NULL, awaited INTEGER NOT NULL, moving INTEGER NOT NULL, moved INTEGER NOT NULL,
+            failed INTEGER NOT NULL, reason TEXT, UNIQUE (reference, scope));
+        CREATE INDEX tidemark_blob_task ON tidemark_blob(task, priority DESC, id)
+          WHERE task IS NOT NULL AND next_attempt IS NULL AND moving = 0;
+        CREATE INDEX tidemark_blob_next ON tidemark_blob(next_attempt) WHERE next_attempt IS NOT NULL;
+        CREATE INDEX tidemark_blob_moving ON tidemark_blob(moving) WHERE moving = 1;
+        CREATE INDEX tidemark_blob_offered ON tidemark_blob(scope) WHERE offers = 1 AND stored = 0;
+        """
+
+    /// What is to be done.
+    enum Task: Int64, Hashable, Sendable {
+        case upload = 1
+        case download = 2
+    }
+
+    /// Why bytes are fetched.
+    enum Wanted: Int64, Hashable, Sendable {
+        case not = 0
+        /// Their column is declared so.
+        case automatically = 1
+        /// The app asked for them.
+        case asked = 2
+    }
+
+    var id: Int64 = 0
+    var reference: BlobReference
+    var scope: Scope
+    var offers = false
+    var isStored = false
+    var wanted = Wanted.not
+    var isPinned = false
+    var priority: Int64 = 0
+    var nextAttempt: Int64?
+    var attempts: Int64 = 0
+    var isAwaited = false
+    var isMoving = false
+    var moved: Int64 = 0
+    var isFailed = false
+    var reason: String?
+
+    init(reference: BlobReference, scope: Scope) { (self.reference, self.scope) = (reference, scope) }
+
+    /// What is to be done, given whether the bytes are on this device.
+    func task(isHere: Bool) -> Task? {
+        guard !isFailed else { return nil }
+        if isHere { return offers && !isStored ? .upload : nil }
+        return wanted != .not || isPinned ? .download : nil
+    }
+
+    /// Nothing stands in the way of the next attempt any more.
+    mutating func clear() { (nextAttempt, attempts, isAwaited, isFailed, reason) = (nil, 0, false, false, nil) }
+
+    // MARK: In the file
+
+    private static let columns = """
+        id, reference, scope, offers, stored, wanted, pinned, priority, next_attempt, attempts, awaited, moving, \
+        moved, failed, reason
+        """
+
+    private init?(_ row: Query) {
+        guard let reference = BlobReference(row.text(1)), let scope = Scope(row.text(2)) else { return nil }
+        self.init(reference: reference, scope: scope)
+        id = row.integer(0)
+        (offers, isStored) = (row.integer(3) != 0, row.integer(4) != 0)
+        wanted = Wanted(rawValue: row.integer(5)) ?? .not
+        (isPinned, priority) = (row.integer(6) != 0, row.integer(7))
+        (nextAttempt, attempts) = (row.optionalInteger(8), row.integer(9))
+        (isAwaited, isMoving, moved) = (row.integer(10) != 0, row.integer(11) != 0, row.integer(12))
+        (isFailed, reason) = (row.integer(13) != 0, row.optionalText(14))
+    }
+
+    static func read(_ db: Database, _ reference: BlobReference, _ scope: Scope) throws -> Blob? {
+        try Query(db, "SELECT \(columns) FROM tidemark_blob WHERE reference = ?1 AND scope = ?2")
+            .first(db, [.text(reference.description), .text(scope.name)]) { Blob($0) } ?? nil
+    }
+
+    /// The same bytes in each scope whose rows name them.
+    static func all(_ db: Database, _ reference: BlobReference) throws -> [Blob] {
+        try Query(db, "SELECT \(columns) FROM tidemark_blob WHERE reference = ?1 ORDER BY scope")
+            .rows(db, [.text(reference.description)]) { Blob($0) }.compactMap { $0 }
+    }
+
+    /// Writes it, with what is to be done by now.
+    ///
+    /// - Parameter now: in milliseconds since 1970.
+    func save(_ db: Database, now: Int64) throws {
+        let isHere = try BlobFiles.isHere(db, reference)
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_blob(reference, scope, size, offers, stored, wanted, pinned, priority, task,
+              next_attempt, attempts, awaited, moving, moved, failed, reason, here)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+            ON CONFLICT(reference, scope) DO UPDATE SET offers = ?4, stored = ?5, wanted = ?6, pinned = ?7,
+              priority = ?8, task = ?9, next_attempt = ?10, attempts = ?11, awaited = ?12, moving = ?13, moved = ?14,
+              failed = ?15, reason = ?16, here = ?17
+            """
+        ).execute([
+            .text(reference.description), .text(scope.name), .integer(reference.size), .flag(offers), .flag(isStored),
+            .integer(wanted.rawValue), .flag(isPinned), .integer(priority), .optional(task(isHere: isHere)?.rawValue),
+            .optional(nextAttempt), .integer(attempts), .flag(isAwaited), .flag(isMoving), .integer(moved),
+            .flag(isFailed), .optional(reason), .flag(isHere),
+        ])
+        try BlobFiles.settle(db, reference, now: now)
+    }
+
+    /// No row names it any more.
+    static func remove(_ db: Database, _ reference: BlobReference, _ scope: Scope) throws {
+        try Query(db, "DELETE FROM tidemark_blob WHERE reference = ?1 AND scope = ?2")
+            .execute([.text(reference.description), .text(scope.name)])
+    }
+
+    /// Changes the bytes' row in each scope that names them.
+    ///
+    /// - Returns: whether there is one.
+    @discardableResult
+    static func change(
+        _ db: Database, _ reference: BlobReference, now: Int64, _ change: (inout Blob) -> Void
+    ) throws -> Bool {
+        let blobs = try all(db, reference)
+        for var blob in blobs {
+            change(&blob)
+            try blob.save(db, now: now)
+        }
+        return !blobs.isEmpty
+    }
+
+    // MARK: The queue
+
+    /// Whether anything can be done at a time, in milliseconds since 1970.
+    static func isAnyDue(_ db: Database, at now: Int64) throws -> Bool {
+        try Query(
+            db,
+            """
+            SELECT EXISTS (SELECT 1 FROM tidemark_blob
+                WHERE task IS NOT NULL AND next_attempt IS NULL AND moving = 0)
+              OR EXISTS (SELECT 1 FROM tidemark_blob WHERE next_attempt IS NOT NULL AND next_attempt <= ?1)
+              OR EXISTS (SELECT 1 FROM tidemark_blob WHERE moving = 1)
+            """
+        ).first(db, [.integer(now)]) { $0.integer(0) != 0 } ?? false
+    }
+
+    /// What can be done now, the most urgent first.
+    ///
+    /// - Parameter onlyAsked: whether downloads that nobody asked for wait.
+    static func ready(_ db: Database, _ task: Task, limit: Int, onlyAsked: Bool = false) throws -> [Blob] {
+        let asked = onlyAsked ? " AND wanted = \(Wanted.asked.rawValue)" : ""
+        return try Query(
+            db,
+            """
+            SELECT \(columns) FROM tidemark_blob
+            WHERE task = ?1 AND next_attempt IS NULL AND moving = 0\(asked) ORDER BY priority DESC, id LIMIT ?2
+            """
+        ).rows(db, [.integer(task.rawValue), .integer(Int64(limit))]) { Blob($0) }.compactMap { $0 }
+    }
+
+    /// Marks it as under way.
+    func begin(_ db: Database) throws {
+        try Query(db, "UPDATE tidemark_blob SET moving = 1 WHERE id = ?1").execute([.integer(id)])
+    }
+
+    static func note(_ db: Database, _ id: Int64, moved: Int64) throws {
+        try Query(db, "UPDATE tidemark_blob SET moved = ?2 WHERE id = ?1 AND moving = 1")
+            .execute([.integer(id), .integer(moved)])
+    }
+
+    /// Lets those be tried whose wait is over.
+    static func release(_ db: Database, upTo now: Int64) throws {
+        try Query(db, "UPDATE tidemark_blob SET next_attempt = NULL WHERE next_attempt <= ?1").execute([.integer(now)])
+    }
+
+    /// Lets all be tried at once, but for those that nobody has uploaded yet.
+    static func releaseAll(_ db: Database) throws {
+        try Query(db, "UPDATE tidemark_blob SET next_attempt = NULL WHERE next_attempt IS NOT NULL AND awaited = 0")
+            .execute()
+    }
+
+    /// When the next wait is over, in milliseconds since 1970.
+    static func nextAttempt(_ db: Database) throws -> Int64? {
+        try Query(db, "SELECT min(next_attempt) FROM tidemark_blob WHERE next_attempt IS NOT NULL")
+            .first(db) { $0.optionalInteger(0) } ?? nil
+    }
+
+    /// Puts back what was under way when a process ended.
+    static func recover(_ db: Database) throws {
+        try Query(db, "UPDATE tidemark_blob SET moving = 0 WHERE moving = 1").execute()
+    }
+
+    /// How many bytes wait for their upload to be acknowledged.
+    static func unsent(_ db: Database) throws -> Int {
+        try Query(db, "SELECT count(*) FROM tidemark_blob WHERE offers = 1 AND stored = 0")
+            .first(db) { Int($0.integer(0)) } ?? 0
+    }
+
+    // MARK: Scopes
+
+    /// The server may have lost what it had: bytes that are here are offered to it again.
+    static func doubt(_ db: Database, _ scope: Scope, now: Int64) throws {
+        let stored = try Query(db, "SELECT \(columns) FROM tidemark_blob WHERE scope = ?1 AND stored = 1")
+            .rows(db, [.text(scope.parent.name)]) { Blob($0) }.compactMap { $0 }
+        for var blob in stored {
+            blob.isStored = false
+            blob.offers = try BlobFiles.isHere(db, blob.reference)
+            blob.clear()
+            try blob.save(db, now: now)
+        }
+    }
+
+    /// The scope leaves the device, and with it what the server has. Bytes that it lacks stay for a while: the edits
+    /// that name them are orphaned, and may come back.
+    static func leave(_ db: Database, _ scope: Scope) throws {
+        try Query(
+            db,
+            """
+            UPDATE tidemark_blob_file SET unnamed_since = 0 WHERE reference IN (
+              SELECT reference FROM tidemark_blob WHERE scope = ?1 AND (stored = 1 OR offers = 0))
+            AND NOT EXISTS (SELECT 1 FROM tidemark_blob AS other
+              WHERE other.reference = tidemark_blob_file.reference AND other.scope <> ?1)
+            """
+        ).execute([.text(scope.name)])
+    }
+}
+
+extension Cell {
+    static func flag(_ value: Bool) -> Cell { .integer(value ? 1 : 0) }
+}

@@ -1,0 +1,95 @@
+import GRDB
+import TidemarkWire
+
+/// References of attachments that rows have begun or ceased to name, as triggers note them: whoever looks next finds
+/// out what is so by now. A note too many costs nothing.
+enum BlobChanges {
+    static let schema = """
+        -- References that rows in a scope have begun or ceased to name. own: the app itself has written one. automatic:
+        -- the bytes are fetched without being asked for.
+        CREATE TABLE tidemark_blob_change(
+            reference TEXT NOT NULL, scope TEXT NOT NULL, own INTEGER NOT NULL, automatic INTEGER NOT NULL,
+            PRIMARY KEY (reference, scope)) WITHOUT ROWID;
+        """
+
+    /// Notes are looked at in transactions of so many.
+    static let batch = 500
+
+    /// The end of a statement that notes references: a note that stands takes in the new one.
+    static let merging = """
+        ON CONFLICT(reference, scope) DO UPDATE SET own = max(own, excluded.own), \
+        automatic = max(automatic, excluded.automatic)
+        """
+
+    static func areAny(_ db: Database) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_blob_change LIMIT 1").first(db) { _ in true } ?? false
+    }
+
+    /// Looks at some notes.
+    ///
+    /// - Parameter now: in milliseconds since 1970.
+    static func digest(_ db: Database, _ schema: SyncSchema, now: Int64) throws {
+        let notes = try Query(db, "SELECT reference, scope, own, automatic FROM tidemark_blob_change LIMIT ?1")
+            .rows(db, [.integer(Int64(batch))]) { row in
+                Note(
+                    reference: row.text(0), scope: row.text(1), isOwn: row.integer(2) != 0,
+                    isAutomatic: row.integer(3) != 0)
+            }
+        for note in notes {
+            try Query(db, "DELETE FROM tidemark_blob_change WHERE reference = ?1 AND scope = ?2")
+                .execute([.text(note.reference), .text(note.scope)])
+            // A row whose column names no scope is on this device alone, and so are its bytes.
+            guard let reference = BlobReference(note.reference), let scope = Scope(note.scope)?.parent else { continue }
+            try take(db, schema, note, reference, scope, now: now)
+        }
+    }
+
+    /// Has all that is known looked at again: what a REPLACE evicts, or a table that is not synced any more, leaves no
+    /// note.
+    static func noteAll(_ db: Database) throws {
+        try db.execute(
+            sql: """
+                INSERT INTO tidemark_blob_change(reference, scope, own, automatic)
+                SELECT reference, scope, 0, 0 FROM tidemark_blob WHERE 1 \(merging)
+                """)
+    }
+
+    private struct Note {
+        var reference: String
+        var scope: String
+        var isOwn: Bool
+        var isAutomatic: Bool
+    }
+
+    private static func take(
+        _ db: Database, _ schema: SyncSchema, _ note: Note, _ reference: BlobReference, _ scope: Scope, now: Int64
+    ) throws {
+        let known = try Blob.read(db, reference, scope)
+        guard try isNamed(db, schema, reference, scope) else {
+            if known != nil { try Blob.remove(db, reference, scope) }
+            return try BlobFiles.settle(db, reference, now: now)
+        }
+        var blob = known ?? Blob(reference: reference, scope: scope)
+        // What nothing named for a while may have been collected on the server, so that it is asked again.
+        if note.isOwn, !blob.isStored { blob.offers = true }
+        if note.isAutomatic, blob.wanted == .not { blob.wanted = .automatically }
+        guard blob != known else { return }
+        try blob.save(db, now: now)
+    }
+
+    /// Whether a row in the scope, or in one of its sub-scopes, names the bytes; an index finds it.
+    static func isNamed(
+        _ db: Database, _ schema: SyncSchema, _ reference: BlobReference, _ scope: Scope
+    ) throws -> Bool {
+        try schema.shapes.contains { shape in
+            guard !shape.attachments.isEmpty, let place = scope.appending(subscope: shape.rule.subscope),
+                shape.rule.mayHold(place)
+            else { return false }
+            let isHere = shape.isScopedByColumn ? " AND \(shape.scopeSQL("here")) = \(literal(place.name))" : ""
+            return try shape.attachments.contains { column in
+                try Query(db, "SELECT 1 FROM \(shape.sql) AS here WHERE \(column.sql) = ?1\(isHere) LIMIT 1")
+                    .first(db, [.text(reference.description)]) { _ in true } ?? false
+            }
+        }
+    }
+}

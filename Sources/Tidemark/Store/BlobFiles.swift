@@ -1,0 +1,124 @@
+import GRDB
+import TidemarkWire
+
+/// The files of attachments that are on this device, whichever scopes name them.
+enum BlobFiles {
+    static let schema = """
+        -- Files of attachments. used_at: when the app last asked for one. unnamed_since: when rows ceased to name it,
+        -- or when it came where none does yet; at 0 it goes at once. backed: the server had it when last heard.
+        -- evictable: it may make room for others. All times in milliseconds since 1970.
+        CREATE TABLE tidemark_blob_file(
+            id INTEGER PRIMARY KEY, reference TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, used_at INTEGER NOT NULL,
+            unnamed_since INTEGER, backed INTEGER NOT NULL DEFAULT 0, evictable INTEGER NOT NULL DEFAULT 0);
+        CREATE INDEX tidemark_blob_file_used ON tidemark_blob_file(used_at) WHERE evictable = 1;
+        CREATE INDEX tidemark_blob_file_unnamed ON tidemark_blob_file(unnamed_since) WHERE unnamed_since IS NOT NULL;
+        """
+
+    /// How an attachment stands, for the app's own queries (Documentation/Attachments.md). It has one table, because
+    /// SQLite works out a view of several by itself before it joins it to the app's rows.
+    static let view = """
+        CREATE VIEW tidemark_attachment(reference, scope, state, bytes, size, reason) AS
+        SELECT reference, scope, CASE
+          WHEN failed THEN 'failed'
+          WHEN NOT here THEN CASE WHEN moving THEN 'downloading' WHEN awaited THEN 'awaited' ELSE 'remote' END
+          WHEN stored AND offers THEN 'uploaded'
+          WHEN stored OR NOT offers THEN 'here'
+          WHEN moving THEN 'uploading' ELSE 'local' END,
+          moved, size, reason
+        FROM tidemark_blob;
+        """
+
+    static func isHere(_ db: Database, _ reference: BlobReference) throws -> Bool {
+        try Query(db, "SELECT 1 FROM tidemark_blob_file WHERE reference = ?1")
+            .first(db, [.text(reference.description)]) { _ in true } ?? false
+    }
+
+    /// The file has come, or is used again. Whatever named it before is looked at anew.
+    static func add(_ db: Database, _ reference: BlobReference, now: Int64) throws {
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_blob_file(reference, size, used_at, unnamed_since) VALUES (?1, ?2, ?3, ?3)
+            ON CONFLICT(reference) DO UPDATE SET used_at = ?3,
+              unnamed_since = CASE WHEN unnamed_since IS NULL THEN NULL ELSE ?3 END
+            """
+        ).execute([.text(reference.description), .integer(reference.size), .integer(now)])
+        if try !Blob.change(db, reference, now: now, { _ in }) { try settle(db, reference, now: now) }
+    }
+
+    /// The file is gone; what rows name it is remote again.
+    static func remove(_ db: Database, _ reference: BlobReference, now: Int64) throws {
+        try Query(db, "DELETE FROM tidemark_blob_file WHERE reference = ?1").execute([.text(reference.description)])
+        try Blob.change(db, reference, now: now) { _ in }
+    }
+
+    static func touch(_ db: Database, _ reference: BlobReference, at time: Int64) throws {
+        try Query(db, "UPDATE tidemark_blob_file SET used_at = ?2 WHERE reference = ?1 AND used_at < ?2")
+            .execute([.text(reference.description), .integer(time)])
+    }
+
+    /// Notes whether rows name the file, and whether it may make room for others.
+    static func settle(_ db: Database, _ reference: BlobReference, now: Int64) throws {
+        let named = "EXISTS (SELECT 1 FROM tidemark_blob AS b WHERE b.reference = ?1"
+        try Query(
+            db,
+            """
+            UPDATE tidemark_blob_file SET
+              unnamed_since = CASE WHEN \(named)) THEN NULL ELSE coalesce(unnamed_since, ?2) END,
+              backed = CASE WHEN \(named)) THEN \(named) AND stored = 1) ELSE backed END,
+              evictable = CASE WHEN \(named))
+                THEN \(named) AND stored = 1) AND NOT \(named) AND (pinned = 1 OR offers = 1 AND stored = 0))
+                ELSE backed END
+            WHERE reference = ?1
+            """
+        ).execute([.text(reference.description), .integer(now)])
+    }
+
+    // MARK: Room
+
+    static func total(_ db: Database) throws -> Int64 {
+        try Query(db, "SELECT coalesce(sum(size), 0) FROM tidemark_blob_file").first(db) { $0.integer(0) } ?? 0
+    }
+
+    /// The files that may make room for others, the one first that was not used for longest.
+    static func evictable(_ db: Database, limit: Int) throws -> [BlobReference] {
+        try Query(db, "SELECT reference FROM tidemark_blob_file WHERE evictable = 1 ORDER BY used_at LIMIT ?1")
+            .rows(db, [.integer(Int64(limit))]) { BlobReference($0.text(0)) }.compactMap { $0 }
+    }
+
+    static func isEvictable(_ db: Database, _ reference: BlobReference) throws -> Bool {
+        try Query(db, "SELECT evictable FROM tidemark_blob_file WHERE reference = ?1")
+            .first(db, [.text(reference.description)]) { $0.integer(0) != 0 } ?? false
+    }
+
+    /// Files that nothing has named since a time, and that no edit names which is kept for the app.
+    static func orphans(_ db: Database, since time: Int64, limit: Int) throws -> [BlobReference] {
+        let found = try Query(
+            db,
+            """
+            SELECT reference, backed, unnamed_since FROM tidemark_blob_file
+            WHERE unnamed_since <= ?1 ORDER BY unnamed_since LIMIT ?2
+            """
+        ).rows(db, [.integer(time), .integer(Int64(limit))]) { row in
+            (reference: BlobReference(row.text(0)), isBacked: row.integer(1) != 0, since: row.integer(2))
+        }
+        return try found.compactMap { row in
+            guard let reference = row.reference else { return nil }
+            if row.since == 0 || row.isBacked { return reference }
+            return try isKept(db, reference) ? nil : reference
+        }
+    }
+
+    /// Whether an edit names the bytes that did not travel, was refused, or waits for a decision.
+    private static func isKept(_ db: Database, _ reference: BlobReference) throws -> Bool {
+        let places = [
+            ("tidemark_operation", "members"), ("tidemark_operation", "content"), ("tidemark_orphan", "fields"),
+            ("tidemark_conflict", "fields"), ("tidemark_conflict", "whole"), ("tidemark_quarantine", "data"),
+            ("tidemark_deleted_row", "data"),
+        ]
+        return try places.contains { table, column in
+            try Query(db, "SELECT 1 FROM \(table) WHERE instr(\(column), ?1) > 0 LIMIT 1")
+                .first(db, [.text(reference.hash)]) { _ in true } ?? false
+        }
+    }
+}
