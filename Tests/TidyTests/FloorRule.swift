@@ -5,7 +5,8 @@ enum FloorRule {
     static let target = "Sources/Tidemark/"
     static let rooms = [
         "Runtime", "Reports", "SQL", "Schema", "File", "Store", "Manifest", "Capture", "Transport", "Identity", "Push",
-        "Apply", "Scopes", "Snapshot", "Status", "Exchange", "Verify", "Engine",
+        "Apply", "Scopes", "Snapshot", "Status", "Exchange", "Verify", "Attachments",
+        "Engine",
     ]
 
     private static let kinds: Set = ["struct", "class", "enum", "actor", "protocol", "typealias"]

@@ -12,6 +12,7 @@ extension SyncEngine {
     public func disconnect() async {
         schemaCache.transport.disconnect()
         endRunning()
+        await attachmentRunner?.stop()
         for driver in drivers {
             await driver.mutex.lock()
             await driver.retire()
@@ -21,8 +22,8 @@ extension SyncEngine {
     }
 
     /// Signs out and takes the user's data off the device: as ``disconnect()``, and then, in one transaction, every row
-    /// of the synced tables goes, with everything of the library's. The app's tables stay, empty; nothing changes on
-    /// the server.
+    /// of the synced tables goes, with everything of the library's, and then the files of attachments. The app's tables
+    /// stay, empty; nothing changes on the server.
     ///
     /// Rows of the app's other tables that refer to synced ones go the way that the schema's ON DELETE says.
     /// - Parameter discardingUnsent: whether edits that no server has taken may be lost. Where not, and there are any,
@@ -31,7 +32,7 @@ extension SyncEngine {
     /// - Throws: ``SyncError`` `unsent_edits` where there are any; `engine_disconnected` after ``disconnect()``, unless
     ///   unsent edits may be lost. With the file as it was, and the engine disconnected: `unsent_edits` where one was
     ///   made meanwhile, `database_failed` where the file cannot be written, and GRDB's `DatabaseError` where the app's
-    ///   schema keeps a row.
+    ///   schema keeps a row. With the rows gone: `folder_failed` where the files stay.
     @discardableResult
     public func disconnectAndRemove(discardingUnsent: Bool = false) async throws -> UninstallReport {
         if !discardingUnsent {
@@ -39,10 +40,12 @@ extension SyncEngine {
             try await file.asked(to: .read) { db in try UnsentEdits(db).refuse() }
         }
         await disconnect()
-        return try await file.asked(to: .write) { db in
+        let report = try await file.asked(to: .write) { db in
             // A child may stand in a table that is emptied before its parent's, or behind it.
             try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
             return try Uninstalling(db: db, discardsUnsent: discardingUnsent, deletesRows: true).run()
         }
+        try attachmentRunner?.folder.clear()
+        return report
     }
 }

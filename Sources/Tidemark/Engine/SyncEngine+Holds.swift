@@ -111,6 +111,7 @@ extension SyncEngine {
     func changed(_ scope: Scope) async {
         if holds[scope] == 0, !evicting.contains(scope) { Task { await evict(scope) } }
         if let driver = drivers.first(where: { $0.scope == scope }) { await noteAccess(driver) }
+        attachmentRunner?.note()
         await publishStatus()
     }
 

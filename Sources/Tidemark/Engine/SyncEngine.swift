@@ -50,6 +50,8 @@ public actor SyncEngine {
     let holdMutex = AsyncMutex()
     /// Scopes that somebody is about to take off the device.
     var evicting: Set<Scope> = []
+    /// Moves the bytes of attachments; `nil` where there is no folder for them.
+    let attachmentRunner: AttachmentRunner?
 
     /// Makes an engine. Nothing happens yet: no file is touched, no request is sent.
     ///
@@ -59,20 +61,22 @@ public actor SyncEngine {
     ///   - scopes: the parts of the data that this device follows.
     ///   - transport: what carries requests, such as ``HTTPTransport``.
     ///   - configuration: how eagerly it works.
+    ///   - attachments: where the bytes of attachments are kept, if tables have any.
     ///   - onConflict: decides conflicts of entities whose policy is `manual`; without one they wait in the list.
     ///   - onChangeset: hears what each answer has changed, as a patchset for other databases.
     /// - Throws: ``SyncError`` where tables and scopes do not fit together, or `sessions_unavailable` where there is
     ///   an `onChangeset` and the SQLite library makes no patchsets.
     public init(
         for writer: any DatabaseWriter, tables: [SyncedTable], scopes: [Scope], transport: any Transport,
-        configuration: SyncConfiguration = SyncConfiguration(), onConflict: ConflictHandler? = nil,
-        onChangeset: ChangesetHandler? = nil
+        configuration: SyncConfiguration = SyncConfiguration(), attachments: AttachmentConfiguration? = nil,
+        onConflict: ConflictHandler? = nil, onChangeset: ChangesetHandler? = nil
     ) throws {
         file = AppFile(writer: writer, changesets: try onChangeset.map { try ChangesetTap(tables, $0) })
         self.onConflict = onConflict
         self.configuration = configuration
         schemaCache = try SchemaCache(
             file: file, transport: transport, tables: tables, scopes: scopes, isCommand: configuration.isCommand)
+        attachmentRunner = try AttachmentRunner.make(tables, attachments, configuration, file, schemaCache)
     }
 
     // MARK: Syncing
@@ -169,6 +173,7 @@ public actor SyncEngine {
         if schemaCache.transport.isDisconnected { newcomers.finish() }
         await withDiscardingTaskGroup { group in
             group.addTask { await self.watch(written) }
+            if let attachmentRunner { group.addTask { await attachmentRunner.drive() } }
             if let transport = schemaCache.transport.streaming {
                 group.addTask { await self.listen(through: transport) }
             }
@@ -238,6 +243,7 @@ public actor SyncEngine {
     /// fails, the next wait is the longer one. What the server itself asked to wait is kept.
     public func wake() async {
         listening.raise()
+        await attachmentRunner?.wake()
         for driver in drivers { await driver.wake(isNudge: true) }
     }
 
@@ -254,6 +260,7 @@ public actor SyncEngine {
 
     func useAdapted(syncs: Bool) async {
         listening.raise()
+        await adaptAttachments()
         // Another call may come in between, and what it says stands.
         for driver in drivers { await driver.use(adapted, syncs: syncs) }
     }
@@ -273,6 +280,7 @@ public actor SyncEngine {
             }
             guard let (counter, pending) = found ?? nil else { continue }
             last = counter
+            attachmentRunner?.note()
             for driver in drivers where pending.contains(driver.scope) { await driver.wake() }
             await publishStatus()
         }

@@ -48,6 +48,20 @@ struct Platform: Environment {
     }
 }
 
+/// Makes a folder, kept out of backups and locked with the device as its owner says, where the system can do that.
+func makeFolder(_ folder: URL, isBackedUp: Bool, isLocked: Bool) throws {
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    #if canImport(Darwin)
+        var (folder, values) = (folder, URLResourceValues())
+        values.isExcludedFromBackup = !isBackedUp
+        try folder.setResourceValues(values)
+    #endif
+    #if os(iOS) || os(watchOS) || os(tvOS) || os(visionOS)
+        let protection: FileProtectionType = isLocked ? .complete : .completeUntilFirstUserAuthentication
+        try FileManager.default.setAttributes([.protectionKey: protection], ofItemAtPath: folder.path)
+    #endif
+}
+
 /// A session for all requests of a transport, with every wait bounded.
 final class HTTPSession: Sendable {
     private let session: URLSession

@@ -63,6 +63,10 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let engineDisconnected = Code("engine_disconnected")
         /// The file has edits that no server has taken, and they were not to be discarded.
         public static let unsentEdits = Code("unsent_edits")
+        /// The bytes of an attachment are not on this device, and cannot be fetched now.
+        public static let attachmentUnavailable = Code("attachment_unavailable")
+        /// The folder of the attachments cannot be read or written, or the disk is full.
+        public static let folderFailed = Code("folder_failed")
         /// The app has interrupted the database, or has it suspended.
         public static let databaseInterrupted = Code("database_interrupted")
         /// The database on this device failed.
@@ -74,7 +78,7 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
             .tokenUnavailable, .scopeForbidden, .scopeErased, .requestRefused, .quotaExceeded, .checkpointExpired,
             .operationGap, .declarationMismatch, .tableUnsupported, .configurationInvalid, .sessionsUnavailable,
             .groupImpossible, .schemaUnsupported, .recordUnknown, .recordGone, .engineDisconnected, .unsentEdits,
-            .databaseInterrupted, .databaseFailed,
+            .attachmentUnavailable, .folderFailed, .databaseInterrupted, .databaseFailed,
         ]
     }
 
@@ -108,7 +112,7 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
 
     private static let transient: Set<Code> = [
         .networkUnavailable, .answerUnusable, .serverUnavailable, .serverFailed, .operationGap, .databaseFailed,
-        .databaseInterrupted, .checkpointExpired, .quotaExceeded,
+        .databaseInterrupted, .checkpointExpired, .quotaExceeded, .folderFailed,
     ]
 
     /// A line for a log or a screen.

@@ -74,6 +74,14 @@ enum BlobFiles {
         ).execute([.text(reference.description), .integer(now)])
     }
 
+    /// The files behind one, in the order in which they came.
+    static func all(_ db: Database, after id: Int64, limit: Int) throws -> [(id: Int64, reference: BlobReference)] {
+        try Query(db, "SELECT id, reference FROM tidemark_blob_file WHERE id > ?1 ORDER BY id LIMIT ?2")
+            .rows(db, [.integer(id), .integer(Int64(limit))]) { row in
+                BlobReference(row.text(1)).map { (row.integer(0), $0) }
+            }.compactMap { $0 }
+    }
+
     // MARK: Room
 
     static func total(_ db: Database) throws -> Int64 {

@@ -1,0 +1,158 @@
+import Foundation
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+/// Files that come, that make room, and that nothing names any more. Each goes in a write transaction, in which others
+/// come, too.
+extension AttachmentRunner {
+    /// Bytes that the app makes: on the disk before their reference can be in a row.
+    func add(_ draft: BlobFolder.Draft) async throws -> BlobReference {
+        _ = try await schemaCache.install()
+        let folder = folder
+        do {
+            try await write { db, now in
+                try folder.place(draft.url, as: draft.reference)
+                try BlobFiles.add(db, draft.reference, now: now)
+                // A damaged file is whole again.
+                try Blob.change(db, draft.reference, now: now) { blob in
+                    guard blob.isFailed || !blob.isStored else { return }
+                    blob.clear()
+                }
+            }
+        } catch {
+            folder.discard(draft)
+            throw error
+        }
+        try folder.settle(draft.reference)
+        note()
+        try await makeRoom(for: draft.reference)
+        return draft.reference
+    }
+
+    // MARK: Room
+
+    /// Files that go in one transaction, at most.
+    private static var batch: Int { 50 }
+
+    /// Removes the files that were not used for longest, until all fit again.
+    ///
+    /// - Parameter new: what has just come, and stays; `nil` where something may go now that could not before.
+    func makeRoom(for new: BlobReference?) async throws {
+        guard let limit = folder.configuration.cacheLimit else { return }
+        try await writeUses()
+        let known = cached.map { $0 + (new?.size ?? 0) }
+        if let known, known <= limit {
+            cached = known
+            return
+        }
+        let folder = folder
+        cached = try await write { db, now in
+            var total = try BlobFiles.total(db)
+            while total > limit {
+                let files = try BlobFiles.evictable(db, limit: Self.batch).filter { $0 != new }
+                guard !files.isEmpty else { break }
+                for reference in files where total > limit {
+                    try Self.evict(db, folder, reference, now: now)
+                    total -= reference.size
+                }
+            }
+            return total
+        }
+    }
+
+    func evict(_ reference: BlobReference) async throws -> Bool {
+        let folder = folder
+        cached = nil
+        return try await write { db, now in
+            guard try BlobFiles.isEvictable(db, reference) else { return false }
+            try Self.evict(db, folder, reference, now: now)
+            return true
+        }
+    }
+
+    private static func evict(_ db: Database, _ folder: BlobFolder, _ reference: BlobReference, now: Int64) throws {
+        try folder.remove(reference)
+        try BlobFiles.remove(db, reference, now: now)
+        // It would come back at once.
+        try Blob.change(db, reference, now: now) { ($0.wanted, $0.moved) = (.not, 0) }
+    }
+
+    /// Notes when files were used last.
+    func writeUses() async throws {
+        let uses = uses.withLock { uses in
+            defer { uses = [:] }
+            return uses
+        }
+        guard !uses.isEmpty else { return }
+        try await write { db, _ in for (reference, time) in uses { try BlobFiles.touch(db, reference, at: time) } }
+    }
+
+    // MARK: Another folder
+
+    private static var folderKey: String { "attachment_folder" }
+
+    /// Looks for each file where the folder is not the one that the app's file knows: on a device that was set up from
+    /// a backup, which mostly holds the one and not the other.
+    func knowFolder() async throws {
+        let known = try await file.read { try Meta.get($0, Self.folderKey) }
+        guard known == nil || folder.mark != known else { return }
+        let folder = folder
+        cached = nil
+        var last: Int64 = 0
+        while let files = try await file.read({ [last] in try BlobFiles.all($0, after: last, limit: Self.batch) }).last
+        {
+            try await write { [last] db, now in
+                for (_, reference) in try BlobFiles.all(db, after: last, limit: Self.batch)
+                where !folder.holds(reference) {
+                    try BlobFiles.remove(db, reference, now: now)
+                    // It may have been uploaded since the backup was made.
+                    try Blob.change(db, reference, now: now) { blob in
+                        if blob.offers, !blob.isStored { blob.wanted = .automatically }
+                    }
+                }
+            }
+            last = files.id
+        }
+        let mark = randomHex(bytes: 16)
+        try folder.set(mark: mark)
+        try await write { db, _ in try Meta.set(db, Self.folderKey, mark) }
+    }
+
+    // MARK: Files that nothing names
+
+    /// So long a file stays that no row names: the app may be about to write its reference, or an undo may.
+    static var orphanMilliseconds: Int64 { 7 * 24 * 60 * 60 * 1000 }
+
+    /// Removes what nothing names any more, and files that no table knows, since a process ended before it noted them.
+    func tidy() async throws {
+        try await writeUses()
+        try await write { db, _ in try BlobChanges.noteAll(db) }
+        try await removeOrphans()
+        let folder = folder
+        let time = Date(milliseconds: wallClockMilliseconds() - Self.orphanMilliseconds)
+        let old = try folder.old(before: time)
+        for start in stride(from: 0, to: old.count, by: Self.batch) {
+            try await write { db, _ in
+                for url in old[start..<min(start + Self.batch, old.count)] {
+                    let name = "sha256:\(url.lastPathComponent)"
+                    let isKnown = try Query(
+                        db, "SELECT 1 FROM tidemark_blob_file WHERE reference >= ?1 AND reference < ?2 LIMIT 1"
+                    ).first(db, [.text(name + ":"), .text(name + ";")]) { _ in true }
+                    if isKnown == nil { try? FileManager.default.removeItem(at: url) }
+                }
+            }
+        }
+    }
+
+    func removeOrphans() async throws {
+        let folder = folder
+        cached = nil
+        try await write { db, now in
+            for reference in try BlobFiles.orphans(db, since: now - Self.orphanMilliseconds, limit: Self.batch) {
+                try folder.remove(reference)
+                try BlobFiles.remove(db, reference, now: now)
+            }
+        }
+    }
+}

@@ -1,0 +1,390 @@
+import Foundation
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+/// Moves the bytes of attachments: finds out which ones rows name, and takes a bounded number of files up and down, the
+/// most urgent first. It shares nothing with the drivers of scopes but the app's file, in short transactions, and the
+/// transport.
+actor AttachmentRunner {
+    let file: AppFile
+    let folder: BlobFolder
+    let schemaCache: SchemaCache
+    nonisolated let uses = Locked<[BlobReference: Int64]>([:])
+    let board = StatusBoard<AttachmentProgress>()
+    private let signal = WakeSignal()
+    /// What the app knows of its network.
+    private var (isMetered, isOnline) = (false, true)
+    private var backoff: TidemarkCore.Backoff
+    private var longestWait: Int64
+
+    /// The transfers under way, by the ids of their rows.
+    private var active: [Int64: Active] = [:]
+    /// How many have ended.
+    private var ended = 0
+    private var isDriving = false
+    private var isStopped = false
+    private var stoppers: [CheckedContinuation<Void, Never>] = []
+    /// Calls are numbered: one that comes while somebody finds that there is nothing to do has not been looked at.
+    private var calls = 0
+    /// Attempts in a row that failed for a reason that all files have in common, and when the next is made.
+    private var failures = 0
+    private var pausedUntil: Instant?
+    private var tidiedAt: Instant?
+    var cached: Int64?
+    private var waiters: [Waiter] = []
+    private var lastError: SyncError?
+
+    /// Somebody who waits for the next attempt at a file, or for the time when there is nothing to do.
+    private struct Waiter {
+        var reference: BlobReference?
+        var call: Int
+        var continuation: AsyncStream<Result<Void, SyncError>>.Continuation
+    }
+
+    private struct Active {
+        var blob: Blob
+        let yields = Locked(false)
+    }
+
+    init(
+        file: AppFile, configuration: AttachmentConfiguration, schemaCache: SchemaCache, backoff: TidemarkCore.Backoff,
+        longestWait: Int64
+    ) {
+        (self.file, self.schemaCache) = (file, schemaCache)
+        folder = BlobFolder(configuration: configuration)
+        (self.backoff, self.longestWait) = (backoff, longestWait)
+    }
+
+    // MARK: Driving
+
+    /// Something may have to be done.
+    nonisolated func note() { signal.raise() }
+
+    /// There is a network again, or a new token: what waits after a failure is tried at once.
+    func wake() async {
+        (pausedUntil, failures) = (nil, 0)
+        try? await write { db, _ in try Blob.releaseAll(db) }
+        note()
+    }
+
+    func adapt(isMetered: Bool, isOnline: Bool, backoff: TidemarkCore.Backoff, longestWait: Int64) {
+        (self.isMetered, self.isOnline) = (isMetered, isOnline)
+        (self.backoff, self.longestWait) = (backoff, longestWait)
+        note()
+    }
+
+    /// Ends what is under way, for good, and returns when nothing of it works on the file any more.
+    func stop() async {
+        isStopped = true
+        note()
+        while isDriving { await withCheckedContinuation { stoppers.append($0) } }
+    }
+
+    /// Works until it is cancelled, or there is nothing to do now.
+    ///
+    /// - Parameter untilIdle: whether it returns when nothing can be done now.
+    func drive(untilIdle: Bool = false) async {
+        guard !isDriving, !isStopped else { return }
+        isDriving = true
+        await withDiscardingTaskGroup { group in
+            while !Task.isCancelled, !isStopped {
+                let known = calls
+                let wait = await begin(&group)
+                if let wait, active.isEmpty {
+                    announceIdle(upTo: known)
+                    if untilIdle, calls == known { break }
+                    _ = await signal.sleep(for: .milliseconds(wait))
+                } else {
+                    _ = await signal.sleep(for: .milliseconds(Self.restMilliseconds))
+                }
+            }
+            group.cancelAll()
+        }
+        isDriving = false
+        announceIdle(upTo: calls)
+        for stopper in stoppers { stopper.resume() }
+        stoppers = []
+    }
+
+    /// Without a call it is looked so often whether there is something to do, in milliseconds.
+    private static let restMilliseconds: Int64 = 60_000
+    /// How often files are looked for that nothing names, in milliseconds.
+    private static let tidyMilliseconds: Int64 = 24 * 60 * 60 * 1000
+
+    /// Looks at what rows name, and begins what may be begun. Returns how long nothing more can be, in milliseconds;
+    /// `nil` while something is under way.
+    private func begin(_ group: inout DiscardingTaskGroup) async -> Int64? {
+        let known = ended
+        do {
+            let schema = try await digest()
+            try await tidyWhenDue()
+            if let rest = pausedUntil.map({ $0 - Dependencies.current.uptime }), rest > 0 {
+                return active.isEmpty ? rest : nil
+            }
+            pausedUntil = nil
+            for blob in try await take() {
+                active[blob.id] = Active(blob: blob)
+                group.addTask { await self.move(blob, schema) }
+            }
+            await publish()
+            // One that has ended meanwhile has made room, which nobody has looked at.
+            guard active.isEmpty, ended == known else { return nil }
+            let next = try await file.read { try Blob.nextAttempt($0) }
+            let wait = next.map { max($0 - wallClockMilliseconds(), 1) } ?? Self.restMilliseconds
+            return min(wait, Self.restMilliseconds)
+        } catch {
+            if !(error is CancellationError) { pause(Failure.database(error, scope: anyScope)) }
+            return active.isEmpty ? max(pausedUntil.map { $0 - Dependencies.current.uptime } ?? 0, 1) : nil
+        }
+    }
+
+    private var anyScope: Scope { schemaCache.followed[0] }
+
+    /// Finds out what rows name by now.
+    @discardableResult
+    func digest() async throws -> SyncSchema {
+        let schema = try await schemaCache.install()
+        while try await file.read({ try BlobChanges.areAny($0) }) {
+            try await write { db, now in try BlobChanges.digest(db, schema, now: now) }
+            try Task.checkCancellation()
+        }
+        return schema
+    }
+
+    private func tidyWhenDue() async throws {
+        let now = Dependencies.current.uptime
+        guard tidiedAt.map({ now - $0 >= Self.tidyMilliseconds }) ?? true else { return }
+        if tidiedAt == nil { try await knowFolder() }
+        tidiedAt = now
+        try await tidy()
+        try await digest()
+    }
+
+    /// Takes up the most urgent files, as far as there is room. One that is more urgent than one under way takes its
+    /// place at that one's next part.
+    private func take() async throws -> [Blob] {
+        let limit = max(1, folder.configuration.parallelTransfers)
+        let free = limit - active.count
+        let (now, isAlone, settings) = (wallClockMilliseconds(), active.isEmpty, folder.configuration)
+        guard isOnline, try await file.read({ try Blob.isAnyDue($0, at: now) }) else { return [] }
+        let (uploads, asksFirst) = (
+            !isMetered || settings.uploadsOnMetered, isMetered && !settings.downloadsOnMetered
+        )
+        // A file travels once at a time, whichever scopes name it.
+        let busy = Set(active.values.map(\.blob.reference))
+        let found = try await write { db, now in
+            if isAlone { try Blob.recover(db) }
+            try Blob.release(db, upTo: now)
+            var found = uploads ? try Blob.ready(db, .upload, limit: limit) : []
+            found += try Blob.ready(db, .download, limit: limit, onlyAsked: asksFirst)
+            found.sort { ($1.priority, $0.id) < ($0.priority, $1.id) }
+            var seen = busy
+            let begun = found.filter { seen.insert($0.reference).inserted }.prefix(max(free, 0))
+            for blob in begun { try blob.begin(db) }
+            return (begun: Array(begun), next: found.first { !begun.contains($0) })
+        }
+        if let next = found.next, let last = active.values.min(by: { $0.blob.priority < $1.blob.priority }),
+            last.blob.priority < next.priority
+        {
+            last.yields.withLock { $0 = true }
+        }
+        return found.begun
+    }
+
+    // MARK: One transfer
+
+    private func move(_ blob: Blob, _ schema: SyncSchema) async {
+        var result: Result<BlobTransfer.Outcome, any Error>
+        let isHere = (try? await file.read { try BlobFiles.isHere($0, blob.reference) }) ?? false
+        do {
+            // An attachment that the server does not know would be collected there: `declaration_mismatch`.
+            _ = try await schemaCache.declarations(clientID: schema.clientID, scope: blob.scope)
+            let transfer = BlobTransfer(
+                transport: schemaCache.transport, folder: folder, reference: blob.reference, scope: blob.scope,
+                clientID: schema.clientID, attempts: blob.attempts
+            ) { [weak self] in await self?.progressed(blob.id, $0) ?? false }
+            result = .success(try await isHere ? transfer.upload() : transfer.download())
+        } catch { result = .failure(error) }
+        // What has come goes to its place even where the task is cancelled just now.
+        do { try await settle(blob, isHere: isHere, result) } catch {
+            result = .failure(error)
+            if !(error is CancellationError) { pause(Failure.database(error, scope: blob.scope)) }
+        }
+        active[blob.id] = nil
+        ended += 1
+        finish(blob.reference, result)
+        note()
+    }
+
+    private func progressed(_ id: Int64, _ moved: Int64) async -> Bool {
+        guard let transfer = active[id] else { return false }
+        if transfer.yields.withLock({ $0 }) || Task.isCancelled { return false }
+        guard moved != transfer.blob.moved else { return true }
+        active[id]?.blob.moved = moved
+        failures = 0
+        // The file may be busy; the next part tells it, too.
+        try? await write { db, _ in try Blob.note(db, id, moved: moved) }
+        await publish()
+        return true
+    }
+
+    private func settle(
+        _ blob: Blob, isHere: Bool, _ result: Result<BlobTransfer.Outcome, any Error>
+    ) async throws {
+        var isNew = false
+        if case .success(.done) = result { isNew = !isHere }
+        let (folder, delay, isPlaced) = (folder, delay(after: result, blob), isNew)
+        if case .failure(let error) = result { note(failed: error, blob) }
+        try await write { db, now in
+            if isPlaced {
+                try folder.place(folder.partial(of: blob.reference), as: blob.reference)
+                try BlobFiles.add(db, blob.reference, now: now)
+            }
+            // Rows may have ceased to name it.
+            guard var after = try Blob.read(db, blob.reference, blob.scope) else { return }
+            after.isMoving = false
+            switch result {
+            case .success(.done):
+                after.clear()
+                (after.isStored, after.moved, after.priority) = (true, after.reference.size, 0)
+                if after.wanted == .asked { after.wanted = .not }
+            case .success(.yielded): break
+            case .success(.awaited):
+                after.isAwaited = true
+                (after.attempts, after.nextAttempt) = (after.attempts + 1, now + delay)
+            case .success(.failed(let failure)):
+                if failure == .fileDamaged { try folder.remove(blob.reference) }
+                if failure == .fileMissing || failure == .fileDamaged {
+                    try BlobFiles.remove(db, blob.reference, now: now)
+                }
+                (after.isFailed, after.reason) = (true, failure.rawValue)
+            case .failure(let error):
+                let isCancelled = error is CancellationError
+                if !isCancelled { (after.attempts, after.nextAttempt) = (after.attempts + 1, now + delay) }
+                if error is BlobTransfer.WrongBytes {
+                    after.moved = 0
+                    after.reason = AttachmentFailure.wrongBytes.rawValue
+                    after.isFailed = after.attempts >= Self.wrongLimit
+                } else if !isCancelled {
+                    after.reason = Failure(error, scope: blob.scope).reason
+                }
+            }
+            try after.save(db, now: now)
+        }
+        if isNew { try folder.settle(blob.reference) }
+        if case .success(.done) = result { try await makeRoom(for: isNew ? blob.reference : nil) }
+    }
+
+    /// So often wrong bytes come before they are not asked for any more.
+    private static let wrongLimit: Int64 = 3
+
+    /// The wait before a file's next attempt, in milliseconds.
+    private func delay(after result: Result<BlobTransfer.Outcome, any Error>, _ blob: Blob) -> Int64 {
+        var (kind, asked, longest) = (FailureClass.transient, Int64(0), longestWait)
+        switch result {
+        case .success: longest = .max
+        case .failure(let error):
+            let failure = Failure(error, scope: blob.scope)
+            (kind, asked) = (failure.kind, failure.wait ?? 0)
+            if kind.isRefusal { longest = .max }
+        }
+        let attempts = Int(clamping: min(blob.attempts + 1, 64))
+        let wait = backoff.delay(
+            failures: attempts, class: kind, jitter: Dependencies.current.random(), longest: longest)
+        return max(wait, asked)
+    }
+
+    /// Takes in a failure. One that no file has for itself makes all wait.
+    private func note(failed error: any Error, _ blob: Blob) {
+        guard !(error is CancellationError), !(error is BlobTransfer.WrongBytes) else { return }
+        let failure = Failure(error, scope: blob.scope)
+        switch failure.kind {
+        case .transient, .unauthenticated: pause(failure)
+        case .server, .forbidden, .needsApp, .resolve, .bootstrap: break
+        }
+    }
+
+    private func pause(_ failure: Failure) {
+        failures = min(failures + 1, 64)
+        lastError = failure.error
+        let wait = backoff.delay(
+            failures: failures, class: failure.kind, jitter: Dependencies.current.random(), longest: longestWait)
+        pausedUntil = Dependencies.current.uptime + max(wait, failure.wait ?? 0)
+    }
+
+    // MARK: Telling
+
+    /// Hears of the end of the next attempt at a file; `nil`: of the time when there is nothing to do.
+    private func wait(for reference: BlobReference?) -> AsyncStream<Result<Void, SyncError>> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Result<Void, SyncError>.self)
+        calls += 1
+        waiters.append(Waiter(reference: reference, call: calls, continuation: continuation))
+        (pausedUntil, failures, lastError) = (nil, 0, nil)
+        note()
+        return stream
+    }
+
+    /// Works until an attempt at a file has ended, or there is nothing to do now; or waits for whoever works.
+    func attempt(_ reference: BlobReference?) async throws {
+        try schemaCache.transport.current()
+        if reference == nil { try await write { db, _ in try Blob.releaseAll(db) } }
+        let outcome = wait(for: reference)
+        let worker = isDriving ? nil : Task { await self.drive(untilIdle: true) }
+        let result = await outcome.first { _ in true }
+        if result == nil || reference != nil { worker?.cancel() }
+        await worker?.value
+        guard let result else { throw CancellationError() }
+        try result.get()
+    }
+
+    private func finish(_ reference: BlobReference, _ result: Result<BlobTransfer.Outcome, any Error>) {
+        let told: Result<Void, SyncError>
+        switch result {
+        case .success(.done): told = .success(())
+        case .success(.yielded): return
+        case .failure(let error) where error is CancellationError: return
+        case .success(.awaited): told = .failure(Attachments.unavailable("Nobody has uploaded it yet."))
+        case .success(.failed(let failure)): told = .failure(Attachments.unavailable("It has failed: \(failure)."))
+        case .failure(let error) where error is BlobTransfer.WrongBytes:
+            told = .failure(Attachments.unavailable("Other bytes came than the reference says."))
+        case .failure(let error): told = .failure(Failure(error, scope: anyScope).error)
+        }
+        // That a file is awaited is nobody's failure.
+        if case .failure(let error) = told, (try? result.get()) != .awaited { lastError = error }
+        tell(told) { $0.reference == reference }
+    }
+
+    private func announceIdle(upTo call: Int) {
+        let error = lastError
+        tell(error.map { .failure($0) } ?? .success(())) { $0.call <= call && $0.reference == nil }
+        tell(.failure(error ?? Attachments.unavailable("It cannot be fetched now."))) { $0.call <= call }
+    }
+
+    private func tell(_ result: Result<Void, SyncError>, _ isMeant: (Waiter) -> Bool) {
+        for waiter in waiters where isMeant(waiter) {
+            waiter.continuation.yield(result)
+            waiter.continuation.finish()
+        }
+        waiters.removeAll(where: isMeant)
+    }
+
+    func publish() async {
+        guard await board.isWatched, let progress = try? await file.read({ try AttachmentProgress($0) }) else { return }
+        await board.publish(progress)
+    }
+
+    // MARK: The file
+
+    /// A short transaction; no bytes of attachments move meanwhile.
+    func write<Result: Sendable>(_ body: @escaping @Sendable (Database, Int64) throws -> Result) async throws -> Result
+    {
+        let now = wallClockMilliseconds()
+        return try await file.write(at: .attempts) { db in try body(db, now) }
+    }
+}
+
+extension Failure {
+    /// The name by which the app hears of it.
+    fileprivate var reason: String { problem?.code.rawValue ?? error.code.rawValue }
+}

@@ -1,0 +1,148 @@
+import Foundation
+import GRDB
+import Testing
+import TidemarkWire
+
+@testable import Tidemark
+
+@Suite("Downloads of attachments")
+struct AttachmentDownloadTests {
+    /// A device with a row from elsewhere that names bytes, which the server has.
+    private func world(
+        _ bytes: [UInt8], column: String = "photo", isUploaded: Bool = true
+    ) async throws -> (device: PhotoDevice, reference: BlobReference) {
+        let directory = try TestDirectory()
+        let blobs = PhotoDevice.blobs(before: try PhotoDevice.server(in: directory))
+        let ada = try await PhotoDevice("ada", in: directory, blobs: blobs)
+        let reference = try await ada.add(bytes, to: "n1", column: column)
+        try await ada.sync()
+        if isUploaded { blobs.put(bytes, as: reference) }
+        let bob = try await PhotoDevice("bob", in: directory, blobs: blobs)
+        try await bob.sync()
+        return (bob, reference)
+    }
+
+    @Test("a download that is cut goes on where it was, and takes hardly more than the bytes")
+    func cut() async throws {
+        let bytes = PhotoDevice.bytes(400_000)
+        let (device, photo) = try await world(bytes, column: "thumb")
+        device.blobs.cut(every: 160_000)
+        try await device.transfer { device.files.url(for: photo) != nil }
+        #expect(try device.files.data(for: photo) == Data(bytes))
+        #expect(device.blobs.bytesDown <= 440_000)
+    }
+
+    @Test("parts become smaller on a network that cuts each of them")
+    func narrow() async throws {
+        let directory = try TestDirectory()
+        let blobs = PhotoDevice.blobs(before: try PhotoDevice.server(in: directory))
+        let ada = try await PhotoDevice("ada", in: directory, blobs: blobs)
+        let bytes = PhotoDevice.bytes(300_000)
+        let thumb = try await ada.add(bytes, to: "n1", column: "thumb")
+        try await ada.sync()
+        blobs.put(bytes, as: thumb)
+        let bob = try await PhotoDevice("bob", in: directory, blobs: blobs) { $0.partBytes = 1 << 20 }
+        try await bob.sync()
+        blobs.cut(every: 80_000)
+        try await bob.transfer { bob.files.url(for: thumb) != nil }
+        #expect(try bob.files.data(for: thumb) == Data(bytes))
+    }
+
+    @Test("a process that ends amid a download leaves what has come to the next one")
+    func reopened() async throws {
+        let bytes = PhotoDevice.bytes(100_000)
+        let (device, thumb) = try await world(bytes, column: "thumb")
+        let blobs = device.blobs
+        blobs.fault { request in
+            if request.method == "GET", blobs.bytesDown >= 49_152 { throw BlobServer.Cut() }
+            return nil
+        }
+        try? await device.files.transfer()
+        #expect(device.files.url(for: thumb) == nil, "What is not whole is not shown.")
+        blobs.heal()
+        let next = try await PhotoDevice("bob", in: device.directory, blobs: blobs)
+        try await next.files.transfer()
+        #expect(try next.files.data(for: thumb) == Data(bytes))
+        #expect(blobs.bytesDown == 100_000)
+    }
+
+    @Test("other bytes than the reference says are never shown, and given up after some attempts")
+    func wrong() async throws {
+        let bytes = PhotoDevice.bytes(40_000)
+        let (device, thumb) = try await world(bytes, column: "thumb")
+        var other = bytes
+        other[39_999] ^= 1
+        device.blobs.put(other, as: thumb)
+        try await device.transfer { try await device.state(of: thumb) == .failed(.wrongBytes) }
+        #expect(device.files.url(for: thumb) == nil)
+        let left = FileManager.default.enumerator(at: device.folder, includingPropertiesForKeys: nil)?.allObjects ?? []
+        let files = left.compactMap { $0 as? URL }.filter { !$0.hasDirectoryPath }
+        #expect(files.map(\.lastPathComponent) == ["mark"])
+        device.blobs.put(bytes, as: thumb)
+        #expect(try Data(contentsOf: try await device.files.fetch(thumb)) == Data(bytes))
+    }
+
+    @Test("bytes that nobody has uploaded are awaited, and come once they are there")
+    func awaited() async throws {
+        let bytes = PhotoDevice.bytes(40_000)
+        let (device, thumb) = try await world(bytes, column: "thumb", isUploaded: false)
+        try? await device.files.transfer()
+        #expect(try await device.state(of: thumb) == .awaited)
+        let error = await #expect(throws: SyncError.self) { try await device.files.fetch(thumb) }
+        #expect(error?.code == .attachmentUnavailable)
+        #expect(try await device.state(of: thumb) == .awaited)
+        device.blobs.put(bytes, as: thumb)
+        try await device.transfer { device.files.url(for: thumb) != nil }
+    }
+
+    @Test("what answers in the server's place, at a portal's login, is not taken for it")
+    func portal() async throws {
+        let bytes = PhotoDevice.bytes(40_000)
+        let (device, thumb) = try await world(bytes, column: "thumb")
+        device.blobs.fault { _ in TransportResponse(status: 404, headers: ["Content-Type": "text/html"]) }
+        await #expect(throws: SyncError.self) { try await device.files.transfer() }
+        #expect(try await device.state(of: thumb) == .remote, "No server has said that it lacks the bytes.")
+        device.blobs.heal()
+        device.blobs.fault { _ in
+            TransportResponse(status: 200, headers: ["Content-Type": "text/html"], body: Array("login".utf8))
+        }
+        await #expect(throws: SyncError.self) { try await device.files.transfer() }
+        device.blobs.heal()
+        try await device.transfer { try device.files.data(for: thumb) == Data(bytes) }
+    }
+
+    @Test("what no row names is not fetched")
+    func unnamed() async throws {
+        let device = try await PhotoDevice.alone()
+        let reference = try #require(BlobReference(hash: String(repeating: "a", count: 64), size: 5))
+        let error = await #expect(throws: SyncError.self) { try await device.files.fetch(reference) }
+        #expect(error?.code == .attachmentUnavailable)
+        #expect(device.blobs.log.isEmpty)
+    }
+
+    @Test("bytes that are here are uploaded to a scope where the app names them, not where somebody else's row does")
+    func scopes() async throws {
+        let directory = try TestDirectory()
+        let blobs = PhotoDevice.blobs(before: try PhotoDevice.server(in: directory))
+        let device = try await PhotoDevice(
+            in: directory, blobs: blobs,
+            tables: [.table("note", scope: .column("w", prefix: "w:"), attachments: [.attachment("photo")])],
+            scopes: ["w:1", "w:2"])
+        let photo = try await device.files.add(Data(PhotoDevice.bytes(30_000)))
+        try await device.writer.write { [text = photo.description] db in
+            try db.execute(sql: "INSERT INTO note (id, photo, w) VALUES ('n1', ?, '1')", arguments: [text])
+            // As a page is applied.
+            try CaptureSuppression.raise(db)
+            try db.execute(sql: "INSERT INTO note (id, photo, w) VALUES ('n2', ?, '2')", arguments: [text])
+            try CaptureSuppression.lower(db)
+        }
+        try await device.files.transfer()
+        #expect(blobs.blob(photo, in: "w:1") != nil)
+        #expect(blobs.blob(photo, in: "w:2") == nil)
+        try await device.writer.write { [text = photo.description] db in
+            try db.execute(sql: "INSERT INTO note (id, photo, w) VALUES ('n3', ?, '2')", arguments: [text])
+        }
+        try await device.files.transfer()
+        #expect(blobs.blob(photo, in: "w:2") != nil)
+    }
+}

@@ -1,0 +1,143 @@
+import Foundation
+import GRDB
+import Testing
+import TidemarkCore
+import TidemarkWire
+
+@testable import Tidemark
+
+@Suite("The queue of attachments")
+struct AttachmentQueueTests {
+    @Test("no more files travel at once than the app lets")
+    func bound() async throws {
+        let device = try await PhotoDevice.alone { $0.parallelTransfers = 3 }
+        for number in 0..<12 { try await device.add(PhotoDevice.bytes(20_000, seed: UInt64(number)), to: "n\(number)") }
+        device.blobs.hold("HEAD")
+        let transfer = Task { try await device.files.transfer() }
+        try await poll { device.blobs.waiting == 3 }
+        device.blobs.open()
+        try await transfer.value
+        #expect(device.blobs.mostAtOnce == 3)
+        #expect(try await device.count("tidemark_attachment WHERE state = 'uploaded'") == 12)
+    }
+
+    @Test("what the user looks at takes the place of what travels by itself, at its next part")
+    func priority() async throws {
+        let device = try await PhotoDevice.alone { $0.parallelTransfers = 1 }
+        let large = try await device.add(PhotoDevice.bytes(200_000), to: "n1")
+        let wanted = PhotoDevice.bytes(10_000, seed: 2)
+        let photo = try #require(BlobReference(hash: Self.hash(wanted), size: 10_000))
+        device.blobs.put(wanted, as: photo)
+        try await device.name(photo, in: "n2")
+        device.blobs.hold("PUT")
+        let running = Task { try await device.engine.run() }
+        defer { running.cancel() }
+        try await poll { device.blobs.waiting == 1 }
+        let fetch = Task { try await device.files.fetch(photo) }
+        try await poll {
+            try await device.count("tidemark_attachment JOIN tidemark_blob USING (reference) WHERE priority = 1") == 1
+        }
+        // One part of the large file gets through, and no other before the fetched one is here.
+        try await poll {
+            device.blobs.open(one: true)
+            return device.files.url(for: photo) != nil
+        }
+        _ = try await fetch.value
+        #expect(device.blobs.blob(large) == nil)
+        let puts = device.blobs.count("PUT")
+        #expect(puts < 12, "The file of 13 parts was put off.")
+        device.blobs.open()
+        try await poll { try await device.state(of: large) == .uploaded }
+    }
+
+    @Test("where bytes cost money, only what the app lets travels, and what it asks for")
+    func metered() async throws {
+        let directory = try TestDirectory()
+        let blobs = PhotoDevice.blobs(before: try PhotoDevice.server(in: directory))
+        let device = try await PhotoDevice(in: directory, blobs: blobs) { configuration in
+            (configuration.uploadsOnMetered, configuration.downloadsOnMetered) = (false, false)
+        }
+        var conditions = SyncConditions()
+        conditions.isMetered = true
+        await device.engine.adapt(to: conditions)
+        let own = try await device.add(PhotoDevice.bytes(20_000), to: "n1")
+        let bytes = PhotoDevice.bytes(20_000, seed: 2)
+        let theirs = try #require(BlobReference(hash: Self.hash(bytes), size: 20_000))
+        blobs.put(bytes, as: theirs)
+        try await device.name(theirs, in: "n2", column: "thumb")
+        try await device.files.transfer()
+        #expect(blobs.log.isEmpty)
+        _ = try await device.files.fetch(theirs)
+        #expect(device.files.url(for: theirs) != nil)
+        #expect(try await device.state(of: own) == .local)
+        conditions.isMetered = false
+        await device.engine.adapt(to: conditions)
+        try await device.files.transfer()
+        #expect(try await device.state(of: own) == .uploaded)
+    }
+
+    @Test("records are exchanged while bytes are under way, and no transaction waits for them")
+    func records() async throws {
+        let device = try await PhotoDevice.alone()
+        let photo = try await device.add(PhotoDevice.bytes(100_000), to: "n1")
+        device.blobs.hold("PUT")
+        let running = Task { try await device.engine.run() }
+        defer { running.cancel() }
+        try await poll { device.blobs.waiting == 1 }
+        try await device.name(nil, in: "n2")
+        try await device.engine.syncNow()
+        #expect(try await device.engine.status().pending == 0)
+        device.blobs.open()
+        try await poll { try await device.state(of: photo) == .uploaded }
+    }
+
+    @Test("a folder that takes no file is told, and nothing is lost")
+    func noRoom() async throws {
+        let device = try await PhotoDevice.alone()
+        try FileManager.default.createDirectory(
+            at: device.folder.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data().write(to: device.folder)
+        let error = await #expect(throws: SyncError.self) { try await device.files.add(Data([1])) }
+        #expect(error?.code == .folderFailed)
+
+        let bytes = PhotoDevice.bytes(20_000)
+        let theirs = try #require(BlobReference(hash: Self.hash(bytes), size: 20_000))
+        device.blobs.put(bytes, as: theirs)
+        try await device.name(theirs, in: "n1", column: "thumb")
+        let failure = await #expect(throws: SyncError.self) { try await device.files.transfer() }
+        #expect(failure?.code == .folderFailed)
+        try FileManager.default.removeItem(at: device.folder)
+        try await device.transfer { device.files.url(for: theirs) != nil }
+    }
+
+    @Test("the app hears how much waits")
+    func progress() async throws {
+        let device = try await PhotoDevice.alone()
+        try await device.add(PhotoDevice.bytes(20_000), to: "n1")
+        device.blobs.fault { _ in throw BlobServer.Cut() }
+        try? await device.files.transfer()
+        var updates = device.files.progress.makeAsyncIterator()
+        let waiting = await updates.next()
+        #expect(waiting?.uploads == 1)
+        #expect(waiting?.bytesLeft == 20_000)
+        device.blobs.heal()
+        try await device.files.transfer()
+        var last = waiting
+        while last?.uploads != 0 { last = await updates.next() }
+        #expect(last == AttachmentProgress())
+    }
+
+    @Test("signing out ends transfers, and nothing travels any more")
+    func disconnect() async throws {
+        let device = try await PhotoDevice.alone()
+        try await device.add(PhotoDevice.bytes(20_000), to: "n1")
+        await device.engine.disconnect()
+        let error = await #expect(throws: SyncError.self) { try await device.files.transfer() }
+        #expect(error?.code == .engineDisconnected)
+        #expect(device.blobs.log.isEmpty)
+    }
+
+    static func hash(_ bytes: [UInt8]) -> String {
+        SHA256.digest(bytes).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+}
