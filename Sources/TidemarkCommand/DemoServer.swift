@@ -14,14 +14,21 @@
         init(in folder: URL) async throws {
             self.folder = folder
             store = "sqlite:" + DemoWorld.path(folder, Self.file)
-            (process, url) = try await Self.start(store, at: "127.0.0.1:0")
+            let declared = "entities: {photo: {attachments: [image]}}\n"
+            try Data(declared.utf8).write(to: folder.appending(path: Self.settings))
+            (process, url) = try await Self.start(store, at: "127.0.0.1:0", in: folder)
         }
 
         private static let file = "server.sqlite"
         private static let copy = "server-copy.sqlite"
+        private static let settings = "tidemark.yaml"
 
-        private static func start(_ store: String, at address: String) async throws -> (ChildProcess, url: String) {
-            let process = try ChildProcess(ChildProcess.executable, ["serve", "--listen", address, "--store", store])
+        private static func start(
+            _ store: String, at address: String, in folder: URL
+        ) async throws -> (ChildProcess, url: String) {
+            let process = try ChildProcess(
+                ChildProcess.executable,
+                ["serve", "--listen", address, "--store", store, "--config", DemoWorld.path(folder, settings)])
             let start = "listening on "
             do {
                 guard let line = try await process.line(startingWith: start) else {
@@ -53,7 +60,7 @@
             }
             try files.moveItem(atPath: DemoWorld.path(folder, Self.copy), toPath: path)
             let address = url.split(separator: "/").last.map(String.init) ?? "127.0.0.1:0"
-            (process, _) = try await Self.start(store, at: address)
+            (process, _) = try await Self.start(store, at: address, in: folder)
         }
 
         /// Asks the server to end, and waits. Returns its exit code.
