@@ -12,13 +12,14 @@
                 that may write and how far the device had come then, up to an hour late. All else is the device's own
                 word, which nobody has checked: edits that wait and for how long, edits refused, rows quarantined,
                 versions, and the code of a failure. Its counts are rounded down to 1, 2 or 5 times a power of ten.
-                A server may run meanwhile.
+                A server may run meanwhile. `tidemark devices remedy` asks something of a device.
 
                 EXAMPLES
                   tidemark devices --store sqlite:sync.sqlite
                   tidemark devices --store sqlite:sync.sqlite --behind 1000 --seen-before 7d
                   tidemark devices --store postgres://tidemark@db.internal/tidemark --with-errors --sort oldest --json
-                """)
+                """,
+            subcommands: [RemedyCommand.self])
 
         @Option(help: ArgumentHelp(StoreAddress.help, valueName: "store"))
         var store: String?
@@ -137,10 +138,12 @@
         /// When the oldest edit that waits was made.
         var oldest: Date?
         var app, library, error: String?
+        /// What the operator asked of it last.
+        var remedy: RemedyLine?
 
         private enum CodingKeys: String, CodingKey {
             case now, sub, client, scope, seen, behind, behindSince, reportedAt, pending, refused, quarantined, oldest
-            case app, library, error
+            case app, library, error, remedy
         }
 
         init(_ device: FleetDevice, at now: Date) {
@@ -153,12 +156,12 @@
             (pending, oldest) = (device.report?.pending, date(device.oldestEdit))
             (refused, quarantined) = (device.report?.refused, device.report?.quarantined)
             (app, library, error) = (device.report?.app, device.report?.library, device.report?.error)
+            remedy = device.remedy.map(RemedyLine.init)
         }
 
         static let heading = [
             "user", "device", "scope", "seen", "behind", "pending", "oldest", "refused", "quarantined", "app",
-            "library",
-            "error",
+            "library", "error", "remedy",
         ]
 
         var cells: [String] {
@@ -168,6 +171,7 @@
                 pending.map(String.init) ?? "-",
                 oldest.map(age) ?? "-", refused.map(String.init) ?? "-", quarantined.map(String.init) ?? "-",
                 Self.shown(app), Self.shown(library), Self.shown(error),
+                remedy.map { "\($0.text), \(age($0.toldAt ?? $0.askedAt))" } ?? "-",
             ]
         }
 

@@ -48,7 +48,7 @@
             page.heading("DESCRIPTION")
             page.prose(command.discussion)
             page.heading("COMMANDS")
-            for part in command.parts {
+            for part in command.parts.flatMap(\.withParts) {
                 page.subheading("tidemark \(part.commandName)")
                 page.prose(part.abstract)
                 page.macro("PP")
@@ -105,6 +105,16 @@
 
             /// ArgumentParser's own `help` command stands among them.
             var parts: [Command] { (subcommands ?? []).filter { $0.shouldDisplay ?? true && $0.commandName != "help" } }
+            /// The command and those beneath it, each by its whole name.
+            var withParts: [Command] {
+                [self] + parts.map { $0.named("\(commandName) \($0.commandName)") }
+            }
+
+            private func named(_ name: String) -> Command {
+                var command = self
+                command.commandName = name
+                return command
+            }
             /// Every command knows --help and --version, so that neither needs telling.
             var shown: [Argument] {
                 (arguments ?? []).filter { argument in

@@ -15,6 +15,8 @@ public struct DeviceReport: Hashable, Sendable {
     public var library: String?
     /// The code of the failure that stands in the way at present.
     public var error: String?
+    /// What came of the operator's last remedy.
+    public var remedy: RemedyOutcome?
 
     /// Nothing waits, and nothing is known.
     public init() {}
@@ -27,15 +29,26 @@ public struct DeviceReport: Hashable, Sendable {
     package static let ages: ClosedRange<Int64> = 0...3_155_760_000
 
     /// The text, where a report may hold it.
-    package static func text(_ text: String?) -> String? {
-        guard let text, (1...textBytes).contains(text.utf8.count) else { return nil }
-        let isPlain = text.unicodeScalars.allSatisfy { scalar in
+    package static func text(_ text: String?) -> String? { text.flatMap { $0.isPlain(bytes: textBytes) ? $0 : nil } }
+
+    /// The same without what came of a remedy.
+    package var withoutRemedy: DeviceReport {
+        var report = self
+        report.remedy = nil
+        return report
+    }
+}
+
+extension String {
+    /// Whether it is a text of one line, of a byte at least and so many at most, that moves nothing on a screen.
+    package func isPlain(bytes limit: Int) -> Bool {
+        guard (1...limit).contains(utf8.count) else { return false }
+        return unicodeScalars.allSatisfy { scalar in
             switch scalar.properties.generalCategory {
             case .control, .format, .lineSeparator, .paragraphSeparator: false
             default: true
             }
         }
-        return isPlain ? text : nil
     }
 }
 
@@ -58,17 +71,23 @@ extension DeviceReport {
             case "oldest": report.oldest = try reader.number(in: ages)
             case "refused": report.refused = try reader.number(in: counts) ?? 0
             case "quarantined": report.quarantined = try reader.number(in: counts) ?? 0
-            case "app": report.app = try reader.reportText()
-            case "library": report.library = try reader.reportText()
-            case "error": report.error = try reader.reportText()
+            case "app": report.app = try reader.plainText(bytes: textBytes)
+            case "library": report.library = try reader.plainText(bytes: textBytes)
+            case "error": report.error = try reader.plainText(bytes: textBytes)
+            case "remedy": report.remedy = try RemedyOutcome.read(from: &reader)
             default: try reader.skipUnknown()
             }
         }
         return report
     }
 
-    /// Writes it as the value of a member.
+    /// Writes it as the value of a member. One that tells of a remedy alone says nothing of edits either.
     package func append(to writer: inout JSONWriter) {
+        if let remedy, withoutRemedy == DeviceReport() {
+            writer.raw("{\"remedy\":")
+            remedy.append(to: &writer)
+            return writer.raw("}")
+        }
         writer.raw("{\"pending\":")
         writer.integer(pending)
         if let oldest { writer.member("oldest", oldest) }
@@ -77,13 +96,17 @@ extension DeviceReport {
         if let app { writer.member("app", app) }
         if let library { writer.member("library", library) }
         if let error { writer.member("error", error) }
+        if let remedy {
+            writer.memberName("remedy")
+            remedy.append(to: &writer)
+        }
         writer.raw("}")
     }
 }
 
 extension JSONReader {
     /// The nearest number of a range; `nil` for a value of another type.
-    fileprivate mutating func number(in range: ClosedRange<Int64>) throws(JSONError) -> Int64? {
+    mutating func number(in range: ClosedRange<Int64>) throws(JSONError) -> Int64? {
         let first = peek()
         guard first == UInt8(ascii: "-") || (0x30...0x39).contains(first) else {
             try skipUnknown()
@@ -96,16 +119,17 @@ extension JSONReader {
         }
     }
 
-    /// A text that a report may hold; `nil` for any other value.
-    fileprivate mutating func reportText() throws(JSONError) -> String? {
+    /// A text of so many bytes that is plain (`isPlain`); `nil` for any other value.
+    mutating func plainText(bytes limit: Int) throws(JSONError) -> String? {
         guard peek() == UInt8(ascii: "\"") else {
             try skipUnknown()
             return nil
         }
         let text = try readText()
         // The longest spelling of a byte is an escape of six.
-        guard text.range.count <= 6 * DeviceReport.textBytes else { return nil }
-        return DeviceReport.text(string(text))
+        guard text.range.count <= 6 * limit else { return nil }
+        let plain = string(text)
+        return plain.isPlain(bytes: limit) ? plain : nil
     }
 }
 

@@ -34,6 +34,7 @@ enum Schema {
             if try !session.ask(isErasable).flag(0, 0) { try makeErasable(session) }
             if try !session.ask(hasHooks).flag(0, 0) { try makeHooks(session) }
             if try !session.ask(isTold).flag(0, 0) { try session.write(tell) }
+            if try !session.ask(hasRemedies).flag(0, 0) { try session.write(remedy) }
             return (key, Int(try session.ask(countPartitions).integer(0, 0)))
         }
     }
@@ -174,6 +175,15 @@ enum Schema {
     private static let tell = Statement(
         "tell", "ALTER TABLE device \(DeviceReports.columns.map { "ADD COLUMN \($0)" }.joined(separator: ", "))")
 
+    private static let hasRemedies = Statement(
+        "remedies",
+        """
+        SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('device') AND attname = 'remedy')
+        """)
+
+    /// Operators ask something of devices. Nodes from before pass over the column, and run beside this one.
+    private static let remedy = Statement("remedy", "ALTER TABLE device ADD COLUMN remedy bytea")
+
     /// The index by which an erasure finds ids.
     private static let aliasIndex = "CREATE INDEX alias_scope ON alias (scope, principal)"
 
@@ -257,7 +267,8 @@ enum Schema {
                 """
                 version bigint, oldest bigint, seen_at bigint NOT NULL, scope text COLLATE "C" NOT NULL,
                 principal bytea NOT NULL, client text COLLATE "C" NOT NULL,
-                \(DeviceReports.columns.joined(separator: ", ")), PRIMARY KEY (scope, principal, client)
+                \(DeviceReports.columns.joined(separator: ", ")), remedy bytea,
+                PRIMARY KEY (scope, principal, client)
                 """) + [
                 "CREATE INDEX device_version ON device (scope, version)",
                 "CREATE INDEX device_seen ON device (scope, seen_at)",

@@ -75,7 +75,7 @@ enum DeviceReports {
     private static let list = Statement(
         "fleet",
         """
-        SELECT f.name, f.principal, f.client, f.seen_at, f.behind, c.time, f.reported_at, \(read) FROM (
+        SELECT f.name, f.principal, f.client, f.seen_at, f.behind, c.time, f.reported_at, f.remedy, \(read) FROM (
             SELECT s.name, \(behind) AS behind, d.*,
                 row_number() OVER (ORDER BY \(rank) NULLS LAST, d.scope, d.principal, d.client) AS place
             \(place) ORDER BY place LIMIT $7) AS f
@@ -104,7 +104,8 @@ enum DeviceReports {
                 scope: scope, name: name, seen: try answer.integer(row, 3), behind: try answer.integer(row, 4))
             device.behindSince = try answer.integerIfAny(row, 5)
             device.reportedAt = try answer.integerIfAny(row, 6)
-            if device.reportedAt != nil { device.report = try report(answer, row, from: 7) }
+            device.remedy = Devices.remedy(answer, row, 7)
+            if device.reportedAt != nil { device.report = try report(answer, row, from: 8) }
             return device
         }
         return FleetPage(devices: devices, total: Int(try answers[0].integer(0, 0)))

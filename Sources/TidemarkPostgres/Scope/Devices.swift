@@ -1,18 +1,37 @@
 import TidemarkServer
+import TidemarkWire
 
 /// The devices of a scope: who is known, and from which version on deletions are kept for it.
 enum Devices {
     private static let standing = Statement(
-        "standing", "SELECT version, seen_at, oldest FROM device WHERE scope = $1 AND principal = $2 AND client = $3")
+        "standing",
+        "SELECT version, seen_at, oldest, remedy FROM device WHERE scope = $1 AND principal = $2 AND client = $3")
 
     static func standing(
         _ session: Session, _ scope: Parameter, of device: DeviceName
     ) throws -> DeviceStanding? {
         let answer = try session.ask(standing, scope, .text(device.principal), .text(device.client))
         guard answer.count > 0 else { return nil }
-        return DeviceStanding(
+        var standing = DeviceStanding(
             version: try answer.integerIfAny(0, 0), seen: try answer.integer(0, 1),
             oldest: try answer.integerIfAny(0, 2))
+        standing.remedy = remedy(answer, 0, 3)
+        return standing
+    }
+
+    /// The remedy that a column holds.
+    static func remedy(_ answer: QueryResult, _ row: Int, _ column: Int32) -> KeptRemedy? {
+        answer.array(row, column).flatMap { KeptRemedy(bytes: $0) }
+    }
+
+    private static let noteRemedy = Statement(
+        "note remedy", "UPDATE device SET remedy = $4 WHERE scope = $1 AND principal = $2 AND client = $3")
+
+    static func note(
+        _ session: Session, _ scope: Parameter, _ remedy: KeptRemedy, of device: DeviceName
+    ) throws {
+        try session.write(
+            noteRemedy, scope, .text(device.principal), .text(device.client), .bytes(remedy.bytes))
     }
 
     private static let note = Statement(
@@ -136,6 +155,11 @@ extension PostgresScopeWriter {
         // A scope that nobody wrote to has nothing to keep for anybody.
         guard kept.exists else { return }
         try Devices.note(session, name, standing, of: device)
+    }
+
+    func note(_ remedy: KeptRemedy, of device: DeviceName) throws {
+        guard kept.exists else { return }
+        try Devices.note(session, name, remedy, of: device)
     }
 
     func forgetDevices(beyond limit: Int, besides device: DeviceName) throws {

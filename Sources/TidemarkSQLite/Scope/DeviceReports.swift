@@ -57,7 +57,7 @@ enum DeviceReports {
             db,
             sql: """
                 SELECT s.name, d.principal, d.client, d.seen_at, \(behind), d.scope, coalesce(d.version, 0),
-                    d.reported_at, \(read)
+                    d.reported_at, d.remedy, \(read)
                 \(place) ORDER BY \(order(query.order)), s.name, CAST(d.principal AS BLOB), d.client
                 LIMIT \(max(0, query.limit))
                 """,
@@ -72,7 +72,8 @@ enum DeviceReports {
                 device.behindSince = try Int64.fetchOne(next, arguments: [row[5] as Int64, row[6] as Int64])
             }
             device.reportedAt = row[7]
-            if device.reportedAt != nil { device.report = report(row, from: 8) }
+            device.remedy = Devices.remedy(row, 8)
+            if device.reportedAt != nil { device.report = report(row, from: 9) }
             return device
         }
         return FleetPage(devices: devices, total: total)

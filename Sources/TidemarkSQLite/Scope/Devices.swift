@@ -1,13 +1,31 @@
+import Foundation
 import GRDB
 import TidemarkServer
+import TidemarkWire
 
 /// The devices of a scope: who is known, and from which version on deletions are kept for it.
 enum Devices {
     static func standing(_ db: Database, scope: Int64, of device: DeviceName) throws -> DeviceStanding? {
         let statement = try db.cachedStatement(
-            sql: "SELECT version, seen_at, oldest FROM device WHERE scope = ? AND principal = ? AND client = ?")
-        return try Row.fetchOne(statement, arguments: [scope, device.principal.whole, device.client])
-            .map { DeviceStanding(version: $0[0], seen: $0[1], oldest: $0[2]) }
+            sql: """
+                SELECT version, seen_at, oldest, remedy FROM device WHERE scope = ? AND principal = ? AND client = ?
+                """)
+        return try Row.fetchOne(statement, arguments: [scope, device.principal.whole, device.client]).map { row in
+            var standing = DeviceStanding(version: row[0], seen: row[1], oldest: row[2])
+            standing.remedy = remedy(row, 3)
+            return standing
+        }
+    }
+
+    /// The remedy that a column holds.
+    static func remedy(_ row: Row, _ column: Int) -> KeptRemedy? {
+        (row[column] as Data?).flatMap { KeptRemedy(bytes: [UInt8]($0)) }
+    }
+
+    static func note(_ db: Database, scope: Int64, _ remedy: KeptRemedy, of device: DeviceName) throws {
+        let statement = try db.cachedStatement(
+            sql: "UPDATE device SET remedy = ? WHERE scope = ? AND principal = ? AND client = ?")
+        try statement.execute(arguments: [Data(remedy.bytes), scope, device.principal.whole, device.client])
     }
 
     static func note(_ db: Database, scope: Int64, _ standing: DeviceStanding, of device: DeviceName) throws {
@@ -128,6 +146,11 @@ extension SQLiteScopeWriter {
         // A scope that nobody wrote to has nothing to keep for anybody.
         guard let id else { return }
         try Devices.note(db, scope: id, standing, of: device)
+    }
+
+    func note(_ remedy: KeptRemedy, of device: DeviceName) throws {
+        guard let id else { return }
+        try Devices.note(db, scope: id, remedy, of: device)
     }
 
     func forgetDevices(beyond limit: Int, besides device: DeviceName) throws {

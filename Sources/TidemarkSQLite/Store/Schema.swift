@@ -59,6 +59,8 @@ enum Schema {
         migrator.registerMigration("8") { db in
             for column in DeviceReports.columns { try db.execute(sql: "ALTER TABLE device ADD COLUMN \(column)") }
         }
+        // What the operator asked of a device last.
+        migrator.registerMigration("10") { db in try db.execute(sql: "ALTER TABLE device ADD COLUMN remedy BLOB") }
         // The migrator by itself passes over migrations that it does not know, and this version would write past a
         // newer one's counts.
         guard try !pool.read(migrator.hasBeenSuperseded) else { throw NewerStore() }

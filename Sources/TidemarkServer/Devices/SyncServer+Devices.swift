@@ -13,16 +13,30 @@ extension SyncServer {
     ///   - report: its own word.
     func news(
         of device: DeviceName?, at version: Version?, naming oldest: Version? = nil,
-        telling report: DeviceReport? = nil,
-        _ reader: any ScopeReader
+        telling report: DeviceReport? = nil, _ reader: any ScopeReader
+    ) throws -> DeviceNews? {
+        let found = try device.flatMap { try reader.standing(of: $0) }
+        return try news(of: device, found, at: version, naming: oldest, telling: report, reader)
+    }
+
+    /// The same, where its standing is known already.
+    func news(
+        of device: DeviceName?, _ found: DeviceStanding?, at version: Version?, naming oldest: Version? = nil,
+        telling report: DeviceReport? = nil, _ reader: any ScopeReader
     ) throws -> DeviceNews? {
         guard let device else { return nil }
-        let known = try reader.standing(of: device)?.standing
+        let known = found?.standing
         var standing = DeviceStanding(version: version, seen: configuration.now())
         if version == nil, let oldest, known?.firstHeld.map({ oldest < $0 }) ?? true { standing.oldest = oldest }
-        let isTold = try report.map { try $0.isNews(after: reader.report(of: device)) } ?? false
-        guard isTold || standing.standing.isNews(after: known, interval: Self.interval) else { return nil }
-        return DeviceNews(standing: standing, report: isTold ? report : nil)
+        let words = report?.withoutRemedy
+        // One that tells of a remedy alone is from a device that tells nothing of itself.
+        let isSilent = report?.remedy != nil && words == DeviceReport()
+        let isTold = try !isSilent && words.map { try $0.isNews(after: reader.report(of: device)) } ?? false
+        let outcome = report?.remedy.flatMap { found?.remedy?.isNews($0) == true ? $0 : nil }
+        guard isTold || outcome != nil || standing.standing.isNews(after: known, interval: Self.interval) else {
+            return nil
+        }
+        return DeviceNews(standing: standing, report: isTold ? words : nil, outcome: outcome)
     }
 
     /// The first version of what a device may hold although it shows no checkpoint: what verdicts have named to it, or
@@ -45,10 +59,15 @@ extension SyncServer {
     /// A new device takes the place of one that was silent for longest, where its owner has as many as he may (I14).
     func note(_ news: DeviceNews?, of device: DeviceName?, _ writer: any ScopeWriter) throws {
         guard let news, let device else { return }
-        let isNew = try writer.standing(of: device) == nil
+        let known = try writer.standing(of: device)
         try writer.note(news.standing, of: device)
         if let report = news.report { try writer.note(report, at: news.standing.seen, of: device) }
-        if isNew { try writer.forgetDevices(beyond: limits.devices, besides: device) }
+        // The operator may have asked for something else meanwhile.
+        if let outcome = news.outcome, var remedy = known?.remedy, remedy.isNews(outcome) {
+            (remedy.outcome, remedy.told) = (outcome, news.standing.seen)
+            try writer.note(remedy, of: device)
+        }
+        if known == nil { try writer.forgetDevices(beyond: limits.devices, besides: device) }
     }
 }
 
@@ -57,6 +76,8 @@ struct DeviceNews: Hashable, Sendable {
     var standing: DeviceStanding
     /// Its own word, where that is another one than before.
     var report: DeviceReport?
+    /// What came of the operator's remedy, where the store does not know it.
+    var outcome: RemedyOutcome?
 }
 
 extension Access {

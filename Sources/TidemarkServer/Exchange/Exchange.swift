@@ -99,7 +99,7 @@ extension SyncServer {
             let page = try await page(
                 of: request.scope, since: request.since, limit: limit, leavingOut: own, holding: pushed.oldest,
                 takes: request.takes, device: try access.device(request.clientID), telling: request.report,
-                for: access)
+                takesRemedies: true, for: access)
             answer.raw(",")
             answer.raw(page)
         case .pushOnly:

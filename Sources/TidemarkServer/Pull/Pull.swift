@@ -34,14 +34,18 @@ extension SyncServer {
     ///   - oldest: the first version of what the reader holds by the verdicts of this very request.
     ///   - device: which device reads, where it has said so.
     ///   - report: its word on itself.
+    ///   - takesRemedies: whether the device is told what its operator asks of it.
     ///   - access: who reads.
     func page(
         of scope: Scope, since: String?, limit: Int, leavingOut own: Set<Version>, holding oldest: Version? = nil,
-        takes: Differences, device: DeviceName?, telling report: DeviceReport? = nil, for access: Access
+        takes: Differences, device: DeviceName?, telling report: DeviceReport? = nil, takesRemedies: Bool = false,
+        for access: Access
     ) async throws -> [UInt8] {
-        let (withheld, remembered) = (self.withheld(from: access), access.remembered(device))
+        let withheld = self.withheld(from: access)
+        // Who may only read by now is heard on a remedy of before all the same.
+        let spoken = access.remembered(device) ?? (report?.remedy == nil ? nil : device)
         let key = store.tokenKey
-        let (bytes, news) = try await readScope(scope, for: access.principal) { reader in
+        let (bytes, news, remembered) = try await readScope(scope, for: access.principal) { reader in
             let history = reader.state.history
             let scan =
                 try since.map { token in
@@ -69,8 +73,12 @@ extension SyncServer {
             writer.memberName("hasMore")
             writer.bool(page.end != nil)
             writer.member("head", scan.horizon)
+            let known = try spoken.flatMap { try reader.standing(of: $0) }
+            if takesRemedies { KeptRemedy.answer(report, known?.remedy, to: &writer) }
             let retained = since == nil ? nil : scan.retained
-            return (writer.bytes, try self.news(of: remembered, at: retained, telling: report, reader))
+            let remembered = access.remembered(device) ?? (known == nil ? nil : spoken)
+            let news = try self.news(of: remembered, known, at: retained, telling: report, reader)
+            return (writer.bytes, news, remembered)
         }
         await note(news, of: remembered, in: scope)
         return bytes

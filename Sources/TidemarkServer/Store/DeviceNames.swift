@@ -43,6 +43,8 @@ public struct DeviceStanding: Hashable, Sendable {
     /// The oldest version that a verdict has named to it since it last showed a checkpoint: it holds rows from there
     /// on, although no checkpoint says so. `nil`: none.
     public var oldest: Version?
+    /// What the operator asked of it last. It is written by itself, and stays where the rest changes.
+    public var remedy: KeptRemedy?
 
     /// Makes a standing from its parts.
     public init(version: Version?, seen: Int64, oldest: Version? = nil) {

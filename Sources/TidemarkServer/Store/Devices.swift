@@ -25,6 +25,9 @@ public protocol DeviceWriter: DeviceReader {
     /// Keeps what a device that is remembered has told of itself at a moment.
     func note(_ report: DeviceReport, at moment: Int64, of device: DeviceName) throws
 
+    /// Keeps what the operator asks of a device that is remembered, in the place of what he asked before.
+    func note(_ remedy: KeptRemedy, of device: DeviceName) throws
+
     /// Forgets, as `forget(devicesBefore:lanesBefore:limit:)` does, those of a device's owner's that were silent for
     /// longest, so that at most `limit` are left, that one among them; of two that are as old the last by name goes.
     func forgetDevices(beyond limit: Int, besides device: DeviceName) throws

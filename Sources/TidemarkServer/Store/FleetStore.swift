@@ -57,6 +57,8 @@ public struct FleetDevice: Hashable, Sendable {
     public var report: DeviceReport?
     /// When it told that, in milliseconds since 1970.
     public var reportedAt: Int64?
+    /// What the operator asked of it last, and what came of that in the device's own word; `nil`: nothing.
+    public var remedy: KeptRemedy?
 
     /// Makes a device from its parts.
     public init(scope: Scope, name: DeviceName, seen: Int64, behind: Int64) {

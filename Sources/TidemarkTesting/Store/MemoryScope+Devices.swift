@@ -1,4 +1,5 @@
 import TidemarkServer
+import TidemarkWire
 
 extension MemoryScope {
     func standing(of device: DeviceName) throws -> DeviceStanding? { place.flatMap { log.scopes[$0].devices[device] } }
@@ -15,9 +16,17 @@ extension MemoryScope {
         }
         // A device that was forgotten has told nothing.
         if known == nil { log.scopes[place].reports[device] = nil }
-        log.scopes[place].devices[device] = DeviceStanding(
+        var kept = DeviceStanding(
             version: standing.version ?? known?.version, seen: standing.seen,
             oldest: standing.version == nil ? standing.oldest ?? known?.oldest : standing.oldest)
+        kept.remedy = known?.remedy
+        log.scopes[place].devices[device] = kept
+    }
+
+    func note(_ remedy: KeptRemedy, of device: DeviceName) throws {
+        guard let place, let known = log.scopes[place].devices[device] else { return }
+        undo { $0.log.scopes[place].devices[device] = known }
+        log.scopes[place].devices[device]?.remedy = remedy
     }
 
     func report(of device: DeviceName) throws -> DeviceReport? {

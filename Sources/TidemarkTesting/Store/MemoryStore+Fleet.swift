@@ -16,6 +16,7 @@ extension ScopeLog {
             let version = standing.version ?? 0
             var device = FleetDevice(scope: self.name, name: name, seen: standing.seen, behind: state.head - version)
             device.behindSince = rows.all.dropFirst(rows.start(after: version)).first?.time
+            device.remedy = standing.remedy
             (device.report, device.reportedAt) = (reports[name]?.report, reports[name]?.moment)
             return device
         }

@@ -187,4 +187,32 @@ extension StoreConformanceTests {
         let anew = try await noted(DeviceStanding(version: nil, seen: 5, oldest: 3))
         #expect(anew == DeviceStanding(version: 7, seen: 5, oldest: 3))
     }
+
+    @Test(
+        "What an operator asks of a device stays where the rest changes, is undone with its write, and goes with it",
+        arguments: StoreKind.allCases)
+    func remedy(kind: StoreKind) async throws {
+        let bench = try StoreBench(kind)
+        let first = KeptRemedy(number: 7, remedy: .stop(message: "é"), asked: 5)
+        // A device that is not remembered is asked for nothing.
+        try await bench.append(.upsert("a"))
+        try await bench.write { try $0.note(first, of: .test) }
+        #expect(try await bench.read { try $0.standing(of: .test) } == nil)
+        try await bench.write { writer in
+            try writer.note(DeviceStanding(version: 1, seen: 1), of: .test)
+            try writer.note(first, of: .test)
+            try writer.note(DeviceStanding(version: 1, seen: 2), of: .test)
+        }
+        #expect(try await bench.read { try $0.standing(of: .test)?.remedy } == first)
+        #expect(try await bench.store.devices(FleetQuery()).devices.map(\.remedy) == [first])
+        try await bench.write { writer in
+            writer.attemptInVain { try writer.note(KeptRemedy(number: 8, remedy: .clear, asked: 6), of: .test) }
+        }
+        #expect(try await bench.read { try $0.standing(of: .test)?.remedy } == first)
+        try await bench.write { writer in
+            _ = try writer.forget(devicesBefore: .max, lanesBefore: 0, limit: 9)
+            try writer.note(DeviceStanding(version: 1, seen: 3), of: .test)
+        }
+        #expect(try await bench.read { try $0.standing(of: .test) } == DeviceStanding(version: 1, seen: 3))
+    }
 }

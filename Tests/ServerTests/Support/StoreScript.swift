@@ -11,6 +11,7 @@ indirect enum ScriptStep: Sendable {
     case reject(StoredRejection, limit: Int)
     case note(DeviceStanding, DeviceName)
     case report(DeviceReport, at: Int64, DeviceName)
+    case remedy(KeptRemedy, DeviceName)
     case deletes([UInt8], by: String, String, at: Int64)
     /// Up to so many versions below the head.
     case expire(below: Version)
@@ -33,6 +34,7 @@ indirect enum ScriptStep: Sendable {
         case .reject(let rejection, let limit): try writer.keep(rejection, limit: limit)
         case .note(let standing, let device): try writer.note(standing, of: device)
         case .report(let report, let moment, let device): try writer.note(report, at: moment, of: device)
+        case .remedy(let remedy, let device): try writer.note(remedy, of: device)
         case .deletes(let note, let principal, let entity, let moment):
             try writer.store(tally: note, by: principal, of: entity, at: moment)
         case .expire(let below): try writer.expire(through: writer.state.head - below)
@@ -88,7 +90,7 @@ struct StoreScript {
 
     private mutating func step(depth: Int) -> ScriptStep {
         let number = Int64.random(in: 1...StoreNames.lastNumber, using: &generator)
-        switch Int.random(in: 0..<31, using: &generator) {
+        switch Int.random(in: 0..<32, using: &generator) {
         case 0..<10: return .append(row(), at: moment())
         case 10..<14: return .verdict(one(of: StoreNames.lanes), number, at: moment())
         case 14, 15: return .alias(one(of: StoreNames.temporaries), one(of: StoreNames.records), at: moment())
@@ -111,6 +113,10 @@ struct StoreScript {
             (report.pending, report.refused) = (number, number % 4 == 0 ? 1 : 0)
             if number % 2 == 0 { (report.oldest, report.app, report.error) = (number, "é \(number)", "failed") }
             return .report(report, at: moment(), one(of: StoreNames.devices))
+        case 31:
+            var remedy = KeptRemedy(number: number, remedy: .stop(message: "é \(number)"), asked: moment())
+            if number % 2 == 0 { (remedy.outcome, remedy.told) = (RemedyOutcome(number, .done), moment()) }
+            return .remedy(remedy, one(of: StoreNames.devices))
         case 28: return .sweep(beyond: (number - 2) * 200, limit: Int(number) * 2)
         default: return .append(row(), at: moment())
         }
