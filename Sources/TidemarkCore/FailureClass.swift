@@ -10,6 +10,8 @@ package enum FailureClass: Hashable, Sendable, CaseIterable {
     case forbidden
     /// Nothing will change until the app or the server's operator does something.
     case needsApp
+    /// The operator has stopped the scope on this device: it asks seldom whether that is over.
+    case halted
     /// The server waits for other operations first: put the outbox in order and send again.
     case resolve
     /// The checkpoint can no longer be served: the scope is filled anew from a snapshot.
@@ -34,7 +36,7 @@ package enum FailureClass: Hashable, Sendable, CaseIterable {
     package var isRefusal: Bool {
         switch self {
         case .unauthenticated, .forbidden, .needsApp: true
-        case .transient, .server, .resolve, .bootstrap: false
+        case .transient, .server, .halted, .resolve, .bootstrap: false
         }
     }
 
@@ -42,7 +44,7 @@ package enum FailureClass: Hashable, Sendable, CaseIterable {
     var backoffHeadStart: Int {
         switch self {
         case .server: 3
-        case .transient, .unauthenticated, .forbidden, .needsApp, .resolve, .bootstrap: 0
+        case .transient, .unauthenticated, .forbidden, .needsApp, .halted, .resolve, .bootstrap: 0
         }
     }
 }

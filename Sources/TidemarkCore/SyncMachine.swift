@@ -71,6 +71,8 @@ package struct SyncMachine: Hashable, Sendable {
         package var longestWaitMilliseconds: Int64 = 30_000
         /// No server keeps a device waiting for longer, whatever it asks for.
         package var longestAskedMilliseconds: Int64 = 15 * 60_000
+        /// How long a scope that the operator has stopped waits before it asks whether that is over.
+        package var haltMilliseconds: Int64 = 60 * 60_000
 
         package init() {}
     }
@@ -86,6 +88,8 @@ package struct SyncMachine: Hashable, Sendable {
     private var isNudged = false
     /// Until then the server wants to hear nothing; only the user's asking ends it.
     private var quietUntil: Instant?
+    /// Milliseconds that lie between two rounds at least, since the operator wants it; 0 where he does not.
+    private var slowness: Int64 = 0
     /// How often the scope had to be filled anew since an exchange last went through.
     private var recoveries = 0
     /// Whether operations were given new numbers since an exchange last went through.
@@ -119,7 +123,10 @@ package struct SyncMachine: Hashable, Sendable {
         case .waiting: state = "waiting"
         case .stopped(let failure, _): state = "stopped \(failure)"
         }
-        let flags = [isWanted ? "wanted" : "", isNudged ? "nudged" : "", isRepaired ? "repaired" : ""]
+        let flags = [
+            isWanted ? "wanted" : "", isNudged ? "nudged" : "", isRepaired ? "repaired" : "",
+            slowness > 0 ? "slow" : "",
+        ]
         return "\(state) \(failures) \(flags.joined()) \(recoveries)"
     }
 
@@ -149,7 +156,7 @@ package struct SyncMachine: Hashable, Sendable {
         case (.applying, .applied(let hasMore, let wait)):
             (failures, recoveries, isRepaired) = (0, 0, false)
             asked(wait, now: now)
-            return applied(isMoreToDo: hasMore || isWanted, now: now)
+            return applied(isMoreToDo: hasMore || isWanted && slowness == 0, now: now)
         case (.filling, .applied(let hasMore, let wait)):
             asked(wait, now: now)
             return filled(hasMore: hasMore, now: now)
@@ -185,11 +192,21 @@ package struct SyncMachine: Hashable, Sendable {
         switch state {
         case .idle: return [.sleep(until: max(now + settings.tickMilliseconds, quietUntil ?? now))]
         case .waiting(let until): return rest(until: bounded(until))
+        case .stopped(.halted, let until): return [.sleep(until: until)]
         case .stopped(let failure, let until):
             state = .stopped(failure, until: bounded(until))
             return [.sleep(until: bounded(until))]
         case .exchanging, .applying, .bootstrapping, .filling: return []
         }
+    }
+
+    /// Goes over to so many milliseconds between two rounds at least; 0: as many as ever. The pages of one round follow
+    /// each other as ever, and the user's asking is no round that waits.
+    package mutating func slow(to milliseconds: Int64) { slowness = max(0, milliseconds) }
+
+    /// A round has ended: where the operator wants it, the next one waits.
+    private mutating func rested(now: Instant) {
+        if slowness > 0 { quietUntil = max(quietUntil ?? now, now + slowness) }
     }
 
     /// The server wants to hear nothing for so long.
@@ -207,8 +224,11 @@ package struct SyncMachine: Hashable, Sendable {
 
     private mutating func applied(isMoreToDo: Bool, now: Instant) -> [Effect] {
         guard !isMoreToDo else { return exchange(now: now) }
+        rested(now: now)
         state = .idle
-        return [.sleep(until: max(now + settings.tickMilliseconds, quietUntil ?? now))]
+        // What came meanwhile goes as soon as it may.
+        let tick = isWanted ? 0 : settings.tickMilliseconds
+        return [.sleep(until: max(now + tick, quietUntil ?? now))]
     }
 
     /// A page of a snapshot is success, but not where one snapshot after the other leads to no exchange.
@@ -233,11 +253,16 @@ package struct SyncMachine: Hashable, Sendable {
             return [.repair, .exchange]
         // The same conflict after the repair: something else is wrong, so no hurry.
         case .resolve: return [.repair] + rest(until: backOff(failure, now: now, jitter: jitter))
-        case .unauthenticated where isNudged, .forbidden where isNudged: return exchange(now: now)
+        case .unauthenticated where isNudged, .forbidden where isNudged, .halted where isNudged:
+            return exchange(now: now)
         case .unauthenticated, .forbidden, .needsApp:
             let until = backOff(failure, now: now, jitter: jitter)
             state = .stopped(failure, until: until)
             return [.sleep(until: until)]
+        case .halted:
+            (failures, recoveries, isRepaired) = (0, 0, false)
+            state = .stopped(failure, until: now + settings.haltMilliseconds)
+            return [.sleep(until: now + settings.haltMilliseconds)]
         case .bootstrap:
             recoveries = min(recoveries + 1, Self.limit)
             guard recoveries > 1 else {
@@ -253,6 +278,7 @@ package struct SyncMachine: Hashable, Sendable {
     /// any other.
     private mutating func backOff(_ failure: FailureClass, now: Instant, jitter: UInt64) -> Instant {
         failures = min(failures + 1, Self.limit)
+        rested(now: now)
         let delay = settings.backoff.delay(
             failures: failures, class: failure, jitter: jitter,
             shortest: failures < settings.failureLimit ? 0 : settings.coolDownMilliseconds,

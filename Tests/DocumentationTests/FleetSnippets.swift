@@ -1,4 +1,5 @@
 import Tidemark
+import TidemarkServer
 
 /// The code of Documentation/Fleet.md, compiled as it stands there; `SnippetTests` compares the two.
 private func told(isOpenToSupport: Bool) -> SyncConfiguration {
@@ -8,4 +9,11 @@ private func told(isOpenToSupport: Bool) -> SyncConfiguration {
     configuration.sendsReports = isOpenToSupport
     // end snippet
     return configuration
+}
+
+private func asked(_ server: SyncServer) async throws {
+    // snippet: remedies
+    try await server.remedy(.slowDown(seconds: 600), for: "phone-4711")
+    try await server.remedy(.stop(message: "Please update the app."), for: "phone-4711", in: "workspace:1")
+    // end snippet
 }

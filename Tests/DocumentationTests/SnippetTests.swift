@@ -22,6 +22,7 @@ struct SnippetTests {
             ("progress", "Guides.swift", "Documentation/AppLife.md"),
             ("nudges-off", "NudgeSnippets.swift", "Documentation/Nudges.md"),
             ("fleet", "FleetSnippets.swift", "Documentation/Fleet.md"),
+            ("remedies", "FleetSnippets.swift", "Documentation/Fleet.md"),
             ("nudges-transport", "NudgeSnippets.swift", "Documentation/Nudges.md"),
             ("hook-closure", "HookSnippets.swift", "Documentation/Webhooks.md"),
             (

@@ -1,3 +1,4 @@
+import TidemarkCore
 import TidemarkWire
 
 /// The answer to one exchange, read to its end before anything is applied. The changes stay where they are: they are
@@ -28,6 +29,8 @@ struct Answer: Hashable, Sendable {
     var page: Page?
     /// The history that verdicts are of, where no page came with them.
     var epoch: String?
+    /// What the operator asks of this device.
+    var remedy: RemedyMachine.Event?
 
     init(body: [UInt8]) throws(JSONError) {
         self.body = body
@@ -36,6 +39,7 @@ struct Answer: Hashable, Sendable {
         }
         results = parts.results
         syncedAt = parts.syncedAt
+        remedy = parts.remedy
         guard let changes = parts.changes else {
             epoch = parts.epoch
             return
@@ -57,6 +61,7 @@ struct Answer: Hashable, Sendable {
         var nextSince: String?
         var hasMore: Bool?
         var head: Version?
+        var remedy: RemedyMachine.Event?
 
         init(from reader: inout JSONReader) throws(JSONError) {
             try reader.enterObject()
@@ -78,6 +83,13 @@ struct Answer: Hashable, Sendable {
                 case "nextSince": nextSince = try reader.readString()
                 case "hasMore": hasMore = try reader.readBool()
                 case "head": head = try reader.readInteger(in: 0...Int64.max)
+                case "remedy":
+                    if reader.peek() == UInt8(ascii: "n") {
+                        try reader.readNull()
+                        remedy = .forgotten
+                    } else {
+                        remedy = try NumberedRemedy.read(from: &reader).map { .heard($0) }
+                    }
                 default: try reader.skip()
                 }
             }

@@ -1,5 +1,6 @@
 import GRDB
 import GRDBSQLite
+import TidemarkCore
 import TidemarkWire
 
 /// The one transaction that takes in an answer: verdicts, page and checkpoint commit together or not at all.
@@ -65,6 +66,7 @@ struct ApplyTransaction: Sendable {
         applier.mayWriteRows = mayWriteRows
         if !mayWriteRows { try applier.collectTaken(of: answer.results.count, least: leastBlock) }
         try applier.apply(answer, since: since)
+        if let remedy = answer.remedy { try RemedyMachine.handle(remedy, db, scope, now: now) }
         try CaptureSuppression.lower(db)
         var outcome = applier.outcome
         if outcome.pageTaken, !outcome.hasMore {

@@ -10,9 +10,12 @@ extension ScopeDriver {
         guard attempts == nil else { return }
         let scope = scope
         // A file that was never installed, or that cannot be read now, tells of no failures.
-        let found = try? await schemaCache.file.read { db in try Attempts.read(db, scope) }
-        attempts = found ?? Attempts()
+        let found = try? await schemaCache.file.read { db in
+            (try Attempts.read(db, scope), try RemedyMachine.read(db, scope))
+        }
+        attempts = found?.0 ?? Attempts()
         machine = SyncMachine(configuration.machine, failures: attempts?.failures ?? 0)
+        use(found?.1 ?? remedy)
     }
 
     func keepAttempts(until moment: Instant) async {
@@ -31,6 +34,7 @@ extension ScopeDriver {
     func told() -> Telling {
         var telling = telling
         (telling.app, telling.error) = (configuration.appVersion, lastError?.code)
+        telling.isSilent = !configuration.sendsReports
         return telling
     }
 

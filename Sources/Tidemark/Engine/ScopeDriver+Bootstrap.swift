@@ -9,6 +9,8 @@ extension ScopeDriver {
         /// A page of a scan in key order: takes it in, at a time in milliseconds since 1970.
         case page(@Sendable (Database, Int64) throws -> Applier.Outcome)
         case lossProbe(LossProbe.Outcome)
+        /// What the operator asks of a scope that he has stopped.
+        case remedy(RemedyMachine.Event?)
     }
 
     /// Makes a request of a scope that is being filled: pending edits go first, so that a large snapshot never holds
@@ -18,6 +20,7 @@ extension ScopeDriver {
         measuring.stage = .seal
         let (schema, declarations) = try await prepared()
         try await settleInferred(schema, declarations)
+        if let event = try await askWhereStopped(schema) { return event }
         let scope = scope
         let (record, isPending, backfill) = try await database {
             try await self.schemaCache.file.read { db in

@@ -11,6 +11,7 @@ extension ScopeDriver {
         do {
             let (schema, declarations) = try await prepared()
             try await settleInferred(schema, declarations)
+            try remedy.refuseStopped(scope)
             let scope = scope
             let isFilling = try await database {
                 try await self.file.read { db in try ScopeRecord.read(db, scope).bootstrap != nil }

@@ -1,17 +1,23 @@
 import GRDB
+import TidemarkCore
 import TidemarkWire
 
 extension ScopeDriver {
     /// Holds what was written while no trigger stood against the server's rows, before anything is sent or applied: a
-    /// page would pass over it, or over what it was made on.
+    /// page would pass over it, or over what it was made on. Nothing is asked where the operator has stopped the scope.
     func settleInferred(_ schema: SyncSchema, _ declarations: Declarations) async throws {
         while true {
             let scope = scope
-            let entries = try await database {
+            let (entries, remedy) = try await database {
                 try await self.schemaCache.file.read { db in
-                    try Inferred.uncompared(db, scope, schema, limit: RecordFetch.requestLimit)
+                    (
+                        try Inferred.uncompared(db, scope, schema, limit: RecordFetch.requestLimit),
+                        try RemedyMachine.read(db, scope)
+                    )
                 }
             }
+            use(remedy)
+            guard remedy.stop == nil else { return }
             guard let entity = entries.first?.entity else { return }
             var question = InferenceTransaction(
                 entries: entries, scope: scope, schema: schema, declarations: declarations,

@@ -8,7 +8,7 @@ actor ScopeDriver {
     let schemaCache: SchemaCache
     var file: AppFile { schemaCache.file.of(scope) }
     private(set) var configuration: SyncConfiguration
-    private let decider: ConflictDecider
+    let decider: ConflictDecider
     let changed: @Sendable () async -> Void
     var machine: SyncMachine
     var sizing: PageSizing
@@ -18,10 +18,13 @@ actor ScopeDriver {
     var batching: PageSizing
     var lane = randomHex(bytes: 16)
     /// Not until the end of a scan in which one did not fit what is here.
-    private var takesDifferences = true
+    var takesDifferences = true
     /// When the last page of a scan in key order was asked for.
     var pageSent = Dependencies.current.uptime
     var telling = Telling()
+    /// What the operator asks of this device, as last read from the file.
+    var remedy = RemedyMachine()
+    var isVerifying = false
     /// The mutex of all work of this engine on the scope.
     let mutex = AsyncMutex()
     let signal = WakeSignal()
@@ -57,7 +60,7 @@ actor ScopeDriver {
     var problem: Problem?
     var measuring = ScopeMeasuring()
     /// Whether the lanes of earlier openings were looked at (``OutboxHistory``).
-    private var hasPacked = false
+    var hasPacked = false
     /// The rows and edits that went when access to the scope was taken away, until it is granted again.
     var loss: ScopeRemoval.Removed?
     var nextTimer: Instant?
@@ -112,6 +115,7 @@ actor ScopeDriver {
         await carryOut(machine.handle(.reset, now: now, jitter: Dependencies.current.random()))
         // The loop of `run()` may sleep until a time that counts no more: it is woken.
         if machine.state != .idle { rouse() }
+        await verifyWhereAsked()
         await settleHeard()
         return (counts, lastError)
     }
@@ -121,6 +125,11 @@ actor ScopeDriver {
         await mutex.lock()
         defer { mutex.unlock() }
         guard !isRetired else { return Verification.Result() }
+        await recall()
+        if remedy.stop != nil {
+            let (counts, error) = await syncAlone()
+            if remedy.stop != nil { return Verification.Result(counts: counts, error: error) }
+        }
         return await Verification(schemaCache: schemaCache, scope: scope, repair: repair)
             .run { await self.syncAlone() }
     }
@@ -180,12 +189,13 @@ actor ScopeDriver {
         if event == .reset || event == .nudge { refusal = nil }
         if event == .nudge { retriesDeferred = true }
         await carryOut(machine.handle(event, now: now, jitter: Dependencies.current.random()))
+        await verifyWhereAsked()
         await settleHeard()
     }
 
     // MARK: Effects
 
-    private func carryOut(_ effects: [SyncMachine.Effect]) async {
+    func carryOut(_ effects: [SyncMachine.Effect]) async {
         var effects = effects
         while !effects.isEmpty {
             let event: SyncMachine.Event?
@@ -214,7 +224,7 @@ actor ScopeDriver {
             problem = failure.problem ?? problem
             // Nor has one whose file the app has interrupted.
             let isAbandoned = Task.isCancelled || failure.error.code == .databaseInterrupted
-            if !isAbandoned { noteFailure(failure) }
+            if !isAbandoned, failure.kind != .halted { noteFailure(failure) }
             return isAbandoned ? .abandoned : .failed(failure.kind, wait: failure.wait)
         }
     }
@@ -224,6 +234,8 @@ actor ScopeDriver {
         measuring.stage = .seal
         let (schema, declarations) = try await prepared()
         try await settleInferred(schema, declarations)
+        if let event = try await askWhereStopped(schema) { return event }
+        try await refillWhereAsked()
         try await bringCriticalFirst(schema, declarations)
         guard let exchange = try await seal(schema, declarations, isPull: true) else { return .unfilled }
         return try await send(exchange) { try await self.exchange() }
@@ -281,7 +293,7 @@ actor ScopeDriver {
         if refusal?.isOutdated(by: declarations) == true { refusal = nil }
         let operations = refusal.map { $0.operationLimit(now: now) ?? batching.limit } ?? batching.limit
         let asked = retriesDeferred
-        let telling = configuration.sendsReports ? told() : nil
+        let telling = told()
         var marksLeft = Int.max
         while true {
             let exchange = try await database {
@@ -291,6 +303,7 @@ actor ScopeDriver {
                     if isPull {
                         // Columns and rows that this device had no place for come before anything newer.
                         guard record.isFilled, try Backfills.next(db, schema, scope) == nil else { return nil }
+                        try RemedyMachine.handle(.filled, db, scope, now: wallClockMilliseconds())
                     }
                     return try Exchange(
                         db, record: record, isPull: isPull, lane: lane, schema: schema, declarations: declarations,
@@ -334,6 +347,9 @@ actor ScopeDriver {
         case .lossProbe(let outcome):
             try await recovering(at: .lossProbe) { db, recovery in try recovery.answered(db, outcome) }
             event = .applied(hasMore: true, wait: wait)
+        case .remedy(let heard):
+            try await hear(heard)
+            event = .applied(hasMore: true, wait: wait)
         }
         loss = nil
         let goesOn = isPull ? try await liftRefusal() : false
@@ -341,41 +357,6 @@ actor ScopeDriver {
         problem = nil
         if goesOn, case .applied(false, let wait) = event { return .applied(hasMore: true, wait: wait) }
         return event
-    }
-
-    /// Returns whether there is more to do at once, and what waits for room on the server.
-    private func apply(_ transaction: ApplyTransaction) async throws -> (hasMore: Bool, Deferral?) {
-        let prune = transaction.now - configuration.finishedRetention.milliseconds
-        let packsAll = !hasPacked
-        let (outcome, hasPacked, isPending) = try await keepingMeasures { measured, committed in
-            try await self.file.writeWithoutTransaction(at: .apply) { db in
-                var transaction = transaction
-                transaction.measured = measured
-                let outcome = try transaction.run(db)
-                committed()
-                // The verdicts are committed: a failed packing can wait for the next one.
-                let pack: ()? =
-                    outcome.verdicts > 0
-                    ? try? db.committed { try transaction.pack($0, all: packsAll) } : nil
-                if outcome.pageTaken, !outcome.hasMore {
-                    try Outbox.prune(db, transaction.scope, before: prune)
-                    try DeletedRowCache.prune(db, transaction.schema, now: transaction.now)
-                    try Alias.prune(db, now: transaction.now)
-                }
-                let isPending = try Pending.exists(db, transaction.schema, transaction.scope)
-                return (outcome, pack != nil, isPending)
-            }
-        }
-        measuring.stage = .finalize
-        if hasPacked { self.hasPacked = true }
-        let decided = try await database { try await self.decider.decide(transaction.schema) }
-        takesDifferences = !outcome.wantsWhole && (takesDifferences || !outcome.hasMore && outcome.pageTaken)
-        count(outcome)
-        // Pending edits go on at once if this round got something done; else they wait for the tick.
-        let goesOn =
-            outcome.refetch + decided > 0
-            || isPending && (outcome.verdicts > outcome.deferred || outcome.settled > 0)
-        return (outcome.hasMore || !outcome.pageTaken || goesOn, outcome.deferral)
     }
 
     func count(_ outcome: Applier.Outcome) {

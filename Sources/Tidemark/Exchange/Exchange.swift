@@ -30,7 +30,7 @@ struct Exchange: Sendable {
     /// before it leaves.
     init(
         _ db: Database, record: ScopeRecord, isPull: Bool, lane: String, schema: SyncSchema, declarations: Declarations,
-        pageLimit: Int, takesDifferences: Bool, operationLimit: Int, telling: Telling?, now: Int64
+        pageLimit: Int, takesDifferences: Bool, operationLimit: Int, telling: Telling, now: Int64
     ) throws {
         let scope = record.scope
         try schema.check(db, scope)
@@ -57,7 +57,7 @@ struct Exchange: Sendable {
         // A snapshot brings the records that it fills, so none is asked for by name meanwhile.
         refetch = record.bootstrap != nil ? [] : try RefetchQueue.all(db, scope, limit: RecordFetch.requestLimit)
         marksLeft = entries.isEmpty ? try Pending.marks(db, schema, scope) : 0
-        report = try telling?.report(
+        report = try telling.report(
             db, schema, scope, beside: entries, now: Dependencies.current.uptime, time: now)
         var writer = JSONWriter(capacity: entries.reduce(256) { $0 + $1.members.count + 80 })
         writer.raw("{\"protocolVersion\":1,\"scope\":")

@@ -8,6 +8,8 @@ struct Telling: Hashable, Sendable {
     var app: String?
     /// The failure that stands in the way at present.
     var error: SyncError.Code?
+    /// Whether the app tells nothing of itself: what came of a remedy is told alone.
+    var isSilent = false
     /// The last report that was answered, and when that was.
     private var told: DeviceReport?
     private var moment: Instant?
@@ -29,12 +31,34 @@ struct Telling: Hashable, Sendable {
     func report(
         _ db: Database, _ schema: SyncSchema, _ scope: Scope, beside entries: [OutboxEntry], now: Instant, time: Int64
     ) throws -> DeviceReport? {
+        guard let report = try wholeReport(db, schema, scope, beside: entries, time: time) else { return nil }
+        return isDue(now: now) || report.isNews(after: told) ? report : nil
+    }
+
+    /// The report, whether it says something new or not; `nil` where there is nothing to tell.
+    func wholeReport(
+        _ db: Database, _ schema: SyncSchema, _ scope: Scope, beside entries: [OutboxEntry], time: Int64
+    ) throws -> DeviceReport? {
+        let outcome = try RemedyMachine.read(db, scope).outcome
+        guard !isSilent else {
+            guard let outcome else { return nil }
+            var report = DeviceReport()
+            report.remedy = outcome
+            return report
+        }
         var report = try DeviceReport(db, schema, scope, beside: entries, now: time)
         report.app = DeviceReport.text(app)
         report.library = LibraryVersion.text
         report.error = DeviceReport.text(error.flatMap { Self.untold.contains($0) ? nil : $0.rawValue })
-        return isDue(now: now) || report.isNews(after: told) ? report : nil
+        report.remedy = outcome
+        return report
     }
+
+    /// Whether the server has heard what came of the remedy.
+    func hasTold(_ report: DeviceReport?) -> Bool { report.map { $0.remedy == told?.remedy } ?? true }
+
+    /// What came of the remedy is told again: the server does not know it.
+    mutating func repeatRemedy() { told?.remedy = nil }
 
     /// The request with this report was answered.
     mutating func answered(_ report: DeviceReport?, now: Instant) {

@@ -37,6 +37,18 @@ public struct SyncStatus: Hashable, Sendable {
         }
     }
 
+    /// What the operator has asked of this device in a scope, as long as it goes on.
+    public enum Remedy: Hashable, Sendable {
+        /// It asks and sends at most once in an interval, until then.
+        case slowedDown(interval: Duration, until: Date)
+        /// The scope is filled anew; edits are kept.
+        case refilling
+        /// The tables are compared with the server's records.
+        case verifying
+        /// It syncs no more, for what the operator says. Edits are kept.
+        case stopped(message: String)
+    }
+
     /// How one scope stands.
     public struct ScopeStatus: Hashable, Sendable {
         /// The engine's present activity in the scope.
@@ -57,6 +69,8 @@ public struct SyncStatus: Hashable, Sendable {
         public var nextAttempt: Date?
         /// How far the scope is on its way to being filled anew; `nil` where it is not.
         public var bootstrap: Bootstrap?
+        /// What the operator has asked of this device here; `nil` where nothing goes on.
+        public var remedy: Remedy?
         /// Versions not yet here: the checkpoint's lag.
         public var lag: Version? { head.map { $0 - (complete ?? 0) } }
 
@@ -67,7 +81,7 @@ public struct SyncStatus: Hashable, Sendable {
         public init(
             activity: Activity = .idle, complete: Version? = nil, head: Version? = nil, accessLost: Date? = nil,
             lastSync: Date? = nil, lastError: SyncError? = nil, failures: Int = 0, nextAttempt: Date? = nil,
-            bootstrap: Bootstrap? = nil
+            bootstrap: Bootstrap? = nil, remedy: Remedy? = nil
         ) {
             self.activity = activity
             self.complete = complete
@@ -78,6 +92,7 @@ public struct SyncStatus: Hashable, Sendable {
             self.failures = failures
             self.nextAttempt = nextAttempt
             self.bootstrap = bootstrap
+            self.remedy = remedy
         }
     }
 

@@ -35,6 +35,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The scope was erased on the server, for good: its rows leave this device, and edits that had not arrived are
         /// orphaned.
         public static let scopeErased = Code("scope_erased")
+        /// The operator has stopped the scope on this device; the detail has what he says. Edits are kept.
+        public static let stoppedByOperator = Code("stopped_by_operator")
         /// The server refuses the request as it stands; the detail says why.
         public static let requestRefused = Code("request_refused")
         /// The server has no room for what was added here; it waits on this device, and everything else goes on.
@@ -75,7 +77,8 @@ public struct SyncError: Error, Hashable, Sendable, CustomStringConvertible {
         /// All codes of this version, for documents and tests.
         public static let all: [Code] = [
             .networkUnavailable, .answerUnusable, .serverUnavailable, .serverFailed, .unauthenticated,
-            .tokenUnavailable, .scopeForbidden, .scopeErased, .requestRefused, .quotaExceeded, .checkpointExpired,
+            .tokenUnavailable, .scopeForbidden, .scopeErased, .stoppedByOperator, .requestRefused, .quotaExceeded,
+            .checkpointExpired,
             .operationGap, .declarationMismatch, .tableUnsupported, .configurationInvalid, .sessionsUnavailable,
             .groupImpossible, .schemaUnsupported, .recordUnknown, .recordGone, .engineDisconnected, .unsentEdits,
             .attachmentUnavailable, .folderFailed, .databaseInterrupted, .databaseFailed,

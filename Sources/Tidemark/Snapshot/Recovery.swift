@@ -27,6 +27,14 @@ struct Recovery: Sendable {
         }
     }
 
+    /// Begins to fill the scope anew since the operator wants it. A filling that is under way is as good.
+    func refill(_ db: Database) throws {
+        try inTransaction(db) {
+            if try Bootstrap.read(db, scope) == nil { try Bootstrap.begin(db, scope, asking: nil) }
+            try RemedyMachine.handle(.refillBegan, db, scope, now: now)
+        }
+    }
+
     /// Takes in the answer to an ``LossProbe``.
     func answered(_ db: Database, _ outcome: LossProbe.Outcome) throws {
         try inTransaction(db) {

@@ -37,6 +37,9 @@ extension SyncStatus {
             let attempts = try Attempts.read(db, scope)
             (status.failures, status.nextAttempt) = (attempts.failures, attempts.next.map(Date.init(milliseconds:)))
             status.bootstrap = try record.bootstrap.map { try SyncStatus.Bootstrap($0, db) }
+            let remedy = try RemedyMachine.read(db, scope)
+            status.remedy = SyncStatus.Remedy(remedy, now: wallClockMilliseconds())
+            if let error = remedy.stopError(scope) { (status.lastError, status.activity) = (error, .stopped(error)) }
             self.scopes[scope] = status
         }
     }
@@ -57,9 +60,11 @@ extension SyncStatus {
 
     mutating func note(_ scope: Scope, _ state: SyncMachine.State, remaining: Int64, error: SyncError?) {
         if let error { scopes[scope]?.lastError = error }
+        let stop = scopes[scope]?.stopActivity
         scopes[scope]?.activity =
             switch state {
-            case .idle: .idle
+            // It was not asked yet since the app began.
+            case .idle: stop ?? .idle
             case .exchanging, .applying, .bootstrapping, .filling: .syncing
             case .waiting: .waiting(until: Date(timeIntervalSinceNow: Double(remaining) / 1000))
             case .stopped: error.map(Activity.stopped) ?? .idle
@@ -73,6 +78,30 @@ extension SyncStatus {
         lastSync = ordered.allSatisfy { $0.lastSync != nil } ? ordered.compactMap(\.lastSync).min() : nil
         let activities = ordered.map(\.activity)
         activity = activities.max { $0.urgency < $1.urgency } ?? .idle
+    }
+}
+
+extension SyncStatus.ScopeStatus {
+    /// The activity of a scope that the operator has stopped, as the file says it.
+    fileprivate var stopActivity: SyncStatus.Activity? {
+        if case .stopped? = remedy, case .stopped = activity { activity } else { nil }
+    }
+}
+
+extension SyncStatus.Remedy {
+    /// `nil` where nothing goes on.
+    ///
+    /// - Parameter now: in milliseconds since 1970.
+    fileprivate init?(_ machine: RemedyMachine, now: Int64) {
+        switch machine.state {
+        case .slowed(let interval, _, let until):
+            guard machine.interval(now: now) > 0 else { return nil }
+            self = .slowedDown(interval: .milliseconds(interval), until: Date(milliseconds: until))
+        case .refillDue, .refilling: self = .refilling
+        case .verifyDue: self = .verifying
+        case .stopped(let message): self = .stopped(message: message)
+        case .none: return nil
+        }
     }
 }
 

@@ -57,6 +57,8 @@ struct Failure: Error {
         case .unauthenticated: .unauthenticated
         case .forbidden: .scopeForbidden
         case .needsApp: status == 403 ? .scopeForbidden : .requestRefused
+        // No answer's status says it: the driver does.
+        case .halted: .stoppedByOperator
         case .resolve: .operationGap
         case .bootstrap: .checkpointExpired
         }
@@ -68,7 +70,8 @@ struct Failure: Error {
         case let failure as Failure: self = failure
         case let error as SyncError:
             let isToken = [.unauthenticated, .tokenUnavailable].contains(error.code)
-            kind = error.recovery == .wait ? .transient : isToken ? .unauthenticated : .needsApp
+            let refusal: FailureClass = error.code == .stoppedByOperator ? .halted : .needsApp
+            kind = error.recovery == .wait ? .transient : isToken ? .unauthenticated : refusal
             self.error = error
             self.error.scope = error.scope ?? scope
         case let error as JSONError:

@@ -1,0 +1,44 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+// MARK: - An exchange's answer
+
+extension ScopeDriver {
+    /// Returns whether there is more to do at once, and what waits for room on the server.
+    func apply(_ transaction: ApplyTransaction) async throws -> (hasMore: Bool, Deferral?) {
+        let prune = transaction.now - configuration.finishedRetention.milliseconds
+        let packsAll = !hasPacked
+        let (outcome, hasPacked, isPending, remedy) = try await keepingMeasures { measured, committed in
+            try await self.file.writeWithoutTransaction(at: .apply) { db in
+                var transaction = transaction
+                transaction.measured = measured
+                let outcome = try transaction.run(db)
+                committed()
+                // The verdicts are committed: a failed packing can wait for the next one.
+                let pack: ()? =
+                    outcome.verdicts > 0
+                    ? try? db.committed { try transaction.pack($0, all: packsAll) } : nil
+                if outcome.pageTaken, !outcome.hasMore {
+                    try Outbox.prune(db, transaction.scope, before: prune)
+                    try DeletedRowCache.prune(db, transaction.schema, now: transaction.now)
+                    try Alias.prune(db, now: transaction.now)
+                }
+                let isPending = try Pending.exists(db, transaction.schema, transaction.scope)
+                let heard = transaction.answer.remedy == nil ? nil : try RemedyMachine.read(db, transaction.scope)
+                return (outcome, pack != nil, isPending, heard)
+            }
+        }
+        measuring.stage = .finalize
+        if hasPacked { self.hasPacked = true }
+        let decided = try await database { try await self.decider.decide(transaction.schema) }
+        takesDifferences = !outcome.wantsWhole && (takesDifferences || !outcome.hasMore && outcome.pageTaken)
+        count(outcome)
+        let isAsked = isNew(remedy)
+        // Pending edits go on at once if this round got something done; else they wait for the tick.
+        let goesOn =
+            isAsked || outcome.refetch + decided > 0
+            || isPending && (outcome.verdicts > outcome.deferred || outcome.settled > 0)
+        return (outcome.hasMore || !outcome.pageTaken || goesOn, outcome.deferral)
+    }
+}
