@@ -10,7 +10,7 @@ enum Main {
 
         usage: TidemarkSimulator [--app NAME] [--first SEED] [--count WORLDS] [--steps STEPS]
                                  [--threads N] [--survey] [--sqlite] [--calm SECONDS] [--deaths]
-                                 [--audit]
+                                 [--audit] [--remedies]
                TidemarkSimulator --app NAME --script FILE [--verbose]
 
           --app NAME      only this app: \(SampleApps.all.map(\.name).joined(separator: ", "))
@@ -20,6 +20,7 @@ enum Main {
           --threads N     that play worlds at once (one for each core)
           --survey        goes on after a failure, and says of each failing world in one line what is wrong
           --audit         surveys, and holds each record of each device against its machine (Documentation/Machines.md)
+          --remedies      with an operator who asks devices to fill anew, compare themselves, slow down or stop
           --sqlite        with the server's store on its SQLite file in all of them, which takes longer
           --calm SECONDS  that devices have to be in sync once the troubles have ended (90)
           --deaths        tells where apps and servers died, and how often
@@ -72,6 +73,7 @@ enum Main {
                 var simulation = Simulation(of: app)
                 simulation.stepLimit = options.steps
                 simulation.usesSQLite = options.usesSQLite
+                simulation.hasRemedies = options.hasRemedies
                 for line in try await simulation.trace(of: simulation.script(seed: options.first)) { print(line) }
             }
             return
@@ -83,6 +85,7 @@ enum Main {
             simulation.stepLimit = options.steps
             simulation.workerCount = options.threads ?? simulation.workerCount
             simulation.usesSQLite = options.usesSQLite
+            simulation.hasRemedies = options.hasRemedies
             simulation.calmLimit = options.calm ?? simulation.calmLimit
             let seeds = options.first...(options.first + options.count - 1)
             if options.isAudit {
@@ -127,6 +130,7 @@ private struct Options {
     var isSurvey = false
     var isAudit = false
     var usesSQLite = false
+    var hasRemedies = false
     var calm: Duration?
     var isVerbose = false
     var tellsDeaths = false
@@ -144,6 +148,9 @@ private struct Options {
                 continue
             case ("--sqlite", _):
                 usesSQLite = true
+                continue
+            case ("--remedies", _):
+                hasRemedies = true
                 continue
             case ("--deaths", _):
                 tellsDeaths = true

@@ -102,6 +102,7 @@ extension Step {
         case .clone(let device, let other): "\(device) clone \(other)"
         case .setClock(let device, let offset): "\(device) clock \(offset)"
         case .grant(let user, let scope, let level): "user \(user) scope \(scope) \(level)"
+        case .remedy(let device, let remedy): "\(device) remedy \(remedy.words)"
         case .server(let step): "server \(step.words)"
         }
     }
@@ -148,6 +149,7 @@ extension Step {
         case ("restore", 1): .restore(device)
         case ("clone", 2): Int(words[1]).map { .clone(device, to: max(0, $0)) }
         case ("clock", 2): Int64(words[1]).map { .setClock(device, $0) }
+        case ("remedy", 2...): Remedy(words: Array(words.dropFirst())).map { .remedy(device, $0) }
         default: nil
         }
     }

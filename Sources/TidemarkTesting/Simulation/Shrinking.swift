@@ -82,7 +82,7 @@ struct Shrinking {
         case .killAt(let device, _, _): [.kill(device, after: 0)]
         case .setClock(let device, let offset): offset != 0 ? [.setClock(device, 0)] : []
         case .server(.fail(let count)) where count > 1: [.server(.fail(1))]
-        case .sync, .flow, .start, .backUp, .restore, .clone, .grant, .server: []
+        case .sync, .flow, .start, .backUp, .restore, .clone, .grant, .remedy, .server: []
         }
     }
 }

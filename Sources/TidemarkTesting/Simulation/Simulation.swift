@@ -1,4 +1,5 @@
 import Foundation
+import TidemarkWire
 
 /// Plays an app on several devices against the real server engine, in worlds where everything goes wrong that can:
 /// messages are lost, repeated, cut and late, apps are killed, files and the server's store are put back to what they
@@ -23,6 +24,9 @@ public struct Simulation: Sendable {
     /// Whether the server of every world that a seed makes has its store on SQLite, as a real one. Otherwise one in
     /// 128 has, and the others one in memory, which is faster; what happens is the same.
     public var usesSQLite = false
+    /// Whether the server's operator asks something of devices in the worlds that a seed makes: that they fill their
+    /// scopes anew, compare themselves, slow down or stop. All is cleared when the troubles end.
+    public var hasRemedies = false
     /// One world in so many has its server's store on SQLite in any case.
     static let sqliteShare: UInt64 = 128
     /// Threads that play worlds at once.
@@ -154,6 +158,7 @@ public struct Simulation: Sendable {
     public func script(seed: UInt64) -> Script {
         var chooser = StepChooser(seed: seed, app: (app.acts.map(\.name), app.scopes.count))
         var (plan, steps) = chooser.script(limit: stepLimit)
+        if hasRemedies { Remedy.insert(into: &steps, seed: seed, devices: plan.deviceCount) }
         plan.usesSQLite = usesSQLite || seed.isMultiple(of: Self.sqliteShare)
         return Script(plan: plan, steps: steps)
     }

@@ -30,6 +30,8 @@ enum Step: Hashable, Sendable {
     case setClock(Int, Int64)
     /// What the server grants the device's user in one of the scopes.
     case grant(user: Int, scope: Int, Access.Level)
+    /// The server's operator asks something of the device, in all its scopes.
+    case remedy(Int, Remedy)
     case server(ServerStep)
 
     enum ServerStep: Hashable, Sendable {

@@ -23,6 +23,7 @@ extension World {
         }
         let start = time
         flow()
+        if hasRemedies { try clearRemedies() }
         try askAfterQuota()
         decideInferred()
         var leftovers = try leftovers()

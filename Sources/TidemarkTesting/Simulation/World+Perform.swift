@@ -37,6 +37,7 @@ extension World {
             let user = user % plan.userCount
             if level == .none { lostDevices.formUnion(devices.indices.filter { self.user(of: $0) == user }) }
             grants[Grant(user: user, scope: app.scopes[scope % app.scopes.count])] = level
+        case .remedy(let device, let remedy): try ask(remedy, of: devices[device % devices.count])
         case .server(let step): try perform(step)
         }
         settle()
@@ -87,7 +88,7 @@ extension World {
         }
     }
 
-    private func work<Result>(_ body: @escaping @Sendable (SyncServer) async throws -> Result) {
+    func work<Result>(_ body: @escaping @Sendable (SyncServer) async throws -> Result) {
         let engine = server.node(serial)
         Task(executorPreference: executor) {
             do { _ = try await body(engine) } catch {

@@ -36,6 +36,8 @@ final class World: @unchecked Sendable {
     /// Devices whose clocks were ever set.
     var wrongClocks: Set<Int> = []
     var hasWrongServerClock = false
+    /// Whether the operator has asked something of a device.
+    var hasRemedies = false
     /// Questions for digests.
     var comparisonCount = 0
     /// Where apps and servers died, and how often.
