@@ -11,7 +11,8 @@
                 `tidemark serve` does this by itself, once in an hour. What goes: rows that newer ones have replaced;
                 deletions that are older than `retention` of the configuration file (90d) and that every known device
                 has, and events with them where `expireEvents` says so; devices that were not heard of for
-                `forgetDevicesAfter` (90d). A server may run meanwhile.
+                `forgetDevicesAfter` (90d); blobs that no record names, where the file declares attachments, and uploads
+                that nobody goes on with. A server may run meanwhile.
 
                 History ages by a clock that is kept in the store and follows this machine's slowly, so that a clock
                 which jumps ahead cannot make everything old. --trust-clock takes this machine's clock at its word.
@@ -42,7 +43,8 @@
             let opened = try address.open(partitions: settings[.partitions])
             defer { opened.close() }
             let configuration = settings.file.configuration
-            let server = SyncServer(store: opened.log, configuration: configuration)
+            let server = SyncServer(
+                store: opened.log, entities: settings.file.entities, configuration: configuration)
             let compaction = try await server.compact(trustingClock: trustClock, isRehearsal: dryRun)
             let report = CompactReport(
                 compaction, isDryRun: dryRun, keepsHistory: configuration.retention == nil,
@@ -59,6 +61,9 @@
         /// Deletions and events.
         var expired: Int
         var devices, lanes: Int
+        /// Blobs that no record names, their bytes, and uploads that nobody goes on with.
+        var blobs, parts: Int
+        var blobBytes: Int64
         /// Seconds by which the store's clock of ages is behind this machine's.
         var clockBehind: Int64
         /// Whether deletions are kept for ever.
@@ -72,6 +77,7 @@
             expired = compaction.expired
             devices = compaction.devices
             lanes = compaction.lanes
+            (blobs, parts, blobBytes) = (compaction.blobs, compaction.parts, compaction.blobBytes)
             clockBehind = (compaction.wall - compaction.present) / 1000
             self.keepsHistory = keepsHistory
             self.expiresEvents = expiresEvents
@@ -84,6 +90,8 @@
             let history = expiresEvents ? "\(expired) deletions and events" : expired.counted("deletion")
             var parts = [history, devices.counted("device"), lanes.counted("lane")]
             if let replaced { parts.insert(replaced.counted("replaced row"), at: 0) }
+            if blobs > 0 { parts.append("\(blobs.counted("blob")) of \(blobBytes) bytes") }
+            if self.parts > 0 { parts.append(self.parts.counted("unfinished upload")) }
             var lines = ["\(dryRun ? "would remove" : "removed") " + parts.joined(separator: ", ")]
             if keepsHistory { lines.append("deletions are kept for ever: `retention` says so") }
             if clockBehind > Self.remarkable {

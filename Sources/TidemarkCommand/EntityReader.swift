@@ -6,7 +6,7 @@
     enum EntityReader {
         private static let allowed = [
             "kind", "conflict", "deletes", "serverFields", "direction", "priority", "ids", "defaults", "patch", "brake",
-            "subscope",
+            "subscope", "attachments",
         ]
 
         static func entities(_ node: CheckedNode) throws -> [EntityDeclaration] {
@@ -38,6 +38,7 @@
             declaration.patch = try members["patch"]?.strings() ?? []
             declaration.brake = try members["brake"].flatMap(brake)
             declaration.subscope = try members["subscope"].map(subscope)
+            if let node = members["attachments"] { declaration.attachments = try attachments(node, of: declaration) }
             guard declaration.kind == .events else { return declaration }
             for key in ["conflict", "deletes", "serverFields", "ids", "defaults", "patch", "brake"] {
                 guard let place = members[key] else { continue }
@@ -46,6 +47,29 @@
                     hint: "leave it out, or declare \(name) as `kind: state`")
             }
             return declaration
+        }
+
+        /// A blob's reference is a short text that nobody merges and no default can stand for.
+        private static func attachments(_ node: CheckedNode, of declaration: EntityDeclaration) throws -> [String] {
+            let names = try node.strings()
+            for (index, name) in names.enumerated() {
+                if let other = names[..<index].first(where: { Identifier.isSameName($0, name) }) {
+                    throw node.failure(
+                        "`\(name)` and `\(other)` are one field",
+                        hint: "names that differ only in the case of ASCII letters are the same; name it once")
+                }
+                if declaration.patch.contains(where: { Identifier.isSameName($0, name) }) {
+                    throw node.failure(
+                        "`\(name)` cannot be an attachment and in `patch`",
+                        hint: "an attachment's value is a short reference: leave it out of `patch`")
+                }
+                if declaration.defaults.contains(where: { Identifier.isSameName($0.key, name) && $0.value != .null }) {
+                    throw node.failure(
+                        "the attachment `\(name)` cannot have a default",
+                        hint: "no blob is there before somebody sends it: leave it out of `defaults`")
+                }
+            }
+            return names
         }
 
         private static func subscope(_ node: CheckedNode) throws -> String {

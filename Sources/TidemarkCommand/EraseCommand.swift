@@ -95,6 +95,8 @@
         /// Changes in the log: records, what has replaced them, deletions and events.
         var changes: Int
         var devices, lanes, verdicts, assignedIds, tallies, rejections: Int
+        /// Blobs, and uploads that are not finished.
+        var blobs, parts: Int
         /// Whether the store's file was written anew.
         var rewritten: Bool
 
@@ -104,6 +106,7 @@
             (scopes, changes, devices) = (erasure.scopes, erasure.changes, erasure.devices)
             (lanes, verdicts, assignedIds) = (erasure.lanes, erasure.verdicts, erasure.assignedIDs)
             (tallies, rejections) = (erasure.tallies, erasure.rejections)
+            (blobs, parts) = (erasure.blobs, erasure.parts)
         }
 
         var lines: [String] {
@@ -112,7 +115,7 @@
                 changes.counted("change"), devices.counted("device"), lanes.counted("lane"),
                 verdicts.counted("verdict"),
                 assignedIds.counted("assigned id"), tallies.counted("tally", "tallies"),
-                rejections.counted("refused edit"),
+                rejections.counted("refused edit"), blobs.counted("blob"), self.parts.counted("unfinished upload"),
             ]
             var lines = ["\(erased ? "erased" : "would erase") \(place): " + parts.joined(separator: ", ")]
             if let scope, let erasedAt {

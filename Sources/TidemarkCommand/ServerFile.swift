@@ -121,7 +121,8 @@
                 "shutdownTimeout", "pushTime", "pushBytes", "pushLookups", "digestBytes", "bodiesBytes",
                 "workBytes", "devices", "scopeRows", "scopeBytes", "windowBytes", "streams", "streamsPerPrincipal",
                 "streamScopes", "socketBytes", "socketFrames", "socketPings", "requestsPerSecond", "scopesPerPrincipal",
-                "deltaHeaderBytes", "keptPageBytes",
+                "deltaHeaderBytes", "keptPageBytes", "blobBytes", "scopeBlobBytes", "blobParts", "blobTransfers",
+                "blobRate",
             ])
             let counts: [(String, WritableKeyPath<Limits, Int>, ClosedRange<Int>)] = [
                 ("maximumPage", \.maximumPage, 1...100_000), ("page", \.defaultPage, 1...100_000),
@@ -135,7 +136,9 @@
                 ("scopeBytes", \.scopeBytes, 1...1 << 50), ("windowBytes", \.windowBytes, 1...1 << 50),
                 ("requestsPerSecond", \.requestsPerSecond, 0...1_000_000),
                 ("scopesPerPrincipal", \.scopesPerPrincipal, 0...1_000_000_000),
-                ("deltaHeaderBytes", \.deltaHeaderBytes, 64...12 << 10),
+                ("deltaHeaderBytes", \.deltaHeaderBytes, 64...12 << 10), ("blobBytes", \.blobBytes, 0...1 << 40),
+                ("scopeBlobBytes", \.scopeBlobBytes, 0...1 << 50), ("blobParts", \.blobParts, 1...1_000_000),
+                ("blobTransfers", \.blobTransfers, 1...100_000),
                 ("keptPageBytes", \.keptPageBytes, 0...1 << 40),
             ]
             for (name, path, range) in counts {
@@ -144,7 +147,7 @@
             let ofConnections: [(String, WritableKeyPath<ServerLimits, Int>, ClosedRange<Int>)] = [
                 ("connections", \.connections, 1...1_000_000), ("unsentBytes", \.unsentBytes, 1024...1 << 40),
                 ("socketBytes", \.socketBytes, 1024...1 << 24), ("socketFrames", \.socketFrames, 1...1_000_000),
-                ("socketPings", \.socketPings, 1...1000),
+                ("socketPings", \.socketPings, 1...1000), ("blobRate", \.blobRate, 1...1 << 30),
             ]
             for (name, path, range) in ofConnections {
                 if let value = try members[name]?.integer(in: range) { serverLimits[keyPath: path] = value }

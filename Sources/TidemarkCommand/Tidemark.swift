@@ -25,7 +25,7 @@
 
         private static let commands: [any ParsableCommand.Type] = [
             ServeCommand.self, CompactCommand.self, EraseCommand.self, AttachCommand.self, DetachCommand.self,
-            DevicesCommand.self, TokenCommand.self, SyncCommand.self, StatusCommand.self,
+            DevicesCommand.self, BlobsCommand.self, TokenCommand.self, SyncCommand.self, StatusCommand.self,
             RejectedCommand.self, ConflictsCommand.self, VerifyCommand.self, RemoveCommand.self, DemoCommand.self,
             ManualCommand.self,
         ]

@@ -1,6 +1,6 @@
 package import TidemarkWire
 
-/// What the operator's remedies have come to on a device, in one scope (W101). It is a value in the device's file,
+/// What the operator's remedies have come to on a device, in one scope (W108). It is a value in the device's file,
 /// written in the transaction that brings an effect about, so that each remedy is carried out once, whatever is lost,
 /// repeated or killed.
 package struct RemedyMachine: Hashable, Sendable {

@@ -23,6 +23,7 @@
             switch problem.code {
             case .unauthenticated: headers[.wwwAuthenticate] = "Bearer"
             case .conflict, .preconditionFailed: headers[.eTag] = problem.recordTag.map { "\"\($0)\"" }
+            case .uploadOffsetMismatch: headers[.uploadOffset] = problem.offset.map { String($0) }
             case .tooManyRequests, .unavailable:
                 headers[.retryAfter] = String(problem.retryAfter ?? Self.retryAfter)
             default: break

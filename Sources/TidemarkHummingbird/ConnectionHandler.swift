@@ -28,8 +28,13 @@
         private var answeredBytes = 0
         /// The answer is a stream without end: what was taken of it is held no longer.
         private var isStream = false
+        /// The answer is a blob's bytes, which are read as they are taken: no more of it is held than is not taken.
+        private var isPieced = false
         /// The answer and its request are the messages of a socket.
         private var isSocket = false
+        /// The request is a blob's body that is not answered: it may be large, and take its time, as long as it comes.
+        private var isUpload = false
+        private var uploadedBytes = 0
         /// An answer has begun and not ended.
         private var isAnswering = false
         /// Bytes that the reader has taken, about.
@@ -101,15 +106,19 @@
                 bodyBytes = 0
                 asked += 1
                 connections.isBusy(context.channel)
-                close(context, in: TimeAmount(limits.requestTimeout))
+                isUpload = head.method == .put && BlobAddress.isBlob(path: head.path)
+                uploadedBytes = 0
+                if isUpload { watchUpload(context) } else { close(context, in: TimeAmount(limits.requestTimeout)) }
                 if asked == 1, head.headerFields[.expect]?.lowercased() == "100-continue" { encourageLater(context) }
                 // A server that answers GET answers HEAD (RFC 9110, 9.3.2).
                 bodiless.append(head.method == .head)
-                if head.method == .head { head.method = .get }
+                // Of a blob it asks for something else: what is kept of it.
+                if head.method == .head, !BlobAddress.isBlob(path: head.path) { head.method = .get }
                 return context.fireChannelRead(wrapInboundOut(.head(head)))
             case .body(let part):
                 // A body that was refused is still read to its end, whoever sends it.
-                if !isSocket { bodyBytes += part.readableBytes }
+                uploadedBytes += part.readableBytes
+                if !isSocket, !isUpload { bodyBytes += part.readableBytes }
                 if bodyBytes > limits.drainedBytes {
                     context.close(promise: nil)
                     return
@@ -119,6 +128,21 @@
                 deadline = nil
             }
             context.fireChannelRead(data)
+        }
+
+        /// Closes the connection of an upload that comes too slowly.
+        private func watchUpload(_ context: ChannelHandlerContext) {
+            deadline?.cancel()
+            let before = uploadedBytes
+            let seconds = Int(limits.requestTimeout.components.seconds)
+            let least = limits.blobRate.multipliedReportingOverflow(by: max(1, seconds))
+            let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+            deadline = context.eventLoop.scheduleTask(in: TimeAmount(limits.requestTimeout)) {
+                let (handler, context) = loopBound.value
+                guard handler.isUpload, handler.uploadedBytes - before >= (least.overflow ? .max : least.partialValue)
+                else { return context.close(promise: nil) }
+                handler.watchUpload(context)
+            }
         }
 
         /// Tells a caller to send the body that he asks about (RFC 9110, 10.1.1), unless he is refused before.
@@ -182,6 +206,12 @@
                 isStream = isSocket || head.headerFields[.contentType] == EventStream.contentType
                 // The rest of the request is messages, which come when they come.
                 if isSocket { deadline?.cancel() }
+                isPieced = head.headerFields[.acceptRanges] != nil
+                if isUpload {
+                    // What still comes of it is read for nobody.
+                    isUpload = false
+                    if deadline != nil { close(context, in: TimeAmount(limits.requestTimeout)) }
+                }
                 isAnswering = true
                 expected?.cancel()
                 isBodiless = bodiless.first ?? false
@@ -203,8 +233,8 @@
                 context.write(data, promise: promise)
             case .end:
                 // What was taken of a stream is held no longer.
-                if isStream { answeredBytes = max(answeredBytes, takenBytes) }
-                (isStream, isAnswering, isBodiless) = (false, false, false)
+                if isStream || isPieced { answeredBytes = max(answeredBytes, takenBytes) }
+                (isStream, isPieced, isAnswering, isBodiless) = (false, false, false, false)
                 _ = bodiless.popFirst()
                 let taken = promise ?? context.eventLoop.makePromise()
                 let written = writtenBytes
@@ -274,7 +304,7 @@
             let unsent = (try? options?.getOption(ChannelOptions.bufferedWritableBytes)) ?? 0
             let taken = writtenBytes - unsent
             // The next answer waits behind this one, where more requests have come already.
-            let held = isStream ? unsent : (writtenBytes - answeredBytes) * (asked > 1 ? 2 : 1)
+            let held = isStream || isPieced ? unsent : (writtenBytes - answeredBytes) * (asked > 1 ? 2 : 1)
             connections.note(unsent: held, of: context.channel, tookSome: taken > takenBytes)
             takenBytes = max(takenBytes, taken)
             return unsent

@@ -27,7 +27,8 @@
         ///     would make it. Throw `HTTPError(.unauthorized)` for a token that is not valid. Where it is left out such
         ///     messages are refused, and a socket ends with its token. ``TokenMiddleware/context(_:token:)`` is one.
         /// - Returns: `GET` of `changes`, `snapshot`, `records/{entity}`, `digest`, `events`, `socket` and
-        ///   `declarations`, and `POST` at the root and of `push`. Sockets need ``ServerLimits/http1()``.
+        ///   `declarations`, `POST` at the root and of `push`, and `HEAD`, `GET` and `PUT` of `blobs/{hash}`. Sockets
+        ///   need ``ServerLimits/http1()``, and so do `HEAD` and large bodies of blobs.
         public func routes<Context: RequestContext>(
             context: Context.Type = Context.self,
             authorize: @escaping @Sendable (Scope, Request, Context) async throws -> Access,
@@ -81,9 +82,7 @@
                 (digest.every, digest.fields) = (try query.number("every"), query.texts("field"))
                 return .json(try await self.digest(digest, access: access), to: request)
             }
-            routes.on("events", only: .get) { request, context in
-                try await self.events(request, context, authorize: authorize)
-            }
+            routes.on("events", only: .get) { try await self.events($0, $1, authorize: authorize) }
             let host = SocketHost(authorize: authorize, caller: caller, renew: renew)
             routes.on("socket", only: .get) { try await self.socket($0, $1, host: host) }
             routes.on("declarations", only: .get) { request, context in
@@ -91,6 +90,7 @@
                 if let caller = try? await caller(request, context) { try self.countRequest(of: caller) }
                 return .tagged(self.declarations.body(), "private, no-cache", to: request)
             }
+            addBlobRoutes(to: routes, authorize: counted)
             for (path, mode) in [("", ExchangeMode.pushAndPull), ("push", .pushOnly)] {
                 routes.on(RouterPath(path), only: .post) { request, context in
                     let caller = try await caller(request, context)

@@ -38,6 +38,10 @@
         /// Bytes of a request's body on the wire after which the connection is closed, whoever may still be reading.
         /// Below this a body that is too large gets its answer.
         public var drainedBytes = 32 << 20
+        /// Bytes of a blob's body that have to come in a second, on average over `requestTimeout`; the connection of
+        /// one that comes slower is closed. Neither `requestTimeout` nor `drainedBytes` bounds such a body before its
+        /// answer.
+        public var blobRate = 1024
         /// Bytes of a message that comes over a socket, in one frame or in many. A token has to fit.
         public var socketBytes = 32 << 10
         /// Frames that may come over a socket within a second, pings and pongs among them.

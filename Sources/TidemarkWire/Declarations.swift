@@ -52,8 +52,8 @@ public struct EntityDeclaration: Hashable, Sendable {
     /// The sub-scope of each scope that holds its records, with a log and checkpoints of its own (A3); `nil`: the
     /// scope itself.
     public var subscope: String?
-    /// Fields that name blobs: each value is null or a ``BlobReference`` (A12). A server collects the blobs that no such
-    /// field names.
+    /// Fields that name blobs: each value is null or a ``BlobReference`` (A12). A server collects the blobs that no
+    /// such field names.
     public var attachments: [String]
 
     /// Makes a declaration.

@@ -64,6 +64,16 @@ public struct Limits: Hashable, Sendable {
     /// Scopes of one stream.
     public var streamScopes = 100
 
+    /// Bytes of one blob.
+    public var blobBytes = 256 << 20
+    /// Bytes of all blobs of a scope, with those that are being sent, each reckoned with 256 more. One user may be
+    /// sending a quarter of it.
+    public var scopeBlobBytes = 10 << 30
+    /// Blobs of one scope that one user may be sending: parts that are kept until the rest comes.
+    public var blobParts = 64
+    /// Blobs that are sent and fetched at one time on a server; one user has a quarter of that.
+    public var blobTransfers = 64
+
     /// Bytes of an `x-apiomat-delta` header.
     public var deltaHeaderBytes = 8 << 10
 
@@ -87,6 +97,23 @@ extension Limits {
     package static let documentPlaces = 64
     /// Temporary ids that the places of one operation may hold together: each may have to be looked up.
     package static let temporaryPlaces = 10_000
+}
+
+/// The addresses and headers of blobs, which the server and its client share (A12).
+package enum BlobAddress {
+    /// Behind where the protocol is mounted.
+    package static let folder = "blobs"
+    package static let offsetHeader = "Upload-Offset"
+    /// Blobs are kept in pieces of so many bytes: of an upload that is cut, whole ones stay.
+    package static let pieceBytes = 256 << 10
+
+    /// Whether a request's target is a blob, wherever the protocol is mounted.
+    package static func isBlob(path: String?) -> Bool {
+        guard let parts = path?.prefix(while: { $0 != "?" }).split(separator: "/"), parts.count > 1 else {
+            return false
+        }
+        return parts[parts.count - 2] == folder && BlobReference.isHash(parts[parts.count - 1])
+    }
 }
 
 /// The protocol's version and the headers that carry it.

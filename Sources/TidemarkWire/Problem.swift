@@ -19,6 +19,8 @@ package struct Problem: Error, Hashable, Sendable {
     /// `conflict` and `precondition_failed`: the record as it stands, as the caller's dialect writes it, and its tag.
     package var record: [UInt8]?
     package var recordTag: String?
+    /// `upload_offset_mismatch`: where the caller's part ends; it travels as `Upload-Offset` too.
+    package var offset: Int64?
     /// Seconds after which another attempt is welcome.
     package var retryAfter: Int?
 
@@ -52,6 +54,7 @@ package struct Problem: Error, Hashable, Sendable {
         }
         if let lane { writer.member("lane", lane) }
         if let expected { writer.member("expected", expected) }
+        if let offset { writer.member("offset", offset) }
         if code == .unsupportedProtocol {
             writer.raw(",\"supported\":[")
             for (index, version) in ProtocolVersion.supported.enumerated() {
@@ -99,6 +102,7 @@ package struct Problem: Error, Hashable, Sendable {
             case "lanes": problem.lanes = try Self.readLanes(from: &reader)
             case "lane": problem.lane = try reader.readString()
             case "expected": problem.expected = try reader.readInteger()
+            case "offset": problem.offset = try reader.readInteger()
             default: try reader.skip()
             }
         }

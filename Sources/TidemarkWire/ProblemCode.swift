@@ -51,6 +51,12 @@ package enum ProblemCode: String, Hashable, Sendable, CaseIterable {
     case requestTooLarge = "request_too_large"
     /// The body is neither plain nor gzip.
     case unsupportedEncoding = "unsupported_encoding"
+    /// The bytes of a blob are not those that its address names.
+    case hashMismatch = "hash_mismatch"
+    /// An upload does not go on where the part ends that is kept of it; `Upload-Offset` says where that is.
+    case uploadOffsetMismatch = "upload_offset_mismatch"
+    /// The scope, or the caller's part of it, has no room for the blob.
+    case quotaExceeded = "quota_exceeded"
     /// Too many requests.
     case tooManyRequests = "too_many_requests"
     /// The server failed; nothing was applied.
@@ -68,17 +74,18 @@ extension ProblemCode {
         case .scopeForbidden, .scopeReadOnly, .scopeErased: 403
         case .notFound: 404
         case .methodNotAllowed: 405
-        case .operationGap, .digestUnavailable, .conflict: 409
+        case .operationGap, .digestUnavailable, .conflict, .uploadOffsetMismatch: 409
         case .checkpointExpired, .clientUnknown, .snapshotExpired, .pageExpired: 410
         case .preconditionFailed: 412
         case .requestTooLarge: 413
         case .unsupportedEncoding: 415
-        case .operationRejected: 422
+        case .operationRejected, .hashMismatch: 422
         case .upgradeRequired: 426
         case .tooManyRequests: 429
         case .headerTooLarge: 431
         case .internalError: 500
         case .unavailable: 503
+        case .quotaExceeded: 507
         }
     }
 
@@ -109,6 +116,9 @@ extension ProblemCode {
         case .digestUnavailable: "The digest as of this checkpoint is not available"
         case .requestTooLarge: "The request is too large"
         case .unsupportedEncoding: "The body's encoding is not supported"
+        case .hashMismatch: "The bytes are not those that the address names"
+        case .uploadOffsetMismatch: "The upload goes on elsewhere"
+        case .quotaExceeded: "There is no room for the blob"
         case .tooManyRequests: "Too many requests"
         case .internalError: "The server failed"
         case .unavailable: "The server is not available"
@@ -141,6 +151,9 @@ extension ProblemCode {
         case .digestUnavailable: "Pull to the end and compare again."
         case .requestTooLarge: "Send fewer operations at once."
         case .unsupportedEncoding: "Send the body plain or with Content-Encoding: gzip."
+        case .hashMismatch: "Hash the bytes again; what had been kept of them is dropped."
+        case .uploadOffsetMismatch: "Go on at Upload-Offset, or send the blob from its beginning."
+        case .quotaExceeded: "Remove records that name blobs and wait, or ask the operator for more."
         case .tooManyRequests, .unavailable: "Try again after the time given in Retry-After."
         case .internalError: "Try again later; the server's log has the details."
         }
@@ -154,7 +167,7 @@ extension ProblemCode {
             .unauthenticated, .scopeForbidden, .scopeReadOnly, .scopeErased, .notFound, .methodNotAllowed,
             .upgradeRequired, .operationGap, .checkpointExpired, .clientUnknown, .snapshotExpired, .pageExpired,
             .digestUnavailable, .requestTooLarge, .unsupportedEncoding, .conflict, .preconditionFailed,
-            .operationRejected, .headerTooLarge:
+            .operationRejected, .headerTooLarge, .hashMismatch, .uploadOffsetMismatch, .quotaExceeded:
             false
         }
     }

@@ -1,4 +1,4 @@
-/// What an operator asks of a device in one scope (W101). A newer one takes the place of the one before, of a stop and
+/// What an operator asks of a device in one scope (W108). A newer one takes the place of the one before, of a stop and
 /// of a slowing too.
 public enum Remedy: Hashable, Sendable {
     /// Ask and send at most once in so many seconds, for a day at most.

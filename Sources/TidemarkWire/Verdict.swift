@@ -53,6 +53,8 @@ public enum RejectionCode {
     public static let checkFailed = "check_failed"
     /// The operator's own table does not take the row for another reason, such as a trigger that says no.
     public static let tableRefused = "table_refused"
+    /// A field that is declared to name a blob holds something else (A12).
+    public static let attachmentInvalid = "attachment_invalid"
 
     /// The protocol's own codes, which mean something to devices. No rule of an operator's may use them: a new code
     /// takes the word from rules that use it, and their refusals become `rule_failed`.
@@ -61,7 +63,7 @@ public enum RejectionCode {
         kindMismatch, idNotAssigned, temporaryIDRefused, tooManyReferences, groupFailed, deleteBrake,
         quotaExceeded, pageFull, unsupportedOperation, patchBaseUnknown, unsendableValue, ruleFailed, scopeMismatch,
         requestRefused, columnUnknown, valueRefused, valueMissing, referenceViolated, notUnique, checkFailed,
-        tableRefused, "conflict",
+        tableRefused, attachmentInvalid, "conflict",
     ]
 
     /// Whether a rule of the operator's own may refuse with this code.

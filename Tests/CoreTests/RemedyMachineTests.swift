@@ -3,7 +3,7 @@ import TidemarkWire
 
 @testable import TidemarkCore
 
-/// What a device does about its operator's remedies, and how often (W101).
+/// What a device does about its operator's remedies, and how often (W108).
 @Suite("The machine of remedies")
 struct RemedyMachineTests {
     private func machine(_ events: RemedyMachine.Event..., at now: Int64 = 1_000) -> RemedyMachine {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import TidemarkWire
 
-@Suite("A remedy and what came of it, written and read (W101)")
+@Suite("A remedy and what came of it, written and read (W108)")
 struct RemedyFormTests {
     private func read(_ text: String) throws -> NumberedRemedy? {
         try Array(text.utf8).withUnsafeBytes { bytes in

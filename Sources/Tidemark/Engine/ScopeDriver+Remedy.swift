@@ -2,7 +2,7 @@ import GRDB
 import TidemarkCore
 import TidemarkWire
 
-// MARK: - What the operator asks of this device (W101)
+// MARK: - What the operator asks of this device (W108)
 
 extension ScopeDriver {
     /// Goes over to what the file says of the operator's remedies. Another engine on it may have heard one.

@@ -35,7 +35,9 @@ enum Schema {
             if try !session.ask(hasHooks).flag(0, 0) { try makeHooks(session) }
             if try !session.ask(isTold).flag(0, 0) { try session.write(tell) }
             if try !session.ask(hasRemedies).flag(0, 0) { try session.write(remedy) }
-            return (key, Int(try session.ask(countPartitions).integer(0, 0)))
+            let parts = Int(try session.ask(countPartitions).integer(0, 0))
+            if try !session.ask(hasBlobs).flag(0, 0) { try makeBlobs(session, Partitions(count: parts)) }
+            return (key, parts)
         }
     }
 
@@ -163,6 +165,16 @@ enum Schema {
         ]
         for (index, sql) in statements.enumerated() { try session.write(Statement("hooks \(index)", sql)) }
         try Distribution.add("hook_told", by: "scope", session)
+    }
+
+    private static let hasBlobs = Statement("has blobs", "SELECT to_regclass('blob_scope') IS NOT NULL")
+
+    /// Blobs. Nodes from before know no address of them, and run beside this one.
+    private static func makeBlobs(_ session: Session, _ partitions: Partitions) throws {
+        for (index, sql) in BlobRows.schema(partitions).enumerated() {
+            try session.write(Statement("blobs \(index)", sql))
+        }
+        for table in BlobRows.tables { try Distribution.add(table, by: "scope", session) }
     }
 
     private static let isTold = Statement(

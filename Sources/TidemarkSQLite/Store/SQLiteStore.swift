@@ -14,6 +14,7 @@ public final class SQLiteStore: ChangeStore {
     /// Made with the file and kept in it.
     public let tokenKey: [UInt8]
     let pool: DatabasePool
+    let files: BlobFiles
     private let commits: CommitQueue
     /// Turns at the readers (I14).
     private let readers = FairGate(
@@ -48,6 +49,7 @@ public final class SQLiteStore: ChangeStore {
             try prepare(db)
         }
         pool = try DatabasePool(path: path, configuration: configuration)
+        files = BlobFiles(database: path)
         // An acknowledged write survives a power cut (I1): every commit reaches the disk before its answer. Not above,
         // where connections are prepared: with its WAL the pool sets NORMAL on its writer, and that comes later.
         try pool.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA synchronous = FULL") }

@@ -59,6 +59,8 @@ enum Schema {
         migrator.registerMigration("8") { db in
             for column in DeviceReports.columns { try db.execute(sql: "ALTER TABLE device ADD COLUMN \(column)") }
         }
+        // Which blobs and parts there are; their bytes are files beside this one.
+        migrator.registerMigration("9") { db in for statement in BlobRows.schema { try db.execute(sql: statement) } }
         // What the operator asked of a device last.
         migrator.registerMigration("10") { db in try db.execute(sql: "ALTER TABLE device ADD COLUMN remedy BLOB") }
         // The migrator by itself passes over migrations that it does not know, and this version would write past a

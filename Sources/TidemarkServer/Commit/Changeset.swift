@@ -28,8 +28,8 @@ extension SyncServer {
     /// else, on the caller's isolation.
     ///
     /// - Throws: ``CommitError`` where an entity is unknown to a strict server, a record would be too large, an event
-    ///   is changed, the entity is declared to be in another sub-scope, or the scope was erased; then nothing is
-    ///   written. Errors of the store pass through.
+    ///   is changed, an attachment is no ``BlobReference``, the entity is declared to be in another sub-scope, or the
+    ///   scope was erased; then nothing is written. Errors of the store pass through.
     @discardableResult
     public nonisolated(nonsending) func commit(
         to scope: Scope, _ build: (inout Changeset) -> Void
@@ -72,6 +72,9 @@ extension SyncServer {
                 throw CommitError(code: refusal.code, detail: refusal.detail)
             }
             operation.isMove = true
+        }
+        if let refusal = declaration.refusal(ofAttachmentsIn: operation.fields) {
+            throw CommitError(code: refusal.code, detail: refusal.detail)
         }
         let caller = EntityRule.Caller(principal: "", client: "", isService: true)
         let ruling = ruling(on: operation.entity, in: scope, by: caller, isCommit: true)

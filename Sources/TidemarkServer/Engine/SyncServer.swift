@@ -44,6 +44,8 @@ public final class SyncServer: Sendable {
     let rates: Rates
     /// Pages of changes that others may be about to pull too.
     let keptPages: KeptPages
+    /// The blobs that are on their way.
+    let transfers: BlobTransfers
     /// The snapshots whose pages shared caches may keep; `nil` where none may.
     let sharedHandles: Guarded<SharedHandles>?
 
@@ -127,6 +129,7 @@ public final class SyncServer: Sendable {
         largeWork = FairGate(capacity: large, share: large / 2, waitingLimit: Self.waitingRequests)
         rates = Rates(limits)
         keptPages = KeptPages(limit: limits.keptPageBytes)
+        transfers = BlobTransfers(limit: limits.blobTransfers)
         sharedHandles = configuration.sharedPageDelay.map { delay in
             Guarded(SharedHandles(delay: delay.milliseconds, window: configuration.window.milliseconds))
         }

@@ -67,7 +67,7 @@ extension SyncServer {
         return erasure
     }
 
-    private func subscopes(of scope: Scope) async throws -> [Scope] {
+    func subscopes(of scope: Scope) async throws -> [Scope] {
         var found: [Scope] = []
         while true {
             let scopes = try await store.scopes(after: found.last ?? scope.beforeSubscopes, limit: Self.erasureScopes)
@@ -78,7 +78,8 @@ extension SyncServer {
     }
 
     private func erase(one scope: Scope, isRehearsal: Bool, marksUnknown: Bool = false) async throws -> Erasure {
-        let (held, state) = try await store.read(scope) { (try $0.held(by: nil), $0.state) }
+        var (held, state) = try await store.read(scope) { (try $0.held(by: nil), $0.state) }
+        held.add(try await heldBlobs(of: scope))
         var erasure = Erasure()
         let isKnown = !held.isEmpty || state != ScopeState()
         guard isKnown || marksUnknown && !isRehearsal else { return erasure }
@@ -97,6 +98,7 @@ extension SyncServer {
         keptPages.forget(scope)
         hear([scope])
         erasure.add(try await eraseSteps(of: nil, in: scope))
+        erasure.add(try await eraseBlobs(of: scope))
         return erasure
     }
 
@@ -112,9 +114,11 @@ extension SyncServer {
                 erasure.scopes += 1
                 erasure.add(isRehearsal ? held : try await eraseSteps(of: principal, in: scope))
             }
-            guard scopes.count == Self.erasureScopes else { return erasure }
+            guard scopes.count == Self.erasureScopes else { break }
             last = scopes.last
         }
+        erasure.add(try await eraseParts(of: principal, isRehearsal: isRehearsal))
+        return erasure
     }
 
     private func eraseSteps(of principal: String?, in scope: Scope) async throws -> Erasure {

@@ -349,7 +349,7 @@ extension Push {
             ? operation.kind == .event || operation.kind == .upsert && operation.baseVersion == nil
             : operation.kind != .event
         return fits
-            ? nil
+            ? declaration.refusal(ofAttachmentsIn: operation.fields)
             : Verdict.Refusal(
                 code: RejectionCode.kindMismatch,
                 detail:

@@ -12,6 +12,12 @@ public struct Compaction: Hashable, Sendable {
     public var devices = 0
     /// Lanes of such devices, not used for a year.
     public var lanes = 0
+    /// Blobs that no record names, and that nobody sent or asked for lately (A12).
+    public var blobs = 0
+    /// Their bytes.
+    public var blobBytes: Int64 = 0
+    /// Uploads that nobody has gone on with for a day.
+    public var parts = 0
     /// The present moment for all of it, in milliseconds since 1970: not later than the clock of ages allows.
     public var present: Int64 = 0
     /// The wall clock, in milliseconds since 1970.
@@ -27,7 +33,9 @@ extension SyncServer {
 
     /// Lets go of what no device needs any more, in small steps: replaced rows, and, behind the retention window and
     /// the checkpoints of all known devices, deletions, and events if they are to go with them
-    /// (``Configuration/expiresEvents``). Devices that were away for too long are forgotten.
+    /// (``Configuration/expiresEvents``). Devices that were away for too long are forgotten. Blobs that no record has
+    /// named, and nobody has sent or asked for, for as long as deletions are kept and seven days at least go, where
+    /// attachments are declared; a scope's names are looked at once a day.
     ///
     /// ``sweepContinuously()`` does this by itself. A clock that has jumped ahead makes nothing old: history ages by a
     /// clock of its own, which is kept in the store and follows the wall clock at most at twice the speed of the time
@@ -59,9 +67,11 @@ extension SyncServer {
         while true {
             let scopes = try await store.scopes(after: last, limit: Self.scopeBatch)
             for scope in scopes { try await compact(scope, &compaction, isRehearsal: isRehearsal) }
-            guard scopes.count == Self.scopeBatch else { return compaction }
+            guard scopes.count == Self.scopeBatch else { break }
             last = scopes.last
         }
+        try await collectBlobs(at: compaction.present, &compaction, isRehearsal: isRehearsal)
+        return compaction
     }
 
     /// - Parameter elapsed: `nil` to take the wall clock at its word.

@@ -32,6 +32,10 @@ public struct Erasure: Hashable, Sendable {
     public var tallies = 0
     /// Refused edits on the operator's list.
     public var rejections = 0
+    /// Blobs; of a principal none, since nothing says who sent them.
+    public var blobs = 0
+    /// Uploads that are not finished.
+    public var parts = 0
     /// Scopes in which there was something.
     public var scopes = 0
     /// When the scope was erased, for the first time, in milliseconds since 1970; `nil`: it is not.
@@ -42,7 +46,7 @@ public struct Erasure: Hashable, Sendable {
 
     /// Whether there is nothing.
     public var isEmpty: Bool {
-        [changes, devices, lanes, verdicts, assignedIDs, tallies, rejections].allSatisfy { $0 == 0 }
+        [changes, devices, lanes, verdicts, assignedIDs, tallies, rejections, blobs, parts].allSatisfy { $0 == 0 }
     }
 
     /// How many things that are.
@@ -56,5 +60,7 @@ public struct Erasure: Hashable, Sendable {
         assignedIDs += other.assignedIDs
         tallies += other.tallies
         rejections += other.rejections
+        blobs += other.blobs
+        parts += other.parts
     }
 }

@@ -8,7 +8,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-/// A device carries out what its operator asks (F3, W101).
+/// A device carries out what its operator asks (F3, W108).
 @Suite("A device carries out its operator's remedies, each once")
 struct RemedyTests {
     let directory: TestDirectory

@@ -98,6 +98,20 @@
                 ])
         }
 
+        @Test func attachments() throws {
+            let file = try file(
+                "entities: {task: {attachments: [photo]}, audit: {kind: events, attachments: [scan]}}")
+            #expect(
+                file.entities == [.state("task", attachments: ["photo"]), .events("audit", attachments: ["scan"])])
+        }
+
+        @Test func limitsOfBlobs() throws {
+            let file = try file(
+                "limits: {blobBytes: 1048576, scopeBlobBytes: 8388608, blobParts: 5, blobTransfers: 6, blobRate: 100}")
+            #expect((file.limits.blobBytes, file.limits.scopeBlobBytes) == (1 << 20, 8 << 20))
+            #expect((file.limits.blobParts, file.limits.blobTransfers, file.serverLimits.blobRate) == (5, 6, 100))
+        }
+
         @Test func anEmptyFileIsTheDefaults() throws {
             #expect(try file("").entities.isEmpty)
             #expect(try file("").configuration.sharedPageDelay == nil)
@@ -172,6 +186,10 @@
             ("entities:\n  log: {kind: events, conflict: mergeFields}", "2:33", "only appended"),
             ("entities:\n  task: {direction: up}", "2:21", "both, pull, push"),
             ("entities:\n  task: {serverFields: summary}", "2:24", "list"),
+            ("entities:\n  task: {attachments: photo}", "2:23", "list"),
+            ("entities:\n  task: {attachments: [photo, Photo]}", "2:23", "are one field"),
+            ("entities:\n  task: {patch: [photo], attachments: [Photo]}", "2:39", "leave it out of `patch`"),
+            ("entities:\n  task: {defaults: {photo: x}, attachments: [photo]}", "2:45", "cannot have a default"),
             ("entities: {task: {kind: state}", "2:1", "expected"),
         ])
         func mistakes(text: String, place: String, remark: String) {

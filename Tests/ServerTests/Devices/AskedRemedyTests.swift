@@ -3,7 +3,7 @@ import Testing
 @testable import TidemarkServer
 @testable import TidemarkWire
 
-/// What an operator asks of a device, as the server keeps and tells it (F3, W101).
+/// What an operator asks of a device, as the server keeps and tells it (F3, W108).
 @Suite("What an operator asks of a device")
 struct AskedRemedyTests {
     private func told(

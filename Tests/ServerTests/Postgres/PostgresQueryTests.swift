@@ -13,6 +13,8 @@ struct PostgresQueryTests {
         "discard rejection", "rejections",
         // The operator is shown the devices of all scopes.
         "count fleet", "fleet",
+        // Uploads that nobody goes on with, and scopes whose blobs are looked through, whichever they are.
+        "old blob parts", "scopes with blobs",
         // What the sweep removes, the oldest first; each scope's rows are then removed by scope.
         "superseded",
         // A device's temporary ids are kept for as long as it is known in any scope.
@@ -40,6 +42,7 @@ struct PostgresQueryTests {
         _ = try await bench.write(StoreNames.scopes[0]) { try $0.append(.upsert("heavy", heavy), at: 1) }
         _ = try await bench.store.dump()
         try await attach(on: cluster)
+        try await blobs(#require(bench.store as? any BlobStore))
         for scope in StoreNames.scopes {
             try await bench.write(scope) { try $0.markErased(at: 1) }
             for principal in ["ada", nil] {
@@ -98,12 +101,35 @@ struct PostgresQueryTests {
         #expect(try await bench.records("t").count == 1)
     }
 
+    /// What is asked for blobs and parts.
+    private func blobs(_ store: any BlobStore) async throws {
+        let room = BlobRoom(scope: 1 << 20, caller: 1 << 20, parts: 9)
+        let hash = String(repeating: "a", count: 64)
+        for principal in ["ada", "bob", "cy"] {
+            let name = BlobPartName(scope: "b", principal: principal, hash: hash)
+            let part = try await store.begin(name, size: 2, within: room, at: 1)
+            let whole = try await store.append([1, 2], to: part, isLast: true, at: 1)
+            #expect(try await store.part(name) == whole)
+            #expect(try await store.bytes(of: whole, from: 1, limit: 9) == [2])
+            if principal == "cy" { try await store.drop(whole) } else { _ = try await store.finish(whole, at: 1) }
+        }
+        #expect(try await store.parts(in: "b", of: nil, writtenBefore: .max, limit: 9) == [])
+        _ = try await store.noteSeen([hash], in: "b", at: 2)
+        #expect(try await store.blobScopes(after: nil, limit: 9).count == 1)
+        #expect(try await store.blobTally(of: "b", by: "ada") == BlobTally())
+        let blob = try #require(try await store.blob(hash, in: "b"))
+        #expect(try await store.blobs(in: "b", after: nil, seenBefore: .max, limit: 9) == [blob])
+        #expect(try await store.remove(blob, in: "b", seenBefore: .max))
+        try await store.noteWalk(of: "b", at: 3)
+        #expect(try await store.blobTally(of: "b", by: nil) == BlobTally())
+    }
+
     /// The names of all statements that the store has for a scope, and for the tables that are attached.
     private static func declared() throws -> Set<String> {
         let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let sources = tests.deletingLastPathComponent().appending(path: "Sources/TidemarkPostgres")
-        let files = try ["Scope", "Catalogue", "Tables"].flatMap { folder in
+        let files = try ["Scope", "Catalogue", "Tables", "Blobs"].flatMap { folder in
             try FileManager.default.contentsOfDirectory(
                 at: sources.appending(path: folder), includingPropertiesForKeys: nil)
         }
@@ -131,7 +157,8 @@ struct PostgresQueryTests {
         let tables =
             #/
             \b(?:FROM|INTO|UPDATE|JOIN|USING)\s+(?:\w+\.)?
-            (?:incarnation|change|digest|lane|verdict|device|rejection|capture)\b
+            (?:incarnation|change|digest|lane|verdict|device|rejection|capture|
+            blob|blob_piece|blob_part|blob_scope)\b
             /#
         let named = sql.matches(of: #/\b(?:WHERE|AND)\s+(?:(?:\w+\.)?scope|s\.name) = (?:\$\d|'')/#)
         let inserted = sql.matches(of: #/INSERT INTO [\w.]+\s*\([^)]*\bscope\b/#)

@@ -12,6 +12,8 @@ struct PostgresSchemaTests {
         "alias(principal, client, entity, temporary)",
         // The operator's own tables, each with records of many scopes.
         "attached_table(entity)", "attached_table(id)", "attached_table(relation)",
+        // Each scope's count of blobs.
+        "blob_scope(scope)",
         // A hook, which hears of many scopes.
         "hook(name)",
         // Facts of the whole store.
@@ -38,7 +40,7 @@ struct PostgresSchemaTests {
     func keys() async throws {
         let found = try await indexes("i.indisunique")
         #expect(found.filter { !$0.contains("(scope, ") } == Self.otherKeys)
-        #expect(found.count == Self.otherKeys.count + 11)
+        #expect(found.count == Self.otherKeys.count + 14)
     }
 
     @Test("Every other index begins with the scope, but for a closed list")
@@ -65,7 +67,9 @@ struct PostgresSchemaTests {
         }
         #expect(
             parts.split(separator: "\n")
-                == ["change", "deletes", "device", "digest", "lane", "verdict"].map { "\($0) 3 HASH (scope)" })
+                == ["blob", "blob_piece", "change", "deletes", "device", "digest", "lane", "verdict"].map {
+                    "\($0) 3 HASH (scope)"
+                })
         let later = try bench.node()
         defer { later.close() }
         for scope: Scope in ["a", "b", "c", "d"] {
@@ -211,7 +215,8 @@ struct PostgresSchemaTests {
         #expect(
             asked.dropFirst().sorted()
                 == [
-                    "capture", "change", "deletes", "device", "digest", "hook_told", "incarnation", "lane",
+                    "blob", "blob_part", "blob_piece", "blob_scope", "capture", "change", "deletes", "device", "digest",
+                    "hook_told", "incarnation", "lane",
                     "rejection", "verdict",
                 ].map { "\($0) scope scope" })
     }

@@ -2,7 +2,7 @@ import SampleApps
 import Testing
 import TidemarkTesting
 
-/// Worlds in which an operator asks something of devices in the midst of other trouble (W101).
+/// Worlds in which an operator asks something of devices in the midst of other trouble (W108).
 @Suite("Worlds with an operator")
 struct RemedyWorldTests {
     @Test(

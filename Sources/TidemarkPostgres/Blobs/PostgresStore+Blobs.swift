@@ -1,0 +1,238 @@
+public import TidemarkServer
+
+/// Blobs are rows, whichever node they come to (A12). All functions throw ``BlobRefusal``, `StoreUnavailable` for what
+/// passes by itself, and ``PostgresError`` for the rest.
+extension PostgresStore: BlobStore {
+    private static let find = Statement(
+        "blob", "SELECT size, seen_at, place FROM blob WHERE scope = $1 AND hash = $2")
+
+    /// Finds a blob by its row.
+    ///
+    /// - Throws: as said above.
+    public func blob(_ hash: String, in scope: Scope) async throws -> StoredBlob? {
+        try await reads.run { line in
+            try line.read { session in
+                let answer = try session.ask(Self.find, .text(scope.name), .text(hash))
+                guard answer.count > 0 else { return nil }
+                return StoredBlob(
+                    hash: hash, size: try answer.integer(0, 0), seen: try answer.integer(0, 1),
+                    place: try answer.integer(0, 2))
+            }
+        }
+    }
+
+    private static let readPiece = Statement(
+        "blob piece",
+        """
+        SELECT substring(bytes FROM $4::bigint::int FOR $5::bigint::int) FROM blob_piece
+        WHERE scope = $1 AND place = $2 AND number = $3
+        """)
+
+    private func bytes(
+        at place: Int64, in scope: Scope, for caller: String, from offset: Int64, limit: Int
+    ) async throws -> [UInt8] {
+        let piece = Int64(BlobPart.pieceBytes)
+        return try await reads.run(for: caller, in: scope) { line in
+            try line.read { session in
+                let answer = try session.ask(
+                    Self.readPiece, .text(scope.name), .integer(place), .integer(offset / piece),
+                    .integer(offset % piece + 1), .integer(Int64(limit)))
+                guard answer.count > 0, let bytes = answer.array(0, 0), !bytes.isEmpty else {
+                    throw BlobRefusal.moved
+                }
+                return bytes
+            }
+        }
+    }
+
+    /// Reads from one piece.
+    ///
+    /// - Throws: as said above.
+    public func bytes(
+        of blob: StoredBlob, in scope: Scope, from offset: Int64, limit: Int
+    ) async throws -> [UInt8] {
+        try await bytes(at: blob.place, in: scope, for: "", from: offset, limit: limit)
+    }
+
+    private static let list = Statement(
+        "blobs seen before",
+        """
+        SELECT hash, size, seen_at, place FROM blob WHERE scope = $1 AND hash > $2 AND seen_at < $3
+        ORDER BY hash LIMIT $4
+        """)
+
+    /// Reads rows along their key.
+    ///
+    /// - Throws: as said above.
+    public func blobs(
+        in scope: Scope, after hash: String?, seenBefore moment: Int64, limit: Int
+    ) async throws -> [StoredBlob] {
+        try await reads.run { line in
+            try line.read { session in
+                let answer = try session.ask(
+                    Self.list, .text(scope.name), .text(hash ?? ""), .integer(moment), .integer(Int64(limit)))
+                return try (0..<answer.count).map { row in
+                    StoredBlob(
+                        hash: answer.text(row, 0), size: try answer.integer(row, 1), seen: try answer.integer(row, 2),
+                        place: try answer.integer(row, 3))
+                }
+            }
+        }
+    }
+
+    // MARK: Parts
+
+    /// Finds a part by its row.
+    ///
+    /// - Throws: as said above.
+    public func part(_ name: BlobPartName) async throws -> BlobPart? {
+        try await reads.run(for: name.principal, in: name.scope) { line in
+            try line.read { session in try BlobRows.part(session, name) }
+        }
+    }
+
+    /// Writes the part's row, in one transaction with the counts.
+    ///
+    /// - Throws: as said above.
+    public func begin(
+        _ name: BlobPartName, size: Int64, within room: BlobRoom, at moment: Int64
+    ) async throws -> BlobPart {
+        try await reads.run(for: name.principal, in: name.scope) { line in
+            try line.write { session in
+                try BlobRows.begin(session, name, size: size, within: room, at: moment)
+            }
+        }
+    }
+
+    /// Writes a piece, in one transaction with the part's row.
+    ///
+    /// - Throws: as said above.
+    public func append(
+        _ bytes: [UInt8], to part: BlobPart, isLast: Bool, at moment: Int64
+    ) async throws -> BlobPart {
+        try await reads.run(for: part.name.principal, in: part.name.scope) { line in
+            try line.write { session in try BlobRows.append(session, bytes, to: part, at: moment) }
+        }
+        var grown = part
+        (grown.kept, grown.written) = (part.kept + Int64(bytes.count), moment)
+        return grown
+    }
+
+    /// Reads from one piece.
+    ///
+    /// - Throws: as said above.
+    public func bytes(of part: BlobPart, from offset: Int64, limit: Int) async throws -> [UInt8] {
+        try await bytes(
+            at: part.place, in: part.name.scope, for: part.name.principal, from: offset, limit: limit)
+    }
+
+    /// Puts a blob's row in the place of the part's.
+    ///
+    /// - Throws: as said above.
+    public func finish(_ part: BlobPart, at moment: Int64) async throws -> Bool {
+        try await reads.run(for: part.name.principal, in: part.name.scope) { line in
+            try line.write { session in try BlobRows.finish(session, part, at: moment) }
+        }
+    }
+
+    /// Removes the part's rows.
+    ///
+    /// - Throws: as said above.
+    public func drop(_ part: BlobPart) async throws {
+        try await reads.run { line in
+            try line.write { session in try BlobRows.drop(session, part) }
+        }
+    }
+
+    /// Reads rows.
+    ///
+    /// - Throws: as said above.
+    public func parts(
+        in scope: Scope?, of principal: String?, writtenBefore moment: Int64, limit: Int
+    ) async throws -> [BlobPart] {
+        try await reads.run { line in
+            try line.read { session in
+                try BlobRows.parts(session, in: scope, of: principal, writtenBefore: moment, limit: limit)
+            }
+        }
+    }
+
+    // MARK: Keeping and removing
+
+    private static let note = Statement(
+        "blobs seen",
+        """
+        UPDATE blob SET seen_at = greatest(seen_at, $3) WHERE scope = $1 AND hash = ANY ($2) RETURNING hash
+        """)
+
+    /// Writes moments.
+    ///
+    /// - Throws: as said above.
+    public func noteSeen(_ hashes: [String], in scope: Scope, at moment: Int64) async throws -> [String] {
+        try await reads.run { line in
+            try line.write { session in
+                let answer = try session.change(Self.note, .text(scope.name), .texts(hashes), .integer(moment))
+                let found = Set((0..<answer.count).map { answer.text($0, 0) })
+                return hashes.filter { !found.contains($0) }
+            }
+        }
+    }
+
+    /// Removes the blob's rows.
+    ///
+    /// - Throws: as said above.
+    public func remove(_ blob: StoredBlob, in scope: Scope, seenBefore moment: Int64) async throws -> Bool {
+        try await reads.run { line in
+            try line.write { session in try BlobRows.remove(session, blob.hash, in: scope, seenBefore: moment) }
+        }
+    }
+
+    private static let scopesWithBlobs = Statement(
+        "scopes with blobs", "SELECT scope, scanned_at FROM blob_scope WHERE scope > $1 ORDER BY scope LIMIT $2")
+
+    /// Reads the list of scopes.
+    ///
+    /// - Throws: as said above.
+    public func blobScopes(after scope: Scope?, limit: Int) async throws -> [BlobScope] {
+        try await reads.run { line in
+            try line.read { session in
+                let answer = try session.ask(
+                    Self.scopesWithBlobs, .text(scope?.name ?? ""), .integer(Int64(limit)))
+                return try (0..<answer.count).compactMap { row in
+                    guard let scope = Scope(answer.text(row, 0)) else { return nil }
+                    return BlobScope(scope: scope, scanned: try answer.integer(row, 1))
+                }
+            }
+        }
+    }
+
+    private static let scan = Statement("blobs scanned", "UPDATE blob_scope SET scanned_at = $2 WHERE scope = $1")
+    private static let unlist = Statement(
+        "no blobs left", "DELETE FROM blob_scope WHERE scope = $1 AND blobs = 0 AND parts = 0")
+
+    /// Writes the moment, or takes a scope without blobs off the list.
+    ///
+    /// - Throws: as said above.
+    public func noteScan(of scope: Scope, at moment: Int64) async throws {
+        try await reads.run { line in
+            try line.write { session in
+                try session.write(Self.scan, .text(scope.name), .integer(moment))
+                try session.write(Self.unlist, .text(scope.name))
+            }
+        }
+    }
+
+    /// Reads what is counted.
+    ///
+    /// - Throws: as said above.
+    public func blobTally(of scope: Scope, by principal: String?) async throws -> BlobTally {
+        try await reads.run { line in
+            try line.read { session in try BlobRows.tally(session, of: scope, by: principal) }
+        }
+    }
+
+    /// Does nothing: a transaction leaves nothing behind.
+    ///
+    /// - Throws: nothing.
+    public func tidyBlobs(of scope: Scope) async throws {}
+}

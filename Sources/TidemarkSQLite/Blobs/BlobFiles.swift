@@ -1,0 +1,220 @@
+import Foundation
+import TidemarkCore
+import TidemarkServer
+import TidemarkWire
+
+/// The files of a store's blobs and parts, beside its database: a folder for each scope, named after its hash, since
+/// scopes may differ in case alone and file systems may not.
+///
+/// A part grows under its number, and becomes the blob by its renaming. Files belong to rows of the database: what has
+/// no row is not there, and what has a row and no file is not there either.
+struct BlobFiles: Sendable {
+    /// Files are read and written on threads that serve nobody else.
+    private static let queue = DispatchQueue(label: "tidemark.blobs", attributes: .concurrent)
+
+    private let folder: String
+
+    init(database path: String) { folder = path + "-blobs" }
+
+    func run<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {
+        try await withCheckedThrowingContinuation { continuation in
+            Self.queue.async { continuation.resume(with: Swift.Result { try work() }) }
+        }
+    }
+
+    // MARK: Places
+
+    func home(_ scope: Scope) -> String {
+        let key = SHA256.digest(Array(scope.name.utf8)).prefix(16)
+        return folder + "/" + key.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+
+    private func partsHome(_ scope: Scope) -> String { home(scope) + "/parts" }
+
+    private func path(of part: BlobPart) -> String { partsHome(part.name.scope) + "/\(part.place)" }
+
+    private func path(of hash: String, in scope: Scope) -> String { home(scope) + "/" + hash }
+
+    /// Makes the folders of a scope, durably.
+    func prepare(_ scope: Scope) throws {
+        let parts = partsHome(scope)
+        guard try File.size(at: parts) == nil else { return }
+        for path in [folder, home(scope), parts] {
+            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw File.failure("cannot make \(path)") }
+        }
+        for path in [parts, home(scope), folder, URL(filePath: folder).deletingLastPathComponent().path] {
+            try File.sync(path)
+        }
+    }
+
+    // MARK: Parts
+
+    /// Makes the file of a part that was begun.
+    func create(_ part: BlobPart) throws { _ = try File(path(of: part), O_RDWR | O_CREAT) }
+
+    /// Bytes that are kept of a part: what a process wrote of a piece before it was ended does not count.
+    func kept(of part: BlobPart) throws -> Int64 {
+        if let size = try File.size(at: path(of: part)) { return Self.kept(size, of: part.size) }
+        return try isWhole(part.name.hash, part.size, in: part.name.scope) ? part.size : 0
+    }
+
+    private static func kept(_ size: Int64, of whole: Int64) -> Int64 {
+        size >= whole ? whole : size / Int64(BlobPart.pieceBytes) * Int64(BlobPart.pieceBytes)
+    }
+
+    /// Whoever appends has the file to himself, and finds it as long as he knows it: so what is kept never changes.
+    func append(_ bytes: [UInt8], to part: BlobPart, isDurable: Bool) throws {
+        let file = try File(path(of: part), O_RDWR | (part.kept == 0 ? O_CREAT : 0))
+        try file.lock()
+        let size = try file.size
+        guard Self.kept(size, of: part.size) == part.kept else { throw BlobRefusal.moved }
+        if size > part.kept { try file.cut(at: part.kept) }
+        do { try file.write(bytes, at: part.kept) } catch {
+            try? file.cut(at: part.kept)
+            throw error
+        }
+        if isDurable { try file.sync() }
+    }
+
+    func bytes(of part: BlobPart, from offset: Int64, limit: Int) throws -> [UInt8] {
+        do { return try File(path(of: part), O_RDONLY).read(from: offset, limit: limit) } catch BlobRefusal.moved {
+            // It was renamed, and the process ended before its row was written.
+            return try bytes(of: part.name.hash, in: part.name.scope, from: offset, limit: limit)
+        }
+    }
+
+    /// Brings all bytes of a complete part to the disk.
+    func settle(_ part: BlobPart) throws {
+        guard try File.size(at: path(of: part)) != nil || !isWhole(part.name.hash, part.size, in: part.name.scope)
+        else { return }
+        let file = try File(path(of: part), O_RDWR | (part.size == 0 ? O_CREAT : 0))
+        try file.lock()
+        guard try file.size == part.size else { throw BlobRefusal.moved }
+        try file.sync()
+    }
+
+    /// Makes a part that is settled the blob. Where that was done before, it stays so.
+    func rename(_ part: BlobPart) throws {
+        let blob = path(of: part.name.hash, in: part.name.scope)
+        if Foundation.rename(path(of: part), blob) != 0 {
+            guard errno == ENOENT else { throw File.failure("cannot rename a part to \(blob)") }
+            guard try isWhole(part.name.hash, part.size, in: part.name.scope) else { throw BlobRefusal.moved }
+        }
+        try File.sync(home(part.name.scope))
+        try File.sync(partsHome(part.name.scope))
+    }
+
+    func remove(_ part: BlobPart) { unlink(path(of: part)) }
+
+    // MARK: Blobs
+
+    func isWhole(_ hash: String, _ size: Int64, in scope: Scope) throws -> Bool {
+        try File.size(at: path(of: hash, in: scope)) == size
+    }
+
+    func bytes(of hash: String, in scope: Scope, from offset: Int64, limit: Int) throws -> [UInt8] {
+        try File(path(of: hash, in: scope), O_RDONLY).read(from: offset, limit: limit)
+    }
+
+    func remove(_ hash: String, in scope: Scope) { unlink(path(of: hash, in: scope)) }
+
+    // MARK: What is left over
+
+    /// The names of the files of a scope: hashes of blobs, numbers of parts.
+    func names(in scope: Scope) -> (blobs: [String], parts: [Int64]) {
+        let blobs = (try? FileManager.default.contentsOfDirectory(atPath: home(scope))) ?? []
+        let parts = (try? FileManager.default.contentsOfDirectory(atPath: partsHome(scope))) ?? []
+        return (blobs.filter { BlobReference.isHash($0) }, parts.compactMap { Int64($0) })
+    }
+
+    func remove(partAt place: Int64, in scope: Scope) { unlink(partsHome(scope) + "/\(place)") }
+}
+
+/// An open file, closed when nobody holds it.
+private final class File {
+    private let descriptor: Int32
+
+    /// - Throws: ``BlobRefusal/moved`` where there is none.
+    init(_ path: String, _ flags: Int32) throws {
+        descriptor = open(path, flags | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { throw BlobRefusal.moved }
+            throw Self.failure("cannot open \(path)")
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    static func failure(_ what: String) -> StoreUnavailable {
+        StoreUnavailable("\(what): \(String(cString: strerror(errno)))")
+    }
+
+    /// The size of a file, or of a folder whatever it may be; `nil` where there is none.
+    static func size(at path: String) throws -> Int64? {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            if errno == ENOENT { return nil }
+            throw failure("cannot look at \(path)")
+        }
+        return Int64(status.st_size)
+    }
+
+    /// Brings a folder's names to the disk.
+    static func sync(_ folder: String) throws {
+        do { try File(folder, O_RDONLY).sync() } catch BlobRefusal.moved {
+            throw StoreUnavailable("\(folder) is gone")
+        }
+    }
+
+    /// Waits until no other holds it; it ends with this object.
+    func lock() throws {
+        while flock(descriptor, LOCK_EX) != 0 {
+            guard errno == EINTR else { throw Self.failure("cannot lock a part") }
+        }
+    }
+
+    var size: Int64 {
+        get throws {
+            var status = stat()
+            guard fstat(descriptor, &status) == 0 else { throw Self.failure("cannot look at a part") }
+            return Int64(status.st_size)
+        }
+    }
+
+    func cut(at size: Int64) throws {
+        guard ftruncate(descriptor, off_t(size)) == 0 else { throw Self.failure("cannot cut a part") }
+    }
+
+    func sync() throws {
+        guard fsync(descriptor) == 0 else { throw Self.failure("cannot bring a part to the disk") }
+    }
+
+    func write(_ bytes: [UInt8], at offset: Int64) throws {
+        var done = 0
+        while done < bytes.count {
+            let count = bytes[done...].withUnsafeBytes {
+                pwrite(descriptor, $0.baseAddress, $0.count, off_t(offset) + off_t(done))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw Self.failure("cannot write a part") }
+            done += count
+        }
+    }
+
+    func read(from offset: Int64, limit: Int) throws -> [UInt8] {
+        var failed = false
+        let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            while count < limit {
+                let some = pread(
+                    descriptor, buffer.baseAddress.map { $0 + count }, limit - count, off_t(offset) + off_t(count))
+                if some < 0, errno == EINTR { continue }
+                failed = some < 0
+                guard some > 0 else { break }
+                count += some
+            }
+        }
+        if failed { throw Self.failure("cannot read a blob") }
+        if bytes.isEmpty { throw BlobRefusal.moved }
+        return bytes
+    }
+}

@@ -1,0 +1,211 @@
+public import TidemarkWire
+
+/// A store that also keeps blobs: the bytes that attachments of records name (A12).
+///
+/// Blobs belong to a scope, never to a sub-scope, and are shared with no other. Each is whole from the moment it is
+/// there; what comes before are parts, each of which belongs to one caller. All functions are called from any task,
+/// several at once, and throw ``BlobRefusal``, ``StoreUnavailable`` for troubles that pass by themselves, and an error
+/// of the store's own for the rest.
+public protocol BlobStore: ChangeStore, BlobReader, BlobPartStore, BlobTender {}
+
+/// Reads blobs.
+public protocol BlobReader: Sendable {
+    /// The blob of a hash; `nil` where the scope has none that is whole.
+    func blob(_ hash: String, in scope: Scope) async throws -> StoredBlob?
+
+    /// Bytes of a blob from an offset below its size on: at least one, at most `limit`.
+    func bytes(of blob: StoredBlob, in scope: Scope, from offset: Int64, limit: Int) async throws -> [UInt8]
+
+    /// At most `limit` blobs of a scope behind a hash, in the order of their hashes, that were last seen before a
+    /// moment.
+    func blobs(
+        in scope: Scope, after hash: String?, seenBefore moment: Int64, limit: Int
+    ) async throws -> [StoredBlob]
+}
+
+/// Takes blobs in, piece by piece.
+public protocol BlobPartStore: Sendable {
+    /// The part that is kept for its caller.
+    func part(_ name: BlobPartName) async throws -> BlobPart?
+
+    /// Begins a part, in the place of the one that has its name, and sets room aside for all of it.
+    func begin(_ name: BlobPartName, size: Int64, within room: BlobRoom, at moment: Int64) async throws -> BlobPart
+
+    /// Appends a piece where a part ends: ``BlobPart/pieceBytes``, or what the whole lacks. Whatever ends the process,
+    /// the piece is there or is not. ``BlobRefusal/moved`` where the part is gone, or has gone on meanwhile.
+    ///
+    /// - Parameters:
+    ///   - bytes: the piece.
+    ///   - part: the part as it is known.
+    ///   - isLast: whether its caller sends no more for now: then all that is kept survives a power cut.
+    ///   - moment: now, in milliseconds since 1970.
+    func append(_ bytes: [UInt8], to part: BlobPart, isLast: Bool, at moment: Int64) async throws -> BlobPart
+
+    /// Bytes of a part from an offset below its end on: at least one, at most `limit`.
+    func bytes(of part: BlobPart, from offset: Int64, limit: Int) async throws -> [UInt8]
+
+    /// Makes a part that is complete, and whose hash was checked, the scope's blob. Answers whether the scope had none.
+    func finish(_ part: BlobPart, at moment: Int64) async throws -> Bool
+
+    /// Removes a part; does nothing where it is gone or another has its name.
+    func drop(_ part: BlobPart) async throws
+
+    /// At most `limit` parts that got no bytes since a moment: of a scope and a caller, or of all.
+    func parts(
+        in scope: Scope?, of principal: String?, writtenBefore moment: Int64, limit: Int
+    ) async throws -> [BlobPart]
+}
+
+/// Keeps and removes blobs.
+public protocol BlobTender: Sendable {
+    /// Notes that blobs were named or asked for at a moment; one that was seen later stays so. Answers the hashes of
+    /// which the scope has no blob.
+    func noteSeen(_ hashes: [String], in scope: Scope, at moment: Int64) async throws -> [String]
+
+    /// Removes a blob unless it was seen since a moment. Answers whether it went.
+    func remove(_ blob: StoredBlob, in scope: Scope, seenBefore moment: Int64) async throws -> Bool
+
+    /// At most `limit` scopes behind one, in the order of their names, that hold blobs or parts.
+    func blobScopes(after scope: Scope?, limit: Int) async throws -> [BlobScope]
+
+    /// Notes that all names of blobs in a scope were looked at, beginning at a moment.
+    func noteScan(of scope: Scope, at moment: Int64) async throws
+
+    /// Counts a scope's blobs and parts, or a caller's parts there.
+    func blobTally(of scope: Scope, by principal: String?) async throws -> BlobTally
+
+    /// Removes what a process has left behind in a scope that was ended between two steps.
+    func tidyBlobs(of scope: Scope) async throws
+}
+
+/// A blob that a scope has.
+public struct StoredBlob: Hashable, Sendable {
+    /// The SHA-256 of its bytes, as 64 lowercase hexadecimal digits.
+    public var hash: String
+    /// How many bytes there are.
+    public var size: Int64
+    /// When it was last named, sent or asked for, in milliseconds since 1970; at most an hour before it was.
+    public var seen: Int64
+    /// Where the store has it: the store's own affair.
+    public var place: Int64
+
+    /// Makes a blob from its parts.
+    public init(hash: String, size: Int64, seen: Int64, place: Int64 = 0) {
+        self.hash = hash
+        self.size = size
+        self.seen = seen
+        self.place = place
+    }
+}
+
+/// The full name of a part: nobody goes on with another's upload, nor hears of it.
+public struct BlobPartName: Hashable, Sendable {
+    /// The scope itself, no sub-scope.
+    public var scope: Scope
+    /// The token's `sub`.
+    public var principal: String
+    /// The hash that the whole is to have.
+    public var hash: String
+
+    /// Makes a name from its parts.
+    public init(scope: Scope, principal: String, hash: String) {
+        self.scope = scope
+        self.principal = principal
+        self.hash = hash
+    }
+}
+
+/// A blob of which some bytes have come.
+public struct BlobPart: Hashable, Sendable {
+    /// The bytes of each piece but the last.
+    public static let pieceBytes = BlobAddress.pieceBytes
+
+    /// Its name.
+    public var name: BlobPartName
+    /// Bytes of the whole.
+    public var size: Int64
+    /// Bytes that are kept: whole pieces, or all.
+    public var kept: Int64
+    /// When it got bytes last, in milliseconds since 1970; an upload under way is noted every few MiB.
+    public var written: Int64
+    /// Where the store has it. No two parts had the same place ever, also not of one name.
+    public var place: Int64
+
+    /// Makes a part from its parts.
+    public init(name: BlobPartName, size: Int64, kept: Int64, written: Int64, place: Int64) {
+        self.name = name
+        self.size = size
+        self.kept = kept
+        self.written = written
+        self.place = place
+    }
+
+    /// Whether all bytes have come.
+    public var isComplete: Bool { kept == size }
+}
+
+/// The room that there is for a new part.
+public struct BlobRoom: Hashable, Sendable {
+    /// Of the scope, for blobs and parts as ``BlobTally/weight`` has it.
+    public var scope: Int64
+    /// Of the caller's parts in the scope, likewise.
+    public var caller: Int64
+    /// How many parts the caller may have in the scope.
+    public var parts: Int
+
+    /// Makes room.
+    public init(scope: Int64, caller: Int64, parts: Int) {
+        self.scope = scope
+        self.caller = caller
+        self.parts = parts
+    }
+}
+
+/// Blobs and parts, counted.
+public struct BlobTally: Hashable, Sendable {
+    /// Blobs that are whole.
+    public var blobs = 0
+    /// Parts.
+    public var parts = 0
+    /// Bytes of the blobs, and of what the parts are to become.
+    public var bytes: Int64 = 0
+
+    /// Nothing.
+    public init(blobs: Int = 0, parts: Int = 0, bytes: Int64 = 0) {
+        self.blobs = blobs
+        self.parts = parts
+        self.bytes = bytes
+    }
+
+    /// Bytes that a blob or a part is reckoned to take beside its own.
+    package static let blobWeight: Int64 = 256
+
+    /// About how many bytes of a disk that is.
+    public var weight: Int64 { bytes + Int64(blobs + parts) * Self.blobWeight }
+}
+
+/// A scope that holds blobs or parts.
+public struct BlobScope: Hashable, Sendable {
+    /// The scope.
+    public var scope: Scope
+    /// When its records' names of blobs were looked at last, in milliseconds since 1970.
+    public var scanned: Int64
+
+    /// Makes one from its parts.
+    public init(scope: Scope, scanned: Int64) {
+        self.scope = scope
+        self.scanned = scanned
+    }
+}
+
+/// Thrown by a store that does not do what it was asked to.
+public enum BlobRefusal: Error, Hashable, Sendable {
+    /// The part or the blob is gone, or somebody else went on with it.
+    case moved
+    /// The scope has no room.
+    case scopeFull
+    /// The caller has no room for more parts.
+    case callerFull
+    /// The scope was erased.
+    case erased
+}

@@ -1,0 +1,77 @@
+#if Server
+    import Foundation
+    import Testing
+    import TidemarkHummingbird
+    import TidemarkServer
+    import TidemarkWire
+
+    /// Bodies of blobs have limits of their own on their connection (A12, I14).
+    @Suite("Connections that bring blobs", .serialized, .timeLimit(.minutes(5)))
+    struct BlobConnectionTests {
+        let folder: TemporaryFolder
+        init() throws { folder = try TemporaryFolder() }
+
+        private static var limits: ServerLimits {
+            var limits = ServerLimits()
+            limits.requestTimeout = .seconds(1)
+            limits.drainedBytes = 64 << 10
+            limits.blobRate = 100
+            return limits
+        }
+
+        private func begin(_ blob: TestBlob, on server: LiveServer, token: String?) async throws -> Socket {
+            let socket = try Socket(port: server.port)
+            let token = token.map { "Authorization: Bearer \($0)\r\n" } ?? ""
+            try await socket.write(
+                "PUT \(blob.path()) HTTP/1.1\r\nHost: x\r\n\(token)Content-Length: \(blob.bytes.count)\r\n\r\n")
+            return socket
+        }
+
+        private func isEnded(_ socket: Socket, sending bytes: [UInt8]) async throws -> Bool {
+            for _ in 0..<600 {
+                if socket.isClosed { return true }
+                if try await socket.write(bytes) > 0 { return true }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            return false
+        }
+
+        @Test("A body that is larger than others, and takes longer than others, is taken as long as it comes")
+        func large() async throws {
+            let blob = TestBlob(count: TestBlob.piece + 20_000)
+            try await LiveServer.run(in: folder, serverLimits: Self.limits) { server in
+                let token = try await LiveServer.token()
+                let socket = try await begin(blob, on: server, token: token)
+                let begun = ContinuousClock.now
+                var rest = blob.bytes[...]
+                // Three times as long as another body may take.
+                while rest.count > 20_000 || .now - begun < .seconds(3) {
+                    let some = rest.prefix(rest.count > 20_000 ? 20_000 : 400)
+                    #expect(try await socket.write(Array(some)) == 0)
+                    rest = rest.dropFirst(some.count)
+                    try await Task.sleep(for: .milliseconds(60))
+                }
+                try await socket.write(Array(rest))
+                #expect(try await socket.read().hasPrefix("HTTP/1.1 201"))
+                #expect(try await Caller(url: server.url, token: token).fetch(blob).bytes == blob.bytes)
+            }
+        }
+
+        @Test("A body that trickles in closes its connection")
+        func slow() async throws {
+            try await LiveServer.run(in: folder, serverLimits: Self.limits) { server in
+                let socket = try await begin(.large, on: server, token: try await LiveServer.token())
+                #expect(try await isEnded(socket, sending: [1]))
+            }
+        }
+
+        @Test("Of a body that was refused only so much is read")
+        func refused() async throws {
+            let blob = TestBlob(count: 8 << 20)
+            try await LiveServer.run(in: folder, serverLimits: Self.limits) { server in
+                let socket = try await begin(blob, on: server, token: nil)
+                #expect(try await isEnded(socket, sending: [UInt8](repeating: 0, count: 4096)))
+            }
+        }
+    }
+#endif
