@@ -301,7 +301,7 @@ actor AttachmentRunner {
         let failure = Failure(error, scope: blob.scope)
         switch failure.kind {
         case .transient, .unauthenticated: pause(failure)
-        case .server, .forbidden, .needsApp, .resolve, .bootstrap: break
+        case .server, .forbidden, .needsApp, .halted, .resolve, .bootstrap: break
         }
     }
 
