@@ -120,7 +120,7 @@ struct PostgresQueryTests {
         let blob = try #require(try await store.blob(hash, in: "b"))
         #expect(try await store.blobs(in: "b", after: nil, seenBefore: .max, limit: 9) == [blob])
         #expect(try await store.remove(blob, in: "b", seenBefore: .max))
-        try await store.noteWalk(of: "b", at: 3)
+        try await store.noteScan(of: "b", at: 3)
         #expect(try await store.blobTally(of: "b", by: nil) == BlobTally())
     }
 
