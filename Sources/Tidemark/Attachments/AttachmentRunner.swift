@@ -13,8 +13,8 @@ actor AttachmentRunner {
     nonisolated let uses = Locked<[BlobReference: Int64]>([:])
     let board = StatusBoard<AttachmentProgress>()
     private let signal = WakeSignal()
-    /// What the app knows of its network.
-    private var (isMetered, isOnline) = (false, true)
+    /// Whether each byte costs the user money, as far as the app knows.
+    private var isMetered = false
     private var backoff: TidemarkCore.Backoff
     private var longestWait: Int64
 
@@ -68,9 +68,8 @@ actor AttachmentRunner {
         note()
     }
 
-    func adapt(isMetered: Bool, isOnline: Bool, backoff: TidemarkCore.Backoff, longestWait: Int64) {
-        (self.isMetered, self.isOnline) = (isMetered, isOnline)
-        (self.backoff, self.longestWait) = (backoff, longestWait)
+    func adapt(isMetered: Bool, backoff: TidemarkCore.Backoff, longestWait: Int64) {
+        (self.isMetered, self.backoff, self.longestWait) = (isMetered, backoff, longestWait)
         note()
     }
 
@@ -167,7 +166,7 @@ actor AttachmentRunner {
         let limit = max(1, folder.configuration.parallelTransfers)
         let free = limit - active.count
         let (now, isAlone, settings) = (wallClockMilliseconds(), active.isEmpty, folder.configuration)
-        guard isOnline, try await file.read({ try Blob.isAnyDue($0, at: now) }) else { return [] }
+        guard try await file.read({ try Blob.isAnyDue($0, at: now) }) else { return [] }
         let (uploads, asksFirst) = (
             !isMetered || settings.uploadsOnMetered, isMetered && !settings.downloadsOnMetered
         )

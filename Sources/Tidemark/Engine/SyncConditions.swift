@@ -3,8 +3,9 @@ import TidemarkCore
 /// What an app knows of itself and its device, by which the engine works more or less eagerly (E6).
 ///
 /// The engine asks no platform for it: `scenePhase`, `NWPathMonitor` and `ProcessInfo` tell an app, and it passes on
-/// what it knows; what it does not know stays as it is. No condition keeps anything from being sent or fetched, and
-/// ``SyncEngine/syncNow()`` pays no heed to them.
+/// what it knows; what it does not know stays as it is. No condition keeps a record from being sent or fetched, and
+/// ``SyncEngine/syncNow()`` pays no heed to them. Attachments wait for a network that costs nothing where their
+/// ``AttachmentConfiguration`` says so.
 public struct SyncConditions: Hashable, Sendable {
     /// Whether the app is on the screen. Out of sight an engine asks every 15 minutes at most, and hears no nudges.
     public var isInForeground = true

@@ -8,8 +8,8 @@ extension SyncEngine {
     /// Passes on what the app knows of its network.
     func adaptAttachments() async {
         await attachmentRunner?.adapt(
-            isMetered: scheduler.conditions.isMetered, isOnline: scheduler.conditions.isOnline,
-            backoff: configuration.backoff.rule, longestWait: adapted.longestWait.milliseconds)
+            isMetered: scheduler.conditions.isMetered, backoff: configuration.backoff.rule,
+            longestWait: adapted.longestWait.milliseconds)
     }
 }
 

@@ -21,7 +21,8 @@
                 let buffer = try await request.collectBody(upTo: 1 << 20)
                 var headers = HTTPFields()
                 for name in [
-                    HTTPField.Name.contentEncoding, .contentType, .contentRange, .acceptEncoding, .authorization,
+                    HTTPField.Name.contentEncoding, .contentLength, .contentType, .contentRange, .acceptEncoding,
+                    .authorization,
                 ] {
                     if let value = request.headers[name], let echo = HTTPField.Name("X-\(name.rawName)") {
                         headers[echo] = value
@@ -83,6 +84,7 @@
                     request.method = "PUT"
                     let empty = try await transport.send(request)
                     #expect(empty.status == 202 && empty.body.isEmpty)
+                    #expect(empty.header("X-Content-Length") == "0", "A server wants to know that there are none.")
                 }
             }
         }
