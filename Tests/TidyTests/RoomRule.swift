@@ -16,11 +16,15 @@ enum RoomRule {
     }
 }
 
-/// Tests of the client wait for what they wait for, and for no length of time. Who has nothing to wait for looks again
-/// and again, by `poll(until:)`.
+/// Tests that run in one process without a server of its own wait for what they wait for, and for no length of time.
+/// Who has nothing to wait for looks again and again, by `poll(until:)`.
 enum SleepRule {
+    private static let targets = ["ClientTests", "CoreTests", "WireTests", "ConvergenceTests", "SimulationTests"]
+
     static func faults(path: String, text: String) -> [Fault] {
-        guard path.hasPrefix("Tests/ClientTests/"), !path.hasPrefix("Tests/ClientTests/Support/") else { return [] }
+        guard targets.contains(where: { path.hasPrefix("Tests/\($0)/") }),
+            !path.hasPrefix("Tests/ClientTests/Support/")
+        else { return [] }
         return SwiftText(text).code.enumerated().compactMap { index, line in
             guard line.contains(/\b(Task|Thread)\.sleep\b|(?:^|[^.\w])u?sleep\(/) else { return nil }
             return Fault(path: path, line: index + 1, message: "sleeps; wait for what happens, or use poll(until:)")
@@ -33,7 +37,7 @@ struct RoomRuleTests {
     @Test("No file of the client or the server and no test lies loose")
     func loose() { expectNone(Repository.files.flatMap { RoomRule.faults(path: $0.path) }) }
 
-    @Test("No test of the client sleeps")
+    @Test("No test of the client, of the core, of the wire or of a world sleeps")
     func sleep() { expectNone(Repository.files.flatMap { SleepRule.faults(path: $0.path, text: $0.text) }) }
 
     @Test("What lies loose is found")
@@ -50,6 +54,7 @@ struct RoomRuleTests {
     func plantedSleep() {
         let text = "try await Task.sleep(for: .seconds(1))\nusleep(5)\nlet sleep = 1 // Task.sleep\nclock.sleep(for: x)"
         #expect(SleepRule.faults(path: "Tests/ClientTests/Push/A.swift", text: text).map(\.line) == [1, 2])
+        #expect(SleepRule.faults(path: "Tests/SimulationTests/Worlds/A.swift", text: text).count == 2)
         #expect(SleepRule.faults(path: "Tests/ClientTests/Support/A.swift", text: text).isEmpty)
         #expect(SleepRule.faults(path: "Tests/ServerTests/Push/A.swift", text: text).isEmpty)
     }
