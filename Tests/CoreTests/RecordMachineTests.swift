@@ -159,6 +159,16 @@ struct RecordMachineTests {
         #expect(broken.isEmpty, "\(broken.prefix(5).map { "\($0.outline): \($0.broken)" })")
     }
 
+    @Test("Something gives way for exactly the couplings that say so")
+    func givingWay() {
+        var settled: Set<RecordMachine.Coupling> = []
+        _ = RecordMachine.reachable(Self.reduced) { before, event, _, _ in
+            var machine = before
+            _ = machine.handle(event) { settled.insert($0) }
+        }
+        #expect(settled == Set(RecordMachine.Coupling.allCases.filter(\.givesWay)))
+    }
+
     @Test("An edit goes only where it is kept: sealed, set aside, refused with a reason, or no difference any more")
     func edits() {
         let lost = Self.steps { step in
@@ -173,7 +183,7 @@ struct RecordMachineTests {
             // The comparison of an unseen write decides what of it is an edit.
             case .compared, .unseen: return false
             // There is nothing left that a delete would take away.
-            case .tombstone, .missing, .verdict, .replayed: return step.before.local != .deleted
+            case .tombstone, .verdict, .replayed: return step.before.local != .deleted
             case .edited, .decided, .refusalForgotten, .dropped, .blocked, .released, .seedBack, .putOff, .resumed,
                 .movedIn,
                 .arrival, .departureSealed, .row, .versionNoted, .caughtUp, .refetchNeeded, .refetched,
@@ -194,7 +204,7 @@ struct RecordMachineTests {
             case .edited, .reverted, .deleted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released,
                 .forbidden, .pruned, .assumed, .seedBack, .putOff, .resumed, .movedIn, .movedOut, .arrival,
                 .departureSealed, .row, .tombstone,
-                .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
+                .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
                 .accepted, .named, .accessLost, .scopeLeft, .followed, .orphanTaken, .historyLost, .replayed,
                 .captureLost, .wroteUnseen, .deletedUnseen, .captureFound, .unseen, .compared:
                 return true
@@ -215,7 +225,8 @@ struct RecordMachineTests {
     func rest() {
         // Whatever is queued, in flight or blocked: the events of a calm network end it.
         let calm: [Event] = [
-            .followed, .resumed, .released, .compared(.present), .captureFound, .verdict(.taken, .present),
+            .followed, .resumed, .released, .refusalForgotten, .compared(.present), .captureFound,
+            .verdict(.taken, .present),
             .arrival(.taken), .verdict(.taken, .gone), .departureSealed, .verdict(.taken, .gone), .sealed(.write),
             .sealed(.delete), .verdict(.taken, .present), .dropped, .accepted, .refetched, .caughtUp,
         ]

@@ -186,9 +186,11 @@ private struct RecordReading {
     func machine() throws -> RecordMachine {
         guard Scope(name.scope).map(shape.rule.mayHold) == true else { return try stranger() }
         let table = RecordTable(shape)
+        let quarantined = try QuarantinedRow.entry(db, shape, id, name.scope)
+        // The marks of a record that leaves are another scope's, and count here once it has moved in again.
+        let isHolder = isHolder && (quarantined?.move ?? .no) == .no
         let shadow = isHolder ? try table.shadow(db, key) : nil
         let row = isHolder ? try table.rowAsItIs(db, key) : nil
-        let quarantined = try QuarantinedRow.entry(db, shape, id, name.scope)
         let unseen = try Scope(name.scope).flatMap { try Inferred.entry(db, $0, name.table, name.record) }
         var machine = RecordMachine()
         machine.inFlight = try inFlight()
@@ -223,7 +225,10 @@ private struct RecordReading {
         if let unseen { return unseen.kind.isNew ? .absent : .present }
         if let shadow {
             switch shadow.state {
-            case .absent: return shadow.seed == nil ? .absent : .seeded
+            case .absent:
+                // Made here anew beside a row that waits for its place: that one is the server's.
+                let holdsServers = quarantined?.move == .no && (shadow.isGone || row != nil)
+                return shadow.seed != nil ? .seeded : holdsServers ? .present : .absent
             case .known: return .present
             case .deleted: return .deleted
             }
@@ -243,7 +248,7 @@ private struct RecordReading {
             let isDeleted = machine.inFlight == .delete || machine.inFlight == .replayedDelete
             return unseen.kind.isNew || isDeleted ? .clean : .deleted
         }
-        guard let shadow else { return .clean }
+        guard let shadow else { return try isUnnoted(row, quarantined) ? .edited : .clean }
         // A row that differs and has no mark was written unseen.
         if !isCaptured, shadow.mark == nil, machine.block == .none { return .clean }
         let operation = try Outbox.overlay(db, entity: name.table, record: name.record, scope: name.scope)
@@ -256,6 +261,18 @@ private struct RecordReading {
         // Of a record that was deleted elsewhere no row is left by itself.
         let isRevived = operation == nil && shadow.state == .deleted
         return edits.isEmpty && !isRevived ? .clean : .edited
+    }
+
+    /// Whether the row in the table is not the one that the manifest knows, and no shadow says that it was edited.
+    private func isUnnoted(_ row: [Cell]?, _ quarantined: QuarantinedRow.Entry?) throws -> Bool {
+        guard isCaptured, quarantined == nil, let row, let scope = Scope(name.scope), try !holds("refetch") else {
+            return false
+        }
+        guard let known = try Manifest(db: db, scope: scope, entity: shape.name).hash(of: id) else {
+            // Before the first filling the rows of a table that only comes down pass for the server's.
+            return try exists("scope WHERE name = ?1 AND complete IS NOT NULL", [.text(name.scope)])
+        }
+        return known != RowHash(shape).hash(ManifestKey.encode(id), row)
     }
 
     private func inFlight() throws -> RecordMachine.InFlight {

@@ -122,7 +122,7 @@ extension RecordMachine.Event {
         case .compared(let compared): "compared \(compared)"
         case .edited, .reverted, .deleted, .decided, .refusalForgotten, .dropped, .released, .forbidden, .pruned,
             .assumed, .seedBack, .putOff,
-            .resumed, .movedIn, .movedOut, .departureSealed, .row, .tombstone, .missing, .matched, .versionNoted,
+            .resumed, .movedIn, .movedOut, .departureSealed, .row, .tombstone, .matched, .versionNoted,
             .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused, .accepted, .named, .accessLost,
             .scopeLeft, .followed, .orphaned, .orphanTaken, .historyLost, .captureLost, .wroteUnseen,
             .deletedUnseen, .captureFound:

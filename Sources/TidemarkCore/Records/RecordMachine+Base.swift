@@ -17,9 +17,14 @@ extension RecordMachine {
             switch event {
             case .row: return (.present, [.saveServerRow])
             case .assumed: return (.present, [])
+            case .forbidden:
+                switch self {
+                case .seeded: return (.absent, [])
+                case .absent, .present, .deleted: return (self, [])
+                }
             case .pruned: return (.absent, [])
             case .seedBack: return (.seeded, [.saveServerRow])
-            case .tombstone, .missing:
+            case .tombstone:
                 switch self {
                 case .present: return (.deleted, [.saveServerRow, .cascade])
                 case .absent, .seeded, .deleted: return (self, [])
@@ -49,7 +54,7 @@ extension RecordMachine {
                 case .deleted: return (.deleted, [.saveServerRow])
                 }
             case .edited, .reverted, .deleted, .decided, .refusalForgotten, .sealed, .dropped, .blocked, .released,
-                .forbidden, .putOff, .resumed, .movedIn, .arrival, .departureSealed, .matched, .versionNoted, .caughtUp,
+                .putOff, .resumed, .movedIn, .arrival, .departureSealed, .matched, .versionNoted, .caughtUp,
                 .refetchNeeded, .refetched, .conflictFound, .refused, .accepted, .named, .followed, .orphanTaken,
                 .historyLost, .replayed, .captureLost, .wroteUnseen, .deletedUnseen, .captureFound:
                 return (self, [])
@@ -110,7 +115,7 @@ extension RecordMachine {
                 case .present, .absent, .deleted: return (self, [])
                 }
             case .decided, .refusalForgotten, .dropped, .blocked, .released, .seedBack, .putOff, .resumed, .arrival,
-                .departureSealed, .row, .tombstone, .missing, .versionNoted, .caughtUp, .refetchNeeded, .refetched,
+                .departureSealed, .row, .tombstone, .versionNoted, .caughtUp, .refetchNeeded, .refetched,
                 .conflictFound, .refused, .accepted, .named, .accessLost, .scopeLeft, .followed, .orphanTaken,
                 .historyLost, .replayed, .captureLost, .wroteUnseen, .deletedUnseen, .captureFound:
                 return (self, [])

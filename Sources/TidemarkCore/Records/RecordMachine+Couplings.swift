@@ -26,6 +26,8 @@ extension RecordMachine {
 
         /// As tests and documents cite it.
         package var number: String { "C\(rawValue)" }
+        /// As reports write it: `C8 editIsKept`.
+        package var text: String { "\(number) \(self)" }
 
         package func holds(in state: RecordMachine) -> Bool {
             switch self {
@@ -55,13 +57,14 @@ extension RecordMachine {
             }
         }
 
+        /// Whether an event can break the rule, so that something has to give way. The other rules are kept by what the
+        /// machine accepts.
+        package var givesWay: Bool { self != .strangerScope && self != .departureInFlight }
+
         /// Makes the rule hold again.
         package func settle(_ state: inout RecordMachine) -> [Effect] {
             switch self {
-            case .strangerScope:
-                (state.base, state.inFlight, state.knowledge) = (.absent, .none, .settled)
-                if state.place.isLeaving { state.place = .nowhere }
-                return []
+            case .strangerScope, .departureInFlight: return []
             case .temporaryIsNew:
                 state.identity = .given
                 return [.rename]
@@ -71,10 +74,6 @@ extension RecordMachine {
                 state.place = .nowhere
                 if state.base != .seeded { state.base = .absent }
                 return [.forgetRefused]
-            case .departureInFlight:
-                // Without an operation the delete is still to be sealed.
-                if state.place == .leavingSealed { state.place = .left } else { state.inFlight = .none }
-                return []
             case .deletesSomething:
                 state.local = .clean
                 return []

@@ -48,10 +48,8 @@ extension RecordMachine {
         case verdict(Verdict, ServerRow)
         /// A page, a snapshot or a fetch brought the server's row.
         case row
-        /// A page or a fetch says that the record was deleted.
+        /// A page or a fetch says that the record was deleted, or a snapshot does not hold it.
         case tombstone
-        /// A snapshot does not hold the record.
-        case missing
         /// The edits say what the server's row now says by itself.
         case matched
         /// A version above the checkpoint is remembered.
@@ -114,7 +112,7 @@ extension RecordMachine {
             + [.released, .forbidden, .pruned, .assumed, .putOff, .resumed, .movedIn, .movedOut]
             + Arrival.allCases.map(Event.arrival) + [.departureSealed]
             + verdicts
-            + [.row, .tombstone, .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched]
+            + [.row, .tombstone, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched]
             + [
                 .conflictFound, .refused, .accepted, .named, .accessLost, .scopeLeft, .followed, .orphaned,
                 .orphanTaken, .seedBack,

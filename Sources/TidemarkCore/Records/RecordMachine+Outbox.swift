@@ -31,7 +31,7 @@ extension RecordMachine {
                 case .deferredWrite, .deferredDelete: return (.queued, [.enqueue])
                 case .taken, .rejected, .conflict, .outcomeUnknown: return (self, [])
                 }
-            case .decided, .refusalForgotten, .arrival, .departureSealed, .row, .tombstone, .missing, .matched,
+            case .decided, .refusalForgotten, .arrival, .departureSealed, .row, .tombstone, .matched,
                 .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused, .accepted, .named,
                 .followed, .orphanTaken, .historyLost, .replayed, .captureLost, .wroteUnseen, .deletedUnseen,
                 .captureFound, .unseen:
@@ -73,7 +73,7 @@ extension RecordMachine {
             case .orphaned, .accessLost, .scopeLeft: return (.none, [])
             case .edited, .reverted, .deleted, .decided, .refusalForgotten, .dropped, .blocked, .released, .forbidden,
                 .pruned, .assumed, .seedBack, .putOff, .resumed, .movedIn, .movedOut, .arrival, .row, .tombstone,
-                .missing, .matched, .versionNoted,
+                .matched, .versionNoted,
                 .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused, .accepted, .named, .followed,
                 .orphanTaken, .historyLost, .captureLost, .wroteUnseen, .deletedUnseen, .captureFound, .unseen,
                 .compared:
@@ -115,7 +115,7 @@ extension RecordMachine {
                 }
             case .edited, .reverted, .deleted, .decided, .seedBack, .putOff, .resumed, .movedIn, .arrival,
                 .departureSealed,
-                .verdict, .row, .tombstone, .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched,
+                .verdict, .row, .tombstone, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched,
                 .conflictFound, .refused, .accepted, .named, .accessLost, .scopeLeft, .followed, .orphanTaken,
                 .historyLost, .replayed, .captureLost, .wroteUnseen, .deletedUnseen, .captureFound, .unseen,
                 .compared:
@@ -162,7 +162,7 @@ extension RecordMachine {
                 }
             case .edited, .reverted, .deleted, .sealed, .dropped, .blocked, .released, .pruned, .assumed, .seedBack,
                 .putOff, .resumed, .movedIn,
-                .movedOut, .arrival, .departureSealed, .row, .tombstone, .missing, .matched, .versionNoted,
+                .movedOut, .arrival, .departureSealed, .row, .tombstone, .matched, .versionNoted,
                 .caughtUp, .refetchNeeded, .refetched, .refused, .accepted, .named, .accessLost, .scopeLeft,
                 .followed, .orphaned, .orphanTaken, .historyLost, .replayed, .captureLost, .wroteUnseen,
                 .deletedUnseen, .captureFound, .unseen, .compared:

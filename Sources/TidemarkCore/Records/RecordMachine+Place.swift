@@ -61,7 +61,7 @@ extension RecordMachine {
                 }
             case .verdict(let verdict, let row): return next(verdict, row)
             case .row: return self == .doubled ? (.table, [.forgetRefused]) : (self, [])
-            case .tombstone, .missing:
+            case .tombstone:
                 switch self {
                 case .doubled: return (.table, [.forgetRefused])
                 case .leaving, .left, .abandoned, .leavingSealed: return (.nowhere, [.forgetRefused])

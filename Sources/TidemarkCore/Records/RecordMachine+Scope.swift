@@ -13,7 +13,7 @@ extension RecordMachine {
                 .forbidden, .pruned, .assumed, .seedBack, .putOff, .resumed, .movedIn, .movedOut, .arrival,
                 .departureSealed, .verdict, .row,
                 .tombstone,
-                .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
+                .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
                 .accepted, .accessLost, .scopeLeft, .followed, .orphaned, .orphanTaken, .historyLost, .replayed,
                 .captureLost, .wroteUnseen, .deletedUnseen, .captureFound, .unseen, .compared:
                 return (self, [])
@@ -58,7 +58,7 @@ extension RecordMachine {
                 .forbidden, .pruned, .assumed, .seedBack, .putOff, .resumed, .movedIn, .movedOut, .arrival,
                 .departureSealed, .verdict, .row,
                 .tombstone,
-                .missing, .matched, .conflictFound, .refused, .accepted, .named, .followed, .orphaned, .orphanTaken,
+                .matched, .conflictFound, .refused, .accepted, .named, .followed, .orphaned, .orphanTaken,
                 .replayed, .captureLost, .wroteUnseen, .deletedUnseen, .captureFound, .unseen, .compared:
                 return (self, [])
             }
@@ -83,7 +83,7 @@ extension RecordMachine {
                 .forbidden, .pruned, .assumed, .seedBack, .putOff, .resumed, .movedIn, .movedOut, .arrival,
                 .departureSealed, .verdict, .row,
                 .tombstone,
-                .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
+                .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
                 .accepted, .named, .orphaned, .orphanTaken, .historyLost, .replayed, .captureLost, .wroteUnseen,
                 .deletedUnseen, .captureFound, .unseen, .compared:
                 return (self, [])
@@ -106,7 +106,7 @@ extension RecordMachine {
                 .forbidden, .pruned, .assumed, .seedBack, .putOff, .resumed, .movedIn, .movedOut, .arrival,
                 .departureSealed, .verdict, .row,
                 .tombstone,
-                .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
+                .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
                 .accepted, .named, .accessLost, .scopeLeft, .followed, .historyLost, .replayed, .captureLost,
                 .wroteUnseen, .deletedUnseen, .captureFound, .unseen, .compared:
                 return (self, [])
@@ -137,7 +137,7 @@ extension RecordMachine {
                 .forbidden, .pruned, .assumed, .seedBack, .putOff, .resumed, .movedIn, .movedOut, .arrival,
                 .departureSealed, .verdict, .row,
                 .tombstone,
-                .missing, .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
+                .matched, .versionNoted, .caughtUp, .refetchNeeded, .refetched, .conflictFound, .refused,
                 .accepted, .named, .followed, .orphanTaken, .historyLost, .replayed, .wroteUnseen, .deletedUnseen:
                 return (self, [])
             }

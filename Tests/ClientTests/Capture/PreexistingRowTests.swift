@@ -268,6 +268,7 @@ struct PreexistingRowTests {
 
     @Test(
         "one that is moved to another scope before the first sync goes there, and nowhere else",
+        .records("place quarantined, movedIn"),
         arguments: ["", "w:a", "w:b", "a, deleted"], [true, false])
     func moved(elsewhere: String, isSeed: Bool) async throws {
         let world = try MultiScopeWorld()

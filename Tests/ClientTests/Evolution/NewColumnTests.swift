@@ -86,7 +86,9 @@ struct NewColumnTests {
         await #expect(throws: SyncError.self) { try await first.sync() }
     }
 
-    @Test("others' values stay, whatever was on its way", arguments: Migration.allCases, Before.allCases)
+    @Test(
+        "others' values stay, whatever was on its way", .records("base present, compared deleted"),
+        arguments: Migration.allCases, Before.allCases)
     func stay(migration: Migration, before: Before) async throws {
         let directory = try TestDirectory()
         let server = try Device.server(in: directory)

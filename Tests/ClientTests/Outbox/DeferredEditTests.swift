@@ -64,6 +64,7 @@ struct DeferredEditTests {
 
     @Test(
         "what is made for a record that waits for room waits with it, under whatever kind of id",
+        .records("queue deferred, dropped"),
         arguments: [true, false])
     func laterDependants(isTemporary: Bool) async throws {
         var declared = EntityDeclaration.state("list", ids: .server)

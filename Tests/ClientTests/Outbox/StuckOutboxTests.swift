@@ -135,7 +135,9 @@ struct StuckOutboxTests {
         #expect(try await device.count("tidemark_shadow_note") == 0)
     }
 
-    @Test("what goes with a discarded row by ON DELETE goes everywhere")
+    @Test(
+        "what goes with a discarded row by ON DELETE goes everywhere",
+        .records("C8 editIsKept", "queue queued, released"))
     func discardCascades() async throws {
         let device = try await Device(
             """

@@ -205,7 +205,9 @@ struct AccessRegainedTests {
         #expect(try await engine.conflicts().map(\.scope) == ["w:b"])
     }
 
-    @Test("an edit that waits for a refused record is set aside with its scope, and waits for nothing any more")
+    @Test(
+        "an edit that waits for a refused record is set aside with its scope, and waits for nothing any more",
+        .records("block rejectedParent, orphaned", "knowledge settled, scopeLeft"))
     func held() async throws {
         let world = try MultiScopeWorld(rules: [EntityRule("item") { _ in .reject(code: "no", detail: "d") }])
         let device = try await world.device("d", scopes: ["w:a"])

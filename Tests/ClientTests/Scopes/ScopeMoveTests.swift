@@ -145,7 +145,9 @@ struct ScopeMoveTests {
         edit.scope == "w:b" && !edit.isDelete ? .reject(code: "not_here", detail: "d") : .accept
     }
 
-    @Test("a move whose insert is refused puts the row back where it was, and keeps what was refused")
+    @Test(
+        "a move whose insert is refused puts the row back where it was, and keeps what was refused",
+        .records("place leaving, arrival refused"))
     func refused() async throws {
         let world = try MultiScopeWorld(rules: [Self.refusal])
         let device = try await world.device("d")

@@ -241,7 +241,9 @@ struct SubscopeTests {
         #expect(try await device.count("tidemark_scope WHERE checkpoint IS NOT NULL AND name GLOB 'w:b*'") == 0)
     }
 
-    @Test("in the next version of an app a table goes into a sub-scope: what is there comes, what was not sent is told")
+    @Test(
+        "in the next version of an app a table goes into a sub-scope: what is there comes, what was not sent is told",
+        .records("capture watched, unseen insert", "capture watched, unseen seed"))
     func nextVersion() async throws {
         let world = try MultiScopeWorld()
         let device = try await world.device("d", scopes: ["w:a", "w:b"])

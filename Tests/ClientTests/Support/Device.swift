@@ -165,25 +165,32 @@ final class Device: Sendable {
     func seal(
         lane: String = "lane-0001", declarations: Declarations = Declarations()
     ) async throws -> [OutboxEntry] {
+        let (schema, scope) = (try await installed(), Self.scope)
+        return try await Dependencies.current.use(writer, .write, at: .seal) { db in
+            try db.committed { db in
+                try OutboxBatcher(
+                    db: db, schema: schema, scope: try ScopeRecord.read(db, scope), declarations: declarations,
+                    lane: lane, now: 1
+                ).batch()
+            }
+        }
+    }
+
+    func installed() async throws -> SyncSchema {
         let (tables, scope) = (try SyncedTable.resolve(tables, scopes: [Self.scope]), Self.scope)
-        return try await writer.write { db in
-            let schema = try Installation.install(db, tables: tables, scopes: [scope])
-            return try OutboxBatcher(
-                db: db, schema: schema, scope: try ScopeRecord.read(db, scope), declarations: declarations,
-                lane: lane, now: 1
-            ).batch()
+        return try await Dependencies.current.use(writer, .write, at: .install) { db in
+            try db.committed { db in try Installation.install(db, tables: tables, scopes: [scope]) }
         }
     }
 
     /// Applies an answer written by hand.
     @discardableResult
     func apply(_ json: String, since: String? = nil) async throws -> Applier.Outcome {
-        let (tables, scope) = (try SyncedTable.resolve(tables, scopes: [Self.scope]), Self.scope)
-        let schema = try await writer.write { db in try Installation.install(db, tables: tables, scopes: [scope]) }
+        let schema = try await installed()
         let transaction = ApplyTransaction(
-            answer: try Answer(body: Array(json.utf8)), scope: scope, since: since, acknowledged: [:],
+            answer: try Answer(body: Array(json.utf8)), scope: Self.scope, since: since, acknowledged: [:],
             lane: "lane-0001", schema: schema, declarations: Declarations(), now: 2)
-        return try await writer.writeWithoutTransaction { db in try transaction.run(db) }
+        return try await Dependencies.current.use(writer, .write, at: .apply) { db in try transaction.run(db) }
     }
 
     /// A page of changes as the server writes it.

@@ -52,7 +52,7 @@ extension RecordAudit.State {
     mutating func check(_ machine: RecordMachine, _ name: RecordMachines.Name, _ point: WritePoint?) {
         guard coverage.states.insert(machine).inserted || !machine.broken.isEmpty else { return }
         for coupling in machine.broken {
-            find("\(coupling.number) \(coupling) after \(point?.rawValue ?? "edits"): \(machine.outline)", name)
+            find("\(coupling.text) after \(point?.rawValue ?? "edits"): \(machine.outline)", name)
         }
     }
 
@@ -66,7 +66,7 @@ extension RecordAudit.State {
             return find(
                 "no way after \(point?.rawValue ?? "edits") \(said): \(old.outline) -> \(new.outline)", name)
         }
-        coverage.note(ways)
+        coverage.note(ways, in: world)
     }
 
     private mutating func find(_ what: String, _ name: RecordMachines.Name) {

@@ -16,16 +16,24 @@ package struct RecordCoverage: Sendable {
     /// How often each event was found in each state of each region.
     package var cells: [RecordCell: Int] = [:]
     package var couplings: [RecordMachine.Coupling: Int] = [:]
+    /// The first world that came to a cell or coupling, by its text.
+    package var worlds: [String: String] = [:]
     /// Of the ways, how many had so many events.
     package var lengths: [Int: Int] = [:]
     package var findings: [String: Finding] = [:]
 
     package init() {}
 
-    mutating func note(_ ways: RecordPaths.Ways) {
+    mutating func note(_ ways: RecordPaths.Ways, in world: String) {
         lengths[ways.length, default: 0] += 1
-        for cell in ways.cells { cells[cell, default: 0] += 1 }
-        for coupling in ways.couplings { couplings[coupling, default: 0] += 1 }
+        for cell in ways.cells {
+            if cells[cell] == nil { worlds["\(cell)"] = world }
+            cells[cell, default: 0] += 1
+        }
+        for coupling in ways.couplings {
+            if couplings[coupling] == nil { worlds[coupling.text] = world }
+            couplings[coupling, default: 0] += 1
+        }
     }
 
     package mutating func add(_ other: Self) {
@@ -34,6 +42,7 @@ package struct RecordCoverage: Sendable {
         states.formUnion(other.states)
         cells.merge(other.cells, uniquingKeysWith: +)
         couplings.merge(other.couplings, uniquingKeysWith: +)
+        worlds.merge(other.worlds) { first, _ in first }
         lengths.merge(other.lengths, uniquingKeysWith: +)
         findings.merge(other.findings) { left, right in
             var both = left
@@ -61,9 +70,12 @@ extension RecordCoverage {
         }
     }
 
+    /// Cells and couplings that some world came to, as ``unvisited`` writes them.
+    package var visited: Set<String> { Set(worlds.keys) }
+
     /// Cells and couplings that no world came to.
     package var unvisited: [String] {
         RecordCell.visible.subtracting(cells.keys).sorted().map(\.description)
-            + RecordMachine.Coupling.allCases.filter { couplings[$0] == nil }.map { "\($0.number) \($0)" }
+            + RecordMachine.Coupling.allCases.filter { $0.givesWay && couplings[$0] == nil }.map(\.text)
     }
 }

@@ -81,8 +81,7 @@ struct RecordPaths {
         switch point {
         case nil: appEvents
         case .seal: sealing
-        case .apply: applying.filter { $0 != .missing }
-        case .page: applying
+        case .apply, .page: applying
         case .records: applying + RecordMachine.Unseen.allCases.map(RecordMachine.Event.unseen)
         case .attempts: []
         case .lossProbe, .unwanted, .install, .rules, .group, .decide, .inferred, .repair, .recover, .refuse, .restart,
@@ -96,7 +95,7 @@ struct RecordPaths {
         case .sealed, .dropped, .blocked, .released, .forbidden, .pruned, .assumed, .putOff, .resumed, .movedIn,
             .movedOut, .arrival, .departureSealed, .reverted, .matched, .refused, .accepted, .refusalForgotten:
             true
-        case .edited, .deleted, .decided, .verdict, .row, .tombstone, .missing, .versionNoted, .caughtUp,
+        case .edited, .deleted, .decided, .verdict, .row, .tombstone, .versionNoted, .caughtUp,
             .refetchNeeded, .refetched, .conflictFound, .named, .accessLost, .scopeLeft, .followed, .orphaned,
             .orphanTaken, .seedBack, .historyLost, .replayed, .captureLost, .wroteUnseen, .deletedUnseen,
             .captureFound, .unseen, .compared:
@@ -107,7 +106,7 @@ struct RecordPaths {
     /// Orphaned edits are made anew here too, as edits and moves.
     private static let applying = RecordMachine.Event.allCases.filter { event in
         switch event {
-        case .verdict, .row, .tombstone, .missing, .matched, .dropped, .versionNoted, .caughtUp, .refetchNeeded,
+        case .verdict, .row, .tombstone, .matched, .dropped, .versionNoted, .caughtUp, .refetchNeeded,
             .refetched, .conflictFound, .refusalForgotten, .movedOut, .arrival, .refused, .accepted, .named, .released,
             .putOff, .resumed, .edited, .reverted, .deleted, .orphanTaken, .seedBack, .historyLost, .replayed,
             .compared, .followed:
