@@ -106,10 +106,14 @@ public struct Simulation: Sendable {
     }
 
     /// As ``survey(seeds:)``, and holds the records of every device against their machine.
-    package func audit(seeds: ClosedRange<UInt64>) async throws -> (failures: [Failure], coverage: RecordCoverage) {
+    ///
+    /// - Parameter trial: faults that the audit is tried with.
+    package func audit(
+        seeds: ClosedRange<UInt64>, trial: RecordFaultTrial? = nil
+    ) async throws -> (failures: [Failure], coverage: RecordCoverage) {
         let source = SeedSource(seeds)
         let results = try await work { worker in
-            let audit = RecordAudit()
+            let audit = RecordAudit(trial: trial)
             worker.laboratory.audit = audit
             return (await worker.survey(source), audit.coverage)
         }
@@ -119,10 +123,10 @@ public struct Simulation: Sendable {
 
     /// Plays one script, and holds the records of every device against their machine.
     package func audit(
-        _ script: Script, world: String
+        _ script: Script, world: String, trial: RecordFaultTrial? = nil
     ) async throws -> (failure: Failure?, coverage: RecordCoverage) {
         let worker = Worker(simulation: self, laboratory: try await Laboratory(app: app))
-        let audit = RecordAudit()
+        let audit = RecordAudit(trial: trial)
         audit.begin(world)
         worker.laboratory.audit = audit
         do { _ = try await worker.play(script) } catch let failure as Failure { return (failure, audit.coverage) }

@@ -26,8 +26,10 @@ package final class RecordAudit: Sendable {
     }
 
     private let state = Mutex(State())
+    /// Faults that it is tried with.
+    let trial: RecordFaultTrial?
 
-    package init() {}
+    package init(trial: RecordFaultTrial? = nil) { self.trial = trial }
 
     package var coverage: RecordCoverage { state.withLock { $0.coverage } }
 
@@ -35,6 +37,14 @@ package final class RecordAudit: Sendable {
     package func begin(_ world: String) { state.withLock { $0.world = world } }
 
     func noteUnread() { state.withLock { $0.coverage.unread += 1 } }
+
+    /// Whether something is found in a change.
+    func finds(_ change: Change) -> Bool {
+        func found() -> Int { state.withLock { $0.coverage.findings.values.reduce(0) { $0 + $1.count } } }
+        let before = found()
+        compare(change)
+        return found() > before
+    }
 
     func compare(_ change: Change) {
         state.withLock { state in
@@ -139,7 +149,19 @@ package final class RecordWatch: @unchecked Sendable {
         let result = try body(db)
         last = read(db)
         compare(db, before, last, at: point)
+        if let trial = audit.trial, let last { try plant(trial, db, over: last) }
         return result
+    }
+
+    private func plant(_ trial: RecordFaultTrial, _ db: Database, over whole: RecordMachines.Reading) throws {
+        for fault in RecordFault.all where trial.isOpen(fault) {
+            try db.inTransaction {
+                if try fault.plant(db), let planted = try reader?.all(db, rowLimit: Self.rowLimit) {
+                    trial.note(fault, change(db, whole, planted, at: nil))
+                }
+                return .rollback
+            }
+        }
     }
 
     /// `nil` where the file cannot be read as things are.
@@ -153,19 +175,24 @@ package final class RecordWatch: @unchecked Sendable {
     private func compare(
         _ db: Database, _ before: RecordMachines.Reading?, _ after: RecordMachines.Reading?, at point: WritePoint?
     ) {
-        guard let before, let after, !before.tables.isEmpty, !after.tables.isEmpty, let reader else {
+        guard let before, let after, !before.tables.isEmpty, !after.tables.isEmpty, reader != nil else {
             return audit.noteUnread()
         }
+        audit.compare(change(db, before, after, at: point))
+    }
+
+    private func change(
+        _ db: Database, _ before: RecordMachines.Reading, _ after: RecordMachines.Reading, at point: WritePoint?
+    ) -> RecordAudit.Change {
         var change = RecordAudit.Change(before: before, after: after, point: point, renamed: [:], verdicts: [:])
-        if before.machines != after.machines {
-            change.renamed = (try? reader.renamed(db)) ?? [:]
-            for (operation, name) in before.operations where after.operations[operation] == nil {
-                var name = name
-                name.record = change.renamed[name.record] ?? name.record
-                let verdicts = try? reader.verdicts(db, on: operation)
-                change.verdicts[name, default: []].formUnion(verdicts ?? Set(RecordMachine.Verdict.allCases))
-            }
+        guard before.machines != after.machines, let reader else { return change }
+        change.renamed = (try? reader.renamed(db)) ?? [:]
+        for (operation, name) in before.operations where after.operations[operation] == nil {
+            var name = name
+            name.record = change.renamed[name.record] ?? name.record
+            let verdicts = try? reader.verdicts(db, on: operation)
+            change.verdicts[name, default: []].formUnion(verdicts ?? Set(RecordMachine.Verdict.allCases))
         }
-        audit.compare(change)
+        return change
     }
 }
