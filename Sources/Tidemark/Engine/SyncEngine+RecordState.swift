@@ -58,6 +58,12 @@ extension SyncEngine {
         }
     }
 
+    /// Makes sure that the file can be read: after ``disconnect()`` as it was left, and as ``install()`` otherwise.
+    func installToRead() async throws {
+        if (try? await schemaCache.isLeftStanding()) == true { return }
+        try await install()
+    }
+
     private func state(
         of table: String, _ find: @escaping @Sendable (TableSchema, Database) throws -> RecordState?
     ) async throws -> RecordState {

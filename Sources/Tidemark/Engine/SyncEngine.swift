@@ -99,12 +99,6 @@ public actor SyncEngine {
         try? await releaseForgotten()
     }
 
-    /// Makes sure that the file can be read: after ``disconnect()`` as it was left, and as ``install()`` otherwise.
-    func installToRead() async throws {
-        if (try? await schemaCache.isLeftStanding()) == true { return }
-        try await install()
-    }
-
     @discardableResult
     func addDriver(_ scope: Scope) -> ScopeDriver {
         let driver = ScopeDriver(

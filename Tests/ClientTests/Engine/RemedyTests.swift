@@ -212,7 +212,12 @@ struct RemedyTests {
         #expect(try await outcome?.result == .done)
         try await ask(.verify)
         for round in 1...4 {
-            let hanging = AskingWire(device.wire) { try await Task.sleep(for: .seconds(3600)) }
+            let (silence, end) = AsyncStream.makeStream(of: Void.self)
+            defer { end.finish() }
+            let hanging = AskingWire(device.wire) {
+                for await _ in silence {}
+                throw Wire.Lost()
+            }
             let engine = try SyncEngine(
                 for: device.writer, tables: device.tables, scopes: [scope], transport: hanging)
             let before = await device.wire.requests.count
@@ -221,7 +226,7 @@ struct RemedyTests {
             try await poll {
                 let machine = try? await device.writer.read { db in try RemedyMachine.read(db, Device.scope) }
                 if case .verifyDue(let begun)? = machine?.state { return begun >= round }
-                return machine?.outcome != nil
+                return machine?.outcome?.code == "interrupted"
             }
             running.cancel()
             _ = try? await running.value

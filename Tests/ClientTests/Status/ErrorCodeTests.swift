@@ -9,12 +9,13 @@ struct ErrorCodeTests {
     private static let recoveries: [SyncError.Code: SyncError.Recovery] = [
         .networkUnavailable: .wait, .answerUnusable: .wait, .serverUnavailable: .wait, .serverFailed: .wait,
         .quotaExceeded: .wait, .checkpointExpired: .wait, .operationGap: .wait, .databaseFailed: .wait,
-        .databaseInterrupted: .wait,
+        .databaseInterrupted: .wait, .folderFailed: .wait,
         .unauthenticated: .needsApp, .tokenUnavailable: .needsApp, .scopeForbidden: .needsApp,
         .scopeErased: .needsApp, .requestRefused: .needsApp, .declarationMismatch: .needsApp,
         .tableUnsupported: .needsApp, .configurationInvalid: .needsApp, .sessionsUnavailable: .needsApp,
         .groupImpossible: .needsApp, .schemaUnsupported: .needsApp, .recordUnknown: .needsApp, .recordGone: .needsApp,
-        .engineDisconnected: .needsApp, .unsentEdits: .needsApp,
+        .engineDisconnected: .needsApp, .unsentEdits: .needsApp, .attachmentUnavailable: .needsApp,
+        .stoppedByOperator: .needsApp,
     ]
 
     @Test("every code says who has to act; one of a later version wants the app")

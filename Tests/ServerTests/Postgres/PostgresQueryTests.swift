@@ -37,7 +37,7 @@ struct PostgresQueryTests {
         }
         let bench = try StoreBench(.postgres, on: cluster)
         var script = StoreScript(seed: seed)
-        for _ in 1...300 { _ = try await script.call([bench]) }
+        for _ in 1...450 { _ = try await script.call([bench]) }
         let heavy = #"{"n":""# + String(repeating: "x", count: 20_000) + #""}"#
         _ = try await bench.write(StoreNames.scopes[0]) { try $0.append(.upsert("heavy", heavy), at: 1) }
         _ = try await bench.store.dump()
