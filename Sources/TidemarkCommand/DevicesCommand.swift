@@ -3,9 +3,27 @@
     import Foundation
     import TidemarkServer
 
+    /// What `tidemark devices` does without a word behind it is a subcommand of its own: options of a command that has
+    /// subcommands take those of the same name away from them.
     struct DevicesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "devices",
+            abstract: "List the devices that a server knows: who is behind, with what, and why.",
+            discussion: """
+                `tidemark devices list --help` has the options of the list, and `tidemark devices remedy --help` says
+                what can be asked of a device.
+
+                EXAMPLES
+                  tidemark devices --store sqlite:sync.sqlite
+                  tidemark devices --store sqlite:sync.sqlite --behind 1000 --seen-before 7d
+                  tidemark devices remedy refill --store sqlite:sync.sqlite --device phone-4711
+                """,
+            subcommands: [DeviceListCommand.self, RemedyCommand.self], defaultSubcommand: DeviceListCommand.self)
+    }
+
+    struct DeviceListCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "list",
             abstract: "List the devices that a server knows: who is behind, with what, and why.",
             discussion: """
                 A device has one line for each of its scopes. The server knows itself when it last heard of a device
@@ -18,8 +36,7 @@
                   tidemark devices --store sqlite:sync.sqlite
                   tidemark devices --store sqlite:sync.sqlite --behind 1000 --seen-before 7d
                   tidemark devices --store postgres://tidemark@db.internal/tidemark --with-errors --sort oldest --json
-                """,
-            subcommands: [RemedyCommand.self])
+                """)
 
         @Option(help: ArgumentHelp(StoreAddress.help, valueName: "store"))
         var store: String?

@@ -82,11 +82,16 @@ package final class Spawned: Sendable {
 
     /// Runs a program to its end and returns what it says. Blocks the thread.
     package static func output(of command: [String]) throws -> String {
-        let output = Pipe()
-        let program = try Spawned(command, output: output.fileHandleForWriting.fileDescriptor)
-        try output.fileHandleForWriting.close()
-        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-        guard program.wait() else { throw Failed(description: "\(command[0]): \(text)") }
+        // A file and no pipe: that one stays open for as long as some other program runs that was started meanwhile.
+        let path = FileManager.default.temporaryDirectory.appending(path: "tidemark-said-\(UUID())").path
+        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw Failed(description: "\(path) cannot be made") }
+        unlink(path)
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        let isGood = try Spawned(command, output: descriptor).wait()
+        try file.seek(toOffset: 0)
+        let text = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
+        guard isGood else { throw Failed(description: "\(command[0]): \(text)") }
         return text
     }
 }

@@ -172,7 +172,11 @@ struct OutboxBatcherOrderTests {
             try await served(server) == ["project|first|NULL", "project|second|NULL", "task|1|first", "task|2|second"])
     }
 
-    @Test("what refers to a record that waits for an id waits with it, until that one goes or is gone")
+    @Test(
+        "what refers to a record that waits for an id waits with it, until that one goes or is gone",
+        .records(
+            "block none, blocked awaitingID", "block awaitingID, released", "queue idle, released",
+            "queue queued, blocked awaitingID"))
     func waiting() async throws {
         let directory = try TestDirectory()
         let server = try Device.server(in: directory, entities: [.state("project", ids: .server)])

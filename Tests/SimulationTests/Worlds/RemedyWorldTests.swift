@@ -11,7 +11,7 @@ struct RemedyWorldTests {
     func sound(name: String) async throws {
         var simulation = Simulation(of: try #require(SampleApps[name]))
         simulation.hasRemedies = true
-        #expect(try await simulation.run(seeds: 1...25).worlds == 25)
+        #expect(try await simulation.run(seeds: 1...12).worlds == 12)
     }
 
     @Test("remedies change none of the other steps, and come back from a script")
