@@ -2,7 +2,7 @@ public import Foundation
 import GRDB
 public import TidemarkWire
 
-/// The files of an engine's attachments: what a record's column names by a ``BlobReference`` (A12).
+/// The files of an engine's attachments: what a record's column names by a `BlobReference` (A12).
 ///
 /// ```swift
 /// let photo = try await sync.attachments.add(jpeg)

@@ -97,7 +97,7 @@ struct AttachmentCapture {
         }
     }
 
-    /// Only texts that begin so name bytes (``BlobReference``).
+    /// Only texts that begin so name bytes (`BlobReference`).
     private func isReference(_ value: String) -> String { "typeof(\(value)) = 'text' AND \(value) GLOB 'sha256:*'" }
 
     private func differs(_ column: String) -> String { "OLD.\(column) IS NOT NEW.\(column)" }

@@ -17,7 +17,7 @@ extension SyncedTable {
         /// How bytes from elsewhere come.
         public var download: Download
 
-        /// A column that names bytes: each value is null or the text of a ``BlobReference``.
+        /// A column that names bytes: each value is null or the text of a `BlobReference`.
         public static func attachment(_ column: String, download: Download = .onDemand) -> Attachment {
             Attachment(column: column, download: download)
         }

@@ -28,7 +28,7 @@ extension SyncServer {
     /// else, on the caller's isolation.
     ///
     /// - Throws: ``CommitError`` where an entity is unknown to a strict server, a record would be too large, an event
-    ///   is changed, an attachment is no ``BlobReference``, the entity is declared to be in another sub-scope, or the
+    ///   is changed, an attachment is no `BlobReference`, the entity is declared to be in another sub-scope, or the
     ///   scope was erased; then nothing is written. Errors of the store pass through.
     @discardableResult
     public nonisolated(nonsending) func commit(
