@@ -28,7 +28,9 @@ struct RemedyQuestion: Sendable {
             body: writer.bytes)
     }
 
-    /// What the operator asks now; `nil` where nothing has changed.
+    /// Reads the operator's remedy from the answer.
+    ///
+    /// - Returns: `nil` where the answer carries none: then the operator asks the same as before.
     func answer(_ response: TransportResponse) throws -> RemedyMachine.Event? {
         try response.checkType(scope: scope)
         let answer = try Answer(body: response.body)

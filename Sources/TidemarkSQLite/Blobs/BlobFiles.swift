@@ -62,7 +62,8 @@ struct BlobFiles: Sendable {
         size >= whole ? whole : size / Int64(BlobPart.pieceBytes) * Int64(BlobPart.pieceBytes)
     }
 
-    /// Whoever appends has the file to himself, and finds it as long as he knows it: so what is kept never changes.
+    /// Appends a piece under the file's lock, and only where the file is as long as the caller knows it. So two requests
+    /// for one part never write over each other's bytes.
     func append(_ bytes: [UInt8], to part: BlobPart, isDurable: Bool) throws {
         let file = try File(path(of: part), O_RDWR | (part.kept == 0 ? O_CREAT : 0))
         try file.lock()

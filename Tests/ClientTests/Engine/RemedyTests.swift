@@ -236,7 +236,7 @@ struct RemedyTests {
         #expect(told?.result == .failed && told?.code == "interrupted")
     }
 
-    // MARK: What else may be
+    // MARK: Unknown kinds, and other engines and servers
 
     @Test("A kind that this version does not know is refused, and what goes on goes on")
     func unknownKind() async throws {

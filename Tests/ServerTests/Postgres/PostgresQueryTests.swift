@@ -101,7 +101,7 @@ struct PostgresQueryTests {
         #expect(try await bench.records("t").count == 1)
     }
 
-    /// What is asked for blobs and parts.
+    /// Uses each function of a store of blobs, so that each of its statements is asked.
     private func blobs(_ store: any BlobStore) async throws {
         let room = BlobRoom(scope: 1 << 20, caller: 1 << 20, parts: 9)
         let hash = String(repeating: "a", count: 64)

@@ -3,7 +3,7 @@ import GRDB
 /// A fault of the bookkeeping, as a bug of the client would leave it in the file. Audits are tried with them: what an
 /// audit cannot see, it cannot find.
 package struct RecordFault: Hashable, Sendable {
-    /// What the client would have done wrong.
+    /// The client's mistake that would leave the file so, in words.
     package var name: String
     /// A statement that changes at most one record. `$shadow` stands for the shadows of a table, `$entity` for the
     /// table's name as a literal.
