@@ -8,9 +8,9 @@ import TidemarkWire
 extension AttachmentRunner {
     /// Bytes that the app makes: on the disk before their reference can be in a row.
     func add(_ draft: BlobFolder.Draft) async throws -> BlobReference {
-        _ = try await schemaCache.install()
         let folder = folder
         do {
+            _ = try await schemaCache.install()
             try await write { db, now in
                 try folder.place(draft.url, as: draft.reference)
                 try BlobFiles.add(db, draft.reference, now: now)
@@ -124,6 +124,23 @@ extension AttachmentRunner {
     /// So long a file stays that no row names: the app may be about to write its reference, or an undo may.
     static var orphanMilliseconds: Int64 { 7 * 24 * 60 * 60 * 1000 }
 
+    /// How often files are looked for that nothing names, in milliseconds.
+    private static var tidyMilliseconds: Int64 { 24 * 60 * 60 * 1000 }
+    private static var tidyKey: String { "attachment_tidied" }
+
+    /// Tidies once a day, however often a process starts.
+    func tidyWhenDue() async throws {
+        if tidiedAt == nil {
+            tidiedAt = try await file.read { db in try Meta.get(db, Self.tidyKey).flatMap { Int64($0) } }
+        }
+        let now = wallClockMilliseconds()
+        if let tidiedAt, 0..<Self.tidyMilliseconds ~= now - tidiedAt { return }
+        try await write { db, now in try Meta.set(db, Self.tidyKey, String(now)) }
+        tidiedAt = now
+        try await tidy()
+        try await digest()
+    }
+
     /// Removes what nothing names any more, and files that no table knows, since a process ended before it noted them.
     func tidy() async throws {
         try await writeUses()
@@ -145,14 +162,23 @@ extension AttachmentRunner {
         }
     }
 
-    func removeOrphans() async throws {
+    /// - Parameter onlyLost: whether only those go that go at once, since their scope has left the device.
+    func removeOrphans(onlyLost: Bool = false) async throws {
+        if onlyLost, try await file.read({ try BlobFiles.orphans($0, upTo: 0, limit: 1) }).isEmpty { return }
         let folder = folder
         cached = nil
-        try await write { db, now in
-            for reference in try BlobFiles.orphans(db, since: now - Self.orphanMilliseconds, limit: Self.batch) {
-                try folder.remove(reference)
-                try BlobFiles.remove(db, reference, now: now)
+        var last: BlobFiles.Orphan?
+        repeat {
+            last = try await write { [last] db, now in
+                let time = onlyLost ? 0 : now - Self.orphanMilliseconds
+                let found = try BlobFiles.orphans(db, upTo: time, after: last, limit: Self.batch)
+                for orphan in found {
+                    guard let reference = orphan.reference, try !orphan.isKept(db) else { continue }
+                    try folder.remove(reference)
+                    try BlobFiles.remove(db, reference, now: now)
+                }
+                return found.count < Self.batch ? nil : found.last
             }
-        }
+        } while last != nil
     }
 }

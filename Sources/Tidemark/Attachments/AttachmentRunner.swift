@@ -22,25 +22,26 @@ actor AttachmentRunner {
     private var active: [Int64: Active] = [:]
     /// How many have ended.
     private var ended = 0
-    private var isDriving = false
-    private var isStopped = false
+    private(set) var isDriving = false
+    private(set) var isStopped = false
     private var stoppers: [CheckedContinuation<Void, Never>] = []
+    /// Those who drive once nobody else does.
+    private var turns: [AsyncStream<Void>.Continuation] = []
     /// Calls are numbered: one that comes while somebody finds that there is nothing to do has not been looked at.
-    private var calls = 0
+    var calls = 0
     /// Attempts in a row that failed for a reason that all files have in common, and when the next is made.
-    private var failures = 0
-    private var pausedUntil: Instant?
-    private var tidiedAt: Instant?
+    var failures = 0
+    var pausedUntil: Instant?
+    /// When files were last looked for that nothing names, in milliseconds since 1970.
+    var tidiedAt: Int64?
+    private var knowsFolder = false
+    /// Whether notes were digested since files of lost scopes were last looked for. A process may have ended between.
+    private var hasDigested = true
     var cached: Int64?
-    private var waiters: [Waiter] = []
-    private var lastError: SyncError?
-
-    /// Somebody who waits for the next attempt at a file, or for the time when there is nothing to do.
-    private struct Waiter {
-        var reference: BlobReference?
-        var call: Int
-        var continuation: AsyncStream<Result<Void, SyncError>>.Continuation
-    }
+    var waiters: [Waiter] = []
+    /// Works for those who wait, where the engine does not run.
+    var worker: Task<Void, Never>?
+    var lastError: SyncError?
 
     private struct Active {
         var blob: Blob
@@ -78,18 +79,28 @@ actor AttachmentRunner {
         isStopped = true
         note()
         while isDriving { await withCheckedContinuation { stoppers.append($0) } }
+        dismiss()
     }
 
     /// Works until it is cancelled, or there is nothing to do now.
     ///
-    /// - Parameter untilIdle: whether it returns when nothing can be done now.
+    /// - Parameter untilIdle: whether it returns when nothing can be done now, or when somebody else works already.
     func drive(untilIdle: Bool = false) async {
+        while !untilIdle, isDriving, !isStopped, !Task.isCancelled {
+            // A stream lets go of whoever is cancelled.
+            let (turn, continuation) = AsyncStream.makeStream(of: Void.self)
+            turns.append(continuation)
+            _ = await turn.first { _ in true }
+        }
+        if isStopped { dismiss() }
         guard !isDriving, !isStopped else { return }
         isDriving = true
         await withDiscardingTaskGroup { group in
             while !Task.isCancelled, !isStopped {
                 let known = calls
                 let wait = await begin(&group)
+                // A look that was cut short says nothing of what there is to do.
+                guard !Task.isCancelled, !isStopped else { break }
                 if let wait, active.isEmpty {
                     announceIdle(upTo: known)
                     if untilIdle, calls == known { break }
@@ -101,15 +112,14 @@ actor AttachmentRunner {
             group.cancelAll()
         }
         isDriving = false
-        announceIdle(upTo: calls)
         for stopper in stoppers { stopper.resume() }
-        stoppers = []
+        for turn in turns { turn.finish() }
+        (stoppers, turns) = ([], [])
+        if isStopped { dismiss() } else { work() }
     }
 
     /// Without a call it is looked so often whether there is something to do, in milliseconds.
     private static let restMilliseconds: Int64 = 60_000
-    /// How often files are looked for that nothing names, in milliseconds.
-    private static let tidyMilliseconds: Int64 = 24 * 60 * 60 * 1000
 
     /// Looks at what rows name, and begins what may be begun. Returns how long nothing more can be, in milliseconds;
     /// `nil` while something is under way.
@@ -117,7 +127,12 @@ actor AttachmentRunner {
         let known = ended
         do {
             let schema = try await digest()
-            try await tidyWhenDue()
+            if !knowsFolder { try await knowFolder() }
+            knowsFolder = true
+            if hasDigested {
+                hasDigested = false
+                try await removeOrphans(onlyLost: true)
+            }
             if let rest = pausedUntil.map({ $0 - Dependencies.current.uptime }), rest > 0 {
                 return active.isEmpty ? rest : nil
             }
@@ -126,6 +141,8 @@ actor AttachmentRunner {
                 active[blob.id] = Active(blob: blob)
                 group.addTask { await self.move(blob, schema) }
             }
+            // It may take a while, and nothing waits for it.
+            try await tidyWhenDue()
             await publish()
             // One that has ended meanwhile has made room, which nobody has looked at.
             guard active.isEmpty, ended == known else { return nil }
@@ -138,7 +155,7 @@ actor AttachmentRunner {
         }
     }
 
-    private var anyScope: Scope { schemaCache.followed[0] }
+    var anyScope: Scope { schemaCache.followed[0] }
 
     /// Finds out what rows name by now.
     @discardableResult
@@ -146,18 +163,10 @@ actor AttachmentRunner {
         let schema = try await schemaCache.install()
         while try await file.read({ try BlobChanges.areAny($0) }) {
             try await write { db, now in try BlobChanges.digest(db, schema, now: now) }
+            hasDigested = true
             try Task.checkCancellation()
         }
         return schema
-    }
-
-    private func tidyWhenDue() async throws {
-        let now = Dependencies.current.uptime
-        guard tidiedAt.map({ now - $0 >= Self.tidyMilliseconds }) ?? true else { return }
-        if tidiedAt == nil { try await knowFolder() }
-        tidiedAt = now
-        try await tidy()
-        try await digest()
     }
 
     /// Takes up the most urgent files, as far as there is room. One that is more urgent than one under way takes its
@@ -179,9 +188,10 @@ actor AttachmentRunner {
             found += try Blob.ready(db, .download, limit: limit, onlyAsked: asksFirst)
             found.sort { ($1.priority, $0.id) < ($0.priority, $1.id) }
             var seen = busy
-            let begun = found.filter { seen.insert($0.reference).inserted }.prefix(max(free, 0))
+            let able = found.filter { seen.insert($0.reference).inserted }
+            let begun = Array(able.prefix(max(free, 0)))
             for blob in begun { try blob.begin(db) }
-            return (begun: Array(begun), next: found.first { !begun.contains($0) })
+            return (begun: begun, next: able.dropFirst(begun.count).first)
         }
         if let next = found.next, let last = active.values.min(by: { $0.blob.priority < $1.blob.priority }),
             last.blob.priority < next.priority
@@ -196,17 +206,21 @@ actor AttachmentRunner {
     private func move(_ blob: Blob, _ schema: SyncSchema) async {
         var result: Result<BlobTransfer.Outcome, any Error>
         let isHere = (try? await file.read { try BlobFiles.isHere($0, blob.reference) }) ?? false
+        let stamp = folder.stamp(of: blob.reference)
         do {
             // An attachment that the server does not know would be collected there: `declaration_mismatch`.
             _ = try await schemaCache.declarations(clientID: schema.clientID, scope: blob.scope)
             let transfer = BlobTransfer(
                 transport: schemaCache.transport, folder: folder, reference: blob.reference, scope: blob.scope,
-                clientID: schema.clientID, attempts: blob.attempts
+                clientID: schema.clientID, attempts: blob.isAwaited ? 0 : blob.attempts
             ) { [weak self] in await self?.progressed(blob.id, $0) ?? false }
             result = .success(try await isHere ? transfer.upload() : transfer.download())
         } catch { result = .failure(error) }
         // What has come goes to its place even where the task is cancelled just now.
-        do { try await settle(blob, isHere: isHere, result) } catch {
+        do {
+            if try await settle(blob, isHere: isHere, stamp, result) { result = .success(.yielded) }
+            if case .success(let outcome) = result, outcome != .yielded { failures = 0 }
+        } catch {
             result = .failure(error)
             if !(error is CancellationError) { pause(Failure.database(error, scope: blob.scope)) }
         }
@@ -228,21 +242,27 @@ actor AttachmentRunner {
         return true
     }
 
+    /// Notes what came of a transfer. Returns whether the app has put another file there meanwhile, which is uploaded in
+    /// its place.
+    ///
+    /// - Parameter stamp: the file's that was read.
     private func settle(
-        _ blob: Blob, isHere: Bool, _ result: Result<BlobTransfer.Outcome, any Error>
-    ) async throws {
+        _ blob: Blob, isHere: Bool, _ stamp: BlobFolder.Stamp?, _ result: Result<BlobTransfer.Outcome, any Error>
+    ) async throws -> Bool {
         var isNew = false
         if case .success(.done) = result { isNew = !isHere }
         let (folder, delay, isPlaced) = (folder, delay(after: result, blob), isNew)
+        let hasMoved = (active[blob.id]?.blob.moved ?? 0) > blob.moved
         if case .failure(let error) = result { note(failed: error, blob) }
-        try await write { db, now in
+        let hasOther = try await write { db, now in
             if isPlaced {
                 try folder.place(folder.partial(of: blob.reference), as: blob.reference)
                 try BlobFiles.add(db, blob.reference, now: now)
             }
             // Rows may have ceased to name it.
-            guard var after = try Blob.read(db, blob.reference, blob.scope) else { return }
+            guard var after = try Blob.read(db, blob.reference, blob.scope) else { return false }
             after.isMoving = false
+            var isReplaced = false
             switch result {
             case .success(.done):
                 after.clear()
@@ -253,30 +273,22 @@ actor AttachmentRunner {
                 after.isAwaited = true
                 (after.attempts, after.nextAttempt) = (after.attempts + 1, now + delay)
             case .success(.failed(let failure)):
+                let isLost = failure == .fileMissing || failure == .fileDamaged
+                isReplaced = isLost && folder.holds(blob.reference) && folder.stamp(of: blob.reference) != stamp
+                if isReplaced { break }
                 if failure == .fileDamaged { try folder.remove(blob.reference) }
-                if failure == .fileMissing || failure == .fileDamaged {
-                    try BlobFiles.remove(db, blob.reference, now: now)
-                }
+                if isLost { try BlobFiles.remove(db, blob.reference, now: now) }
                 (after.isFailed, after.reason) = (true, failure.rawValue)
             case .failure(let error):
-                let isCancelled = error is CancellationError
-                if !isCancelled { (after.attempts, after.nextAttempt) = (after.attempts + 1, now + delay) }
-                if error is BlobTransfer.WrongBytes {
-                    after.moved = 0
-                    after.reason = AttachmentFailure.wrongBytes.rawValue
-                    after.isFailed = after.attempts >= Self.wrongLimit
-                } else if !isCancelled {
-                    after.reason = Failure(error, scope: blob.scope).reason
-                }
+                if !(error is CancellationError) { after.fail(error, hasMoved: hasMoved, next: now + delay) }
             }
             try after.save(db, now: now)
+            return isReplaced
         }
         if isNew { try folder.settle(blob.reference) }
         if case .success(.done) = result { try await makeRoom(for: isNew ? blob.reference : nil) }
+        return hasOther
     }
-
-    /// So often wrong bytes come before they are not asked for any more.
-    private static let wrongLimit: Int64 = 3
 
     /// The wait before a file's next attempt, in milliseconds.
     private func delay(after result: Result<BlobTransfer.Outcome, any Error>, _ blob: Blob) -> Int64 {
@@ -312,67 +324,6 @@ actor AttachmentRunner {
         pausedUntil = Dependencies.current.uptime + max(wait, failure.wait ?? 0)
     }
 
-    // MARK: Telling
-
-    /// Hears of the end of the next attempt at a file; `nil`: of the time when there is nothing to do.
-    private func wait(for reference: BlobReference?) -> AsyncStream<Result<Void, SyncError>> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Result<Void, SyncError>.self)
-        calls += 1
-        waiters.append(Waiter(reference: reference, call: calls, continuation: continuation))
-        (pausedUntil, failures, lastError) = (nil, 0, nil)
-        note()
-        return stream
-    }
-
-    /// Works until an attempt at a file has ended, or there is nothing to do now; or waits for whoever works.
-    func attempt(_ reference: BlobReference?) async throws {
-        try schemaCache.transport.current()
-        if reference == nil { try await write { db, _ in try Blob.releaseAll(db) } }
-        let outcome = wait(for: reference)
-        let worker = isDriving ? nil : Task { await self.drive(untilIdle: true) }
-        let result = await outcome.first { _ in true }
-        if result == nil || reference != nil { worker?.cancel() }
-        await worker?.value
-        guard let result else { throw CancellationError() }
-        try result.get()
-    }
-
-    private func finish(_ reference: BlobReference, _ result: Result<BlobTransfer.Outcome, any Error>) {
-        let told: Result<Void, SyncError>
-        switch result {
-        case .success(.done): told = .success(())
-        case .success(.yielded): return
-        case .failure(let error) where error is CancellationError: return
-        case .success(.awaited): told = .failure(Attachments.unavailable("Nobody has uploaded it yet."))
-        case .success(.failed(let failure)): told = .failure(Attachments.unavailable("It has failed: \(failure)."))
-        case .failure(let error) where error is BlobTransfer.WrongBytes:
-            told = .failure(Attachments.unavailable("Other bytes came than the reference says."))
-        case .failure(let error): told = .failure(Failure(error, scope: anyScope).error)
-        }
-        // That a file is awaited is nobody's failure.
-        if case .failure(let error) = told, (try? result.get()) != .awaited { lastError = error }
-        tell(told) { $0.reference == reference }
-    }
-
-    private func announceIdle(upTo call: Int) {
-        let error = lastError
-        tell(error.map { .failure($0) } ?? .success(())) { $0.call <= call && $0.reference == nil }
-        tell(.failure(error ?? Attachments.unavailable("It cannot be fetched now."))) { $0.call <= call }
-    }
-
-    private func tell(_ result: Result<Void, SyncError>, _ isMeant: (Waiter) -> Bool) {
-        for waiter in waiters where isMeant(waiter) {
-            waiter.continuation.yield(result)
-            waiter.continuation.finish()
-        }
-        waiters.removeAll(where: isMeant)
-    }
-
-    func publish() async {
-        guard await board.isWatched, let progress = try? await file.read({ try AttachmentProgress($0) }) else { return }
-        await board.publish(progress)
-    }
-
     // MARK: The file
 
     /// A short transaction; no bytes of attachments move meanwhile.
@@ -380,6 +331,29 @@ actor AttachmentRunner {
     {
         let now = wallClockMilliseconds()
         return try await file.write(at: .attempts) { db in try body(db, now) }
+    }
+}
+
+extension Blob {
+    /// So often wrong bytes come before they are not asked for any more.
+    private static let wrongLimit: Int64 = 3
+
+    /// An attempt has failed that is not the file's last, unless wrong bytes came too often.
+    ///
+    /// - Parameter hasMoved: whether bytes got across.
+    fileprivate mutating func fail(_ error: any Error, hasMoved: Bool, next: Int64) {
+        let isWrong = error is BlobTransfer.WrongBytes
+        // Somebody has uploaded them: the attempts that found nothing say nothing of this network.
+        if isAwaited, isWrong || hasMoved { (isAwaited, attempts) = (false, 0) }
+        // A network that lets some parts through gets larger ones again, one step at a time: whole parts would be lost
+        // where all began anew.
+        attempts = hasMoved && !isWrong ? max(attempts - 1, 0) : attempts + 1
+        nextAttempt = next
+        if isWrong {
+            (moved, reason, isFailed) = (0, AttachmentFailure.wrongBytes.rawValue, attempts >= Self.wrongLimit)
+        } else {
+            reason = Failure(error, scope: scope).reason
+        }
     }
 }
 

@@ -32,11 +32,12 @@ public struct Attachments: Sendable {
     /// own transaction. They are on the disk when this returns, and are uploaded once a record names them.
     ///
     /// Bytes that no record names are removed after seven days.
-    /// - Throws: ``SyncError`` `folder_failed` where they cannot be written, and as ``SyncEngine/install()`` does.
+    /// - Throws: ``SyncError`` `folder_failed` where they cannot be written, and as ``SyncEngine/install()`` does;
+    ///   `CancellationError`, and then nothing is kept.
     public func add(_ data: Data) async throws -> BlobReference {
         let runner = try runner
         var rest = data[...]
-        let draft = try runner.folder.draft {
+        let draft = try await runner.folder.draft {
             defer { rest = rest.dropFirst(BlobFolder.pieceBytes) }
             return Data(rest.prefix(BlobFolder.pieceBytes))
         }
@@ -50,7 +51,7 @@ public struct Attachments: Sendable {
         let runner = try runner
         let file = try runner.folder.failing { try FileHandle(forReadingFrom: url) }
         defer { try? file.close() }
-        let draft = try runner.folder.draft { try file.read(upToCount: BlobFolder.pieceBytes) ?? Data() }
+        let draft = try await runner.folder.draft { try file.read(upToCount: BlobFolder.pieceBytes) ?? Data() }
         return try await Self.asked { try await runner.add(draft) }
     }
 
@@ -183,7 +184,10 @@ extension AttachmentRunner {
 
     func fetch(_ reference: BlobReference, priority: Int64) async throws {
         try await digest()
-        let isNamed = try await write { db, now in
+        let folder = folder
+        let isNamed = try await write { db, now -> Bool? in
+            // It has come just now.
+            if folder.holds(reference) { return nil }
             // The app has removed the file itself, or put another folder in its place.
             if try BlobFiles.isHere(db, reference) { try BlobFiles.remove(db, reference, now: now) }
             return try Blob.change(db, reference, now: now) { blob in
@@ -191,6 +195,7 @@ extension AttachmentRunner {
                 (blob.wanted, blob.priority) = (.asked, max(blob.priority, priority))
             }
         }
+        guard let isNamed else { return }
         guard isNamed else { throw Attachments.unavailable("No record on this device names it.") }
         try await attempt(reference)
     }

@@ -27,6 +27,22 @@ struct BlobFolder: Sendable {
         return (attributes?[.size] as? NSNumber)?.int64Value
     }
 
+    /// Tells a file from another one that takes its place.
+    struct Stamp: Hashable, Sendable {
+        var number: UInt64?
+        var written: Date?
+    }
+
+    /// `nil` where there is no such file.
+    func stamp(of reference: BlobReference) -> Stamp? {
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: url(of: reference).path) else {
+            return nil
+        }
+        return Stamp(
+            number: (attributes[.systemFileNumber] as? NSNumber)?.uint64Value,
+            written: attributes[.modificationDate] as? Date)
+    }
+
     /// - Throws: ``SyncError`` `folder_failed` where it cannot be made.
     func prepare() throws {
         try failing {
@@ -47,22 +63,26 @@ struct BlobFolder: Sendable {
     /// Writes bytes to a file of their own, on the disk when this returns.
     ///
     /// - Parameter next: gives the next bytes, at most ``pieceBytes``; none at the end.
-    func draft(_ next: () throws -> Data) throws -> Draft {
+    /// - Throws: ``SyncError`` `folder_failed`; `CancellationError`. Nothing is left then.
+    func draft(_ next: () throws -> Data) async throws -> Draft {
         try prepare()
         let url = workshop.appending(path: "\(randomHex(bytes: 16)).new")
         do {
             var (hash, size) = (SHA256(), Int64(0))
-            try failing {
+            let file = try failing {
                 try Data().write(to: url)
-                let file = try FileHandle(forWritingTo: url)
-                defer { try? file.close() }
-                while case let piece = try next(), !piece.isEmpty {
-                    piece.withUnsafeBytes { hash.update($0) }
-                    size += Int64(piece.count)
-                    try file.write(contentsOf: piece)
-                }
-                try file.synchronize()
+                return try FileHandle(forWritingTo: url)
             }
+            defer { try? file.close() }
+            while case let piece = try failing(next), !piece.isEmpty {
+                piece.withUnsafeBytes { hash.update($0) }
+                size += Int64(piece.count)
+                try failing { try file.write(contentsOf: piece) }
+                try Task.checkCancellation()
+                // Others are to have their turn on this thread.
+                await Task.yield()
+            }
+            try failing { try file.synchronize() }
             guard let reference = BlobReference(hash: Self.hex(hash.finish()), size: size) else {
                 throw SyncError(
                     .configurationInvalid, "The attachment is larger than any may be.",

@@ -37,10 +37,16 @@ extension SyncEngine {
     public func disconnectAndRemove(discardingUnsent: Bool = false) async throws -> UninstallReport {
         if !discardingUnsent {
             try await install()
+            // What rows have begun to name counts, though nobody has looked at it yet.
+            do { try await attachmentRunner?.digest() } catch let error as DatabaseError { throw SyncError(error) }
             try await file.asked(to: .read) { db in try UnsentEdits(db).refuse() }
         }
         await disconnect()
+        let (schema, now) = (await schemaCache.schema, wallClockMilliseconds())
         let report = try await file.asked(to: .write) { db in
+            if !discardingUnsent, let schema, try LibrarySchema.isInstalled(db) {
+                while try BlobChanges.areAny(db) { try BlobChanges.digest(db, schema, now: now) }
+            }
             // A child may stand in a table that is emptied before its parent's, or behind it.
             try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
             return try Uninstalling(db: db, discardsUnsent: discardingUnsent, deletesRows: true).run()

@@ -14,7 +14,11 @@ struct ReleasableTransport: Transport {
     @discardableResult
     func current() throws -> any Transport {
         if let transport = inner.withLock({ $0 }) { return transport }
-        throw SyncError(
+        throw Self.disconnected
+    }
+
+    static var disconnected: SyncError {
+        SyncError(
             .engineDisconnected, "The engine was disconnected.", hint: "Make an engine for whoever signs in next.")
     }
 

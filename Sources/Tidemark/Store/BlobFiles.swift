@@ -99,21 +99,37 @@ enum BlobFiles {
             .first(db, [.text(reference.description)]) { $0.integer(0) != 0 } ?? false
     }
 
-    /// Files that nothing has named since a time, and that no edit names which is kept for the app.
-    static func orphans(_ db: Database, since time: Int64, limit: Int) throws -> [BlobReference] {
-        let found = try Query(
+    /// A file that nothing names.
+    struct Orphan: Sendable {
+        var id: Int64
+        var reference: BlobReference?
+        var isBacked: Bool
+        var since: Int64
+
+        /// Whether it stays, since an edit names it that is kept for the app.
+        func isKept(_ db: Database) throws -> Bool {
+            guard let reference, since != 0, !isBacked else { return false }
+            return try BlobFiles.isKept(db, reference)
+        }
+    }
+
+    /// Files that nothing has named since a time, the longest first, behind one of them.
+    static func orphans(_ db: Database, upTo time: Int64, after last: Orphan? = nil, limit: Int) throws -> [Orphan] {
+        try Query(
             db,
             """
-            SELECT reference, backed, unnamed_since FROM tidemark_blob_file
-            WHERE unnamed_since <= ?1 ORDER BY unnamed_since LIMIT ?2
+            SELECT id, reference, backed, unnamed_since FROM tidemark_blob_file
+            WHERE unnamed_since <= ?1 AND (unnamed_since, id) > (?2, ?3) ORDER BY unnamed_since, id LIMIT ?4
             """
-        ).rows(db, [.integer(time), .integer(Int64(limit))]) { row in
-            (reference: BlobReference(row.text(0)), isBacked: row.integer(1) != 0, since: row.integer(2))
-        }
-        return try found.compactMap { row in
-            guard let reference = row.reference else { return nil }
-            if row.since == 0 || row.isBacked { return reference }
-            return try isKept(db, reference) ? nil : reference
+        ).rows(
+            db,
+            [
+                .integer(time), .integer(last?.since ?? .min), .integer(last?.id ?? .min), .integer(Int64(limit)),
+            ]
+        ) { row in
+            Orphan(
+                id: row.integer(0), reference: BlobReference(row.text(1)), isBacked: row.integer(2) != 0,
+                since: row.integer(3))
         }
     }
 

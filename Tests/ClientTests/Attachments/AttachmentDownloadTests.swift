@@ -95,6 +95,23 @@ struct AttachmentDownloadTests {
         try await device.transfer { device.files.url(for: thumb) != nil }
     }
 
+    @Test("bytes that were long awaited come in large parts")
+    func awaitedParts() async throws {
+        let bytes = PhotoDevice.bytes(300_000)
+        let (device, thumb) = try await world(bytes, column: "thumb", isUploaded: false)
+        try? await device.files.transfer()
+        #expect(try await device.state(of: thumb) == .awaited)
+        try await device.writer.write { db in
+            try db.execute(sql: "UPDATE tidemark_blob SET attempts = 10, next_attempt = 1")
+        }
+        device.blobs.put(bytes, as: thumb)
+        let asked = device.blobs.count("GET")
+        let next = try await PhotoDevice("bob", in: device.directory, blobs: device.blobs) { $0.partBytes = 1 << 20 }
+        try await next.files.transfer()
+        #expect(next.files.url(for: thumb) != nil)
+        #expect(device.blobs.count("GET") == asked + 1)
+    }
+
     @Test("what answers in the server's place, at a portal's login, is not taken for it")
     func portal() async throws {
         let bytes = PhotoDevice.bytes(40_000)

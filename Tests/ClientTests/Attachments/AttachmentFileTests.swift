@@ -88,6 +88,73 @@ struct AttachmentFileTests {
         #expect(device.files.url(for: kept) == nil)
     }
 
+    @Test("unnamed files that edits keep do not stand in the way of those behind them")
+    func keptOrphans() async throws {
+        let device = try await PhotoDevice.alone()
+        let stray = try await device.files.add(Data(PhotoDevice.bytes(20_000)))
+        try await device.writer.write { db in
+            let hashes = (10..<70).map { String(repeating: "0", count: 62) + String($0) }
+            for hash in hashes {
+                try db.execute(
+                    sql: """
+                        INSERT INTO tidemark_blob_file (reference, size, used_at, unnamed_since) VALUES (?, 1, 0, 1)
+                        """, arguments: ["sha256:\(hash):1"])
+            }
+            try db.execute(
+                sql: """
+                    INSERT INTO tidemark_orphan (scope, entity, record, kind, fields, noted_at)
+                    VALUES ('w:1', 'note', 'n1', 'update', CAST(? AS BLOB), 1)
+                    """, arguments: [hashes.joined(separator: " ")])
+        }
+        try await age(device, days: 8)
+        #expect(device.files.url(for: stray) == nil)
+        #expect(try await device.count("tidemark_blob_file") == 60)
+    }
+
+    @Test("a process that starts within a day of the last look for unnamed files does not look again")
+    func tidied() async throws {
+        let directory = try TestDirectory()
+        let blobs = PhotoDevice.blobs(before: try PhotoDevice.server(in: directory))
+        let device = try await PhotoDevice(in: directory, blobs: blobs)
+        let photo = try await device.add(PhotoDevice.bytes(20_000), to: "n1")
+        try await device.files.transfer()
+        // No trigger sees that the row goes.
+        try await device.writer.write { try $0.execute(sql: "REPLACE INTO note (id, title) VALUES ('n1', 'new')") }
+        let next = try await PhotoDevice(in: directory, blobs: blobs)
+        try await next.files.transfer()
+        #expect(try await next.state(of: photo) == .uploaded)
+        try await next.writer.write { db in
+            try db.execute(sql: "UPDATE tidemark_meta SET value = '1' WHERE key = 'attachment_tidied'")
+        }
+        let later = try await PhotoDevice(in: directory, blobs: blobs)
+        try await later.files.transfer()
+        #expect(try await later.state(of: photo) == nil)
+    }
+
+    @Test("a file that came just before it is fetched stays, unsent as it is")
+    func cameBefore() async throws {
+        let device = try await PhotoDevice.alone()
+        let photo = try await device.add(PhotoDevice.bytes(20_000), to: "n1")
+        try await device.engine.attachmentRunner?.fetch(photo, priority: 1)
+        #expect(try await device.state(of: photo) == .local)
+        #expect(device.blobs.log.isEmpty)
+    }
+
+    @Test("adding a file that is cancelled leaves nothing behind")
+    func cancelledDraft() async throws {
+        let device = try await PhotoDevice.alone()
+        let source = device.directory.url.appending(path: "source")
+        try Data(PhotoDevice.bytes(600_000)).write(to: source)
+        let adding = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return try await device.files.add(contentsOf: source)
+        }
+        adding.cancel()
+        await #expect(throws: CancellationError.self) { try await adding.value }
+        let left = FileManager.default.enumerator(at: device.folder, includingPropertiesForKeys: nil)?.allObjects ?? []
+        #expect(left.compactMap { $0 as? URL }.filter { !$0.hasDirectoryPath }.isEmpty)
+    }
+
     @Test("a file that came before its process ended is used again, or removed when it is old")
     func strayFile() async throws {
         let directory = try TestDirectory()
@@ -189,8 +256,7 @@ struct AttachmentFileTests {
         let removal = ScopeRemoval(
             scope: Device.scope, schema: schema, declarations: Declarations(), isLoss: true, now: 1)
         try await device.writer.writeWithoutTransaction { db in _ = try removal.run(db) }
-        try await device.engine.attachmentRunner?.digest()
-        try await device.engine.attachmentRunner?.removeOrphans()
+        try await device.files.transfer()
         #expect(device.files.url(for: there) == nil)
         #expect(device.files.url(for: here) != nil)
         #expect(try await device.count("tidemark_blob") == 0)
@@ -201,7 +267,6 @@ struct AttachmentFileTests {
         let device = try await PhotoDevice.alone()
         let photo = try await device.add(PhotoDevice.bytes(20_000), to: "n1")
         try await device.sync()
-        try await device.engine.attachmentRunner?.digest()
         let error = await #expect(throws: SyncError.self) { try await device.engine.disconnectAndRemove() }
         #expect(error?.code == .unsentEdits)
         #expect(error?.detail.contains("1 attachments to upload") == true)

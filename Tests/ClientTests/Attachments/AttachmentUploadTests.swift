@@ -165,6 +165,26 @@ struct AttachmentUploadTests {
         #expect(try await device.state(of: photo) == .uploaded)
     }
 
+    @Test("a damaged file that is added anew while it is uploaded stays, and is uploaded")
+    func replacedWhileDamaged() async throws {
+        let device = try await PhotoDevice.alone()
+        let bytes = PhotoDevice.bytes(30_000)
+        let photo = try await device.add(bytes, to: "n1")
+        let url = try #require(device.files.url(for: photo))
+        device.blobs.hold("HEAD")
+        let transfer = Task { try await device.files.transfer() }
+        try await poll { device.blobs.waiting == 1 }
+        // The transfer has opened this file.
+        let file = try FileHandle(forWritingTo: url)
+        try file.truncate(atOffset: 100)
+        try file.close()
+        _ = try await device.files.add(Data(bytes))
+        device.blobs.open()
+        try await transfer.value
+        #expect(try await device.state(of: photo) == .uploaded)
+        #expect(device.blobs.blob(photo) == bytes)
+    }
+
     @Test("a file that the server finds too large is not tried again until the app says so")
     func tooLarge() async throws {
         let device = try await PhotoDevice.alone()
