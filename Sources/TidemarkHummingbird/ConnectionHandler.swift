@@ -207,7 +207,8 @@
                 // The rest of the request is messages, which come when they come.
                 if isSocket { deadline?.cancel() }
                 isPieced = head.headerFields[.acceptRanges] != nil
-                if isUpload {
+                // The answer to a request that came before is none to the upload.
+                if isUpload, bodiless.count <= 1 {
                     // What still comes of it is read for nobody.
                     isUpload = false
                     if deadline != nil { close(context, in: TimeAmount(limits.requestTimeout)) }

@@ -42,12 +42,17 @@ enum BlobRows {
 
     // MARK: Erased scopes
 
-    /// Whoever erases the scope waits for this transaction, and so finds what it made.
+    /// Whoever erases the scope waits for this transaction, and so finds what it made. A scope without a row is locked
+    /// by its name for that, and looked for again, since it may have been erased meanwhile.
     private static let erased = Statement(
         "blobs of erased", "SELECT erased_at IS NOT NULL FROM scope WHERE name = $1 FOR SHARE")
 
     private static func refuseErased(_ session: Session, _ scope: Scope) throws {
-        let answer = try session.ask(erased, .text(scope.name))
+        var answer = try session.ask(erased, .text(scope.name))
+        if answer.count == 0 {
+            try ScopeRow.lockName(of: scope, session)
+            answer = try session.ask(erased, .text(scope.name))
+        }
         if answer.count > 0, answer.flag(0, 0) { throw BlobRefusal.erased }
     }
 

@@ -40,6 +40,11 @@ struct ScopeRow {
         return row
     }
 
+    /// Locks the name of a scope that has no row, for the length of the transaction.
+    static func lockName(of scope: Scope, _ session: Session) throws {
+        try session.tell(lockName, .text(scope.name))
+    }
+
     /// The requests that read a scope's row and lock it for the length of the transaction.
     static func lock(_ scope: Scope) -> [Request] {
         [Request(lockRow, .text(scope.name)), Request(incarnations, .text(scope.name))]
@@ -53,7 +58,7 @@ struct ScopeRow {
         var rows = try rows(answers)
         let absent = rows.indices.filter { !rows[$0].exists }
         guard !absent.isEmpty else { return rows }
-        for index in absent { try session.tell(lockName, .text(scopes[index].name)) }
+        for index in absent { try lockName(of: scopes[index], session) }
         let again = try session.ask(absent.flatMap { lock(scopes[$0]) })
         for (index, row) in zip(absent, try self.rows(again[...])) { rows[index] = row }
         return rows

@@ -49,13 +49,15 @@ struct BlobFiles: Sendable {
 
     // MARK: Parts
 
-    /// Makes the file of a part that was begun.
-    func create(_ part: BlobPart) throws { _ = try File(path(of: part), O_RDWR | O_CREAT) }
+    /// Makes the empty file of a part, inside the transaction that writes its row. A database that was put back is
+    /// older than the folder: then its next number may be that of a file with another caller's bytes.
+    func create(_ part: BlobPart) throws { _ = try File(path(of: part), O_RDWR | O_CREAT | O_TRUNC) }
 
-    /// Bytes that are kept of a part: what a process wrote of a piece before it was ended does not count.
-    func kept(of part: BlobPart) throws -> Int64 {
+    /// Bytes that are kept of a part, `nil` where its file is lost: what a process wrote of a piece before it was ended
+    /// does not count.
+    func kept(of part: BlobPart) throws -> Int64? {
         if let size = try File.size(at: path(of: part)) { return Self.kept(size, of: part.size) }
-        return try isWhole(part.name.hash, part.size, in: part.name.scope) ? part.size : 0
+        return try isWhole(part.name.hash, part.size, in: part.name.scope) ? part.size : nil
     }
 
     private static func kept(_ size: Int64, of whole: Int64) -> Int64 {
@@ -63,9 +65,10 @@ struct BlobFiles: Sendable {
     }
 
     /// Appends a piece under the file's lock, and only where the file is as long as the caller knows it. So two requests
-    /// for one part never write over each other's bytes.
+    /// for one part never write over each other's bytes. It makes no file: nobody would count or remove the file of a
+    /// part that was dropped meanwhile.
     func append(_ bytes: [UInt8], to part: BlobPart, isDurable: Bool) throws {
-        let file = try File(path(of: part), O_RDWR | (part.kept == 0 ? O_CREAT : 0))
+        let file = try File(path(of: part), O_RDWR)
         try file.lock()
         let size = try file.size
         guard Self.kept(size, of: part.size) == part.kept else { throw BlobRefusal.moved }
@@ -88,7 +91,7 @@ struct BlobFiles: Sendable {
     func settle(_ part: BlobPart) throws {
         guard try File.size(at: path(of: part)) != nil || !isWhole(part.name.hash, part.size, in: part.name.scope)
         else { return }
-        let file = try File(path(of: part), O_RDWR | (part.size == 0 ? O_CREAT : 0))
+        let file = try File(path(of: part), O_RDWR)
         try file.lock()
         guard try file.size == part.size else { throw BlobRefusal.moved }
         try file.sync()

@@ -66,13 +66,14 @@ extension SQLiteStore: BlobStore {
     public func part(_ name: BlobPartName) async throws -> BlobPart? {
         let files = files
         return try await reading { db in
-            guard var part = try BlobRows.part(db, name) else { return nil }
-            part.kept = try files.kept(of: part)
+            guard var part = try BlobRows.part(db, name), let kept = try files.kept(of: part) else { return nil }
+            part.kept = kept
             return part
         }
     }
 
-    /// Writes the row; makes the folders before and the file behind that.
+    /// Writes the row and makes the file in one transaction: nobody sees the row before its file is empty. The folders
+    /// come before, and the file of the part whose place it takes goes behind.
     ///
     /// - Throws: as said above.
     public func begin(
@@ -81,12 +82,11 @@ extension SQLiteStore: BlobStore {
         let files = files
         try await files.run { try files.prepare(name.scope) }
         let (part, former) = try await writing(for: name) { db in
-            try BlobRows.begin(db, name, size: size, within: room, at: moment)
+            let begun = try BlobRows.begin(db, name, size: size, within: room, at: moment)
+            try files.create(begun.0)
+            return begun
         }
-        try await files.run {
-            if let former { files.remove(former) }
-            try files.create(part)
-        }
+        if let former { try await files.run { files.remove(former) } }
         return part
     }
 
@@ -102,7 +102,11 @@ extension SQLiteStore: BlobStore {
         grown.kept += Int64(bytes.count)
         guard isLast else { return grown }
         let isThere = try await writing(for: part.name) { db in try BlobRows.note(db, part, writtenAt: moment) }
-        guard isThere else { throw BlobRefusal.moved }
+        guard isThere else {
+            // Whoever removed the row may have been ended before the file went.
+            try await files.run { files.remove(part) }
+            throw BlobRefusal.moved
+        }
         grown.written = moment
         return grown
     }

@@ -10,19 +10,23 @@ extension SyncServer {
     /// Scopes, blobs and parts that are asked for at once.
     private static let blobBatch = 256
 
-    /// - Parameter present: the moment by which history ages.
+    /// What was noted by the wall clock, scans and parts' last bytes, is compared with it: the clock of ages may lag
+    /// behind it for days.
+    ///
+    /// - Parameter present: the moment by which history ages, and blobs with it.
     func collectBlobs(at present: Int64, _ compaction: inout Compaction, isRehearsal: Bool) async throws {
         guard let blobs = store as? any BlobStore else { return }
-        try await collectParts(blobs, at: present, &compaction, isRehearsal: isRehearsal)
+        try await collectParts(blobs, at: compaction.wall, &compaction, isRehearsal: isRehearsal)
         // Who does not know what names blobs takes none away: a command without the server's file, say.
         guard declarations.entities.contains(where: { !$0.attachments.isEmpty }) else { return }
+        let wall = compaction.wall
         var last: Scope?
         while true {
             let scopes = try await blobs.blobScopes(after: last, limit: Self.blobBatch)
             for scope in scopes {
                 try Task.checkCancellation()
                 // A moment ahead was noted by a clock that was wrong.
-                let isRecent = present - Self.scanInterval < scope.scanned && scope.scanned <= present
+                let isRecent = wall - Self.scanInterval < scope.scanned && scope.scanned <= wall
                 guard isRehearsal || !isRecent else { continue }
                 try await collect(blobs, of: scope.scope, at: present, &compaction, isRehearsal: isRehearsal)
             }
@@ -32,9 +36,9 @@ extension SyncServer {
     }
 
     private func collectParts(
-        _ blobs: any BlobStore, at present: Int64, _ compaction: inout Compaction, isRehearsal: Bool
+        _ blobs: any BlobStore, at wall: Int64, _ compaction: inout Compaction, isRehearsal: Bool
     ) async throws {
-        let moment = present - Self.partLifetime
+        let moment = wall - Self.partLifetime
         if isRehearsal {
             compaction.parts = try await blobs.parts(in: nil, of: nil, writtenBefore: moment, limit: .max).count
             return
@@ -52,13 +56,16 @@ extension SyncServer {
     ) async throws {
         let now = configuration.now()
         // A rehearsal notes what is named, too: that removes nothing.
-        _ = try await noteNames(in: scope, blobs, at: now)
+        var seen: [Scope: Version] = [:]
+        _ = try await noteNames(in: scope, blobs, at: now, &seen)
         if let retention = configuration.retention?.milliseconds {
             let moment = present - max(retention, Self.leastKept) - Self.seenStep
             var last: String?
             while true {
                 let unnamed = try await blobs.blobs(
                     in: scope, after: last, seenBefore: moment, limit: Self.blobBatch)
+                // A record may have named one of them since.
+                if !unnamed.isEmpty { _ = try await noteNames(in: scope, blobs, at: now, &seen) }
                 for blob in unnamed {
                     if isRehearsal {
                         compaction.note(blob)
@@ -77,13 +84,17 @@ extension SyncServer {
 
     /// Notes all blobs that live records of a scope and its sub-scopes name, page by page, and then those that were
     /// named meanwhile. Returns how many names there are of blobs that the scope lacks.
-    func noteNames(in scope: Scope, _ blobs: any BlobStore, at moment: Int64) async throws -> Int {
+    ///
+    /// - Parameter seen: through which version each of them was looked at before, and is now.
+    func noteNames(
+        in scope: Scope, _ blobs: any BlobStore, at moment: Int64, _ seen: inout [Scope: Version]
+    ) async throws -> Int {
         let entities = declarations.entities.filter { !$0.attachments.isEmpty }
         guard !entities.isEmpty else { return 0 }
         var missing = 0
         for place in try await [scope] + subscopes(of: scope) {
             let head = try await store.read(place) { $0.state.head }
-            for entity in entities {
+            for entity in entities where seen[place] == nil {
                 var page = NamePage()
                 repeat {
                     try Task.checkCancellation()
@@ -91,11 +102,12 @@ extension SyncServer {
                     missing += try await note(page.hashes, in: scope, blobs, at: moment)
                 } while page.isFull
             }
-            var added = NamePage(version: head)
+            var added = NamePage(version: seen[place] ?? head)
             repeat {
                 added = try await names(since: added.version, in: place, of: entities)
                 missing += try await note(added.hashes, in: scope, blobs, at: moment)
             } while added.isFull
+            seen[place] = added.version
         }
         return missing
     }

@@ -33,8 +33,8 @@ package enum BlobReceipt: Hashable, Sendable {
 }
 
 extension SyncServer {
-    /// Pieces after which an upload that goes on is made durable and noted.
-    private static let settledPieces = 16
+    /// Pieces of a part after which an upload that goes on is made durable and noted.
+    private static let settledPieces: Int64 = 16
 
     /// Takes the body of an upload in, a piece at a time. What has come of one that is cut stays, in whole pieces.
     ///
@@ -104,7 +104,7 @@ extension SyncServer {
         _ body: Body, of upload: BlobUpload, into part: BlobPart
     ) async throws -> BlobPart where Body.Element == [UInt8] {
         let blobs = try blobStore()
-        var (part, piece, received, pieces) = (part, [UInt8](), Int64(0), 0)
+        var (part, piece, received) = (part, [UInt8](), Int64(0))
         var iterator = body.makeAsyncIterator()
         while let bytes = try await Self.next(&iterator) {
             received += Int64(bytes.count)
@@ -116,15 +116,21 @@ extension SyncServer {
                 piece += some
                 rest = rest.dropFirst(some.count)
                 guard piece.count == whole else { continue }
-                pieces += 1
                 let isLast = received == upload.length && rest.isEmpty
+                let now = configuration.now()
                 part = try await blobs.append(
-                    piece, to: part, isLast: isLast || pieces % Self.settledPieces == 0, at: configuration.now())
+                    piece, to: part, isLast: isLast || Self.settles(part, at: now), at: now)
                 piece.removeAll(keepingCapacity: true)
             }
         }
         guard received == upload.length else { throw Self.cut }
         return part
+    }
+
+    /// Whether the next piece of a part is made durable and noted. The pieces of all its requests count, and so does
+    /// the time: else one that is cut again and again would never be noted, and would go although bytes come.
+    private static func settles(_ part: BlobPart, at now: Int64) -> Bool {
+        (part.kept / Int64(BlobPart.pieceBytes) + 1) % settledPieces == 0 || now - part.written > seenStep
     }
 
     /// Reads a body that nobody needs.

@@ -61,7 +61,8 @@ extension SyncServer {
         try Task.checkCancellation()
         let now = configuration.now()
         verification.scopes += 1
-        verification.missing += try await noteNames(in: scope, blobs, at: now)
+        var seen: [Scope: Version] = [:]
+        verification.missing += try await noteNames(in: scope, blobs, at: now, &seen)
         let tally = try await blobs.blobTally(of: scope, by: nil)
         verification.blobs += tally.blobs
         verification.parts += tally.parts

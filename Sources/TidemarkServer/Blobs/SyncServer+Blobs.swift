@@ -49,7 +49,9 @@ extension SyncServer {
         guard access.level == .readWrite else { return .missing(kept: nil) }
         guard let part = try await livePart(name) else { return .missing(kept: 0) }
         guard part.isComplete else { return .missing(kept: part.kept) }
-        // All bytes had come, and the process ended before it could say so.
+        // All bytes had come, and the process ended before it could say so. They are read as a transfer's are.
+        let transfer = try beginTransfer(of: access)
+        defer { withExtendedLifetime(transfer) {} }
         do { _ = try await complete(part) } catch let problem as Problem where problem.code == .hashMismatch {
             return .missing(kept: 0)
         }
@@ -116,6 +118,7 @@ extension SyncServer {
     private func hash(of part: BlobPart, in blobs: any BlobStore) async throws -> String {
         var (hash, offset) = (SHA256(), Int64(0))
         while offset < part.size {
+            try Task.checkCancellation()
             let bytes = try await blobs.bytes(of: part, from: offset, limit: BlobPart.pieceBytes)
             guard !bytes.isEmpty else { throw BlobRefusal.moved }
             hash = await withCheckedContinuation { [hash] continuation in

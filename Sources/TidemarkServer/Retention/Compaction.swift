@@ -37,9 +37,9 @@ extension SyncServer {
     /// named, and nobody has sent or asked for, for as long as deletions are kept and seven days at least go, where
     /// attachments are declared; a scope's names are looked at once a day.
     ///
-    /// ``sweepContinuously()`` does this by itself. A clock that has jumped ahead makes nothing old: history ages by a
-    /// clock of its own, which is kept in the store and follows the wall clock at most at twice the speed of the time
-    /// that passes while a server runs.
+    /// ``sweepContinuously()`` does this by itself. A clock that has jumped ahead makes nothing old but uploads that
+    /// are not finished: history ages by a clock of its own, which is kept in the store and follows the wall clock at
+    /// most at twice the speed of the time that passes while a server runs, and blobs age with it.
     ///
     /// - Parameters:
     ///   - elapsed: how long ago the last pass was, by a clock that nobody sets; zero where that is not known.

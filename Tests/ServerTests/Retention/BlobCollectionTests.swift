@@ -17,7 +17,10 @@ struct BlobCollectionTests {
         let clock: Guarded<Int64>
         let blobs: any BlobStore
 
-        init(_ bench: StoreBench, retention: Duration? = .seconds(10 * 86_400), named: Bool = true) throws {
+        init(
+            _ bench: StoreBench, retention: Duration? = .seconds(10 * 86_400), named: Bool = true,
+            limits: Limits = Limits()
+        ) throws {
             let clock = Guarded(Int64(1_780_000_000_000))
             self.clock = clock
             var configuration = SyncServer.Configuration.still
@@ -31,7 +34,7 @@ struct BlobCollectionTests {
                         .state("task", attachments: ["photo"]),
                         .state("clip", subscope: "media", attachments: ["film"]),
                         .events("scan", attachments: ["page"]),
-                    ] : [], configuration: configuration)
+                    ] : [], limits: limits, configuration: configuration)
         }
 
         func put(_ text: String, in scope: Scope = "s", as principal: String = "ada") async throws -> BlobReference {
@@ -162,6 +165,75 @@ struct BlobCollectionTests {
         #expect(try await world.server.livePart(name) == nil)
     }
 
+    @Test("A clock of ages that lags makes no scan come sooner, and keeps no part for longer", arguments: kinds)
+    func lagging(kind: StoreKind) async throws {
+        let bench = try StoreBench(kind)
+        let world = try World(bench)
+        try await world.compact()
+        let name = BlobPartName(scope: "s", principal: "ada", hash: String(repeating: "a", count: 64))
+        let room = BlobRoom(scope: 1 << 20, caller: 1 << 20, parts: 9)
+        _ = try await world.blobs.begin(name, size: 9, within: room, at: world.clock.withLock { $0 })
+        // The server was off for long.
+        world.pass(days: 10)
+        let blob = try await world.put("one")
+        #expect(try await world.server.compact(elapsed: .seconds(3600)).parts == 1)
+        let scanned = try await world.blobs.blobScopes(after: nil, limit: 9)
+        #expect(scanned.map(\.scanned) == [world.clock.withLock { $0 }])
+        world.clock.withLock { $0 += 3_600_000 }
+        try await world.server.compact(elapsed: .seconds(3600))
+        #expect(try await world.blobs.blobScopes(after: nil, limit: 9) == scanned)
+        #expect(try await world.has(blob))
+    }
+
+    @Test("An upload that is cut again and again stays for as long as bytes come", arguments: kinds)
+    func cut(kind: StoreKind) async throws {
+        let bench = try StoreBench(kind)
+        let world = try World(bench)
+        let piece = BlobPart.pieceBytes
+        let bytes = (0..<4 * piece).map { UInt8(truncatingIfNeeded: $0) }
+        let hash = World.hash(bytes)
+        for start in stride(from: 0, to: 3 * piece, by: piece) {
+            let upload = BlobUpload(
+                hash: hash, scope: "s", start: Int64(start), length: Int64(bytes.count - start),
+                size: Int64(bytes.count))
+            let some = Array(bytes[start..<start + piece])
+            let problem = await #expect(throws: Problem.self) {
+                try await world.server.receive(upload, access: .readWrite(as: "ada"), Pieces(some))
+            }
+            #expect(problem?.code == .malformedRequest)
+            world.clock.withLock { $0 += 20 * 3_600_000 }
+        }
+        let found = try await world.server.findBlob(hash, in: "s", access: .readWrite(as: "ada"))
+        #expect(found == .missing(kept: Int64(3 * piece)))
+    }
+
+    @Test("A blob whose bytes have all come is read back only where a transfer is free", arguments: kinds)
+    func transfer(kind: StoreKind) async throws {
+        let bench = try StoreBench(kind)
+        var limits = Limits()
+        limits.blobTransfers = 1
+        let world = try World(bench, limits: limits)
+        let name = BlobPartName(scope: "s", principal: "ada", hash: World.hash([1, 2, 3]))
+        let room = BlobRoom(scope: 1 << 20, caller: 1 << 20, parts: 9)
+        let moment = world.clock.withLock { $0 }
+        let part = try await world.blobs.begin(name, size: 3, within: room, at: moment)
+        _ = try await world.blobs.append([1, 2, 3], to: part, isLast: true, at: moment)
+        let access = Access.readWrite(as: "ada")
+        var held: BlobTransfer? = try world.server.beginTransfer(of: access)
+        let problem = await #expect(throws: Problem.self) {
+            try await world.server.findBlob(name.hash, in: "s", access: access)
+        }
+        #expect(problem?.code == .tooManyRequests)
+        withExtendedLifetime(held) {}
+        held = nil
+        let found = try await world.server.findBlob(name.hash, in: "s", access: access)
+        guard case .whole(let blob) = found else {
+            Issue.record("\(found)")
+            return
+        }
+        #expect(blob.size == 3)
+    }
+
     @Test("Who has no declaration of attachments, or keeps history for ever, takes no blob away")
     func unknowing() async throws {
         let bench = try StoreBench(.sqlite)
@@ -200,6 +272,30 @@ struct BlobCollectionTests {
             try await world.server.receive(upload, access: .readWrite(as: "ada"), Pieces(Array("one".utf8)))
         }
         #expect(problem?.code == .scopeErased)
+    }
+
+    @Test("What is begun in a scope while it is erased goes with it, or is refused", arguments: kinds)
+    func erasedMeanwhile(kind: StoreKind) async throws {
+        let bench = try StoreBench(kind)
+        let world = try World(bench)
+        let (server, blobs) = (world.server, world.blobs)
+        let room = BlobRoom(scope: 1 << 20, caller: 1 << 20, parts: 9)
+        for round in 1...8 {
+            let scope = try #require(Scope("r\(round)"))
+            _ = try await world.put("one", in: scope)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for caller in 1...8 {
+                    let hash = String(repeating: "a", count: 64)
+                    let name = BlobPartName(scope: scope, principal: "u\(caller)", hash: hash)
+                    group.addTask {
+                        do { _ = try await blobs.begin(name, size: 9, within: room, at: 1) } catch BlobRefusal.erased {}
+                    }
+                }
+                group.addTask { _ = try await server.erase(.scope(scope)) }
+                try await group.waitForAll()
+            }
+            #expect(try await blobs.blobTally(of: scope, by: nil) == BlobTally())
+        }
     }
 
     @Test("Blobs that are named and missing are counted, and those that nothing names", arguments: kinds)

@@ -284,6 +284,52 @@ struct BlobFileTests {
         #expect(try files().count == 1)
     }
 
+    @Test("A new part is empty, whatever file lies under its number: the database may be a backup of the folder's")
+    func stale() async throws {
+        let former = try await self.part(of: [7, 7, 7])
+        let home = try #require(try files().first).deletingLastPathComponent()
+        let foreign = Data(repeating: 9, count: Self.piece)
+        try foreign.write(to: home.appending(path: "\(former.place + 1)"))
+        let other = BlobPartName(scope: "s", principal: "bob", hash: String(repeating: "b", count: 64))
+        let all = (0..<Self.piece + 2).map { UInt8(truncatingIfNeeded: $0) }
+        var grown = try await store.begin(other, size: Int64(all.count), within: Self.room, at: 1)
+        #expect(grown.place == former.place + 1)
+        #expect(try await store.part(other) == grown)
+        grown = try await store.append(Array(all[..<Self.piece]), to: grown, isLast: false, at: 1)
+        grown = try await store.append(Array(all[Self.piece...]), to: grown, isLast: true, at: 1)
+        #expect(try await store.bytes(of: grown, from: 0, limit: 9) == Array(all[..<9]))
+        #expect(try await store.finish(grown, at: 1))
+    }
+
+    @Test("Who goes on with a part that was dropped is refused, and leaves no file")
+    func dropped() async throws {
+        let begun = try await store.begin(name, size: 3, within: Self.room, at: 1)
+        try await store.drop(begun)
+        await #expect(throws: BlobRefusal.moved) { try await store.append([1, 2, 3], to: begun, isLast: true, at: 1) }
+        #expect(try files().isEmpty)
+        let empty = try await store.begin(name, size: 0, within: Self.room, at: 1)
+        try await store.drop(empty)
+        await #expect(throws: BlobRefusal.moved) { try await store.finish(empty, at: 1) }
+        #expect(try files().isEmpty)
+        // The process that removed the row was ended before the file went.
+        let half = try await part(of: [UInt8](repeating: 1, count: Self.piece + 1))
+        let file = try #require(try files().first)
+        let bytes = try Data(contentsOf: file)
+        try await store.drop(half)
+        try bytes.write(to: file)
+        await #expect(throws: BlobRefusal.moved) { try await store.append([1], to: half, isLast: true, at: 1) }
+        #expect(try files().isEmpty)
+    }
+
+    @Test("A part whose file is lost is not there, and is begun anew")
+    func lost() async throws {
+        _ = try await part(of: [1, 2, 3])
+        try FileManager.default.removeItem(at: try #require(try files().first))
+        #expect(try await store.part(name) == nil)
+        #expect(try await store.finish(try await part(of: [1, 2, 3]), at: 1))
+        #expect(try await store.blobTally(of: "s", by: nil) == BlobTally(blobs: 1, bytes: 3))
+    }
+
     @Test("A part that was renamed before its row was written is complete, and is finished")
     func renamed() async throws {
         let part = try await part(of: [1, 2, 3])
