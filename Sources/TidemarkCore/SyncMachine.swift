@@ -204,6 +204,9 @@ package struct SyncMachine: Hashable, Sendable {
     /// each other as ever, and the user's asking is no round that waits.
     package mutating func slow(to milliseconds: Int64) { slowness = max(0, milliseconds) }
 
+    /// Whether the server wants to hear nothing yet, or the operator has slowed the scope down.
+    package func isQuiet(now: Instant) -> Bool { quietUntil.map { now < $0 } ?? false }
+
     /// A round has ended: where the operator wants it, the next one waits.
     private mutating func rested(now: Instant) {
         if slowness > 0 { quietUntil = max(quietUntil ?? now, now + slowness) }

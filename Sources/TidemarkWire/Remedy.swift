@@ -148,8 +148,10 @@ public struct RemedyOutcome: Hashable, Sendable {
         }
         var (number, result): (Int64?, Result?)
         var outcome = RemedyOutcome(0, .done)
+        var seen = MemberNames()
         try reader.enterObject()
         while let name = try reader.nextMember() {
+            try seen.insert(name, of: reader)
             switch reader.string(name) {
             case "number": number = try reader.number(in: NumberedRemedy.numbers)
             case "outcome":

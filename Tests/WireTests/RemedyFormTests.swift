@@ -88,4 +88,12 @@ struct RemedyFormTests {
         #expect(lie?.remedy?.number == 1 << 53 && lie?.remedy?.code == nil)
         #expect(lie?.remedy?.differing == 0 && lie?.remedy?.repaired == 1_000_000_000)
     }
+
+    @Test("A member that is given twice is refused here as everywhere")
+    func twice() {
+        let error = #expect(throws: JSONError.self) {
+            try report(#"{"number":7,"outcome":"done","number":8}"#)
+        }
+        #expect(error?.reason == .duplicateMember)
+    }
 }

@@ -16,6 +16,7 @@ extension ScopeDriver {
         attempts = found?.0 ?? Attempts()
         machine = SyncMachine(configuration.machine, failures: attempts?.failures ?? 0)
         use(found?.1 ?? remedy)
+        telling.opened(found?.1.outcome)
     }
 
     func keepAttempts(until moment: Instant) async {

@@ -7,6 +7,8 @@ import TidemarkWire
 extension ScopeDriver {
     /// Goes over to what the file says of the operator's remedies. Another engine on it may have heard one.
     func use(_ remedy: RemedyMachine) {
+        // A new one waits for no failure of the one before.
+        if remedy.number != self.remedy.number { putOff = PutOffComparison() }
         self.remedy = remedy
         machine.slow(to: remedy.interval(now: wallClockMilliseconds()))
     }
@@ -21,14 +23,16 @@ extension ScopeDriver {
             }
         }
         let response: TransportResponse
-        do { response = try await send(question.request) } catch {
+        let heard: RemedyMachine.Event?
+        do {
+            response = try await send(question.request)
+            heard = try question.answer(response)
+        } catch {
             // Nobody is in a hurry to hear that nothing has changed, once the stop is told.
-            guard Failure(error, scope: scope).kind == .transient, self.telling.hasTold(question.report) else {
-                throw error
-            }
+            let kind = Failure(error, scope: scope).kind
+            guard kind == .transient || kind == .server, self.telling.hasTold(question.report) else { throw error }
             throw halted
         }
-        let heard = try question.answer(response)
         self.telling.answered(question.report, now: now)
         await received(.remedy(heard), response)
         return .answered
@@ -67,11 +71,19 @@ extension ScopeDriver {
     }
 
     /// Compares the scope once with the server's records, where the operator wants it and it is in sync. One that a
-    /// failure of the network ended is begun anew with the next round.
-    func verifyWhereAsked() async {
-        guard remedy.wantsVerify, machine.state == .idle, !isVerifying else { return }
+    /// failure of the network ended is begun anew with a later round.
+    ///
+    /// - Parameter isUrgent: the user asks: neither a server that wants to hear nothing nor an earlier failure puts it
+    ///   off.
+    func verifyWhereAsked(isUrgent: Bool = false) async {
+        guard remedy.wantsVerify, machine.state == .idle, !isVerifying, !Task.isCancelled else { return }
+        guard isUrgent || !machine.isQuiet(now: now) && !putOff.waits(now: now) else { return }
         isVerifying = true
         defer { isVerifying = false }
+        if putOff.isUnnoted {
+            guard await note(.verifyPutOff) else { return }
+            putOff.isUnnoted = false
+        }
         // The beginning is in the file: what kills the process each time is not begun for ever.
         guard await note(.verifyBegan) else { return }
         guard remedy.wantsVerify else { return await tellOutcome() }
@@ -80,10 +92,11 @@ extension ScopeDriver {
             .run { await self.syncAlone() }
         counts = before
         counts += result.counts
-        guard !Task.isCancelled else { return }
         let tables = result.part.tables.values
         let event: RemedyMachine.Event =
             switch result.error {
+            // The app lives on, and its server has not failed.
+            case _ where Task.isCancelled: .verifyPutOff
             case nil:
                 .verified(
                     differing: Int64(tables.reduce(0) { $0 + $1.differing }),
@@ -91,7 +104,14 @@ extension ScopeDriver {
             case let error? where error.recovery == .wait: .verifyPutOff
             case let error?: .verifyFailed(code: error.code.rawValue)
             }
-        guard await note(event), !remedy.wantsVerify else { return }
+        if event == .verifyPutOff, !Task.isCancelled {
+            putOff.failed(machine.settings.backoff, now: now, jitter: Dependencies.current.random())
+        }
+        guard await note(event) else {
+            putOff.isUnnoted = true
+            return
+        }
+        guard !remedy.wantsVerify else { return }
         await tellOutcome()
     }
 
@@ -100,14 +120,32 @@ extension ScopeDriver {
         await carryOut(machine.handle(.wake, now: now, jitter: Dependencies.current.random()))
     }
 
-    /// Hands an event to the file's machine; `false` where it could not be written.
+    /// Hands an event to the file's machine; `false` where it could not be written. A task that is cancelled meanwhile
+    /// would leave a comparison behind as one that ended with its process.
     private func note(_ event: RemedyMachine.Event) async -> Bool {
-        let (scope, time) = (scope, wallClockMilliseconds())
-        let found = try? await schemaCache.file.write(at: .attempts) { db in
-            try RemedyMachine.handle(event, db, scope, now: time)
+        let (file, scope, time) = (schemaCache.file, scope, wallClockMilliseconds())
+        let found = try? await Dependencies.current.uncancelled {
+            try await file.write(at: .attempts) { db in try RemedyMachine.handle(event, db, scope, now: time) }
         }
         guard let found else { return false }
         use(found)
         return true
+    }
+}
+
+/// What is remembered of a comparison that the operator wants and that could not end.
+struct PutOffComparison {
+    private var failures = 0
+    private var until: Instant?
+    /// Whether the file still counts it as one whose process has ended: its end could not be written.
+    var isUnnoted = false
+
+    /// Whether it is too early for another one.
+    func waits(now: Instant) -> Bool { until.map { now < $0 } ?? false }
+
+    /// One more was ended by a failure, which says nothing about the rounds between.
+    mutating func failed(_ backoff: Backoff, now: Instant, jitter: UInt64) {
+        failures += 1
+        until = now + backoff.delay(failures: failures, class: .transient, jitter: jitter)
     }
 }

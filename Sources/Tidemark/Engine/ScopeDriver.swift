@@ -24,7 +24,10 @@ actor ScopeDriver {
     var telling = Telling()
     /// What the operator asks of this device, as last read from the file.
     var remedy = RemedyMachine()
+    /// Whether a comparison is under way, the operator's or the app's own.
     var isVerifying = false
+    /// Why the comparison that the operator wants is not begun yet.
+    var putOff = PutOffComparison()
     /// The mutex of all work of this engine on the scope.
     let mutex = AsyncMutex()
     let signal = WakeSignal()
@@ -115,7 +118,7 @@ actor ScopeDriver {
         await carryOut(machine.handle(.reset, now: now, jitter: Dependencies.current.random()))
         // The loop of `run()` may sleep until a time that counts no more: it is woken.
         if machine.state != .idle { rouse() }
-        await verifyWhereAsked()
+        await verifyWhereAsked(isUrgent: true)
         await settleHeard()
         return (counts, lastError)
     }
@@ -125,6 +128,9 @@ actor ScopeDriver {
         await mutex.lock()
         defer { mutex.unlock() }
         guard !isRetired else { return Verification.Result() }
+        // The operator's own comparison does not run inside this one.
+        isVerifying = true
+        defer { isVerifying = false }
         await recall()
         if remedy.stop != nil {
             let (counts, error) = await syncAlone()
@@ -299,11 +305,15 @@ actor ScopeDriver {
             let exchange = try await database {
                 try await self.schemaCache.file.durably(at: .seal) { db -> Exchange? in
                     let record = try ScopeRecord.read(db, scope)
+                    var telling = telling
                     try Deferral.resume(db, schema, scope, now: wallClockMilliseconds(), asked: asked)
                     if isPull {
                         // Columns and rows that this device had no place for come before anything newer.
                         guard record.isFilled, try Backfills.next(db, schema, scope) == nil else { return nil }
-                        try RemedyMachine.handle(.filled, db, scope, now: wallClockMilliseconds())
+                        telling.outcome = try RemedyMachine.handle(.filled, db, scope, now: wallClockMilliseconds())
+                            .outcome
+                    } else {
+                        telling.outcome = try RemedyMachine.read(db, scope).outcome
                     }
                     return try Exchange(
                         db, record: record, isPull: isPull, lane: lane, schema: schema, declarations: declarations,

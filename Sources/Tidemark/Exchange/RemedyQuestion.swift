@@ -12,6 +12,8 @@ struct RemedyQuestion: Sendable {
 
     init(_ db: Database, _ scope: Scope, _ schema: SyncSchema, _ telling: Telling, now: Int64) throws {
         self.scope = scope
+        var telling = telling
+        telling.outcome = try RemedyMachine.read(db, scope).outcome
         report = try telling.wholeReport(db, schema, scope, beside: [], time: now)
         var writer = JSONWriter(capacity: 512)
         writer.raw("{\"protocolVersion\":1,\"scope\":")

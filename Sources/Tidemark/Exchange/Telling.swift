@@ -10,9 +10,13 @@ struct Telling: Hashable, Sendable {
     var error: SyncError.Code?
     /// Whether the app tells nothing of itself: what came of a remedy is told alone.
     var isSilent = false
+    /// What came of the operator's remedy, as whoever asks has just read it from the file.
+    var outcome: RemedyOutcome?
     /// The last report that was answered, and when that was.
     private var told: DeviceReport?
     private var moment: Instant?
+    /// What had come of a remedy when the file was opened: an earlier opening has told it, or tried to.
+    private var found: RemedyOutcome?
 
     /// After so many milliseconds a report is told again: the server may have had no place for the last one.
     private static let interval: Int64 = 60 * 60 * 1000
@@ -39,7 +43,6 @@ struct Telling: Hashable, Sendable {
     func wholeReport(
         _ db: Database, _ schema: SyncSchema, _ scope: Scope, beside entries: [OutboxEntry], time: Int64
     ) throws -> DeviceReport? {
-        let outcome = try RemedyMachine.read(db, scope).outcome
         guard !isSilent else {
             guard let outcome else { return nil }
             var report = DeviceReport()
@@ -54,8 +57,13 @@ struct Telling: Hashable, Sendable {
         return report
     }
 
-    /// Whether the server has heard what came of the remedy.
-    func hasTold(_ report: DeviceReport?) -> Bool { report.map { $0.remedy == told?.remedy } ?? true }
+    /// Whether the server has heard what came of the remedy, as far as is known. It asks for what it has not heard.
+    func hasTold(_ report: DeviceReport?) -> Bool {
+        report.map { $0.remedy == told?.remedy || $0.remedy == found } ?? true
+    }
+
+    /// The file is opened, with what came of a remedy before.
+    mutating func opened(_ outcome: RemedyOutcome?) { found = outcome }
 
     /// What came of the remedy is told again: the server does not know it.
     mutating func repeatRemedy() { told?.remedy = nil }

@@ -27,7 +27,16 @@ package protocol Environment: Sendable {
     func watchEdits(
         of writer: any DatabaseWriter, _ notify: @escaping @Sendable () -> Void
     ) -> AnyDatabaseCancellable
+    /// Does a work to its end, also where the caller's task is cancelled.
+    func uncancelled<Result: Sendable>(_ work: @escaping @Sendable () async throws -> Result) async throws -> Result
 }
+
+extension Environment {
+    package func uncancelled<Result: Sendable>(
+        _ work: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result { try await Task { try await work() }.value }
+}
+
 /// How the app's file is used.
 package enum FileAccess: Hashable, Sendable {
     /// In one transaction.

@@ -104,17 +104,17 @@ extension Remedy {
 
 extension KeptRemedy {
     /// Writes what the answer to a request with a report carries: the remedy until the device has told of it, and again
-    /// where a device knows nothing of one that goes on, as one whose file was put back. A device that tells of one
-    /// which no store knows any more hears that nothing is asked of it, or a stop would never end.
+    /// where a device knows nothing of one that goes on, as one whose file was put back. A device that tells of a later
+    /// one than the store knows hears that nothing is asked of it: the store was put back, and a device passes over
+    /// numbers below its own, so that a stop would never end. It hears what the store knows next.
     static func answer(_ report: DeviceReport?, _ kept: KeptRemedy?, to writer: inout JSONWriter) {
-        guard let kept else {
-            if report?.remedy != nil {
-                writer.memberName("remedy")
-                writer.raw("null")
-            }
+        let word = report?.remedy
+        if let word, word.number > (kept?.number ?? -1) {
+            writer.memberName("remedy")
+            writer.raw("null")
             return
         }
-        guard report?.remedy?.number != kept.number, kept.outcome == nil || kept.remedy.lasts && report != nil else {
+        guard let kept, word?.number != kept.number, kept.outcome == nil || kept.remedy.lasts && report != nil else {
             return
         }
         writer.memberName("remedy")

@@ -124,6 +124,11 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
         world.devices[device].file.watchEdits { [weak self] in if self?.isAlive == true { notify() } }
     }
 
+    /// In the same task: only a dead process has cancelled ones, and a task of its own would leave the world's thread.
+    func uncancelled<Result: Sendable>(
+        _ work: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result { try await work() }
+
     // MARK: Transport
 
     func send(_ request: TransportRequest) async throws -> TransportResponse {

@@ -14,7 +14,7 @@ struct RemedyTests {
     let directory: TestDirectory
     let server: SyncServer
     let device: Device
-    private let scope = Device.scope
+    let scope = Device.scope
 
     init() async throws {
         directory = try TestDirectory()
@@ -28,11 +28,11 @@ struct RemedyTests {
         get async throws { try #require(try await server.devices().devices.first) }
     }
 
-    private func ask(_ remedy: Remedy) async throws {
+    func ask(_ remedy: Remedy) async throws {
         try await server.remedy(remedy, for: try await known.name.client)
     }
 
-    private var outcome: RemedyOutcome? { get async throws { try await known.remedy?.outcome } }
+    var outcome: RemedyOutcome? { get async throws { try await known.remedy?.outcome } }
 
     /// The fillings that were begun: pages that continue none.
     private var fillings: Int {
@@ -171,6 +171,21 @@ struct RemedyTests {
         #expect(later?.code == .stoppedByOperator)
     }
 
+    @Test(
+        "A stopped device keeps the operator's message while its server is down, also after a restart",
+        arguments: [503, 500, 429])
+    func stoppedWithoutServer(status: Int) async throws {
+        try await ask(.stop(message: "m"))
+        let engine = try device.engine()
+        await #expect(throws: SyncError.self) { try await engine.syncNow() }
+        #expect(try await outcome?.result == .done)
+        for engine in [engine, try device.engine()] {
+            await device.wire.next { _, _ in TransportResponse(status: status) }
+            let error = await #expect(throws: SyncError.self) { try await engine.syncNow() }
+            #expect(error?.code == .stoppedByOperator)
+        }
+    }
+
     @Test("A server that was put back to before the stop lets the device go on")
     func putBack() async throws {
         let other = try Device.server(in: directory, name: "other")
@@ -211,29 +226,53 @@ struct RemedyTests {
         try await engine.syncNow()
         #expect(try await outcome?.result == .done)
         try await ask(.verify)
-        for round in 1...4 {
+        let again = AskingWire(device.wire) { throw Wire.Lost() }
+        _ = try? await SyncEngine(for: device.writer, tables: device.tables, scopes: [scope], transport: again)
+            .syncNow()
+        // What processes leave that are killed in the midst of it.
+        try await device.writer.write { db in
+            for _ in 1...RemedyMachine.verifyLimit {
+                try RemedyMachine.handle(.verifyBegan, db, Device.scope, now: 0)
+            }
+        }
+        try await device.sync()
+        let told = try await outcome
+        #expect(told?.result == .failed && told?.code == "interrupted")
+    }
+
+    @Test("A comparison whose task is cancelled is none that ended with its process", .timeLimit(.minutes(5)))
+    func verifyCancelled() async throws {
+        try await ask(.verify)
+        for _ in 0...RemedyMachine.verifyLimit {
             let (silence, end) = AsyncStream.makeStream(of: Void.self)
+            let (begun, begin) = AsyncStream.makeStream(of: Void.self)
             defer { end.finish() }
             let hanging = AskingWire(device.wire) {
+                begin.finish()
                 for await _ in silence {}
                 throw Wire.Lost()
             }
             let engine = try SyncEngine(
                 for: device.writer, tables: device.tables, scopes: [scope], transport: hanging)
-            let before = await device.wire.requests.count
             let running = Task { try await engine.syncNow() }
-            try await poll { await device.wire.requests.count > before }
-            try await poll {
-                let machine = try? await device.writer.read { db in try RemedyMachine.read(db, Device.scope) }
-                if case .verifyDue(let begun)? = machine?.state { return begun >= round }
-                return machine?.outcome?.code == "interrupted"
-            }
+            for await _ in begun {}
             running.cancel()
             _ = try? await running.value
+            let machine = try await device.writer.read { db in try RemedyMachine.read(db, Device.scope) }
+            #expect(machine.state == .verifyDue(begun: 0))
         }
         try await device.sync()
-        let told = try await outcome
-        #expect(told?.result == .failed && told?.code == "interrupted")
+        #expect(try await outcome?.result == .done)
+    }
+
+    @Test("The app's own comparison runs without the operator's inside it, which follows")
+    func verifyApart() async throws {
+        try await ask(.verify)
+        let engine = try device.engine()
+        _ = try await engine.verify(repairing: false)
+        #expect(try await engine.status().scopes[scope]?.remedy == .verifying)
+        try await engine.syncNow()
+        #expect(try await outcome?.result == .done)
     }
 
     // MARK: Unknown kinds, and other engines and servers
@@ -284,57 +323,5 @@ struct RemedyTests {
         try await other.engine(configuration).syncNow()
         let after = try #require(try await server.devices().devices.first { $0.name == silent.name })
         #expect(after.report == nil && after.remedy?.outcome?.result == .done)
-    }
-
-    // MARK: Time
-
-    /// Runs an engine by a clock that goes on by itself, until so many requests have come; answers when each did.
-    private func moments(_ count: Int) async throws -> [Int64] {
-        let clock = QuickClock(seed: nil)
-        let timed = TimedWire(device.wire, clock)
-        var configuration = SyncConfiguration()
-        configuration.pollInterval = QuickClock.poll
-        let engine = try SyncEngine(
-            for: device.writer, tables: device.tables, scopes: [scope], transport: timed, configuration: configuration)
-        let running = Dependencies.$current.withValue(clock) { Task { try await engine.run() } }
-        try await poll { await timed.moments.count >= count }
-        running.cancel()
-        try await running.value
-        return await timed.moments
-    }
-
-    @Test("A device that is slowed down asks once in the interval, and as ever after a day", .timeLimit(.minutes(5)))
-    func slowed() async throws {
-        try await ask(.slowDown(seconds: 3_600))
-        let moments = try await moments(40)
-        let waits = zip(moments, moments.dropFirst()).map { $1 - $0 }
-        // The first answer brings it, and it is told at once.
-        #expect(waits.first == 0)
-        let slow = waits.dropFirst().prefix { $0 >= 3_600_000 }
-        #expect((23...25).contains(slow.count), "\(waits)")
-        #expect(waits.dropFirst(1 + slow.count).allSatisfy { $0 == 30_000 })
-        #expect(try await outcome?.result == .done)
-    }
-
-    @Test("A device that is stopped asks once in an hour whether it may go on", .timeLimit(.minutes(5)))
-    func slowPoll() async throws {
-        try await ask(.stop(message: "m"))
-        let moments = try await moments(10)
-        let waits = zip(moments, moments.dropFirst()).map { $1 - $0 }
-        #expect(waits.first == 0 && waits.dropFirst().allSatisfy { $0 == 3_600_000 }, "\(waits)")
-    }
-}
-
-/// Notes when exchanges are asked for.
-private actor TimedWire: Transport {
-    private let inner: any Transport
-    private let clock: QuickClock
-    private(set) var moments: [Int64] = []
-
-    init(_ inner: any Transport, _ clock: QuickClock) { (self.inner, self.clock) = (inner, clock) }
-
-    func send(_ request: TransportRequest) async throws -> TransportResponse {
-        if request.path == "/sync" { moments.append(clock.uptime.milliseconds) }
-        return try await inner.send(request)
     }
 }

@@ -139,6 +139,27 @@ struct AskedRemedyTests {
         }
     }
 
+    @Test(
+        "A store that was put back to an older remedy ends the device's newer one, and asks the older one again",
+        arguments: StoreKind.allCases)
+    func older(kind: StoreKind) async throws {
+        for (remedy, isTold) in [(.clear, false), (.stop(message: "m"), true), (.refill, true)] as [(Remedy, Bool)] {
+            let bench = try await known(kind)
+            let number = try #require(
+                try await bench.server.remedy(remedy, for: "device-aaaa", in: "s").first?.remedy?.number)
+            if isTold { _ = try await told(#"{"remedy":{"number":\#(number),"outcome":"done"}}"#, by: bench) }
+            let word = #"{"remedy":{"number":\#(number + 1),"outcome":"done"}}"#
+            let newer = #"{"scope":"s","clientId":"device-aaaa","device":\#(word),"operations":[]}"#
+            let bytes = try await bench.server.exchange(Array(newer.utf8), mode: .pushAndPull) { _ in
+                .readWrite(as: "ada")
+            }
+            #expect(String(decoding: bytes, as: UTF8.self).contains(#""remedy":null"#))
+            // It knows of none now. What is over is not asked again; a stop is, also where its clear was lost.
+            let again = try await told(#"{"pending":1}"#, by: bench)
+            #expect(again?.number == (remedy == .refill ? nil : number))
+        }
+    }
+
     @Test("Who may only read by now hears and tells of a remedy all the same; nobody becomes known by that")
     func reader() async throws {
         let bench = try await known(.sqlite)
