@@ -50,6 +50,8 @@ public struct Simulation: Sendable {
         /// Where apps and servers were killed in the midst of what they did, and how often: just before, within or
         /// after a use of the file, the wire or the store, by the name of who asked for it.
         public var deaths: [String: Int] = [:]
+        /// How often devices have carried out what the operator asked, by its kind.
+        package var remedies: [String: Int] = [:]
         /// The longest time, of the world, that devices took to be in sync once the faults had ended.
         public var longestCalm: Duration = .zero
         /// How long all of it took.
@@ -183,6 +185,7 @@ extension Simulation.Report {
         worlds += other.worlds
         events += other.events
         deaths.merge(other.deaths, uniquingKeysWith: +)
+        remedies.merge(other.remedies, uniquingKeysWith: +)
         longestCalm = max(longestCalm, other.longestCalm)
         // The order in which worlds end is no part of it.
         trace &+= other.trace

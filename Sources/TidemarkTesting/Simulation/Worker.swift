@@ -102,8 +102,8 @@ struct Worker: Sendable {
             let quiet = try world.calm(limit: simulation.calmLimit.milliseconds)
             return .success(
                 Simulation.Report(
-                    worlds: 1, events: world.trace.count, deaths: world.deaths, longestCalm: .milliseconds(quiet),
-                    trace: world.trace.hash))
+                    worlds: 1, events: world.trace.count, deaths: world.deaths, remedies: world.doneRemedies,
+                    longestCalm: .milliseconds(quiet), trace: world.trace.hash))
         } catch {
             return .failure(Simulation.Failure(error, in: script))
         }

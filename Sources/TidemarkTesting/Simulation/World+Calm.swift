@@ -48,6 +48,7 @@ extension World {
             try oracle?.report()
             throw Violation("I12", "not in sync after \(quiet) ms without faults: \(leftovers.joined(separator: "; "))")
         }
+        if hasRemedies { try checkRemedies(limit: limit) }
         var statuses = statuses()
         // An answer from another moment may have stopped one that has nothing to send: it asks again in its own time.
         while statuses.contains(where: \.isStopped), let due = timers.next, due - start <= limit {

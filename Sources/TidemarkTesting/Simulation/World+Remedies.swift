@@ -8,13 +8,53 @@ extension World {
     /// The operator asks something of a device, as far as the server knows it.
     func ask(_ remedy: Remedy, of device: SimulatedDevice) throws {
         hasRemedies = true
-        let name = try device.file.queue.unsafeRead { db in
+        guard let query = try query(for: device), let name = query.client else { return }
+        work { [self] engine in
+            // It takes the place of the one before, which is counted here.
+            for known in try await engine.devices(query).devices {
+                guard let before = known.remedy, before.outcome?.result == .done else { continue }
+                doneRemedies[before.remedy.kind, default: 0] += 1
+            }
+            do { try await engine.remedy(remedy, for: name, of: query.principal) } catch is RemedyError {}
+        }
+    }
+
+    /// Asks for what the server knows of a device; `nil` for one that has no name yet.
+    private func query(for device: SimulatedDevice) throws -> FleetQuery? {
+        var query = FleetQuery()
+        query.client = try device.file.queue.unsafeRead { db in
             try String.fetchOne(db, sql: "SELECT value FROM tidemark_meta WHERE key = 'clientId'")
         }
-        guard let name else { return }
-        let user = access(of: device.number, to: app.scopes[0]).principal
-        work { engine in
-            do { try await engine.remedy(remedy, for: name, of: user) } catch is RemedyError {}
+        query.principal = access(of: device.number, to: app.scopes[0]).principal
+        return query.client == nil ? nil : query
+    }
+
+    /// Each device says what came of what was asked last. A name that no file has any more says nothing.
+    func checkRemedies(limit: Int64) throws {
+        let start = time
+        try findUntold()
+        while !untoldRemedies.isEmpty, let due = timers.next, due - start <= limit {
+            pass(max(0, due - time))
+            flow()
+            try oracle?.report()
+            try findUntold()
+        }
+        guard untoldRemedies.isEmpty else {
+            throw Violation("remedy", "nothing was told of \(untoldRemedies.joined(separator: "; "))")
+        }
+    }
+
+    private func findUntold() throws {
+        untoldRemedies = []
+        for device in devices {
+            guard let query = try query(for: device) else { continue }
+            let (number, scopes) = (device.number, app.parts)
+            work { [self] engine in
+                for known in try await engine.devices(query).devices where scopes.contains(known.scope) {
+                    guard let asked = known.remedy, asked.outcome?.number != asked.number else { continue }
+                    untoldRemedies.append("\(asked.remedy.kind) by device \(number) in \(known.scope)")
+                }
+            }
         }
     }
 

@@ -38,6 +38,9 @@ final class World: @unchecked Sendable {
     var hasWrongServerClock = false
     /// Whether the operator has asked something of a device.
     var hasRemedies = false
+    /// What devices have carried out for the operator, by its kind, and what they have not told of yet.
+    var doneRemedies: [String: Int] = [:]
+    var untoldRemedies: [String] = []
     /// Questions for digests.
     var comparisonCount = 0
     /// Where apps and servers died, and how often.

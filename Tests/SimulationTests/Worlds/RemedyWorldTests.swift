@@ -11,7 +11,9 @@ struct RemedyWorldTests {
     func sound(name: String) async throws {
         var simulation = Simulation(of: try #require(SampleApps[name]))
         simulation.hasRemedies = true
-        #expect(try await simulation.run(seeds: 1...12).worlds == 12)
+        let report = try await simulation.run(seeds: 1...24)
+        #expect(report.worlds == 24)
+        for kind in ["refill", "stop"] { #expect(report.remedies[kind] != nil, "\(report.remedies)") }
     }
 
     @Test("remedies change none of the other steps, and come back from a script")
