@@ -8,7 +8,7 @@ package import TidemarkWire
 ///
 /// ```
 ///   note ──▶ due ──next──▶ calling ──taken──▶ told ──kept──▶ forgotten
-///             ▲               │ failed, refused
+///             ▲               │ failed, refused, postponed
 ///             └── waiting ◀───┘
 /// ```
 package struct HookMachine: Sendable {
@@ -32,6 +32,8 @@ package struct HookMachine: Sendable {
         package var longestRest: Int64 = 60_000
         /// The longest wait that a receiver may ask for, in milliseconds.
         package var longestAsked: Int64 = 3_600_000
+        /// How long a scope waits whose call is postponed, in milliseconds, unless it is resumed before.
+        package var pause: Int64 = 1_000
 
         package init() {}
     }
@@ -95,6 +97,8 @@ package struct HookMachine: Sendable {
         var stage = Stage.due
         var failures = 0
         var refusals = 0
+        /// Whether the scope waits because its call was postponed, and not because one has failed.
+        var isPostponed = false
         /// Whether the scope went while it was called: where the call fails, there is no other.
         var isForgotten = false
         /// The place among those that are due.
@@ -219,9 +223,7 @@ package struct HookMachine: Sendable {
         guard !isStopped else { return .wait(until: nil) }
         for (scope, entry) in entries {
             guard case .waiting(let until) = entry.stage, until <= now else { continue }
-            let turn = nextTurn()
-            entries[scope]?.stage = .due
-            entries[scope]?.turn = turn
+            becomeDue(scope)
         }
         let due = entries.values.filter { $0.stage == .due }.min { $0.turn < $1.turn }
         if due != nil, let rest, rest > now { return .wait(until: rest) }
@@ -236,6 +238,34 @@ package struct HookMachine: Sendable {
             if case .waiting(let until) = entry.stage { until } else { nil }
         }
         return .wait(until: due == nil ? moments.min() : nil)
+    }
+
+    private mutating func becomeDue(_ scope: Scope) {
+        let turn = nextTurn()
+        entries[scope]?.stage = .due
+        entries[scope]?.turn = turn
+        entries[scope]?.isPostponed = false
+    }
+
+    /// A call that ``next(at:)`` gave was not made, since an earlier one of its scope has not ended. It says nothing of
+    /// the receiver, so it counts as no failure.
+    package mutating func postponed(_ scope: Scope, at now: Instant) {
+        guard let entry = entries[scope], case .calling = entry.stage else { return }
+        calls -= 1
+        if probe == scope { probe = nil }
+        if entry.isForgotten {
+            entries[scope] = nil
+            return
+        }
+        entries[scope]?.stage = .waiting(now + settings.pause)
+        entries[scope]?.isPostponed = true
+    }
+
+    /// What a postponed call of the scope waited for has ended. Answers whether there is such a call, which is due now.
+    package mutating func resumed(_ scope: Scope) -> Bool {
+        guard entries[scope]?.isPostponed == true else { return false }
+        becomeDue(scope)
+        return true
     }
 
     private var isAway: Bool { streak >= settings.failuresInARow }

@@ -264,6 +264,45 @@ struct HookMachineTests {
         #expect(machine.next(at: Self.start + 60_000) == .call(news("d", 1)))
     }
 
+    @Test("A call that is postponed is no failure: it holds up no other scope, and is due once it is resumed")
+    func postponed() {
+        var machine = machine { ($0.callsAtOnce, $0.failuresInARow, $0.retries) = (1, 8, 0) }
+        machine.note(news("a", 1))
+        var now = Self.start
+        for _ in 0..<8 {
+            #expect(machine.next(at: now) == .call(news("a", 1)))
+            machine.postponed("a", at: now)
+            #expect(machine.next(at: now) == .wait(until: now + 1_000))
+            now = now + 1_000
+        }
+        machine.note(news("b", 1))
+        #expect(machine.next(at: now) == .call(news("b", 1)))
+        #expect(machine.ended("b", .taken, at: now, jitter: 0) == .told)
+        #expect(machine.next(at: now) == .call(news("a", 1)))
+        machine.postponed("a", at: now)
+        let isDue = machine.resumed("a")
+        #expect(isDue)
+        #expect(machine.next(at: now) == .call(news("a", 1)))
+        let isDueAgain = machine.resumed("a")
+        #expect(!isDueAgain)
+        #expect(machine.ended("a", .failed(), at: now, jitter: 0) == .givenUp)
+    }
+
+    @Test("A call that is postponed lets another one find out whether the receiver is back, and an erased scope go")
+    func postponedProbe() {
+        var machine = machine { ($0.callsAtOnce, $0.failuresInARow) = (2, 1) }
+        for scope in ["a", "b"] as [Scope] { machine.note(news(scope, 1)) }
+        #expect(machine.next(at: Self.start) == .call(news("a", 1)))
+        _ = machine.ended("a", .failed(), at: Self.start, jitter: 0)
+        let now = Self.start + 1_000
+        #expect(machine.next(at: now) == .call(news("b", 1)))
+        #expect(machine.next(at: now) == .wait(until: nil))
+        machine.forget(["b"])
+        machine.postponed("b", at: now)
+        #expect(machine.next(at: now) == .call(news("a", 1)))
+        #expect(machine.behind == 1)
+    }
+
     @Test("Scopes take turns: one that always has news keeps out no other")
     func turns() {
         var machine = machine { $0.callsAtOnce = 1 }

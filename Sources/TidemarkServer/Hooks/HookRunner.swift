@@ -139,22 +139,22 @@ package actor HookRunner {
         (place, nextLook, alarm) = (nil, instant, nil)
         (isReading, isKeeping, kept) = (false, false, [:])
         (looksAgain, takesNames) = (false, false)
+        noteStanding()
         let wakes = names.wakes()
         await withDiscardingTaskGroup { group in
             group.addTask { await self.keepLead() }
             for await _ in wakes {
                 guard leads, !machine.isStopped else { break }
                 if let step = reading() { group.addTask { await step() } }
-                var step = machine.next(at: instant)
+                var step = nextStep()
                 while case .call(let news) = step {
-                    group.addTask { await self.call(news) }
-                    step = machine.next(at: instant)
+                    if begins(news.scope) { group.addTask { await self.call(news) } }
+                    step = nextStep()
                 }
                 if !isKeeping, !machine.toKeep().isEmpty {
                     isKeeping = true
                     group.addTask { await self.keepSoon() }
                 }
-                names.standing.withLock { $0 = HookStanding(behind: machine.behind, oldest: machine.oldest) }
                 guard case .wait(let until) = step, let moment = alarm(before: until) else { continue }
                 group.addTask { await self.ring(at: moment) }
             }
@@ -194,8 +194,6 @@ package actor HookRunner {
         if place == nil, nextLook <= instant {
             (place, looksAgain) = (.start, false)
             machine.beginsLook()
-            // What is known is asked for by name: what has gone since is told no more.
-            if machine.behind > 0 { names.note(machine.scopes) }
         }
         let hasRoom = machine.due <= machine.settings.knownScopes / 2
         // Before the hook has begun all that there is would count as news.
@@ -241,8 +239,10 @@ package actor HookRunner {
                 return try await store.untold(to: hook.name, of: nil, after: after, limit: Self.readStep)
             }
             for news in page where hook.includes(news.scope) { machine.note(news) }
-            if let last = page.last, page.count >= Self.readStep {
-                place = .behind(last.scope)
+            let last = page.count >= Self.readStep ? page.last?.scope : nil
+            forget(behind: after, to: last, notOn: page)
+            if let last {
+                place = .behind(last)
             } else {
                 place = nil
                 nextLook = instant + times.look.milliseconds
@@ -258,8 +258,21 @@ package actor HookRunner {
         await endRead()
     }
 
+    /// Of the scopes that are known, those that a page of a look should show and does not have gone since: they were
+    /// erased, or somebody else has told them.
+    private func forget(behind first: Scope?, to last: Scope?, notOn page: [HookMachine.News]) {
+        let shown = Set(page.map(\.scope))
+        let gone = machine.scopes.filter { scope in
+            let isBehind = first.map { $0 < scope } ?? true
+            let isBefore = last.map { scope <= $0 } ?? true
+            return isBehind && isBefore && !shown.contains(scope)
+        }
+        machine.forget(gone)
+    }
+
     /// The read counts as under way for a moment longer: what comes meanwhile is read together.
     private func endRead() async {
+        noteStanding()
         names.wake()
         try? await Task.sleep(for: times.read)
         isReading = false
@@ -288,11 +301,15 @@ package actor HookRunner {
     private func call(_ news: HookMachine.News) async {
         let notice = CommitNotice(
             scope: news.scope, head: news.head, epoch: news.epoch, changes: news.head - news.told, time: news.time)
-        guard let (outcome, reason) = await outcome(of: notice) else { return }
+        let ended = await HookCall.outcome(of: hook, notice, patience: times.patience) {
+            await self.hasEnded(notice.scope)
+        }
+        guard let (outcome, reason) = ended else { return }
         // What is cut off here says nothing of the receiver; another node, or the next start, calls again.
         guard outcome == .taken || !Task.isCancelled else { return }
-        guard let consequence = machine.ended(news.scope, outcome, at: instant, jitter: .random(in: 0 ... .max))
-        else { return }
+        let consequence = machine.ended(news.scope, outcome, at: instant, jitter: .random(in: 0 ... .max))
+        noteStanding()
+        guard let consequence else { return }
         let kind: HookEvent.Kind =
             switch consequence {
             case .told: .told
@@ -307,20 +324,30 @@ package actor HookRunner {
         names.wake()
     }
 
-    /// How a call went; `nil` where it was cut off and left to itself. No call of a scope begins before the last one
-    /// has ended, also where that was left to itself: its heads come in order.
-    private func outcome(of notice: CommitNotice) async -> (outcome: HookMachine.Outcome, reason: String)? {
-        guard !running.contains(notice.scope) else { return (.failed(), "the call before has not ended") }
-        guard running.count < machine.settings.callsAtOnce + Self.leftCalls else {
-            return (.failed(), "\(running.count) calls have not ended")
-        }
-        running.insert(notice.scope)
-        return await HookCall.outcome(of: hook, notice, patience: times.patience) {
-            await self.hasEnded(notice.scope)
-        }
+    private var isFull: Bool { running.count >= machine.settings.callsAtOnce + Self.leftCalls }
+
+    /// What is next. While too many calls have not ended that is nothing, until one of them has.
+    private func nextStep() -> HookMachine.Step { isFull ? .wait(until: nil) : machine.next(at: instant) }
+
+    /// Whether a call of the scope may begin. None begins before the last one has ended, also where that was left to
+    /// itself: its heads come in order.
+    private func begins(_ scope: Scope) -> Bool {
+        if running.insert(scope).inserted { return true }
+        machine.postponed(scope, at: instant)
+        noteStanding()
+        return false
     }
 
-    private func hasEnded(_ scope: Scope) { running.remove(scope) }
+    private func hasEnded(_ scope: Scope) {
+        let wasFull = isFull
+        running.remove(scope)
+        if machine.resumed(scope) || wasFull { names.wake() }
+    }
+
+    /// Is called wherever what the machine knows has changed, and not at each wake: it counts all that is known.
+    private func noteStanding() {
+        names.standing.withLock { $0 = HookStanding(behind: machine.behind, oldest: machine.oldest) }
+    }
 
     private func keepSoon() async {
         try? await Task.sleep(for: times.keep)
