@@ -99,6 +99,8 @@ extension SyncServer {
         hear([scope])
         erasure.add(try await eraseSteps(of: nil, in: scope))
         erasure.add(try await eraseBlobs(of: scope))
+        // A reader who began before the mark may have kept a page since.
+        keptPages.forget(scope)
         return erasure
     }
 

@@ -59,15 +59,15 @@ final class KeptPages: Sendable {
 
     /// What an entry is reckoned to take beside its rows.
     static let entryCost = 1024
-    /// For how many seconds others wait for the one who makes a page: his connection may hang. Then each reads for
-    /// himself.
-    static let patience = 2.0
 
     private let limit: Int
+    private let patience: Double
     private let entries = Guarded(Entries())
 
-    /// - Parameter limit: bytes that are kept at most; a single page may be beside them while it is made.
-    init(limit: Int) { self.limit = limit }
+    /// - Parameters:
+    ///   - limit: bytes that are kept at most; a single page may be beside them while it is made.
+    ///   - patience: for how many seconds others wait for the one who makes a page: his connection may hang.
+    init(limit: Int, patience: Double = 2) { (self.limit, self.patience) = (limit, patience) }
 
     /// Pages that were made so far.
     var made: Int { entries.withLock { $0.made } }
@@ -75,22 +75,28 @@ final class KeptPages: Sendable {
     /// Bytes that are kept.
     var bytes: Int { entries.withLock { $0.youngBytes + $0.oldBytes } }
 
-    /// The page of that name, made by the first who asks. Where making fails, the next one makes it.
+    /// The page of that name, made by the first who asks. Where making fails, the next one makes it. Where it hangs,
+    /// whoever has waited for long enough puts a new slot in its place, so that those who come later do not wait as
+    /// well; where that one hangs too, each reads for himself.
     func page(_ key: Key, made make: () throws -> Page) rethrows -> Page {
-        let slot = entries.withLock { claim(key, &$0) }
-        var isNew = false
-        let page = try slot.page.withLock(within: Self.patience) { page in
-            if let page { return page }
-            let made = try make()
-            (page, isNew) = (made, true)
-            return made
+        for _ in 0..<2 {
+            let slot = entries.withLock { claim(key, &$0) }
+            var isNew = false
+            let page = try slot.page.withLock(within: patience) { page in
+                if let page { return page }
+                let made = try make()
+                (page, isNew) = (made, true)
+                return made
+            }
+            guard let page else {
+                entries.withLock { _ = remove(slot, of: key, &$0) }
+                continue
+            }
+            if isNew { entries.withLock { count(page, in: slot, of: key, &$0) } }
+            return page
         }
-        guard let page else {
-            entries.withLock { $0.made += 1 }
-            return try make()
-        }
-        if isNew { entries.withLock { count(page, in: slot, of: key, &$0) } }
-        return page
+        entries.withLock { $0.made += 1 }
+        return try make()
     }
 
     /// Lets go of a scope's pages.
@@ -125,6 +131,12 @@ final class KeptPages: Sendable {
 
     private func count(_ page: Page, in slot: Slot, of key: Key, _ entries: inout Entries) {
         entries.made += 1
+        guard remove(slot, of: key, &entries) else { return }
+        add(Entry(slot: slot, cost: Self.entryCost + page.rows.count), key, &entries)
+    }
+
+    /// Answers whether the slot was still the one of the key.
+    private func remove(_ slot: Slot, of key: Key, _ entries: inout Entries) -> Bool {
         if let entry = entries.young[key], entry.slot === slot {
             entries.young[key] = nil
             entries.youngBytes -= entry.cost
@@ -132,8 +144,8 @@ final class KeptPages: Sendable {
             entries.old[key] = nil
             entries.oldBytes -= entry.cost
         } else {
-            return
+            return false
         }
-        add(Entry(slot: slot, cost: Self.entryCost + page.rows.count), key, &entries)
+        return true
     }
 }

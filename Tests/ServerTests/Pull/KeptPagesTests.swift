@@ -130,13 +130,36 @@ struct KeptPagesTests {
         #expect(server.keptPages.bytes <= 100_000)
     }
 
+    private static func key() -> KeptPages.Key {
+        KeptPages.Key(
+            scope: "s", moment: KeptPages.Moment(ScopeState()), scan: .beginning(of: ScopeState().history), limit: 1,
+            takes: [], withheld: WithheldEntities())
+    }
+
+    @Test("Where making a page hangs one reader waits for it, and makes it for all who come later")
+    func hanging() {
+        let pages = KeptPages(limit: 10_000, patience: 0.05)
+        let (begun, latch) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        defer { latch.signal() }
+        Thread.detachNewThread {
+            _ = pages.page(Self.key()) {
+                begun.signal()
+                latch.wait()
+                return KeptPages.Page(rows: [], end: 1)
+            }
+        }
+        begun.wait()
+        let page = KeptPages.Page(rows: [1, 2, 3], end: nil)
+        #expect(pages.page(Self.key()) { page } == page)
+        #expect(pages.page(Self.key()) { KeptPages.Page(rows: [], end: 2) } == page)
+        #expect((pages.made, pages.bytes) == (1, KeptPages.entryCost + 3))
+    }
+
     @Test("Where making a page fails the next one makes it, and an erased scope's are let go of")
     func failed() async throws {
         struct Failure: Error {}
         let pages = KeptPages(limit: 10_000)
-        let key = KeptPages.Key(
-            scope: "s", moment: KeptPages.Moment(ScopeState()), scan: .beginning(of: ScopeState().history), limit: 1,
-            takes: [], withheld: WithheldEntities())
+        let key = Self.key()
         #expect(throws: Failure.self) { try pages.page(key) { throw Failure() } }
         let page = KeptPages.Page(rows: [1, 2, 3], end: nil)
         #expect(pages.page(key) { page } == page)
@@ -155,5 +178,25 @@ struct KeptPagesTests {
         _ = try await bench.server.erase(.scope("s"))
         #expect(bench.server.keptPages.bytes == 0)
         #expect(await problem { _ = try await bench.changes() }?.code == .scopeErased)
+    }
+
+    @Test("A page that an old reader keeps while the scope is erased goes as well")
+    func erasedMeanwhile() async throws {
+        let bench = try Self.bench(.sqlite)
+        _ = try await bench.push(upsert(1, "t1", "{}"))
+        let pages = Guarded<KeptPages?>(nil)
+        var configuration = SyncServer.Configuration.still
+        // The clock is asked before the mark, and again when the last rows and blobs have gone.
+        configuration.now = {
+            _ = pages.withLock { $0 }?.page(Self.key()) { KeptPages.Page(rows: [1], end: nil) }
+            return 1_000_000
+        }
+        let server = SyncServer(
+            store: bench.bench.store, entities: Self.entities, limits: Self.limits(kept: 100_000),
+            configuration: configuration)
+        pages.withLock { $0 = server.keptPages }
+        _ = try await server.erase(.scope("s"))
+        #expect(server.keptPages.made > 1)
+        #expect(server.keptPages.bytes == 0)
     }
 }
