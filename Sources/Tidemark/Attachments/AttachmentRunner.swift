@@ -242,8 +242,8 @@ actor AttachmentRunner {
         return true
     }
 
-    /// Notes what came of a transfer. Returns whether the app has put another file there meanwhile, which is uploaded in
-    /// its place.
+    /// Notes what came of a transfer. Returns whether the app has put another file there meanwhile, which is uploaded
+    /// in its place.
     ///
     /// - Parameter stamp: the file's that was read.
     private func settle(

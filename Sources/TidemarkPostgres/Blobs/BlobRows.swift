@@ -58,9 +58,9 @@ enum BlobRows {
 
     private static let lock = Statement("lock blobs", "SELECT 1 FROM blob_scope WHERE scope = $1 FOR UPDATE")
 
-    /// Locks the scope's count until the transaction ends. Each transaction that begins, finishes or removes a part or a
-    /// blob of the scope does so first, before it touches their rows; so two of them run one after the other, and never
-    /// wait for each other in a circle.
+    /// Locks the scope's count until the transaction ends. Each transaction that begins, finishes or removes a part or
+    /// a blob of the scope does so first, before it touches their rows; so two of them run one after the other, and
+    /// never wait for each other in a circle.
     private static func lock(_ session: Session, _ scope: Scope) throws {
         _ = try session.ask(lock, .text(scope.name))
     }

@@ -64,9 +64,9 @@ struct BlobFiles: Sendable {
         size >= whole ? whole : size / Int64(BlobPart.pieceBytes) * Int64(BlobPart.pieceBytes)
     }
 
-    /// Appends a piece under the file's lock, and only where the file is as long as the caller knows it. So two requests
-    /// for one part never write over each other's bytes. It makes no file: nobody would count or remove the file of a
-    /// part that was dropped meanwhile.
+    /// Appends a piece under the file's lock, and only where the file is as long as the caller knows it. So two
+    /// requests for one part never write over each other's bytes. It makes no file: nobody would count or remove the
+    /// file of a part that was dropped meanwhile.
     func append(_ bytes: [UInt8], to part: BlobPart, isDurable: Bool) throws {
         let file = try File(path(of: part), O_RDWR)
         try file.lock()

@@ -23,7 +23,13 @@ extension World {
         }
         let start = time
         flow()
-        if hasRemedies { try clearRemedies() }
+        if hasRemedies {
+            // Each is carried out before it is over.
+            try askWanted()
+            wakeAll()
+            try checkRemedies(limit: limit)
+            try clearRemedies()
+        }
         try askAfterQuota()
         decideInferred()
         var leftovers = try leftovers()

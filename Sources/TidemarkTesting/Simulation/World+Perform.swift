@@ -7,6 +7,7 @@ extension World {
     /// Does one thing, and lets everybody go on to where they wait.
     func perform(_ step: Step) throws {
         note(step.line)
+        try askWanted()
         switch step {
         case .edit(let device, let act, let choice): try edit(devices[device % devices.count], act, choice)
         case .sync(let device):

@@ -5,17 +5,26 @@ import TidemarkWire
 
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension World {
-    /// The operator asks something of a device, as far as the server knows it.
+    /// The operator asks something of a device, as soon as the server knows it.
     func ask(_ remedy: Remedy, of device: SimulatedDevice) throws {
         hasRemedies = true
-        guard let query = try query(for: device), let name = query.client else { return }
-        work { [self] engine in
-            // It takes the place of the one before, which is counted here.
-            for known in try await engine.devices(query).devices {
-                guard let before = known.remedy, before.outcome?.result == .done else { continue }
-                doneRemedies[before.remedy.kind, default: 0] += 1
+        wantedRemedies[device.number] = remedy
+        try askWanted()
+    }
+
+    /// Asks for what was to be asked of devices that the server did not know.
+    func askWanted() throws {
+        for (number, remedy) in wantedRemedies.sorted(by: { $0.key < $1.key }) {
+            guard let query = try query(for: devices[number]), let name = query.client else { continue }
+            work { [self] engine in
+                let known = try await engine.devices(query).devices
+                do { try await engine.remedy(remedy, for: name, of: query.principal) } catch is RemedyError { return }
+                wantedRemedies[number] = nil
+                // It took the place of the one before, which is counted here.
+                for before in known.compactMap(\.remedy) where before.outcome?.result == .done {
+                    doneRemedies[before.remedy.kind, default: 0] += 1
+                }
             }
-            do { try await engine.remedy(remedy, for: name, of: query.principal) } catch is RemedyError {}
         }
     }
 
@@ -61,6 +70,10 @@ extension World {
     /// What was asked is over, and every app asks whether it is.
     func clearRemedies() throws {
         for device in devices { try ask(.clear, of: device) }
+        wakeAll()
+    }
+
+    func wakeAll() {
         for device in devices {
             guard let process = device.process, let engine = process.engine else { continue }
             process.start { await engine.wake() }

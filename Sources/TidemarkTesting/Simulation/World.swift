@@ -39,6 +39,7 @@ final class World: @unchecked Sendable {
     /// Whether the operator has asked something of a device.
     var hasRemedies = false
     /// What devices have carried out for the operator, by its kind, and what they have not told of yet.
+    var wantedRemedies: [Int: Remedy] = [:]
     var doneRemedies: [String: Int] = [:]
     var untoldRemedies: [String] = []
     /// Questions for digests.
