@@ -65,7 +65,7 @@ public struct Limits: Hashable, Sendable {
     public var streamScopes = 100
 
     /// Bytes of one blob.
-    public var blobBytes = 256 << 20
+    public var blobBytes = 2 << 30
     /// Bytes of all blobs of a scope, with those that are being sent, each reckoned with 256 more. One user may be
     /// sending a quarter of it.
     public var scopeBlobBytes = 10 << 30

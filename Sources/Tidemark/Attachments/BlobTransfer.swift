@@ -26,14 +26,12 @@ struct BlobTransfer: Sendable {
     let progress: @Sendable (Int64) async -> Bool
 
     /// The bytes of one request.
-    private func partBytes(atLeast least: Int64) -> Int64 {
+    private var partBytes: Int64 {
         let usual = Int64(max(1, folder.configuration.partBytes))
-        return max(usual >> min(attempts, 5), min(usual, least))
+        return max(usual >> min(attempts, 5), min(usual, Self.leastPart))
     }
 
-    /// A server keeps bytes of an upload in pieces of this size.
-    private static let leastUpload: Int64 = 256 << 10
-    private static let leastDownload: Int64 = 32 << 10
+    private static let leastPart: Int64 = 32 << 10
 
     /// How often in a row a server may take another offset for the right one.
     private static let disagreementLimit = 3
@@ -54,7 +52,7 @@ struct BlobTransfer: Sendable {
         var disagreements = 0
         while true {
             guard await progress(offset) else { return .yielded }
-            let count = min(partBytes(atLeast: Self.leastUpload), reference.size - offset)
+            let count = min(partBytes, reference.size - offset)
             let part = try file.read(at: offset, count: Int(count))
             guard part.count == count else { return .failed(.fileDamaged) }
             let range = count == 0 ? nil : "bytes \(offset)-\(offset + count - 1)/\(reference.size)"
@@ -124,7 +122,7 @@ struct BlobTransfer: Sendable {
         }
         while offset < reference.size {
             guard await progress(offset) else { return .yielded }
-            let last = min(offset + partBytes(atLeast: Self.leastDownload), reference.size) - 1
+            let last = min(offset + partBytes, reference.size) - 1
             let answer = try await send("GET", ["Range": "bytes=\(offset)-\(last)", "If-Range": tag])
             switch answer.status {
             case 206: try check(answer, offset...last)

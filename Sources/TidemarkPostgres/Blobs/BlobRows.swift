@@ -132,7 +132,11 @@ enum BlobRows {
         WHERE scope = $1 AND principal = $2 AND hash = $3 AND place = $4 AND kept = $7
         """)
     private static let addPiece = Statement(
-        "add blob piece", "INSERT INTO blob_piece (scope, place, number, bytes) VALUES ($1, $2, $3, $4)")
+        "add to blob piece",
+        """
+        INSERT INTO blob_piece (scope, place, number, bytes) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (scope, place, number) DO UPDATE SET bytes = blob_piece.bytes || excluded.bytes
+        """)
 
     static func append(_ session: Session, _ bytes: [UInt8], to part: BlobPart, at moment: Int64) throws {
         let numbers: [Parameter] = [

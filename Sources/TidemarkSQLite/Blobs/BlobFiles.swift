@@ -53,26 +53,19 @@ struct BlobFiles: Sendable {
     /// older than the folder: then its next number may be that of a file with another caller's bytes.
     func create(_ part: BlobPart) throws { _ = try File(path(of: part), O_RDWR | O_CREAT | O_TRUNC) }
 
-    /// Bytes that are kept of a part, `nil` where its file is lost: what a process wrote of a piece before it was ended
-    /// does not count.
+    /// Bytes that are kept of a part, `nil` where its file is lost.
     func kept(of part: BlobPart) throws -> Int64? {
-        if let size = try File.size(at: path(of: part)) { return Self.kept(size, of: part.size) }
+        if let size = try File.size(at: path(of: part)) { return min(size, part.size) }
         return try isWhole(part.name.hash, part.size, in: part.name.scope) ? part.size : nil
     }
 
-    private static func kept(_ size: Int64, of whole: Int64) -> Int64 {
-        size >= whole ? whole : size / Int64(BlobPart.pieceBytes) * Int64(BlobPart.pieceBytes)
-    }
-
-    /// Appends a piece under the file's lock, and only where the file is as long as the caller knows it. So two
+    /// Appends bytes under the file's lock, and only where the file is as long as the caller knows it. So two
     /// requests for one part never write over each other's bytes. It makes no file: nobody would count or remove the
     /// file of a part that was dropped meanwhile.
     func append(_ bytes: [UInt8], to part: BlobPart, isDurable: Bool) throws {
         let file = try File(path(of: part), O_RDWR)
         try file.lock()
-        let size = try file.size
-        guard Self.kept(size, of: part.size) == part.kept else { throw BlobRefusal.moved }
-        if size > part.kept { try file.cut(at: part.kept) }
+        guard try file.size == part.kept else { throw BlobRefusal.moved }
         do { try file.write(bytes, at: part.kept) } catch {
             try? file.cut(at: part.kept)
             throw error

@@ -31,11 +31,11 @@ public protocol BlobPartStore: Sendable {
     /// Begins a part, in the place of the one that has its name, and sets room aside for all of it.
     func begin(_ name: BlobPartName, size: Int64, within room: BlobRoom, at moment: Int64) async throws -> BlobPart
 
-    /// Appends a piece where a part ends: ``BlobPart/pieceBytes``, or what the whole lacks. Whatever ends the process,
-    /// the piece is there or is not. ``BlobRefusal/moved`` where the part is gone, or has gone on meanwhile.
+    /// Appends bytes where a part ends, at most as many as its ``BlobPart/room``. Whatever ends the process, the first of
+    /// them are there or none. ``BlobRefusal/moved`` where the part is gone, or has gone on meanwhile.
     ///
     /// - Parameters:
-    ///   - bytes: the piece.
+    ///   - bytes: the bytes, at least one.
     ///   - part: the part as it is known.
     ///   - isLast: whether its caller sends no more for now: then all that is kept survives a power cut.
     ///   - moment: now, in milliseconds since 1970.
@@ -117,14 +117,14 @@ public struct BlobPartName: Hashable, Sendable {
 
 /// A blob of which some bytes have come.
 public struct BlobPart: Hashable, Sendable {
-    /// The bytes of each piece but the last.
+    /// Bytes that are written and read at once. A store may keep them so, as well.
     public static let pieceBytes = BlobAddress.pieceBytes
 
     /// Its name.
     public var name: BlobPartName
     /// Bytes of the whole.
     public var size: Int64
-    /// Bytes that are kept: whole pieces, or all.
+    /// Bytes that are kept.
     public var kept: Int64
     /// When it got bytes last, in milliseconds since 1970; an upload under way is noted every few MiB.
     public var written: Int64
@@ -142,6 +142,12 @@ public struct BlobPart: Hashable, Sendable {
 
     /// Whether all bytes have come.
     public var isComplete: Bool { kept == size }
+
+    /// Bytes that complete the piece which is being filled, or the whole.
+    public var room: Int {
+        let piece = Int64(Self.pieceBytes)
+        return Int(min(piece - kept % piece, size - kept))
+    }
 }
 
 /// The room that there is for a new part.

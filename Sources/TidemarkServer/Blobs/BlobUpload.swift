@@ -17,9 +17,6 @@ package struct BlobUpload: Hashable, Sendable {
         (self.hash, self.scope, self.start) = (hash, scope, start)
         (self.length, self.size) = (length, size)
     }
-
-    /// Where the body ends in the whole.
-    fileprivate var end: Int64 { (start ?? 0) + length }
 }
 
 /// What became of an upload.
@@ -36,7 +33,7 @@ extension SyncServer {
     /// Pieces of a part after which an upload that goes on is made durable and noted.
     private static let settledPieces: Int64 = 16
 
-    /// Takes the body of an upload in, a piece at a time. What has come of one that is cut stays, in whole pieces.
+    /// Takes the body of an upload in, a piece at a time. What has come of one that is cut stays.
     ///
     /// - Throws: the protocol's problems; what the store throws.
     package func receive<Body: AsyncSequence>(
@@ -61,11 +58,6 @@ extension SyncServer {
     private func check(_ upload: BlobUpload) throws(Problem) {
         guard upload.size <= limits.blobBytes else {
             throw Problem(.requestTooLarge, "The blob has \(upload.size) bytes where \(limits.blobBytes) are taken.")
-        }
-        let piece = Int64(BlobPart.pieceBytes)
-        guard upload.end == upload.size || upload.end % piece == 0 else {
-            throw Problem(
-                .limitOutOfRange, "A body that is not the blob's last ends at a multiple of \(piece) bytes of it.")
         }
     }
 
@@ -106,25 +98,30 @@ extension SyncServer {
         let blobs = try blobStore()
         var (part, piece, received) = (part, [UInt8](), Int64(0))
         var iterator = body.makeAsyncIterator()
-        while let bytes = try await Self.next(&iterator) {
-            received += Int64(bytes.count)
-            guard received <= upload.length else { throw Self.longer }
-            var rest = bytes[...]
-            while !rest.isEmpty {
-                let whole = Int(min(Int64(BlobPart.pieceBytes), part.size - part.kept))
-                let some = rest.prefix(whole - piece.count)
-                piece += some
-                rest = rest.dropFirst(some.count)
-                guard piece.count == whole else { continue }
-                let isLast = received == upload.length && rest.isEmpty
-                let now = configuration.now()
-                part = try await blobs.append(
-                    piece, to: part, isLast: isLast || Self.settles(part, at: now), at: now)
-                piece.removeAll(keepingCapacity: true)
+        do {
+            while let bytes = try await Self.next(&iterator) {
+                received += Int64(bytes.count)
+                guard received <= upload.length else { throw Self.longer }
+                var rest = bytes[...]
+                while !rest.isEmpty {
+                    let some = rest.prefix(part.room - piece.count)
+                    piece += some
+                    rest = rest.dropFirst(some.count)
+                    let isLast = received == upload.length && rest.isEmpty
+                    guard isLast || piece.count == part.room else { continue }
+                    let now = configuration.now()
+                    part = try await blobs.append(
+                        piece, to: part, isLast: isLast || Self.settles(part, at: now), at: now)
+                    piece.removeAll(keepingCapacity: true)
+                }
             }
+            guard received == upload.length else { throw Self.cut }
+            return part
+        } catch {
+            // The network may cut each body before it has brought a whole piece.
+            if !piece.isEmpty { _ = try? await blobs.append(piece, to: part, isLast: true, at: configuration.now()) }
+            throw error
         }
-        guard received == upload.length else { throw Self.cut }
-        return part
     }
 
     /// Whether the next piece of a part is made durable and noted. The pieces of all its requests count, and so does

@@ -94,17 +94,6 @@ struct AttachmentUploadTests {
         #expect(device.blobs.bytesUp <= 330_000)
     }
 
-    @Test("parts end where a server's pieces do, also after a cut")
-    func pieces() async throws {
-        let device = try await PhotoDevice.alone { $0.partBytes = 1 << 20 }
-        device.blobs.state.withLock { $0.pieceBytes = 256 << 10 }
-        device.blobs.cut(every: 1_300_000)
-        let bytes = PhotoDevice.bytes(2_500_001)
-        let photo = try await device.add(bytes, to: "n1")
-        try await device.transfer { try await device.state(of: photo) == .uploaded }
-        #expect(device.blobs.blob(photo) == bytes)
-    }
-
     @Test("a process that ends amid an upload leaves it to the next one")
     func reopened() async throws {
         let directory = try TestDirectory()

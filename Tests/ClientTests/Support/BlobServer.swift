@@ -14,8 +14,6 @@ final class BlobServer: Transport {
         /// Whole blobs by scope and hash, and unfinished ones.
         var blobs: [String: [UInt8]] = [:]
         var parts: [String: [UInt8]] = [:]
-        /// Uploads are kept in whole pieces of this size, and a body that is not the last ends with one.
-        var pieceBytes = 1
         /// After so many bytes of bodies, a connection is cut, again and again.
         var cutsEvery: Int?
         var untilCut = 0
@@ -148,20 +146,13 @@ extension BlobServer.State {
                     409, "upload_offset_mismatch", ["Upload-Offset": "\(parts[key]?.count ?? 0)"])
             }
             total = numbers[2]
-            guard numbers[1] + 1 == total || (numbers[1] + 1) % pieceBytes == 0 else {
-                return problem(400, "limit_out_of_range")
-            }
         } else {
             parts[key] = nil
         }
         let arrived = pass(request.body.count)
         bytesUp += arrived
         parts[key, default: []] += request.body.prefix(arrived)
-        if arrived < request.body.count {
-            let kept = parts[key]?.count ?? 0
-            parts[key] = Array((parts[key] ?? []).prefix(kept / pieceBytes * pieceBytes))
-            throw BlobServer.Cut()
-        }
+        if arrived < request.body.count { throw BlobServer.Cut() }
         guard let part = parts[key], part.count >= total else {
             return TransportResponse(status: 202, headers: ["Upload-Offset": "\(parts[key]?.count ?? 0)"])
         }

@@ -68,7 +68,7 @@ struct BlobModelTests {
             model.parts[name] = (part, [])
         case 2...6:
             guard let known, !known.isComplete else { return }
-            let count = Int(min(known.size - known.kept, Int64(Self.piece)))
+            let count = Bool.random(using: &random) ? known.room : Int.random(in: 1...known.room, using: &random)
             let bytes = [UInt8](repeating: UInt8.random(in: 0...255, using: &random), count: count)
             let grown = try? await store.append(bytes, to: known, isLast: true, at: moment)
             #expect((grown != nil) == model.isPresent(known))

@@ -268,17 +268,20 @@ struct BlobFileTests {
         return try await store.append(Array(bytes.prefix(Self.piece)), to: part, isLast: true, at: 1)
     }
 
-    @Test("Half a piece that was written when a process ended does not count")
+    @Test("What a process wrote before it ended counts, and whoever knows less is told so")
     func torn() async throws {
         let all = (0..<Self.piece + 50).map { UInt8(truncatingIfNeeded: $0) }
         let part = try await part(of: all)
         let file = try #require(try files().first)
         let handle = try FileHandle(forWritingTo: file)
         try handle.seekToEnd()
-        try handle.write(contentsOf: [9, 9, 9])
+        try handle.write(contentsOf: all[Self.piece..<Self.piece + 3])
         try handle.close()
-        #expect(try await store.part(name) == part)
-        let whole = try await store.append(Array(all.dropFirst(Self.piece)), to: part, isLast: true, at: 1)
+        let found = try #require(try await store.part(name))
+        #expect(found.kept == Self.piece + 3)
+        let (store, rest) = (store, Array(all.dropFirst(Self.piece)))
+        await #expect(throws: BlobRefusal.moved) { try await store.append(rest, to: part, isLast: true, at: 1) }
+        let whole = try await store.append(Array(rest.dropFirst(3)), to: found, isLast: true, at: 1)
         #expect(try await store.finish(whole, at: 1))
         #expect(try Data(contentsOf: try #require(try files().first)) == Data(all))
         #expect(try files().count == 1)
