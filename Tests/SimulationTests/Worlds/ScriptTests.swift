@@ -15,8 +15,8 @@ struct ScriptTests {
     @Test("the same seeds make the same world, to the byte", arguments: SampleApps.all.map(\.name))
     func again(name: String) async throws {
         let simulation = Simulation(of: try #require(SampleApps[name]))
-        let first = try await simulation.run(seeds: 1...20)
-        var second = try await simulation.run(seeds: 1...20)
+        let first = try await simulation.run(seeds: 1...6)
+        var second = try await simulation.run(seeds: 1...6)
         second.duration = first.duration
         #expect(first == second)
     }
@@ -24,10 +24,10 @@ struct ScriptTests {
     /// Names in dictionaries are hashed otherwise in each process: nothing may follow from their order.
     @Test("and in another process", arguments: SampleApps.all.map(\.name))
     func elsewhere(name: String) async throws {
-        let report = try await Simulation(of: try #require(SampleApps[name])).run(seeds: 1...10)
+        let report = try await Simulation(of: try #require(SampleApps[name])).run(seeds: 1...4)
         let simulator = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
             .appending(path: "TidemarkSimulator")
-        let text = try Spawned.output(of: [simulator.path, "--app", name, "--count", "10"])
+        let text = try Spawned.output(of: [simulator.path, "--app", name, "--count", "4"])
         #expect(text.contains("trace \(report.trace)\n"), "\(text)")
     }
 }
