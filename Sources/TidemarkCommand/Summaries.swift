@@ -100,6 +100,7 @@
             case .idle: activity = "idle"
             case .syncing: activity = "syncing"
             case .waiting: activity = "waiting"
+            case .waitingForOtherProcess: activity = "synced by another process"
             case .stopped: activity = "stopped"
             }
             pending = status.pending

@@ -60,6 +60,23 @@ struct AppSnippetTests {
         _ = database
     }
 
+    private static func share(
+        path: String, tables: [SyncedTable], transport: any Transport, todo: Todo
+    ) async throws {
+        // snippet: extension
+        // In the app and in its extension: one file, in the folder of their app group.
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(5)
+        configuration.observesSuspensionNotifications = true
+        let database = try DatabasePool(path: path, configuration: configuration)
+        let sync = try SyncEngine(for: database, tables: tables, scopes: ["workspace:123"], transport: transport)
+
+        // In the extension, which ends with its sheet: the row is safe once it is in the file, and goes now if it can.
+        try await database.write { db in try todo.insert(db) }
+        _ = try? await sync.syncNow(within: .seconds(5))
+        // end snippet
+    }
+
     private enum Phase { case leaving, returning }
 
     // MARK: -

@@ -34,6 +34,7 @@ struct SnippetTests {
                 "Documentation/Webhooks.md"
             ),
             ("suspension", "AppSnippets.swift", "Documentation/AppLife.md"),
+            ("extension", "AppSnippets.swift", "Documentation/AppLife.md"),
             ("observation", "AppSnippets.swift", "Documentation/AppLife.md"),
             ("swiftui", "../../Examples/field-notes/Sources/FieldNotes/Views.swift", "Documentation/Showing.md"),
             ("rows-with-state", "ShowingSnippets.swift", "Documentation/Showing.md"),

@@ -18,6 +18,7 @@ extension SyncEngine {
             await driver.retire()
             driver.mutex.unlock()
         }
+        await releaseLease()
         await publishStatus()
     }
 

@@ -93,11 +93,14 @@ extension SyncEngine {
     private func takeForgotten() async throws -> [Scope] {
         await holdMutex.lock()
         defer { holdMutex.unlock() }
-        let scopes = scopes
-        let held = try await file.write(at: .install) { db in
+        let (scopes, lease, environment) = (scopes, lease, Dependencies.current)
+        let now = environment.uptime
+        // An engine that is about to run looks at the lease here, which spares it a transaction of its own.
+        let (held, looked) = try await file.write(at: .install) { db in
             try HeldScopes.adopt(db, scopes)
-            return try HeldScopes.all(db)
+            return (try HeldScopes.all(db), try lease?.handle(db, environment, now: now))
         }
+        if self.lease != nil, let looked { self.lease = looked }
         let forgotten = held.filter { scope in !drivers.contains { $0.scope == scope } }
         for scope in forgotten {
             holds[scope] = 0

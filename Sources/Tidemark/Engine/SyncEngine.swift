@@ -36,15 +36,26 @@ public actor SyncEngine {
     let conflictBoard = StatusBoard<[Conflict]>()
     let shadowWatch = ShadowWatch()
     private(set) var drivers: [ScopeDriver] = []
-    private var isRunning = false
+    /// Whether ``run()`` is under way, whoever syncs the file.
+    var isRunning = false
+    /// Which engine syncs the file; `nil` while this one does not run.
+    var lease: EngineLease?
+    /// Whether this one runs, and another process syncs the file.
+    var isWaiting = false
+    /// Whether the app has asked for a round meanwhile.
+    var isRoundWanted = false
+    /// Whether such a round is under way.
+    var isInRound = false
+    /// Raised where an edit was made here, or the lease is to be looked at.
+    let written = WakeSignal()
     /// Raised where the stream of nudges may have to be another one, or need not wait any more.
     let listening = WakeSignal()
     /// Whether a stream of nudges is open.
     var isListening = false
     /// The scopes that the server does not let this device into, as last heard.
     var refused: Set<Scope> = []
-    /// Drivers that have come since ``run()`` began.
-    private var newcomers: AsyncStream<ScopeDriver>.Continuation?
+    /// Drivers that have come since this engine began to sync.
+    var newcomers: AsyncStream<ScopeDriver>.Continuation?
     /// Scopes that are here since something holds them, with how many holds there are; at 0 they wait to go.
     var holds: [Scope: Int] = [:]
     let holdMutex = AsyncMutex()
@@ -135,51 +146,6 @@ public actor SyncEngine {
     /// else.
     package func restrict(to scopes: [Scope]) { restriction = Set(scopes) }
 
-    /// Another process may hold the file just now; that must not end a task that runs for the app's whole life.
-    private func installPatiently() async throws {
-        while true {
-            do { return try await install() } catch let error as SyncError where error.recovery == .wait {
-                try await Dependencies.current.sleep(for: configuration.pollInterval)
-            }
-        }
-    }
-
-    /// Syncs until the task is cancelled: at once, whenever something is written, and at every tick. Failures wait and
-    /// are tried again by themselves; watch ``statusUpdates`` for those that need the app.
-    ///
-    /// - Throws: ``SyncError`` as ``install()`` does, but for `database_failed`, after which it is tried again;
-    ///   `configuration_invalid` where the engine runs already. Cancelled, it returns, or throws `CancellationError`
-    ///   while it waits to install.
-    public func run() async throws {
-        guard !isRunning else {
-            throw SyncError(.configurationInvalid, "The engine runs already.", hint: "Keep one task that runs it.")
-        }
-        isRunning = true
-        defer { isRunning = false }
-        try await installPatiently()
-        let written = WakeSignal()
-        let observation = Dependencies.current.watchEdits(of: file.writer) { written.raise() }
-        defer { observation.cancel() }
-        let (added, newcomers) = AsyncStream.makeStream(of: ScopeDriver.self)
-        self.newcomers = newcomers
-        defer { self.newcomers = nil }
-        for driver in drivers { newcomers.yield(driver) }
-        if schemaCache.transport.isDisconnected { newcomers.finish() }
-        await withDiscardingTaskGroup { group in
-            group.addTask { await self.watch(written) }
-            if let attachmentRunner { group.addTask { await attachmentRunner.drive() } }
-            if let transport = schemaCache.transport.streaming {
-                group.addTask { await self.listen(through: transport) }
-            }
-            for await driver in added { group.addTask { await driver.run() } }
-            // The stream ends when the engine is disconnected, too.
-            group.cancelAll()
-        }
-    }
-
-    /// Lets ``run()`` return.
-    func endRunning() { newcomers?.finish() }
-
     /// Pushes everything pending and pulls until every scope is up to date, whatever waits are running.
     ///
     /// All scopes are worked through, in parallel, even where one fails.
@@ -208,7 +174,7 @@ public actor SyncEngine {
     /// How often scopes may wait for each other: a record that moved on twice before it was sent.
     private static let roundLimit = 4
 
-    private func sync(_ due: Set<Scope>, _ report: inout SyncReport, _ errors: inout [Scope: SyncError]) async {
+    func sync(_ due: Set<Scope>, _ report: inout SyncReport, _ errors: inout [Scope: SyncError]) async {
         await withTaskGroup(of: (Scope, SyncReport.Counts, SyncError?).self) { group in
             for driver in drivers where due.contains(driver.scope) {
                 group.addTask {
@@ -239,6 +205,9 @@ public actor SyncEngine {
         listening.raise()
         await attachmentRunner?.wake()
         for driver in drivers { await driver.wake(isNudge: true) }
+        guard isWaiting else { return }
+        isRoundWanted = true
+        written.raise()
     }
 
     /// Goes over to another configuration, also while the engine runs: an app that leaves the screen goes to
@@ -257,27 +226,6 @@ public actor SyncEngine {
         await adaptAttachments()
         // Another call may come in between, and what it says stands.
         for driver in drivers { await driver.use(adapted, syncs: syncs) }
-    }
-
-    /// Looks for edits: this connection's are announced, those of other connections and processes are polled for.
-    private func watch(_ written: WakeSignal) async {
-        var last: Int64?
-        while !Task.isCancelled {
-            _ = await written.sleep(for: configuration.pollInterval)
-            guard let schema = await schemaCache.schema else { continue }
-            let scopes = followed
-            let seen = last
-            let found = try? await file.read { db -> (Int64, [Scope])? in
-                let counter = try Pending.counter(db)
-                // Most looks find that nobody wrote.
-                return counter == seen ? nil : (counter, try scopes.filter { try Pending.exists(db, schema, $0) })
-            }
-            guard let (counter, pending) = found ?? nil else { continue }
-            last = counter
-            attachmentRunner?.note()
-            for driver in drivers where pending.contains(driver.scope) { await driver.wake() }
-            await publishStatus()
-        }
     }
 
     // MARK: Status
@@ -309,6 +257,7 @@ public actor SyncEngine {
             let (state, remaining) = await driver.activity
             status.note(driver.scope, state, remaining: remaining, error: await driver.lastError)
         }
+        if isWaiting, !schemaCache.transport.isDisconnected { status.noteOtherProcess() }
         status.summarize()
         return status
     }

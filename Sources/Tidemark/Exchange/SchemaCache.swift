@@ -35,6 +35,9 @@ actor SchemaCache {
         followed = try SyncedTable.resolve(tables, scopes: scopes).followed(scopes)
     }
 
+    /// The names of the tables, as the app gave them.
+    nonisolated var tableNames: [String] { tables.map(\.name) }
+
     /// Installs capture, or looks whether a migration has changed the schema since.
     func install() async throws -> SyncSchema {
         // Whoever signed out may have taken the library out of the file.

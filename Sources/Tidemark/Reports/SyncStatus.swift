@@ -16,6 +16,8 @@ public struct SyncStatus: Hashable, Sendable {
         case syncing
         /// Offline or asked to wait; the next attempt comes then.
         case waiting(until: Date)
+        /// Another process syncs the file, with what is written here; this one takes over when that one ends.
+        case waitingForOtherProcess
         /// The app must act.
         case stopped(SyncError)
     }
@@ -164,6 +166,7 @@ extension SyncStatus: CustomStringConvertible {
             case .idle: "At rest"
             case .syncing: "Syncing"
             case .waiting(let date): "Waiting until \(date.formatted(.iso8601))"
+            case .waitingForOtherProcess: "Synced by another process"
             case .stopped(let error): "Stopped by \(error.code)"
             }
         let counts = [

@@ -29,9 +29,16 @@ package protocol Environment: Sendable {
     ) -> AnyDatabaseCancellable
     /// Does a work to its end, also where the caller's task is cancelled.
     func uncancelled<Result: Sendable>(_ work: @escaping @Sendable () async throws -> Result) async throws -> Result
+    /// A name for an engine that begins to run, which no other engine has.
+    func engineName() -> String
+    /// Whether an engine of that name may still be there; `false` only where its process is known to have ended.
+    func mayBeThere(_ engine: String) -> Bool
 }
 
 extension Environment {
+    package func engineName() -> String { EngineName.next().text }
+    package func mayBeThere(_ engine: String) -> Bool { EngineName.mayBeThere(engine) }
+
     package func uncancelled<Result: Sendable>(
         _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result { try await Task { try await work() }.value }

@@ -71,6 +71,16 @@ extension SyncStatus {
             }
     }
 
+    /// Another process syncs the file: what this engine would rest or wait for is not its own to do.
+    mutating func noteOtherProcess() {
+        for (scope, status) in scopes {
+            switch status.activity {
+            case .idle, .waiting: scopes[scope]?.activity = .waitingForOtherProcess
+            case .syncing, .waitingForOtherProcess, .stopped: break
+            }
+        }
+    }
+
     /// Sums up the scopes: an activity that needs the app comes first, then work, then waits.
     mutating func summarize() {
         let ordered = scopes.sorted { $0.key < $1.key }.map(\.value)
@@ -119,9 +129,10 @@ extension SyncStatus.Bootstrap {
 extension SyncStatus.Activity {
     fileprivate var urgency: Int {
         switch self {
-        case .stopped: 3
-        case .syncing: 2
-        case .waiting: 1
+        case .stopped: 4
+        case .syncing: 3
+        case .waiting: 2
+        case .waitingForOtherProcess: 1
         case .idle: 0
         }
     }

@@ -11,6 +11,9 @@ extension SyncMeasures {
         return kept.flatMap { $0.isPlausible ? $0 : nil } ?? SyncMeasures()
     }
 
+    /// The sums as they stand in the file: others behind each exchange, whichever process made it.
+    static func text(_ db: Database) throws -> String? { try Meta.get(db, key) }
+
     /// Adds these numbers to the file's, in the caller's transaction.
     func store(_ db: Database, now: Int64) throws {
         guard self != SyncMeasures() else { return }

@@ -129,6 +129,10 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
         _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result { try await work() }
 
+    /// A device has one process at a time, and what stands in its file of another one is of one that has ended.
+    func engineName() -> String { "device-\(device)" }
+    func mayBeThere(_ engine: String) -> Bool { engine == engineName() }
+
     // MARK: Transport
 
     func send(_ request: TransportRequest) async throws -> TransportResponse {

@@ -50,8 +50,8 @@ struct FileReader {
         let isShadow = columns.contains { $0["name"] == "tidemark_mark" }
         let isNumbered = isOurs && columns.contains { $0["name"] == "id" && $0["pk"] == 1 && $0["type"] == "INTEGER" }
         let order = isShadow ? " ORDER BY tidemark_mark, tidemark_row" : isNumbered ? " ORDER BY id" : ""
-        // What was measured only grows, and nothing goes by it.
-        let condition = name == "tidemark_meta" ? " WHERE key <> 'measures'" : ""
+        // What was measured only grows, and nothing goes by it. A device has one engine, whatever the lease says.
+        let condition = name == "tidemark_meta" ? " WHERE key NOT IN ('measures', 'lease')" : ""
         return Table(
             name: name, sql: "SELECT \(list) FROM \"\(name)\"\(condition)\(order)", treatments: treatments,
             isSorted: false)

@@ -1,0 +1,197 @@
+import GRDB
+import TidemarkCore
+import TidemarkWire
+
+extension SyncEngine {
+    /// Syncs until the task is cancelled: at once, whenever something is written, and at every tick. Failures wait and
+    /// are tried again by themselves; watch ``statusUpdates`` for those that need the app.
+    ///
+    /// Of several engines that run on one file, as those of an app and its extension do, one syncs, and the others wait
+    /// (``SyncStatus/Activity/waitingForOtherProcess``): they take over when it stops, is killed or is suspended.
+    ///
+    /// - Throws: ``SyncError`` as ``install()`` does, but for `database_failed`, after which it is tried again;
+    ///   `configuration_invalid` where the engine runs already. Cancelled, it returns, or throws `CancellationError`
+    ///   while it waits to install.
+    public func run() async throws {
+        guard !isRunning else {
+            throw SyncError(.configurationInvalid, "The engine runs already.", hint: "Keep one task that runs it.")
+        }
+        isRunning = true
+        lease = EngineLease(
+            name: Dependencies.current.engineName(), work: work, poll: configuration.pollInterval.milliseconds)
+        defer { (isRunning, lease) = (false, nil) }
+        try await installPatiently()
+        let written = written
+        let observation = Dependencies.current.watchEdits(of: file.writer) { written.raise() }
+        defer { observation.cancel() }
+        while !Task.isCancelled, !schemaCache.transport.isDisconnected {
+            await waitForTurn()
+            await drive()
+        }
+        await releaseLease()
+    }
+
+    /// Another process may hold the file just now; that must not end a task that runs for the app's whole life.
+    private func installPatiently() async throws {
+        while true {
+            do { return try await install() } catch let error as SyncError where error.recovery == .wait {
+                try await Dependencies.current.sleep(for: configuration.pollInterval)
+            }
+        }
+    }
+
+    /// Works on all scopes until the task is cancelled, the engine is disconnected, or another one has the lease.
+    private func drive() async {
+        let (added, newcomers) = AsyncStream.makeStream(of: ScopeDriver.self)
+        self.newcomers = newcomers
+        defer { self.newcomers = nil }
+        for driver in drivers { newcomers.yield(driver) }
+        if schemaCache.transport.isDisconnected { newcomers.finish() }
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.watch() }
+            if let attachmentRunner { group.addTask { await attachmentRunner.drive() } }
+            if let transport = schemaCache.transport.streaming {
+                group.addTask { await self.listen(through: transport) }
+            }
+            for await driver in added { group.addTask { await driver.run() } }
+            // The stream ends when the engine is disconnected or has lost the lease, too.
+            group.cancelAll()
+        }
+    }
+
+    private func endDriving() { newcomers?.finish() }
+
+    /// Lets ``run()`` return.
+    func endRunning() {
+        endDriving()
+        written.raise()
+    }
+
+    /// Looks for edits: this connection's are announced, those of other connections and processes are polled for.
+    private func watch() async {
+        var last: Int64?
+        while !Task.isCancelled {
+            _ = await written.sleep(for: configuration.pollInterval)
+            guard let schema = await schemaCache.schema else { continue }
+            let scopes = followed
+            lease?.work = work
+            let (seen, mine, environment) = (last, lease, Dependencies.current)
+            let now = environment.uptime
+            let found = try? await file.read { db -> (EngineLease.Look?, (Int64, [Scope])?) in
+                let look = try mine?.looking(db, environment, now: now)
+                let counter = try Pending.counter(db)
+                // Most looks find that nobody wrote.
+                guard counter != seen else { return (look, nil) }
+                return (look, (counter, try scopes.filter { try Pending.exists(db, schema, $0) }))
+            }
+            guard let (look, news) = found else { continue }
+            if let look {
+                await note(look)
+                guard lease?.isDriving ?? true else { return endDriving() }
+            }
+            guard let (counter, pending) = news else { continue }
+            last = counter
+            attachmentRunner?.note()
+            for driver in drivers where pending.contains(driver.scope) { await driver.wake() }
+            await publishStatus()
+        }
+    }
+
+    // MARK: The lease
+
+    /// What this engine syncs. It waits only for one that does all of it: an engine with more scopes or tables takes
+    /// over from it, and so does one that pulls often from one that is out of sight.
+    var work: Set<String> {
+        var work = Set(schemaCache.tableNames.map { "table \($0.lowercased())" })
+        for scope in scopes where restriction?.contains(scope.parent) ?? true { work.insert("scope \(scope.name)") }
+        if attachmentRunner != nil { work.insert("attachments") }
+        if adapted.tick.milliseconds <= Self.oftenMilliseconds { work.insert("often") }
+        return work
+    }
+
+    /// An engine with a longer tick waits for no nudge, and is out of sight.
+    private static var oftenMilliseconds: Int64 { 5 * 60_000 }
+
+    /// Whoever waits looks as often at least, however rarely it would look for edits.
+    private static var longestLook: Duration { .seconds(1) }
+
+    /// Returns when it is this engine's turn, or ``run()`` is to end.
+    private func waitForTurn() async {
+        guard lease?.isDriving == false else { return }
+        await withDiscardingTaskGroup { group in
+            var last: FileLook?
+            while !Task.isCancelled, !schemaCache.transport.isDisconnected {
+                let found = await lookAtLease()
+                // Where somebody has taken the library out of the file, each scope says so.
+                if let found, found.lease == nil { break }
+                guard lease?.isDriving == false else { break }
+                let isNews = !isWaiting || found.map { !$0.isSame(as: last) } ?? false
+                (isWaiting, last) = (true, found ?? last)
+                if isNews { await publishStatus() }
+                if isRoundWanted, !isInRound {
+                    (isRoundWanted, isInRound) = (false, true)
+                    group.addTask { await self.syncOnce() }
+                }
+                _ = await written.sleep(for: min(configuration.pollInterval, Self.longestLook))
+            }
+            group.cancelAll()
+        }
+        isWaiting = false
+    }
+
+    /// What is in the file for one who waits.
+    private struct FileLook: Sendable {
+        var lease: EngineLease.Look?
+        var counter: Int64 = 0
+        var measures: String?
+
+        /// Whether nobody has written or exchanged anything between.
+        func isSame(as other: FileLook?) -> Bool { counter == other?.counter && measures == other?.measures }
+    }
+
+    /// Returns `nil` where the file cannot be read now.
+    private func lookAtLease() async -> FileLook? {
+        lease?.work = work
+        let (mine, environment) = (lease, Dependencies.current)
+        let now = environment.uptime
+        let found = try? await file.read { db -> FileLook in
+            guard let mine, try LibrarySchema.isInstalled(db) else { return FileLook() }
+            return FileLook(
+                lease: try mine.looking(db, environment, now: now), counter: try Pending.counter(db),
+                measures: try SyncMeasures.text(db))
+        }
+        if let look = found?.lease { await note(look) }
+        return found
+    }
+
+    /// Takes in a look at the lease, and writes what follows from it.
+    private func note(_ look: EngineLease.Look) async {
+        guard let before = lease else { return }
+        guard look.entry != nil else {
+            lease = look.lease
+            return
+        }
+        let environment = Dependencies.current
+        let now = environment.uptime
+        let after = try? await file.write(at: .attempts) { db in try before.handle(db, environment, now: now) }
+        // A file that cannot be written now is looked at again.
+        if let after { lease = after }
+    }
+
+    /// The app has called for a round in an engine that waits: its word is not passed on, but done here.
+    private func syncOnce() async {
+        var (report, errors) = (SyncReport(), [Scope: SyncError]())
+        await sync(Set(followed), &report, &errors)
+        isInRound = false
+        if isRoundWanted { written.raise() }
+    }
+
+    /// Lets another engine take over at its next look. Where the file cannot be written now, that one has to ask first.
+    func releaseLease() async {
+        guard let lease, lease.isDriving else { return }
+        let file = file
+        try? await Dependencies.current.uncancelled {
+            try await file.write(at: .attempts) { db in try lease.release(db) }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import Foundation
+import GRDB
+import TidemarkCore
+
+extension EngineLease {
+    /// The machine behind a look, and what it wants to have written.
+    typealias Look = (lease: EngineLease, entry: Entry?)
+
+    private static let key = "lease"
+
+    /// Who syncs the file. What another version wrote in a form of its own counts as nothing.
+    static func read(_ db: Database) throws -> Entry? {
+        guard let text = try Meta.get(db, key) else { return nil }
+        return try? JSONDecoder().decode(Entry.self, from: Data(text.utf8))
+    }
+
+    /// Looks at the file, and writes nothing: most looks find that nothing has to be written.
+    func looking(_ db: Database, _ environment: any Environment, now: Instant) throws -> Look {
+        var lease = self
+        let entry = try Self.read(db)
+        let isGone = entry.map { $0.holder != name && !environment.mayBeThere($0.holder) } ?? true
+        let next = lease.look(at: entry, isGone: isGone, now: now)
+        return (lease, next)
+    }
+
+    /// Looks at the file, and writes what follows from it, in the caller's transaction.
+    func handle(_ db: Database, _ environment: any Environment, now: Instant) throws -> EngineLease {
+        let (lease, entry) = try looking(db, environment, now: now)
+        guard let entry else { return lease }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        try Meta.set(db, Self.key, String(decoding: try encoder.encode(entry), as: UTF8.self))
+        return lease
+    }
+
+    /// The next engine need not ask.
+    func release(_ db: Database) throws {
+        guard try Self.read(db)?.holder == name else { return }
+        try Query(db, "DELETE FROM tidemark_meta WHERE key = ?1").execute([.text(Self.key)])
+    }
+}

@@ -1,0 +1,242 @@
+import GRDB
+import Testing
+import TidemarkCore
+import TidemarkServer
+import TidemarkTesting
+import TidemarkWire
+
+@testable import Tidemark
+
+@Suite("Several processes on one file: one of them syncs it", .timeLimit(.minutes(5)))
+struct SharedFileTests {
+    /// One of the processes: its own connections to the file, its own way to the server.
+    private struct Process {
+        let clock: ProcessClock
+        let database: DatabasePool
+        let wire: Wire
+        let engine: SyncEngine
+
+        init(_ name: String, _ device: Device, _ server: SyncServer, _ configuration: SyncConfiguration) throws {
+            clock = ProcessClock(name)
+            var settings = Configuration()
+            settings.busyMode = .timeout(10)
+            database = try DatabasePool(path: device.path, configuration: settings)
+            wire = Wire(to: InProcessTransport(to: server) { _ in .readWrite(as: "ada") })
+            engine = try SyncEngine(
+                for: database, tables: device.tables, scopes: [Device.scope], transport: wire,
+                configuration: configuration)
+        }
+
+        func run() -> Task<Void, any Error> {
+            Dependencies.$current.withValue(clock) { Task { [engine] in try await engine.run() } }
+        }
+
+        func insert(_ id: String) async throws {
+            try await database.write { db in try db.execute(sql: "INSERT INTO note (id) VALUES (?)", arguments: [id]) }
+        }
+
+        func lease() async throws -> EngineLease.Entry? { try await database.read { db in try EngineLease.read(db) } }
+
+        func activity() async throws -> SyncStatus.Activity { try await engine.status().activity }
+
+        func waitUntilWaiting() async throws { try await poll { try await activity() == .waitingForOtherProcess } }
+
+        func count(_ sql: String) async throws -> Int {
+            try await database.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM \(sql)") ?? 0 }
+        }
+    }
+
+    private let server: SyncServer
+    private let device: Device
+    /// Another device of the same user.
+    private let there: Device
+    private let app: Process
+    private let second: Process
+
+    init() async throws {
+        let directory = try TestDirectory()
+        server = try Device.server(in: directory)
+        device = try await Device(
+            noteSchema, tables: ["note"], server: server, in: directory, name: "shared", usesPool: true)
+        there = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "there")
+        app = try Process("app", device, server, Self.quick)
+        second = try Process("extension", device, server, Self.quick)
+    }
+
+    /// Looks at the file often, and asks for no news by itself.
+    private static var quick: SyncConfiguration {
+        var configuration = SyncConfiguration()
+        (configuration.pollInterval, configuration.tick) = (.milliseconds(20), .seconds(200))
+        return configuration
+    }
+
+    /// The file is another engine's, of which nobody knows whether it is still there.
+    private func occupy(by name: String) async throws {
+        let other = EngineLease(name: name, work: await second.engine.work, poll: 20)
+        try await second.database.write { db in _ = try other.handle(db, ProcessClock(name), now: Platform().uptime) }
+    }
+
+    /// Both run, and the app's engine syncs.
+    private func runBoth() async throws -> (app: Task<Void, any Error>, second: Task<Void, any Error>) {
+        let first = app.run()
+        try await poll { try await app.engine.status().lastSync != nil }
+        let other = second.run()
+        try await second.waitUntilWaiting()
+        return (first, other)
+    }
+
+    @Test("One process syncs, and what another one writes goes with it")
+    func one() async throws {
+        let running = try await runBoth()
+        defer {
+            running.app.cancel()
+            running.second.cancel()
+        }
+        try await second.insert("n1")
+        try await poll { try await second.count("tidemark_operation WHERE state = 'applied'") == 1 }
+        #expect(await second.wire.requests.isEmpty)
+        #expect(try await second.activity() == .waitingForOtherProcess)
+        #expect(try await second.engine.status().description == "Synced by another process; nothing waits.")
+        #expect(try await second.lease()?.holder == "app")
+        try await there.sync()
+        #expect(try await there.count("note") == 1)
+    }
+
+    @Test("A process that waits takes over when the other one stops, by its task's end or by signing out")
+    func stopped() async throws {
+        for isSignedOut in [false, true] {
+            let (first, next) = (
+                try Process("first", device, server, Self.quick), try Process("next", device, server, Self.quick)
+            )
+            let running = first.run()
+            try await poll { try await first.lease()?.holder == "first" }
+            let other = next.run()
+            try await next.waitUntilWaiting()
+            if isSignedOut { await first.engine.disconnect() } else { running.cancel() }
+            try await running.value
+            try await poll { try await next.lease()?.holder == "next" }
+            try await poll { await !next.wire.requests.isEmpty }
+            #expect(try await next.activity() != .waitingForOtherProcess)
+            other.cancel()
+            try await other.value
+            #expect(try await next.lease() == nil)
+        }
+    }
+
+    @Test("An engine does not wait for one whose process has ended without a word")
+    func killed() async throws {
+        try await occupy(by: "dead")
+        second.clock.end("dead")
+        let running = second.run()
+        defer { running.cancel() }
+        try await poll { await !second.wire.requests.isEmpty }
+        #expect(try await second.lease()?.holder == "extension")
+    }
+
+    @Test("A holder that gives no sign is waited for as long as it may take, and not longer")
+    func silent() async throws {
+        try await occupy(by: "suspended")
+        let running = second.run()
+        defer { running.cancel() }
+        try await poll { try await second.lease()?.isAsked == true }
+        try await second.waitUntilWaiting()
+        #expect(await second.wire.requests.isEmpty)
+        second.clock.turn(by: EngineLease.patience)
+        try await poll { await !second.wire.requests.isEmpty }
+        #expect(try await second.lease()?.holder == "extension")
+    }
+
+    @Test("A wall clock that jumps, in one of the processes, changes nothing between them")
+    func jump() async throws {
+        let running = try await runBoth()
+        defer {
+            running.app.cancel()
+            running.second.cancel()
+        }
+        let year: Int64 = 365 * 24 * 3_600_000
+        for jump in [year, -2 * year] {
+            second.clock.turnWallClock(by: jump)
+            app.clock.turnWallClock(by: -jump)
+            for _ in 0..<3 {
+                let sign = try #require(try await second.lease()?.sign)
+                try await poll {
+                    guard let lease = try await second.lease(), lease.sign == sign else { return true }
+                    // The one that was asked has all the time that it needs.
+                    if !lease.isAsked { second.clock.turn(by: EngineLease.pause / 4) }
+                    return false
+                }
+            }
+        }
+        #expect(try await second.lease()?.holder == "app")
+        #expect(await second.wire.requests.isEmpty)
+    }
+
+    @Test("Alone on its file, an engine writes the lease once")
+    func alone() async throws {
+        let running = app.run()
+        defer { running.cancel() }
+        try await poll { try await app.lease() != nil }
+        let lease = try await app.lease()
+        for id in ["n1", "n2", "n3"] {
+            app.clock.turn(by: EngineLease.patience * 10)
+            try await app.insert(id)
+            try await poll {
+                try await app.count("tidemark_operation WHERE state = 'applied' AND record = '\(id)'") == 1
+            }
+        }
+        #expect(try await app.lease() == lease)
+    }
+
+    @Test("A call in a process that waits asks the server at once, and leaves the other one its turn")
+    func calls() async throws {
+        let running = try await runBoth()
+        defer {
+            running.app.cancel()
+            running.second.cancel()
+        }
+        try await there.sql("INSERT INTO note (id) VALUES ('n1')")
+        try await there.sync()
+        #expect(try await second.engine.syncNow().received == 1)
+        #expect(try await second.count("note") == 1)
+        try await there.sql("INSERT INTO note (id) VALUES ('n2')")
+        try await there.sync()
+        await second.engine.wake()
+        try await poll { try await second.count("note") == 2 }
+        try await second.waitUntilWaiting()
+        #expect(try await second.lease()?.holder == "app")
+    }
+
+    @Test("A process on the screen takes over from one that is not, and an engine without a task takes no turn")
+    func appears() async throws {
+        let rare = try Process("rare", device, server, .background)
+        let running = rare.run()
+        defer { running.cancel() }
+        try await poll { try await rare.lease()?.holder == "rare" }
+        try await second.engine.syncNow()
+        #expect(try await second.lease()?.holder == "rare")
+        let other = second.run()
+        defer { other.cancel() }
+        try await poll { try await second.lease()?.holder == "extension" }
+        try await rare.waitUntilWaiting()
+    }
+
+    @Test("A process is known to have ended by its number, its own number by what it made up, and another host's never")
+    func names() throws {
+        let name = EngineName.next().text
+        #expect(EngineName.mayBeThere(name))
+        #expect(EngineName.next().text != name)
+        let own = name.split(separator: " ").map { String($0) }
+        try #require(own.count == 5)
+        func mayBeThere(host: String, process: String, token: String = "another") -> Bool {
+            EngineName.mayBeThere([host, process, own[2], token, own[4]].joined(separator: " "))
+        }
+        #expect(mayBeThere(host: own[0], process: own[1], token: own[3]))
+        #expect(!mayBeThere(host: own[0], process: own[1]))
+        // The first process of a system is there for as long as the system, and none has so high a number.
+        #expect(mayBeThere(host: own[0], process: "1"))
+        #expect(!mayBeThere(host: own[0], process: "\(Int32.max)"))
+        #expect(mayBeThere(host: "elsewhere.invalid", process: "\(Int32.max)"))
+        for other in ["0", "-1", "", "one"] { #expect(mayBeThere(host: own[0], process: other)) }
+        for other in ["", "app", "a b c d e"] { #expect(EngineName.mayBeThere(other)) }
+    }
+}
