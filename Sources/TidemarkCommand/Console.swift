@@ -35,6 +35,11 @@
             }
         }
 
+        /// Whether a person looks at a line that changes. A terminal that knows no escapes cannot take one away again.
+        static func isLive(isJSON: Bool) -> Bool {
+            isatty(STDERR_FILENO) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb" && !isJSON
+        }
+
         private static func draw(_ text: String) {
             put("\r\(text.printable.prefix(width - 1))\u{1b}[K", to: STDERR_FILENO)
         }
@@ -62,6 +67,31 @@
             let isKnown = ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 1
             return isKnown ? Int(size.ws_col) : 80
         }
+    }
+
+    /// How far a command has come, over one line of a terminal; nothing where nobody looks at one.
+    final class LiveLine: Sendable {
+        private static let pause = Duration.milliseconds(100)
+
+        private let isLive: Bool
+        private let shown = Mutex<ContinuousClock.Instant?>(nil)
+
+        init(isJSON: Bool) { isLive = Console.isLive(isJSON: isJSON) }
+
+        /// Shows a text, unless another one has come just now.
+        func show(_ text: String) {
+            guard isLive else { return }
+            let isDue = shown.withLock { shown in
+                let now = ContinuousClock.now
+                if let last = shown, now - last < Self.pause { return false }
+                shown = now
+                return true
+            }
+            if isDue { Console.overwrite(text) }
+        }
+
+        /// Takes the line off the terminal.
+        func end() { if isLive { Console.overwrite(nil) } }
     }
 
     /// Colours for the words with which lines begin, where a person looks at a terminal and has not asked for none

@@ -76,9 +76,7 @@
 
             /// Returns `nil` where nobody is to be told.
             init?(of engine: SyncEngine, isWanted: Bool, isJSON: Bool) {
-                // A terminal that knows no escapes cannot take a line away again.
-                let isDumb = ProcessInfo.processInfo.environment["TERM"] == "dumb"
-                let isLive = isatty(STDERR_FILENO) == 1 && !isDumb && !isJSON
+                let isLive = Console.isLive(isJSON: isJSON)
                 guard isWanted || isLive else { return nil }
                 self.isLive = isLive
                 task = Task {

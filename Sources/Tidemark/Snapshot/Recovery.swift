@@ -32,6 +32,8 @@ struct Recovery: Sendable {
         try inTransaction(db) {
             if try Bootstrap.read(db, scope) == nil { try Bootstrap.begin(db, scope, asking: nil) }
             try RemedyMachine.handle(.refillBegan, db, scope, now: now)
+            // The operator may have seen that bytes of attachments are lost.
+            try Blob.doubt(db, scope, now: now)
         }
     }
 

@@ -116,10 +116,17 @@ extension SyncServer {
 
     /// The bytes are read back: what is called whole is what the store has.
     private func hash(of part: BlobPart, in blobs: any BlobStore) async throws -> String {
+        try await hash(of: part.size) { offset in
+            try await blobs.bytes(of: part, from: offset, limit: BlobPart.pieceBytes)
+        }
+    }
+
+    /// The SHA-256 of so many bytes, as 64 digits, from a piece at a time.
+    func hash(of size: Int64, reading read: @Sendable (Int64) async throws -> [UInt8]) async throws -> String {
         var (hash, offset) = (SHA256(), Int64(0))
-        while offset < part.size {
+        while offset < size {
             try Task.checkCancellation()
-            let bytes = try await blobs.bytes(of: part, from: offset, limit: BlobPart.pieceBytes)
+            let bytes = try await read(offset)
             guard !bytes.isEmpty else { throw BlobRefusal.moved }
             hash = await withCheckedContinuation { [hash] continuation in
                 configuration.aside {

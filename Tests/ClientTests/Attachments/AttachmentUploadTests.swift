@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Synchronization
 import Testing
+import TidemarkServer
 import TidemarkWire
 
 @testable import Tidemark
@@ -226,5 +227,27 @@ struct AttachmentUploadTests {
         try await device.files.transfer()
         #expect(device.blobs.blob(photo) != nil)
         #expect(try await device.state(of: gone) == .remote)
+    }
+
+    @Test("bytes that the server has lost are sent again by a device that is filled anew, and by no other")
+    func refilled() async throws {
+        let directory = try TestDirectory()
+        let server = try PhotoDevice.server(in: directory)
+        let device = try await PhotoDevice(in: directory, blobs: PhotoDevice.blobs(before: server))
+        let bytes = PhotoDevice.bytes(30_000)
+        let photo = try await device.add(bytes, to: "n1")
+        try await device.sync()
+        try await device.files.transfer()
+        device.blobs.lose(photo)
+        try await device.sync()
+        try await device.files.transfer()
+        #expect(device.blobs.blob(photo) == nil, "It was acknowledged, and nobody has told the device.")
+        let known = try #require(try await server.devices().devices.first)
+        try await server.remedy(.refill, for: known.name.client)
+        try await device.sync()
+        try await device.files.transfer()
+        #expect(device.blobs.blob(photo) == bytes)
+        #expect(try await device.state(of: photo) == .uploaded)
+        #expect(device.blobs.count("PUT") == 4, "Two parts of 16 KiB, twice.")
     }
 }

@@ -12,14 +12,21 @@
         let folder: TemporaryFolder
         init() throws { folder = try TemporaryFolder() }
 
-        private func blobs(_ flags: [String] = []) async throws -> (Int32, String, String) {
+        private func blobs(_ words: [String] = [], _ flags: [String] = []) async throws -> (Int32, String, String) {
             try await ChildProcess(
                 ServeTests.command,
-                [
-                    "blobs", "--store", "sqlite:" + folder.path("sync.sqlite"), "--config",
-                    folder.path("tidemark.yaml"),
+                ["blobs"] + words + [
+                    "--store", "sqlite:" + folder.path("sync.sqlite"), "--config", folder.path("tidemark.yaml"),
                 ] + flags
             ).result()
+        }
+
+        /// The file of a blob.
+        private func file(of blob: TestBlob) throws -> URL {
+            let all = FileManager.default.enumerator(
+                at: folder.url.appending(path: "sync.sqlite-blobs"), includingPropertiesForKeys: nil)
+            return try #require(
+                all?.allObjects.compactMap { $0 as? URL }.first { $0.lastPathComponent == blob.hash })
         }
 
         @Test("Names without a blob, and blobs without a name, are counted")
@@ -38,9 +45,38 @@
             let (status, output, errors) = try await blobs()
             #expect(status == 3 && errors.isEmpty, "\(errors)")
             #expect(output.hasPrefix("2 blobs and 0 unfinished uploads in 1 scope, 1010 bytes\n1 name of"), "\(output)")
-            let (_, json, _) = try await blobs(["--json", "--scope", "w"])
+            let (_, json, _) = try await blobs([], ["--json", "--scope", "w"])
             let report = try JSONDecoder().decode(BlobsReport.self, from: Data(json.utf8))
             #expect((report.missing, report.unnamed, report.blobs) == (1, 1, 2))
+        }
+
+        @Test("A damaged blob is found, removed where that is asked for, and missing then")
+        func rehashed() async throws {
+            let (good, bad) = (TestBlob.large, TestBlob(count: 1000, seed: 2))
+            try "entities:\n  task: {attachments: [photo]}\n".write(
+                toFile: folder.path("tidemark.yaml"), atomically: true, encoding: .utf8)
+            try await LiveServer.run(in: folder, entities: [.state("task", attachments: ["photo"])]) { server in
+                let caller = Caller(url: server.url, token: try await LiveServer.token())
+                for blob in [good, bad] { #expect(try await caller.put(blob).status == 201) }
+                try await server.server.commit(to: "w") { changes in
+                    changes.upsert("task", id: "a", ["photo": .text(good.reference)])
+                    changes.upsert("task", id: "b", ["photo": .text(bad.reference)])
+                }
+            }
+            let (sound, text, none) = try await blobs(["verify"], ["--rehash"])
+            #expect(sound == 0 && none.isEmpty && text.contains("2 blobs read"), "\(text)\(none)")
+            var bytes = bad.bytes
+            bytes[7] ^= 1
+            try Data(bytes).write(to: try file(of: bad))
+            #expect(try await blobs().0 == 0)
+            let (damaged, list, _) = try await blobs(["verify"], ["--rehash"])
+            #expect(damaged == 3 && list.contains("damaged: \(bad.hash) in scope w, differs\n"), "\(list)")
+            let (removed, json, _) = try await blobs(["verify"], ["--rehash", "--remove-damaged", "--json"])
+            let report = try JSONDecoder().decode(BlobsReport.self, from: Data(json.utf8))
+            #expect(removed == 3 && report.missing == 1 && report.blobs == 1)
+            #expect(report.rehash?.list.map(\.hash) == [bad.hash] && report.rehash?.removed == 1)
+            let (usage, _, refusal) = try await blobs(["verify"], ["--remove-damaged"])
+            #expect(usage == 64 && refusal.contains("--rehash"))
         }
 
         @Test("A file that declares no attachments is not enough")
