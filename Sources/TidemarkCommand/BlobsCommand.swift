@@ -7,15 +7,17 @@
     struct BlobsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "blobs",
-            abstract: "Compare the blobs of a store with the records that name them.",
+            abstract: "Compare the blobs of a store with the records that name them, or list them.",
             discussion: """
-                `tidemark blobs verify --help` has the options of the comparison.
+                `tidemark blobs verify --help` has the options of the comparison, and `tidemark blobs list --help` those
+                of the list.
 
                 EXAMPLES
                   tidemark blobs --store sqlite:sync.sqlite --config tidemark.yaml
                   tidemark blobs verify --rehash --store sqlite:sync.sqlite --config tidemark.yaml
+                  tidemark blobs list --store sqlite:sync.sqlite --scope user:17
                 """,
-            subcommands: [BlobVerifyCommand.self], defaultSubcommand: BlobVerifyCommand.self)
+            subcommands: [BlobVerifyCommand.self, BlobListCommand.self], defaultSubcommand: BlobVerifyCommand.self)
     }
 
     struct BlobVerifyCommand: AsyncParsableCommand {

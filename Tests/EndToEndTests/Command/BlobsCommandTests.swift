@@ -79,6 +79,40 @@
             #expect(usage == 64 && refusal.contains("--rehash"))
         }
 
+        @Test("The blobs of a scope are listed by hash, page by page, with its unfinished uploads counted")
+        func listed() async throws {
+            let all = (1...3).map { TestBlob(count: 100 * $0, seed: $0) }.sorted { $0.hash < $1.hash }
+            try await LiveServer.run(in: folder) { server in
+                let caller = Caller(url: server.url, token: try await LiveServer.token())
+                for blob in all { #expect(try await caller.put(blob).status == 201) }
+                #expect(try await caller.put(TestBlob.large, 0..<TestBlob.piece).status == 202)
+            }
+            func list(_ flags: [String]) async throws -> (status: Int32, output: String, errors: String) {
+                let store = ["--store", "sqlite:" + folder.path("sync.sqlite")]
+                return try await ChildProcess(ServeTests.command, ["blobs", "list"] + store + flags).result()
+            }
+            func page(_ flags: [String]) async throws -> BlobListReport {
+                let decoder = JSONDecoder()
+                decoder.dateDecodingStrategy = .iso8601
+                let result = try await list(["--scope", "w", "--json"] + flags)
+                #expect(result.status == 0 && result.errors.isEmpty, "\(result.errors)")
+                return try decoder.decode(BlobListReport.self, from: Data(result.output.utf8))
+            }
+            let first = try await page(["--limit", "2"])
+            #expect(first.blobs.map(\.hash) == all.prefix(2).map(\.hash) && first.next == all[1].hash)
+            #expect(first.blobs.map(\.size) == all.prefix(2).map { Int64($0.bytes.count) })
+            #expect((first.total, first.parts) == (3, 1))
+            #expect(first.bytes == Int64(600 + TestBlob.large.bytes.count))
+            let rest = try await page(["--limit", "2", "--after", all[1].hash])
+            #expect(rest.blobs.map(\.hash) == [all[2].hash] && rest.next == nil)
+            let text = try await list(["--scope", "w", "--limit", "2"]).output
+            #expect(text.hasPrefix(all[0].hash + "  ") && text.contains("--after \(all[1].hash)\n3 blobs and 1 unfin"))
+            #expect(try await page(["--limit", "3"]).next == nil)
+            for wrong in [["--scope", "w", "--limit", "0"], ["--scope", "w", "--after", "x"], []] {
+                #expect(try await list(wrong).status == 64)
+            }
+        }
+
         @Test("A file that declares no attachments is not enough")
         func undeclared() async throws {
             try "strict: true\n".write(toFile: folder.path("tidemark.yaml"), atomically: true, encoding: .utf8)
