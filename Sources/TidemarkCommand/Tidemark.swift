@@ -24,10 +24,10 @@
             subcommands: commands)
 
         private static let commands: [any ParsableCommand.Type] = [
-            ServeCommand.self, CompactCommand.self, EraseCommand.self, AttachCommand.self, DetachCommand.self,
-            DevicesCommand.self, BlobsCommand.self, TokenCommand.self, SyncCommand.self, StatusCommand.self,
-            RejectedCommand.self, ConflictsCommand.self, VerifyCommand.self, RemoveCommand.self, DemoCommand.self,
-            ManualCommand.self,
+            ServeCommand.self, BackupCommand.self, CompactCommand.self, EraseCommand.self, AttachCommand.self,
+            DetachCommand.self, DevicesCommand.self, BlobsCommand.self, TokenCommand.self, SyncCommand.self,
+            StatusCommand.self, RejectedCommand.self, ConflictsCommand.self, VerifyCommand.self, RemoveCommand.self,
+            DemoCommand.self, ManualCommand.self,
         ]
 
         /// Done, but something waits for a decision.

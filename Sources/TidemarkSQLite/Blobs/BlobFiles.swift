@@ -125,6 +125,46 @@ struct BlobFiles: Sendable {
     }
 
     func remove(partAt place: Int64, in scope: Scope) { unlink(partsHome(scope) + "/\(place)") }
+
+    // MARK: Copies
+
+    /// Makes the folder of a scope in a copy that nobody has yet.
+    func makeHome(_ scope: Scope) throws {
+        for path in [folder, home(scope)] {
+            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw File.failure("cannot make \(path)") }
+        }
+    }
+
+    /// Takes in a blob of another folder: under a second name where the file system gives one, since nobody writes to
+    /// the file of a blob, and else by its bytes. Answers whether it was there, whole.
+    func take(_ hash: String, _ size: Int64, of scope: Scope, from source: BlobFiles) throws -> Bool {
+        guard try source.isWhole(hash, size, in: scope) else { return false }
+        let (old, new) = (source.path(of: hash, in: scope), path(of: hash, in: scope))
+        if link(old, new) != 0 {
+            do { try FileManager.default.copyItem(atPath: old, toPath: new) } catch {
+                guard try source.isWhole(hash, size, in: scope) else {
+                    unlink(new)
+                    return false
+                }
+                throw StoreUnavailable("cannot copy \(old): \(error.localizedDescription)")
+            }
+            try File.sync(new)
+        }
+        guard try isWhole(hash, size, in: scope) else { throw StoreUnavailable("\(new) is not whole") }
+        return true
+    }
+
+    /// Brings the names of a scope's files to the disk.
+    func syncHome(_ scope: Scope) throws { try File.sync(home(scope)) }
+
+    /// Brings the names of all scopes' folders to the disk.
+    func syncFolder() throws {
+        guard try File.size(at: folder) != nil else { return }
+        try File.sync(folder)
+    }
+
+    /// Brings a file, or the names in a folder, to the disk.
+    static func sync(_ path: String) throws { try File.sync(path) }
 }
 
 /// An open file, closed when nobody holds it.

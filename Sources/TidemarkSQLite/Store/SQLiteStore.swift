@@ -202,7 +202,7 @@ public final class SQLiteStore: ChangeStore {
 }
 
 /// Tells what passes by itself, or once the operator has made room, from what is broken.
-private enum Unavailability {
+enum Unavailability {
     static func told<Result>(_ work: () async throws -> Result) async throws -> Result {
         do { return try await work() } catch let error as DatabaseError where error.mayPass {
             // The statement is left out: the description is for a log, and the statement may hold row data.
