@@ -106,39 +106,65 @@ struct AttachmentCallerTests {
         try await poll { await device.engine.attachmentRunner?.failures == 0 }
     }
 
-    @Test("bytes under way that another scope names, too, take nobody's place")
-    func twoScopes() async throws {
+    /// A device with two scopes.
+    private func spread() async throws -> PhotoDevice {
         let directory = try TestDirectory()
-        let blobs = PhotoDevice.blobs(before: try PhotoDevice.server(in: directory))
-        let device = try await PhotoDevice(
-            in: directory, blobs: blobs,
+        return try await PhotoDevice(
+            in: directory, blobs: PhotoDevice.blobs(before: try PhotoDevice.server(in: directory)),
             tables: [.table("note", scope: .column("w", prefix: "w:"), attachments: [.attachment("photo")])],
             scopes: ["w:1", "w:2"])
-        func add(_ seed: UInt64, _ scopes: [String]) async throws -> BlobReference {
-            let photo = try await device.files.add(Data(PhotoDevice.bytes(10_000, seed: seed)))
-            try await device.writer.write { [text = photo.description] db in
-                for scope in scopes {
-                    try db.execute(
-                        sql: "INSERT INTO note (id, photo, w) VALUES (?, ?, ?)",
-                        arguments: ["n\(seed)-\(scope)", text, scope])
-                }
+    }
+
+    /// Adds bytes, and names them in scopes.
+    private func add(_ seed: UInt64, in scopes: [String], to device: PhotoDevice) async throws -> BlobReference {
+        let photo = try await device.files.add(Data(PhotoDevice.bytes(10_000, seed: seed)))
+        try await device.writer.write { [text = photo.description] db in
+            for scope in scopes {
+                try db.execute(
+                    sql: "INSERT INTO note (id, photo, w) VALUES (?, ?, ?)",
+                    arguments: ["n\(seed)-\(scope)", text, scope])
             }
-            // The engine does not run: this has it look.
-            try await device.files.pin(photo)
-            return photo
         }
-        _ = try await add(1, ["1", "2"])
+        // The engine does not run: this has it look.
+        try await device.files.pin(photo)
+        return photo
+    }
+
+    @Test("bytes under way that another scope names, too, take nobody's place")
+    func twoScopes() async throws {
+        let device = try await spread()
+        let blobs = device.blobs
+        _ = try await add(1, in: ["1", "2"], to: device)
         try await device.writer.write { try $0.execute(sql: "UPDATE tidemark_blob SET priority = 1") }
         blobs.hold("HEAD")
         defer { blobs.open() }
         let transfer = Task { try await device.files.transfer() }
         try await poll { blobs.waiting == 1 }
-        _ = try await add(2, ["1"])
+        _ = try await add(2, in: ["1"], to: device)
         try await poll { blobs.waiting == 2 }
-        _ = try await add(3, ["1"])
+        _ = try await add(3, in: ["1"], to: device)
         try await poll { blobs.waiting == 3 }
         blobs.open()
         try await transfer.value
         #expect(blobs.count("HEAD") == 4, "Each begins once in each of its scopes.")
+    }
+
+    @Test("a file travels once at a time, whichever scopes name it")
+    func onceAtATime() async throws {
+        let device = try await spread()
+        let blobs = device.blobs
+        let shared = try await add(1, in: ["1", "2"], to: device)
+        blobs.hold("HEAD")
+        defer { blobs.open() }
+        let transfer = Task { try await device.files.transfer() }
+        try await poll { blobs.waiting == 1 }
+        let other = try await add(2, in: ["1"], to: device)
+        try await poll { blobs.log.contains("HEAD \(other.hash.prefix(6))") }
+        // What is begun together is noted in one transaction: it would be there beside the other one by now.
+        #expect(try await device.count("tidemark_blob WHERE moving = 1 AND reference = '\(shared)'") == 1)
+        #expect(try await device.count("tidemark_blob WHERE moving = 1") == 2)
+        blobs.open()
+        try await transfer.value
+        for scope: Scope in ["w:1", "w:2"] { #expect(blobs.blob(shared, in: scope) != nil) }
     }
 }

@@ -50,6 +50,37 @@ struct AttachmentQueueTests {
         try await poll { try await device.state(of: large) == .uploaded }
     }
 
+    @Test(
+        "of what goes up and what comes down the most urgent begins first, and of equals the oldest",
+        arguments: [true, false])
+    func merged(isUrgent: Bool) async throws {
+        let device = try await PhotoDevice.alone { $0.parallelTransfers = 1 }
+        let bytes = PhotoDevice.bytes(10_000, seed: 2)
+        let theirs = try #require(BlobReference(hash: Self.hash(bytes), size: 10_000))
+        device.blobs.put(bytes, as: theirs)
+        func nameTheirs() async throws {
+            try await device.name(theirs, in: "n2", column: "thumb")
+            // The engine does not run: this has it look.
+            try await device.files.unpin(theirs)
+        }
+        func addOwn() async throws -> BlobReference {
+            let own = try await device.add(PhotoDevice.bytes(10_000), to: "n1")
+            try await device.files.unpin(own)
+            return own
+        }
+        if !isUrgent { try await nameTheirs() }
+        let own = try await addOwn()
+        if isUrgent {
+            try await nameTheirs()
+            try await device.writer.write { [text = theirs.description] db in
+                try db.execute(sql: "UPDATE tidemark_blob SET priority = 1 WHERE reference = ?", arguments: [text])
+            }
+        }
+        try await device.files.transfer()
+        #expect(device.blobs.log.first == "GET \(theirs.hash.prefix(6))")
+        #expect(device.blobs.blob(own) != nil)
+    }
+
     @Test("where bytes cost money, only what the app lets travels, and what it asks for")
     func metered() async throws {
         let directory = try TestDirectory()

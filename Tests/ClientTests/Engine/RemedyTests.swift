@@ -87,6 +87,23 @@ struct RemedyTests {
         #expect(await fillings == before + 1)
     }
 
+    @Test("A server that has lost what it heard of a remedy is told again, and the remedy is not carried out twice")
+    func toldAgain() async throws {
+        try await ask(.refill)
+        let file = try DatabaseQueue(path: directory.url.appending(path: "server.sqlite").path)
+        let asked = try await file.read { db in try Data.fetchOne(db, sql: "SELECT remedy FROM device") }
+        let engine = try device.engine()
+        try await engine.syncNow()
+        #expect(try await outcome?.result == .done)
+        let before = await fillings
+        try await file.write { db in try db.execute(sql: "UPDATE device SET remedy = ?", arguments: [asked]) }
+        #expect(try await outcome == nil)
+        // One answer asks again, and the exchange behind it tells.
+        for _ in 1...2 { try await engine.syncNow() }
+        #expect(try await outcome?.result == .done)
+        #expect(await fillings == before)
+    }
+
     @Test("An app that ends in the midst of it goes on where it was")
     func restarted() async throws {
         let before = await fillings
