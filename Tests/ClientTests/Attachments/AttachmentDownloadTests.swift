@@ -66,6 +66,43 @@ struct AttachmentDownloadTests {
         #expect(blobs.bytesDown == 100_000)
     }
 
+    static let fullDevice = "/dev/full"
+
+    @Test(
+        "a disk that is full amid a download is told, records go on, and what had come is not asked for again",
+        .enabled(if: FileManager.default.fileExists(atPath: AttachmentDownloadTests.fullDevice)))
+    func fullDisk() async throws {
+        let bytes = PhotoDevice.bytes(100_000)
+        let (device, thumb) = try await world(bytes, column: "thumb")
+        let blobs = device.blobs
+        let workshop = device.folder.appending(path: "unfinished")
+        let (partial, kept) = (workshop.appending(path: "\(thumb.hash).part"), workshop.appending(path: "kept"))
+        blobs.fault { request in
+            let files = FileManager.default
+            guard request.method == "GET", blobs.bytesDown >= 32_768, !files.fileExists(atPath: kept.path) else {
+                return nil
+            }
+            // The next bytes go where there is no room.
+            try files.moveItem(at: partial, to: kept)
+            try files.createSymbolicLink(atPath: partial.path, withDestinationPath: Self.fullDevice)
+            return nil
+        }
+        let error = await #expect(throws: SyncError.self) { try await device.files.transfer() }
+        #expect(error?.code == .folderFailed)
+        #expect(try await device.count("tidemark_attachment WHERE state = 'remote' AND reason = 'folder_failed'") == 1)
+        #expect(device.files.url(for: thumb) == nil)
+        try await device.name(nil, in: "n2")
+        try await device.sync()
+        #expect(try await device.engine.status().pending == 0)
+
+        blobs.heal()
+        try FileManager.default.removeItem(at: partial)
+        try FileManager.default.moveItem(at: kept, to: partial)
+        try await device.transfer { device.files.url(for: thumb) != nil }
+        #expect(try device.files.data(for: thumb) == Data(bytes))
+        #expect(blobs.bytesDown <= 100_000 + 16_384, "The part that found no room came twice.")
+    }
+
     @Test("other bytes than the reference says are never shown, and given up after some attempts")
     func wrong() async throws {
         let bytes = PhotoDevice.bytes(40_000)

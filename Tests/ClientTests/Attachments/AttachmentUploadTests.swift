@@ -194,7 +194,10 @@ struct AttachmentUploadTests {
     func refused() async throws {
         let device = try await PhotoDevice.alone()
         let photo = try await device.add(PhotoDevice.bytes(30_000), to: "n1")
-        for (status, code) in [(503, "unavailable"), (500, "internal_error"), (403, "scope_read_only")] {
+        let refusals = [
+            (503, "unavailable"), (507, "quota_exceeded"), (500, "internal_error"), (403, "scope_read_only"),
+        ]
+        for (status, code) in refusals {
             device.blobs.fault { $0.method == "PUT" ? BlobServer.problem(status, code) : nil }
             await #expect(throws: SyncError.self) { try await device.files.transfer() }
             #expect(try await device.state(of: photo) == .local)

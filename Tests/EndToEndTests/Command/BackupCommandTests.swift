@@ -124,6 +124,27 @@
             #expect(await other.stop() == 0)
         }
 
+        @Test(
+            "A copy that finds no room leaves nothing behind, and is made once there is some",
+            .enabled(if: BlobFullDiskTests.hasLimits))
+        func full() async throws {
+            try await LiveServer.run(in: folder) { server in
+                let text = String(repeating: "x", count: 200_000)
+                for id in ["a", "b", "c"] {
+                    try await server.server.commit(to: "w") {
+                        $0.upsert("task", id: .init(stringLiteral: id), ["text": .text(text)])
+                    }
+                }
+            }
+            let words = ["backup", folder.path("copy"), "--store", "sqlite:" + folder.path("sync.sqlite")]
+            let refused = try await BlobFullDiskTests.tidemark(room: 200_000, words).result()
+            #expect(refused.status == 1 && refused.errors.hasPrefix("error: "), "\(refused.status) \(refused.errors)")
+            let left = try FileManager.default.contentsOfDirectory(
+                atPath: folder.url.path(percentEncoded: false))
+            #expect(left.filter { $0.hasPrefix("copy") } == [])
+            #expect(try await run(words).status == 0)
+        }
+
         @Test("A store in PostgreSQL, or none, is said to be so")
         func refused() async throws {
             let remote = try await run(["backup", folder.path("copy"), "--store", "postgres://ada@127.0.0.1:1/x"])
