@@ -1,7 +1,7 @@
 /// Which of several engines on one file syncs it, in however many processes; the others wait (decision 19).
 ///
-/// The holder's name stands in the file. Whoever waits asks there for a sign of life, and takes over where none comes in
-/// time. So nothing is written while nobody waits, and no clock of one process is held against that of another.
+/// The holder's name stands in the file. Whoever waits asks there for a sign of life, and takes over where none comes
+/// in time. So nothing is written while nobody waits, and no clock of one process is held against that of another.
 package struct EngineLease: Hashable, Sendable {
     /// So long whoever waits is content with a sign, in milliseconds.
     package static let pause: Int64 = 2_000

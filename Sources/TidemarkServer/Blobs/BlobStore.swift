@@ -31,8 +31,8 @@ public protocol BlobPartStore: Sendable {
     /// Begins a part, in the place of the one that has its name, and sets room aside for all of it.
     func begin(_ name: BlobPartName, size: Int64, within room: BlobRoom, at moment: Int64) async throws -> BlobPart
 
-    /// Appends bytes where a part ends, at most as many as its ``BlobPart/room``. Whatever ends the process, the first of
-    /// them are there or none. ``BlobRefusal/moved`` where the part is gone, or has gone on meanwhile.
+    /// Appends bytes where a part ends, at most as many as its ``BlobPart/room``. Whatever ends the process, the first
+    /// of them are there or none. ``BlobRefusal/moved`` where the part is gone, or has gone on meanwhile.
     ///
     /// - Parameters:
     ///   - bytes: the bytes, at least one.
