@@ -27,6 +27,13 @@ struct ErrorPageTests {
         #expect(refusals.count > 20 && refusals.union(["conflict"]) == RejectionCode.all)
     }
 
+    @Test("the protocol names each code of a refusal")
+    func protocolNames() throws {
+        let page = try String(contentsOf: Self.top.appending(path: "Documentation/Protocol.md"), encoding: .utf8)
+        let section = try #require(page.split(separator: "\n\n").first { $0.hasPrefix("Rejection codes: ") })
+        #expect(RejectionCode.all.filter { $0 != "conflict" && !section.contains("`\($0)`") } == [])
+    }
+
     private func declared(in path: String, _ pattern: Regex<(Substring, Substring)>) throws -> Set<String> {
         let source = try String(contentsOf: Self.top.appending(path: path), encoding: .utf8)
         return Set(source.matches(of: pattern).map { String($0.1) })

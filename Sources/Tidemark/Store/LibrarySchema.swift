@@ -110,8 +110,9 @@ enum LibrarySchema {
             PRIMARY KEY (scope, entity, record)) WITHOUT ROWID;
 
         -- Rows that a scope holds and the table does not, since the app's schema does not take them as things stand,
-        -- another scope's row has their place, or they leave for another scope. fresh: not tried since it last
-        -- changed. move: how far its scope move has come (QuarantinedRow.Move). base: the version that it left at.
+        -- another scope's row has their place, or they leave for another scope. contends: other rows decide, so it is
+        -- tried after each page. fresh: not tried since it, or the app's schema, last changed. move: how far its scope
+        -- move has come (QuarantinedRow.Move). base: the version that it left at.
         CREATE TABLE tidemark_quarantine(
             entity TEXT NOT NULL, record TEXT NOT NULL, scope TEXT NOT NULL, version INTEGER, reason TEXT NOT NULL,
             contends INTEGER NOT NULL, fresh INTEGER NOT NULL, data BLOB NOT NULL,

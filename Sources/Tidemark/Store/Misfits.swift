@@ -4,6 +4,7 @@ import TidemarkWire
 /// Records whose id the table's key cannot hold: a text where this version of the app has an INTEGER key. They stand
 /// outside the table, counted (I13), until a migration makes the key fit.
 enum Misfits {
+    /// It is compared with what stands in files: in other words it would leave rows of older versions where they are.
     static let reason = "The table's key cannot hold the record's id."
 
     static func put(
