@@ -7,8 +7,11 @@ package struct EngineLease: Hashable, Sendable {
     package static let pause: Int64 = 2_000
     /// So long the holder has to give a sign that was asked for, in milliseconds.
     package static let patience: Int64 = 5_000
-    /// An engine that rarely looks at the file waits for so many of its looks at least: the holder may be like it.
+    /// So many looks the holder has for it at least, and so many whoever waits.
     package static let looks: Int64 = 3
+    /// The part of the work that an engine lacks while all of its scopes have stopped until the app or the operator
+    /// acts: one that can sync takes over from it.
+    package static let able = "able"
 
     /// What stands in the file.
     package struct Entry: Hashable, Sendable, Codable {
@@ -19,9 +22,12 @@ package struct EngineLease: Hashable, Sendable {
         package var isAsked: Bool
         /// What the holder syncs, sorted.
         package var work: [String]
+        /// How often the holder looks at the file, in milliseconds.
+        package var poll: Int64
 
-        package init(holder: String, sign: Int64, isAsked: Bool, work: [String]) {
-            (self.holder, self.sign, self.isAsked, self.work) = (holder, sign, isAsked, work)
+        /// How long it has to give a sign.
+        fileprivate var patience: Int64 {
+            max(EngineLease.patience, min(max(poll, 0), Int64.max / EngineLease.looks) * EngineLease.looks)
         }
     }
 
@@ -31,22 +37,41 @@ package struct EngineLease: Hashable, Sendable {
     package var work: Set<String>
     /// Whether it is this engine that syncs.
     package private(set) var isDriving = false
-    private let patience: Int64
+    /// What stood in the file, of this engine's own, when there was nothing to do.
+    package var settled: String?
+    private let poll: Int64
     private var heard: Heard?
 
     /// The last sign of another engine.
     private struct Heard: Hashable, Sendable {
         var holder: String
         var sign: Int64
+        var isAble: Bool
+        /// When it came; since this engine asked for the next one, when it last looked.
         var since: Instant
-        /// When this engine asked for the next one.
-        var asked: Instant?
+        /// For how long it has waited since it asked.
+        var waited: Int64?
+
+        init(_ entry: Entry, since: Instant, waited: Int64?) {
+            (holder, sign, isAble) = (entry.holder, entry.sign, entry.work.contains(EngineLease.able))
+            (self.since, self.waited) = (since, waited)
+        }
     }
+
+    /// Whether it has found nobody yet, itself included.
+    package var isNew: Bool { !isDriving && heard == nil }
+    /// Whether it waits for an engine that can sync, as far as that one has said.
+    package var isHolderAble: Bool { heard?.isAble ?? false }
 
     /// - Parameter poll: how often it looks at the file, in milliseconds.
     package init(name: String, work: Set<String>, poll: Int64) {
-        (self.name, self.work) = (name, work)
-        patience = max(Self.patience, min(max(poll, 0), Int64.max / Self.looks) * Self.looks)
+        (self.name, self.work, self.poll) = (name, work, poll)
+    }
+
+    /// Notes whether a part of its work is done at present.
+    package mutating func note(_ part: String, _ isDone: Bool) {
+        if isDone { work.insert(part) }
+        if !isDone { work.remove(part) }
     }
 
     /// Looks at the file. Returns what is to be written there, with which the look is made again, in one transaction.
@@ -56,12 +81,11 @@ package struct EngineLease: Hashable, Sendable {
     ///   - now: by a clock of this process that is never set back.
     package mutating func look(at entry: Entry?, isGone: Bool, now: Instant) -> Entry? {
         guard let entry, !isGone || entry.holder == name else { return take(after: entry) }
-        let theirs = Set(entry.work)
         if entry.holder == name {
             (isDriving, heard) = (true, nil)
-            guard entry.isAsked else { return nil }
-            return Entry(holder: name, sign: entry.sign &+ 1, isAsked: false, work: work.sorted())
+            return entry.isAsked ? take(after: entry) : nil
         }
+        let theirs = Set(entry.work)
         guard work.isSubset(of: theirs) else {
             // The holder does less than this engine, and can wait for it.
             if theirs.isSubset(of: work) { return take(after: entry) }
@@ -75,22 +99,25 @@ package struct EngineLease: Hashable, Sendable {
 
     private mutating func take(after entry: Entry?) -> Entry {
         (isDriving, heard) = (true, nil)
-        return Entry(holder: name, sign: (entry?.sign ?? 0) &+ 1, isAsked: false, work: work.sorted())
+        return Entry(holder: name, sign: (entry?.sign ?? 0) &+ 1, isAsked: false, work: work.sorted(), poll: poll)
     }
 
     private mutating func wait(for entry: Entry, now: Instant) -> Entry? {
         guard let last = heard, last.holder == entry.holder, last.sign == entry.sign else {
             // How old the sign of a holder is that was never heard before, nobody knows.
             let isNew = heard?.holder != entry.holder
-            heard = Heard(holder: entry.holder, sign: entry.sign, since: now, asked: isNew ? now : nil)
+            heard = Heard(entry, since: now, waited: isNew ? 0 : nil)
             return isNew ? asking(entry) : nil
         }
-        guard let asked = last.asked, entry.isAsked else {
-            guard last.asked != nil || now - last.since >= Self.pause else { return nil }
-            heard?.asked = now
+        guard let before = last.waited, entry.isAsked else {
+            guard last.waited != nil || now - last.since >= Self.pause else { return nil }
+            heard = Heard(entry, since: now, waited: 0)
             return asking(entry)
         }
-        return now - asked >= patience ? take(after: entry) : nil
+        // Between two looks this process may have slept, and the holder with it: no look counts for more than its part.
+        let waited = before + min(now - last.since, entry.patience / Self.looks)
+        heard = Heard(entry, since: now, waited: waited)
+        return waited >= entry.patience ? take(after: entry) : nil
     }
 
     /// `nil` where somebody has asked already.

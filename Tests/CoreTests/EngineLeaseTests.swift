@@ -34,6 +34,15 @@ struct EngineLeaseTests {
 
     private let world = World()
 
+    /// Time passes in which an engine looks every second, waits and writes nothing.
+    private func pass(_ milliseconds: Int64, for name: String, sourceLocation: SourceLocation = #_sourceLocation) {
+        let end = world.now + milliseconds
+        while world.now < end {
+            world.now = min(end, world.now + 1_000)
+            #expect(!world.look(name) && !world.drives(name), sourceLocation: sourceLocation)
+        }
+    }
+
     @Test("The first one syncs at once, and writes nothing more while nobody waits")
     func alone() {
         #expect(world.look("one") && world.drives("one"))
@@ -56,8 +65,7 @@ struct EngineLeaseTests {
             #expect(!world.look("two") && !world.look("one"))
             world.now += 1
             #expect(world.look("two") && world.entry?.isAsked == true)
-            world.now += EngineLease.patience - 1
-            #expect(!world.look("two") && !world.drives("two"))
+            pass(EngineLease.patience - 1, for: "two")
         }
     }
 
@@ -65,8 +73,7 @@ struct EngineLeaseTests {
     func silent() {
         world.look("one")
         world.look("two")
-        world.now += EngineLease.patience - 1
-        #expect(!world.look("two") && !world.drives("two"))
+        pass(EngineLease.patience - 1, for: "two")
         world.now += 1
         #expect(world.look("two") && world.drives("two") && world.entry?.holder == "two")
         #expect(world.look("one") && !world.drives("one") && world.entry?.isAsked == true)
@@ -102,6 +109,16 @@ struct EngineLeaseTests {
         #expect(world.look("two") && !world.drives("two"))
     }
 
+    @Test("Nor with a question in the file: the other one may have slept as long, and answers when it is back")
+    func sleptOnQuestion() {
+        world.look("one")
+        world.look("two")
+        world.now += 3_600_000
+        #expect(!world.look("two") && !world.drives("two"))
+        #expect(world.look("one") && world.drives("one"))
+        #expect(!world.look("two") && !world.drives("two"))
+    }
+
     @Test(
         "A question that did not get into the file, or was overwritten, is asked again and not held against the other")
     func unheard() {
@@ -111,7 +128,8 @@ struct EngineLeaseTests {
         world.entry = before
         world.now += EngineLease.patience
         #expect(world.look("two") && !world.drives("two") && world.entry?.isAsked == true)
-        world.now += EngineLease.patience
+        pass(EngineLease.patience - 1, for: "two")
+        world.now += 1
         #expect(world.look("two") && world.drives("two"))
     }
 
@@ -120,7 +138,8 @@ struct EngineLeaseTests {
         world.look("one")
         world.look("two")
         #expect(!world.look("three"))
-        world.now += EngineLease.patience
+        pass(EngineLease.patience - 1, for: "two")
+        world.now += 1
         #expect(world.look("two") && world.drives("two"))
         #expect(world.look("three") && !world.drives("three") && world.entry?.holder == "two")
     }
@@ -141,19 +160,43 @@ struct EngineLeaseTests {
         #expect(!world.look("one") && world.drives("one"))
     }
 
-    @Test("An engine that looks rarely gives the other one as many looks, since that one may be like it")
+    @Test("A holder that looks rarely has as many looks for its sign, however often the other one looks")
     func rare() {
         world.add("rare", poll: 10_000)
-        world.look("one")
         world.look("rare")
-        world.now += EngineLease.looks * 10_000 - 1
-        #expect(!world.look("rare") && !world.drives("rare"))
+        world.look("one")
+        pass(EngineLease.looks * 10_000 - 1, for: "one")
+        world.now += 1
+        #expect(world.look("one") && world.drives("one"))
+        // One that looks rarely itself need not wait longer for one that does not.
+        world.look("rare")
+        pass(EngineLease.patience - 1, for: "rare")
         world.now += 1
         #expect(world.look("rare") && world.drives("rare"))
-        // No interval is too long to reckon with.
-        world.add("never", poll: .max)
-        world.look("never")
-        world.now += 3_600_000
-        #expect(!world.look("never") && !world.drives("never"))
+        // No interval is too long or too short to reckon with.
+        for poll in [Int64.max, .min] {
+            world.entry = nil
+            world.add("never", poll: poll)
+            world.look("never")
+            world.look("three")
+            pass(EngineLease.patience - 1, for: "three")
+        }
+    }
+
+    @Test("A holder that has stopped says so with its next sign, and gives way to one that can sync, but once")
+    func stopped() {
+        for name in ["one", "two"] { world.add(name, ["a", EngineLease.able]) }
+        world.look("one")
+        world.look("two")
+        world.engines["one"]?.note(EngineLease.able, false)
+        #expect(world.look("one") && world.drives("one"))
+        #expect(world.look("two") && world.drives("two"))
+        #expect(world.look("one") && !world.drives("one"))
+        #expect(world.engines["one"]?.isHolderAble == true)
+        // Where that one stops too, neither is better than the other.
+        world.engines["two"]?.note(EngineLease.able, false)
+        #expect(world.look("two") && world.drives("two"))
+        #expect(!world.look("one") && !world.drives("one"))
+        #expect(world.engines["one"]?.isHolderAble == false)
     }
 }

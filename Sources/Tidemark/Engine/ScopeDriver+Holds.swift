@@ -25,7 +25,7 @@ extension ScopeDriver {
                 counts += try await fetch.run([record]).counts
             } while !rest.isEmpty
         } catch { throw Failure(error, scope: scope).error }
-        await changed()
+        await changed(isStopped)
     }
 
     /// Takes the scope off the device and ends; `false` where something in it is not settled. The caller has the turn.

@@ -9,7 +9,8 @@ actor ScopeDriver {
     var file: AppFile { schemaCache.file.of(scope) }
     private(set) var configuration: SyncConfiguration
     let decider: ConflictDecider
-    let changed: @Sendable () async -> Void
+    /// Hears whether the scope has stopped.
+    let changed: @Sendable (Bool) async -> Void
     var machine: SyncMachine
     var sizing: PageSizing
     var snapshotSizing: PageSizing
@@ -70,7 +71,7 @@ actor ScopeDriver {
 
     init(
         scope: Scope, schemaCache: SchemaCache, configuration: SyncConfiguration, onConflict: ConflictHandler?,
-        changed: @escaping @Sendable () async -> Void
+        changed: @escaping @Sendable (Bool) async -> Void
     ) {
         self.scope = scope
         self.schemaCache = schemaCache
@@ -159,6 +160,9 @@ actor ScopeDriver {
         }
     }
 
+    /// Whether the app or the operator must act.
+    var isStopped: Bool { if case .stopped = machine.state { true } else { false } }
+
     /// The driver's state outside the file, without points in time.
     var memory: String {
         let flags = [
@@ -217,7 +221,7 @@ actor ScopeDriver {
                 event = nil
             }
             if let event { effects += machine.handle(event, now: now, jitter: Dependencies.current.random()) }
-            await changed()
+            await changed(isStopped)
         }
     }
 

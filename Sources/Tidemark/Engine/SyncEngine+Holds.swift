@@ -1,4 +1,5 @@
 import GRDB
+import TidemarkCore
 public import TidemarkWire
 
 extension SyncEngine {
@@ -100,7 +101,8 @@ extension SyncEngine {
             try HeldScopes.adopt(db, scopes)
             return (try HeldScopes.all(db), try lease?.handle(db, environment, now: now))
         }
-        if self.lease != nil, let looked { self.lease = looked }
+        // Meanwhile that run may have ended, and another one begun.
+        if let looked, self.lease?.name == looked.name { self.lease = looked }
         let forgotten = held.filter { scope in !drivers.contains { $0.scope == scope } }
         for scope in forgotten {
             holds[scope] = 0
@@ -111,7 +113,8 @@ extension SyncEngine {
 
     /// A driver that has done something: what waits to go may go now. The driver is at work as it says so, and so the
     /// eviction cannot be waited for here.
-    func changed(_ scope: Scope) async {
+    func changed(_ scope: Scope, isStopped: Bool) async {
+        if isStopped { stopped.insert(scope) } else { stopped.remove(scope) }
         if holds[scope] == 0, !evicting.contains(scope) { Task { await evict(scope) } }
         if let driver = drivers.first(where: { $0.scope == scope }) { await noteAccess(driver) }
         attachmentRunner?.note()

@@ -17,12 +17,16 @@ extension SyncEngine {
             throw SyncError(.configurationInvalid, "The engine runs already.", hint: "Keep one task that runs it.")
         }
         isRunning = true
-        lease = EngineLease(
-            name: Dependencies.current.engineName(), work: work, poll: configuration.pollInterval.milliseconds)
-        defer { (isRunning, lease) = (false, nil) }
+        let environment = Dependencies.current
+        let name = environment.engineName()
+        lease = EngineLease(name: name, work: work, poll: configuration.pollInterval.milliseconds)
+        defer {
+            (isRunning, lease) = (false, nil)
+            environment.noteEnd(of: name)
+        }
         try await installPatiently()
         let written = written
-        let observation = Dependencies.current.watchEdits(of: file.writer) { written.raise() }
+        let observation = environment.watchEdits(of: file.writer) { written.raise() }
         defer { observation.cancel() }
         while !Task.isCancelled, !schemaCache.transport.isDisconnected {
             await waitForTurn()
@@ -74,7 +78,7 @@ extension SyncEngine {
             _ = await written.sleep(for: configuration.pollInterval)
             guard let schema = await schemaCache.schema else { continue }
             let scopes = followed
-            lease?.work = work
+            noteWork()
             let (seen, mine, environment) = (last, lease, Dependencies.current)
             let now = environment.uptime
             let found = try? await file.read { db -> (EngineLease.Look?, (Int64, [Scope])?) in
@@ -100,16 +104,27 @@ extension SyncEngine {
     // MARK: The lease
 
     /// What this engine syncs. It waits only for one that does all of it: an engine with more scopes or tables takes
-    /// over from it, and so does one that pulls often from one that is out of sight.
+    /// over from it, one that pulls often from one that is out of sight, and one that can sync from one that cannot.
     var work: Set<String> {
         var work = Set(schemaCache.tableNames.map { "table \($0.lowercased())" })
         for scope in scopes where restriction?.contains(scope.parent) ?? true { work.insert("scope \(scope.name)") }
         if attachmentRunner != nil { work.insert("attachments") }
-        if adapted.tick.milliseconds <= Self.oftenMilliseconds { work.insert("often") }
+        for (part, isDone) in passingWork where isDone { work.insert(part) }
         return work
     }
 
-    /// An engine with a longer tick waits for no nudge, and is out of sight.
+    /// The part of it that comes and goes while the engine runs.
+    private var passingWork: [(String, Bool)] {
+        let isOften = adapted.receivesNudges || adapted.tick.milliseconds <= Self.oftenMilliseconds
+        let isStopped = !drivers.isEmpty && drivers.allSatisfy { stopped.contains($0.scope) }
+        return [("often", isOften), (EngineLease.able, !isStopped)]
+    }
+
+    private func noteWork() {
+        for (part, isDone) in passingWork { lease?.note(part, isDone) }
+    }
+
+    /// An engine that hears no nudges and has a longer tick is out of sight.
     private static var oftenMilliseconds: Int64 { 5 * 60_000 }
 
     /// Whoever waits looks as often at least, however rarely it would look for edits.
@@ -117,16 +132,16 @@ extension SyncEngine {
 
     /// Returns when it is this engine's turn, or ``run()`` is to end.
     private func waitForTurn() async {
+        // Whoever syncs does a round anyway.
+        defer { isRoundWanted = false }
         guard lease?.isDriving == false else { return }
         await withDiscardingTaskGroup { group in
             var last: FileLook?
             while !Task.isCancelled, !schemaCache.transport.isDisconnected {
-                let found = await lookAtLease()
-                // Where somebody has taken the library out of the file, each scope says so.
-                if let found, found.lease == nil { break }
-                guard lease?.isDriving == false else { break }
-                let isNews = !isWaiting || found.map { !$0.isSame(as: last) } ?? false
-                (isWaiting, last) = (true, found ?? last)
+                // Where the file cannot be read, or somebody has taken the library out of it, each scope says so.
+                guard let found = await lookAtLease(), found.lease != nil, lease?.isDriving == false else { break }
+                let isNews = !isWaiting || !found.isSame(as: last)
+                (isWaiting, last) = (true, found)
                 if isNews { await publishStatus() }
                 if isRoundWanted, !isInRound {
                     (isRoundWanted, isInRound) = (false, true)
@@ -136,7 +151,10 @@ extension SyncEngine {
             }
             group.cancelAll()
         }
+        guard isWaiting else { return }
         isWaiting = false
+        // A cancelled task reads nothing more, and whoever shows the status is to see that nobody is waited for.
+        try? await Dependencies.current.uncancelled { await self.publishStatus() }
     }
 
     /// What is in the file for one who waits.
@@ -146,12 +164,15 @@ extension SyncEngine {
         var measures: String?
 
         /// Whether nobody has written or exchanged anything between.
-        func isSame(as other: FileLook?) -> Bool { counter == other?.counter && measures == other?.measures }
+        func isSame(as other: FileLook?) -> Bool {
+            counter == other?.counter && measures == other?.measures
+                && lease?.lease.isHolderAble == other?.lease?.lease.isHolderAble
+        }
     }
 
     /// Returns `nil` where the file cannot be read now.
     private func lookAtLease() async -> FileLook? {
-        lease?.work = work
+        noteWork()
         let (mine, environment) = (lease, Dependencies.current)
         let now = environment.uptime
         let found = try? await file.read { db -> FileLook in
@@ -174,8 +195,9 @@ extension SyncEngine {
         let environment = Dependencies.current
         let now = environment.uptime
         let after = try? await file.write(at: .attempts) { db in try before.handle(db, environment, now: now) }
-        // A file that cannot be written now is looked at again.
-        if let after { lease = after }
+        // A file that cannot be written now is looked at again. Nothing rests on the name in it: an engine that has
+        // found nobody to wait for goes on, and its scopes say what is wrong with the file.
+        if let after { lease = after } else if look.lease.isDriving { lease = look.lease }
     }
 
     /// The app has called for a round in an engine that waits: its word is not passed on, but done here.
@@ -188,7 +210,8 @@ extension SyncEngine {
 
     /// Lets another engine take over at its next look. Where the file cannot be written now, that one has to ask first.
     func releaseLease() async {
-        guard let lease, lease.isDriving else { return }
+        // A write of its name that was cut off may have come to the file all the same: what stands there decides.
+        guard let lease else { return }
         let file = file
         try? await Dependencies.current.uncancelled {
             try await file.write(at: .attempts) { db in try lease.release(db) }

@@ -54,6 +54,8 @@ public actor SyncEngine {
     var isListening = false
     /// The scopes that the server does not let this device into, as last heard.
     var refused: Set<Scope> = []
+    /// The scopes that have stopped until the app or the operator acts.
+    var stopped: Set<Scope> = []
     /// Drivers that have come since this engine began to sync.
     var newcomers: AsyncStream<ScopeDriver>.Continuation?
     /// Scopes that are here since something holds them, with how many holds there are; at 0 they wait to go.
@@ -114,7 +116,7 @@ public actor SyncEngine {
     func addDriver(_ scope: Scope) -> ScopeDriver {
         let driver = ScopeDriver(
             scope: scope, schemaCache: schemaCache, configuration: adapted, onConflict: onConflict
-        ) { [weak self] in await self?.changed(scope) }
+        ) { [weak self] isStopped in await self?.changed(scope, isStopped: isStopped) }
         drivers.append(driver)
         newcomers?.yield(driver)
         listening.raise()
@@ -124,6 +126,7 @@ public actor SyncEngine {
     func removeDriver(_ scope: Scope) {
         drivers.removeAll { $0.scope == scope }
         refused.remove(scope)
+        stopped.remove(scope)
         listening.raise()
     }
 
@@ -205,7 +208,7 @@ public actor SyncEngine {
         listening.raise()
         await attachmentRunner?.wake()
         for driver in drivers { await driver.wake(isNudge: true) }
-        guard isWaiting else { return }
+        guard lease?.isDriving == false else { return }
         isRoundWanted = true
         written.raise()
     }
@@ -257,7 +260,9 @@ public actor SyncEngine {
             let (state, remaining) = await driver.activity
             status.note(driver.scope, state, remaining: remaining, error: await driver.lastError)
         }
-        if isWaiting, !schemaCache.transport.isDisconnected { status.noteOtherProcess() }
+        if isWaiting, !schemaCache.transport.isDisconnected {
+            status.noteOtherProcess(isAble: lease?.isHolderAble ?? false)
+        }
         status.summarize()
         return status
     }

@@ -2,40 +2,64 @@ import Foundation
 
 /// The name of an engine in the file, by which other processes can tell that its own has ended.
 struct EngineName: Hashable, Sendable {
-    private var host: String
-    private var process: Int32
+    var host: String
+    var process: Int32
     /// The app or extension; `-` where it is no bundle.
-    private var program: String
+    var program: String
     /// Made up once for the process, since its number comes again.
-    private var token: String
-    private var number: Int
+    var token: String
+    var number: Int
 
-    private static let own = EngineName(
+    /// The process's own, with the number of no engine.
+    static let own = EngineName(
         host: hostName(), process: ProcessInfo.processInfo.processIdentifier,
         program: word(Bundle.main.bundleIdentifier ?? ""), token: String(UInt64.random(in: .min ... .max), radix: 16),
         number: 0)
     private static let count = Locked(0)
+    /// The numbers of this process's engines that run.
+    private static let running = Locked(Set<Int>())
 
-    /// A name for one more engine of this process.
+    /// A name for one more engine of this process, which runs until its end is noted.
     static func next() -> EngineName {
         var name = own
         name.number = count.withLock { count in
             count += 1
             return count
         }
+        let number = name.number
+        running.withLock { running in _ = running.insert(number) }
         return name
+    }
+
+    static func noteEnd(of name: String) {
+        let words = Self.words(name)
+        guard words.count == 5, words[3] == own.token, let number = Int(words[4]) else { return }
+        running.withLock { running in _ = running.remove(number) }
     }
 
     var text: String { "\(host) \(process) \(program) \(token) \(number)" }
 
-    /// Whether an engine of that name may still be there; `false` only where its process is known to have ended.
-    static func mayBeThere(_ name: String) -> Bool {
-        let words = name.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-        guard words.count == 5, words[0] == own.host, let process = Int32(words[1]), process > 0 else { return true }
-        if process == own.process { return words[3] == own.token }
-        // There a program has one process at a time, and none can look for those of others.
-        if isMobilePlatform, own.program != "-", words[2] == own.program { return false }
-        return kill(process, 0) == 0 || errno != ESRCH
+    /// Whether an engine of that name may still be there; `false` only where it or its process is known to have ended.
+    ///
+    /// - Parameters:
+    ///   - isFirst: whether the engine that asks has found nobody in the file yet.
+    ///   - hasOneProcess: whether a program has one process at a time here.
+    func mayMeet(_ name: String, isFirst: Bool, hasOneProcess: Bool) -> Bool {
+        let words = Self.words(name)
+        guard words.count == 5 else { return true }
+        if words[3] == token {
+            guard let number = Int(words[4]) else { return false }
+            return Self.running.withLock { running in running.contains(number) }
+        }
+        // A name that was there before this process is an earlier one's, wherever the file was then. One that comes
+        // later is of another process all the same, as extensions may have several.
+        if isFirst, hasOneProcess, program != "-", words[2] == program { return false }
+        guard words[0] == host, let process = Int32(words[1]), process > 0 else { return true }
+        return process != self.process && (kill(process, 0) == 0 || errno != ESRCH)
+    }
+
+    private static func words(_ name: String) -> [String] {
+        name.split(separator: " ", omittingEmptySubsequences: false).map { String($0) }
     }
 
     private static func hostName() -> String {

@@ -31,13 +31,20 @@ package protocol Environment: Sendable {
     func uncancelled<Result: Sendable>(_ work: @escaping @Sendable () async throws -> Result) async throws -> Result
     /// A name for an engine that begins to run, which no other engine has.
     func engineName() -> String
-    /// Whether an engine of that name may still be there; `false` only where its process is known to have ended.
-    func mayBeThere(_ engine: String) -> Bool
+    /// That engine runs no more, whether its name could be taken out of the file or not.
+    func noteEnd(of engine: String)
+    /// Whether an engine of that name may still be there; `false` only where it or its process is known to have ended.
+    ///
+    /// - Parameter isFirst: whether the engine that asks has found nobody in the file yet.
+    func mayBeThere(_ engine: String, isFirst: Bool) -> Bool
 }
 
 extension Environment {
     package func engineName() -> String { EngineName.next().text }
-    package func mayBeThere(_ engine: String) -> Bool { EngineName.mayBeThere(engine) }
+    package func noteEnd(of engine: String) { EngineName.noteEnd(of: engine) }
+    package func mayBeThere(_ engine: String, isFirst: Bool) -> Bool {
+        EngineName.own.mayMeet(engine, isFirst: isFirst, hasOneProcess: hasOneProcess)
+    }
 
     package func uncancelled<Result: Sendable>(
         _ work: @escaping @Sendable () async throws -> Result

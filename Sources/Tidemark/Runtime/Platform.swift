@@ -14,6 +14,13 @@ import TidemarkCore
     let isMobilePlatform = false
 #endif
 
+/// Whether a program has one process at a time, and none can look for those of others.
+#if targetEnvironment(macCatalyst)
+    let hasOneProcess = false
+#else
+    let hasOneProcess = isMobilePlatform
+#endif
+
 /// The app's version, where it is a bundle.
 let bundleVersion = Bundle.main.object(forInfoDictionaryKey: "CFBundleShortVersionString") as? String
 

@@ -72,10 +72,13 @@ extension SyncStatus {
     }
 
     /// Another process syncs the file: what this engine would rest or wait for is not its own to do.
-    mutating func noteOtherProcess() {
+    ///
+    /// - Parameter isAble: whether that one has not stopped, so that a stop of this one's says nothing of the file.
+    mutating func noteOtherProcess(isAble: Bool) {
         for (scope, status) in scopes {
             switch status.activity {
             case .idle, .waiting: scopes[scope]?.activity = .waitingForOtherProcess
+            case .stopped where isAble && status.stopActivity == nil: scopes[scope]?.activity = .waitingForOtherProcess
             case .syncing, .waitingForOtherProcess, .stopped: break
             }
         }

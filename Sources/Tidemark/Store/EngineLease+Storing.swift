@@ -10,16 +10,23 @@ extension EngineLease {
 
     /// Who syncs the file. What another version wrote in a form of its own counts as nothing.
     static func read(_ db: Database) throws -> Entry? {
-        guard let text = try Meta.get(db, key) else { return nil }
-        return try? JSONDecoder().decode(Entry.self, from: Data(text.utf8))
+        try Meta.get(db, key).flatMap { text in entry(text) }
+    }
+
+    private static func entry(_ text: String) -> Entry? {
+        try? JSONDecoder().decode(Entry.self, from: Data(text.utf8))
     }
 
     /// Looks at the file, and writes nothing: most looks find that nothing has to be written.
     func looking(_ db: Database, _ environment: any Environment, now: Instant) throws -> Look {
+        let text = try Meta.get(db, Self.key)
+        // An engine that nobody asks finds what it found before, look after look.
+        if let text, text == settled { return (self, nil) }
         var lease = self
-        let entry = try Self.read(db)
-        let isGone = entry.map { $0.holder != name && !environment.mayBeThere($0.holder) } ?? true
+        let entry = text.flatMap { Self.entry($0) }
+        let isGone = entry.map { $0.holder != name && !environment.mayBeThere($0.holder, isFirst: isNew) } ?? true
         let next = lease.look(at: entry, isGone: isGone, now: now)
+        lease.settled = next == nil && entry?.holder == name ? text : nil
         return (lease, next)
     }
 

@@ -131,7 +131,7 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
 
     /// A device has one process at a time, and what stands in its file of another one is of one that has ended.
     func engineName() -> String { "device-\(device)" }
-    func mayBeThere(_ engine: String) -> Bool { engine == engineName() }
+    func mayBeThere(_ engine: String, isFirst _: Bool) -> Bool { engine == engineName() }
 
     // MARK: Transport
 

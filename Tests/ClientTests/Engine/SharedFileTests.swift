@@ -141,8 +141,11 @@ struct SharedFileTests {
         try await poll { try await second.lease()?.isAsked == true }
         try await second.waitUntilWaiting()
         #expect(await second.wire.requests.isEmpty)
-        second.clock.turn(by: EngineLease.patience)
-        try await poll { await !second.wire.requests.isEmpty }
+        try await poll {
+            // Two turns between two of its looks count as one.
+            second.clock.turn(by: EngineLease.patience / EngineLease.looks)
+            return await !second.wire.requests.isEmpty
+        }
         #expect(try await second.lease()?.holder == "extension")
     }
 
@@ -220,15 +223,144 @@ struct SharedFileTests {
         try await rare.waitUntilWaiting()
     }
 
+    @Test("A process on the screen whose ticks are rare, since it hears nudges, does not wait for one out of sight")
+    func nudged() async throws {
+        var configuration = Self.quick
+        configuration.tick = .seconds(600)
+        let (rare, nudged) = (
+            try Process("rare", device, server, .background), try Process("nudged", device, server, configuration)
+        )
+        let running = rare.run()
+        defer { running.cancel() }
+        try await poll { try await rare.lease()?.holder == "rare" }
+        let other = nudged.run()
+        defer { other.cancel() }
+        try await poll { try await nudged.lease()?.holder == "nudged" }
+    }
+
+    /// A server that does not take the token.
+    private struct Refusing: Transport {
+        func send(_: TransportRequest) async throws -> TransportResponse {
+            let headers = [ProtocolVersion.header: "1", "Content-Type": Problem.contentType]
+            return TransportResponse(status: 401, headers: headers, body: Problem(.unauthenticated, "d").body())
+        }
+    }
+
+    @Test("A process whose token is refused gives its turn to one that can sync, and no more says that it has stopped")
+    func refused() async throws {
+        await app.wire.connect(to: Refusing())
+        let running = app.run()
+        defer { running.cancel() }
+        try await poll {
+            guard case .stopped = try await app.activity() else { return false }
+            return true
+        }
+        #expect(try await app.lease()?.holder == "app")
+        let other = second.run()
+        defer { other.cancel() }
+        try await poll { try await second.lease()?.holder == "extension" }
+        try await poll { try await second.engine.status().lastSync != nil }
+        try await app.waitUntilWaiting()
+    }
+
+    @Test("Where the file cannot be written, an engine alone says so, and waits for no other process")
+    func full() async throws {
+        try await app.engine.syncNow()
+        app.clock.fill(true)
+        let running = app.run()
+        defer { running.cancel() }
+        try await app.insert("n1")
+        try await poll { try await app.engine.status().lastError?.code == .databaseFailed }
+        #expect(try await app.activity() != .waitingForOtherProcess)
+        #expect(try await app.lease() == nil)
+        app.clock.fill(false)
+        try await poll {
+            // A wait by a clock that stands still would never end.
+            await app.engine.wake()
+            return try await app.count("tidemark_operation WHERE state = 'applied'") == 1
+        }
+        try await poll { try await app.lease()?.holder == "app" }
+    }
+
+    @Test("A call for news is not lost between the loss of the turn and the end of what was under way")
+    func calledBetween() async throws {
+        let running = app.run()
+        defer { running.cancel() }
+        try await poll { try await app.engine.status().lastSync != nil }
+        let gate = AsyncMutex()
+        await gate.lock()
+        await app.wire.next { _, _ in
+            await gate.lock()
+            throw Wire.Lost()
+        }
+        let before = await app.wire.requests.count
+        try await app.insert("n1")
+        try await poll { await app.wire.requests.count > before }
+        let other = EngineLease(name: "other", work: await second.engine.work, poll: 20)
+        try await second.database.write { db in
+            try db.execute(sql: "DELETE FROM tidemark_meta WHERE key = 'lease'")
+            _ = try other.handle(db, ProcessClock("other"), now: Platform().uptime)
+        }
+        try await poll { await app.engine.lease?.isDriving == false }
+        try await there.sql("INSERT INTO note (id) VALUES ('n2')")
+        try await there.sync()
+        await app.engine.wake()
+        gate.unlock()
+        try await poll { try await app.count("note WHERE id = 'n2'") == 1 }
+        #expect(try await app.lease()?.holder == "other")
+    }
+
+    @Test("A process that has ended its task while it waited shows that it waits no more")
+    func cancelled() async throws {
+        let running = try await runBoth()
+        defer { running.app.cancel() }
+        var updates = second.engine.statusUpdates.makeAsyncIterator()
+        let first = await updates.next()
+        #expect(first?.activity == .waitingForOtherProcess)
+        running.second.cancel()
+        try await running.second.value
+        var last = first
+        while let status = last, status.activity == .waitingForOtherProcess { last = await updates.next() }
+        #expect(last?.activity == .idle)
+    }
+
+    @Test("An engine has ended when its task has, for others of its process, whatever stands in the file")
+    func again() async throws {
+        let running = app.run()
+        try await poll { try await app.lease()?.holder == "app" }
+        #expect(app.clock.mayBeThere("app", isFirst: false))
+        running.cancel()
+        try await running.value
+        #expect(!app.clock.mayBeThere("app", isFirst: false))
+        let name = EngineName.next().text
+        #expect(Platform().mayBeThere(name, isFirst: false))
+        Platform().noteEnd(of: name)
+        #expect(!Platform().mayBeThere(name, isFirst: false))
+    }
+
+    @Test("Where a program has one process, a name found at first is an earlier one's on any host, a later one is not")
+    func phones() {
+        let app = EngineName(host: "phone", process: 7, program: "app", token: "a", number: 0)
+        func mayMeet(_ name: String, isFirst: Bool = true, hasOneProcess: Bool = true) -> Bool {
+            app.mayMeet(name, isFirst: isFirst, hasOneProcess: hasOneProcess)
+        }
+        #expect(!mayMeet("phone 8 app b 1") && !mayMeet("former 8 app b 1"))
+        #expect(mayMeet("former 8 extension b 1"))
+        #expect(mayMeet("phone 1 app b 1", isFirst: false) && mayMeet("phone 1 app b 1", hasOneProcess: false))
+    }
+
     @Test("A process is known to have ended by its number, its own number by what it made up, and another host's never")
     func names() throws {
         let name = EngineName.next().text
-        #expect(EngineName.mayBeThere(name))
+        func isThere(_ name: String) -> Bool {
+            EngineName.own.mayMeet(name, isFirst: true, hasOneProcess: false)
+        }
+        #expect(isThere(name))
         #expect(EngineName.next().text != name)
         let own = name.split(separator: " ").map { String($0) }
         try #require(own.count == 5)
         func mayBeThere(host: String, process: String, token: String = "another") -> Bool {
-            EngineName.mayBeThere([host, process, own[2], token, own[4]].joined(separator: " "))
+            isThere([host, process, own[2], token, own[4]].joined(separator: " "))
         }
         #expect(mayBeThere(host: own[0], process: own[1], token: own[3]))
         #expect(!mayBeThere(host: own[0], process: own[1]))
@@ -237,6 +369,6 @@ struct SharedFileTests {
         #expect(!mayBeThere(host: own[0], process: "\(Int32.max)"))
         #expect(mayBeThere(host: "elsewhere.invalid", process: "\(Int32.max)"))
         for other in ["0", "-1", "", "one"] { #expect(mayBeThere(host: own[0], process: other)) }
-        for other in ["", "app", "a b c d e"] { #expect(EngineName.mayBeThere(other)) }
+        for other in ["", "app", "a b c d e"] { #expect(isThere(other)) }
     }
 }

@@ -1,3 +1,4 @@
+import GRDB
 import Synchronization
 import TidemarkCore
 
@@ -10,6 +11,7 @@ final class ProcessClock: TestClock {
         var ahead: Int64 = 0
         var wallAhead: Int64 = 0
         var ended: Set<String> = []
+        var isFull = false
     }
 
     let platform = Platform()
@@ -24,9 +26,20 @@ final class ProcessClock: TestClock {
     func random() -> UInt64 { platform.random() }
     func sleep(for duration: Duration) async throws { try await platform.sleep(for: duration) }
     func engineName() -> String { name }
-    func mayBeThere(_ engine: String) -> Bool { state.withLock { !$0.ended.contains(engine) } }
+    func noteEnd(of engine: String) { end(engine) }
+    func mayBeThere(_ engine: String, isFirst _: Bool) -> Bool { state.withLock { !$0.ended.contains(engine) } }
+
+    func use<Result: Sendable>(
+        _ writer: any DatabaseWriter, _ access: FileAccess, at point: WritePoint?,
+        _ body: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
+        if access == .write, state.withLock({ $0.isFull }) { throw DatabaseError(resultCode: .SQLITE_FULL) }
+        return try await platform.use(writer, access, at: point, body)
+    }
 
     func turn(by milliseconds: Int64) { state.withLock { $0.ahead += milliseconds } }
     func turnWallClock(by milliseconds: Int64) { state.withLock { $0.wallAhead += milliseconds } }
+    /// Whether the disk is full for this process.
+    func fill(_ isFull: Bool) { state.withLock { $0.isFull = isFull } }
     func end(_ engine: String) { state.withLock { _ = $0.ended.insert(engine) } }
 }
