@@ -95,7 +95,6 @@ extension SyncServer {
     private func take<Body: AsyncSequence>(
         _ body: Body, of upload: BlobUpload, into part: BlobPart
     ) async throws -> BlobPart where Body.Element == [UInt8] {
-        let blobs = try blobStore()
         var (part, piece, received) = (part, [UInt8](), Int64(0))
         var iterator = body.makeAsyncIterator()
         do {
@@ -109,19 +108,27 @@ extension SyncServer {
                     rest = rest.dropFirst(some.count)
                     let isLast = received == upload.length && rest.isEmpty
                     guard isLast || piece.count == part.room else { continue }
-                    let now = configuration.now()
-                    part = try await blobs.append(
-                        piece, to: part, isLast: isLast || Self.settles(part, at: now), at: now)
-                    piece.removeAll(keepingCapacity: true)
+                    // What fails is not tried again with the remainder.
+                    let full = piece
+                    piece = []
+                    part = try await keep(
+                        full, in: part, isLast: isLast || Self.settles(part, at: configuration.now()))
                 }
             }
             guard received == upload.length else { throw Self.cut }
             return part
         } catch {
             // The network may cut each body before it has brought a whole piece.
-            if !piece.isEmpty { _ = try? await blobs.append(piece, to: part, isLast: true, at: configuration.now()) }
+            if !piece.isEmpty { _ = try? await keep(piece, in: part, isLast: true) }
             throw error
         }
+    }
+
+    /// Appends bytes in a task of its own: a caller who goes, and with him his request's task, takes none of those
+    /// away that he has sent.
+    private func keep(_ bytes: [UInt8], in part: BlobPart, isLast: Bool) async throws -> BlobPart {
+        let (blobs, now) = (try blobStore(), configuration.now())
+        return try await Task { try await blobs.append(bytes, to: part, isLast: isLast, at: now) }.value
     }
 
     /// Whether the next piece of a part is made durable and noted. The pieces of all its requests count, and so does

@@ -142,6 +142,35 @@
             }
         }
 
+        @Test("What came before a connection was reset stays", arguments: LiveStore.allCases)
+        func reset(kind: LiveStore) async throws {
+            let blob = TestBlob(count: 3 * Self.piece)
+            try await run(kind) { server, caller in
+                var kept = 0
+                // Nobody sees when the server has taken the bytes from its socket: what it has not is lost by right.
+                for round in 1...20 where kept == 0 {
+                    var socket: Socket? = try Socket(port: server.live.port)
+                    socket?.resetsAtEnd()
+                    try await socket?.write(
+                        """
+                        PUT \(blob.path()) HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer \(caller.token ?? "")\r
+                        Content-Length: \(blob.bytes.count)\r\n\r\n
+                        """)
+                    _ = try await socket?.write(Array(blob.bytes.prefix(1000)))
+                    try await Task.sleep(for: .milliseconds(20 * round))
+                    socket = nil
+                    for _ in 0..<20 where kept == 0 {
+                        let offset = try await caller.head(blob).offset
+                        kept = offset.flatMap { Int($0) } ?? 0
+                        try await Task.sleep(for: .milliseconds(10))
+                    }
+                }
+                #expect(kept == 1000)
+                #expect(try await caller.put(blob, kept..<blob.bytes.count).status == 201)
+                #expect(try await caller.fetch(blob).bytes == blob.bytes)
+            }
+        }
+
         @Test("Parts of any length make the whole", arguments: LiveStore.allCases)
         func uneven(kind: LiveStore) async throws {
             let blob = TestBlob(count: 2 * Self.piece + 9)

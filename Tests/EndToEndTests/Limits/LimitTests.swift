@@ -262,6 +262,12 @@
         /// Says that nothing more comes, and goes on reading.
         func endWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 
+        /// Has the connection reset where this is let go of, and not ended in order.
+        func resetsAtEnd() {
+            var option = linger(l_onoff: 1, l_linger: 0)
+            setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+        }
+
         /// Waits as a task does, not as a thread: the server is in this process, and needs the threads of tasks.
         func write(_ text: String) async throws { _ = try await write(Array(text.utf8)) }
 
