@@ -95,9 +95,16 @@ extension SyncServer {
         return nil
     }
 
-    /// Checks the bytes that have come, as the store has them, and makes them the scope's blob. Answers whether the
-    /// scope had none.
+    /// Makes the bytes that have come the scope's blob. Answers whether the scope had none.
+    ///
+    /// A caller who cannot wait for all of them to be read back goes, and asks again later: the reading goes on
+    /// meanwhile, and whoever asks for the same part waits for it too.
     func complete(_ part: BlobPart) async throws -> Bool {
+        try await completions.join(part.place) { [self] in try await checked(part) }
+    }
+
+    /// Checks the bytes that have come, as the store has them, and makes them the scope's blob.
+    private func checked(_ part: BlobPart) async throws -> Bool {
         let blobs = try blobStore()
         do {
             guard try await hash(of: part, in: blobs) == part.name.hash else {

@@ -46,6 +46,8 @@ public final class SyncServer: Sendable {
     let keptPages: KeptPages
     /// The blobs that are on their way.
     let transfers: BlobTransfers
+    /// The blobs whose bytes have all come, and are read back.
+    let completions = BlobCompletions()
     /// The snapshots whose pages shared caches may keep; `nil` where none may.
     let sharedHandles: Guarded<SharedHandles>?
 

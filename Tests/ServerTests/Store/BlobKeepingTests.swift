@@ -8,6 +8,7 @@ import TidemarkWire
 @Suite("Bytes of a blob outlast their caller's request")
 struct BlobKeepingTests {
     static let kinds: [StoreKind] = [.sqlite, .postgres]
+    private static let room = BlobRoom(scope: 4 << 20, caller: 4 << 20, parts: 9)
 
     /// A body that is cut behind its last piece, since its request is cancelled.
     private struct LeftBody: AsyncSequence, AsyncIteratorProtocol, Sendable {
@@ -66,5 +67,38 @@ struct BlobKeepingTests {
             try await server.receive(Self.upload, access: .readWrite(as: "ada"), body)
         }
         #expect(asked.withLock { $0 } == [.append(count: BlobPart.pieceBytes)])
+    }
+
+    @Test("All bytes are read back once, though who waits for it goes and asks again")
+    func readOnce() async throws {
+        let bench = try Bench()
+        var part = try await bench.store.begin(Self.name, size: Self.upload.size, within: Self.room, at: 1_000_000)
+        while !part.isComplete {
+            let piece = Array(Self.bytes.dropFirst(Int(part.kept)).prefix(part.room))
+            part = try await bench.store.append(piece, to: part, isLast: true, at: 1_000_000)
+        }
+        let asked = Guarded<[HookedBlobs.Step]>([])
+        let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+        let (held, release) = AsyncStream.makeStream(of: Void.self)
+        let blobs = HookedBlobs(bench.store) { step in
+            asked.withLock { $0.append(step) }
+            begin.yield()
+            _ = await held.first { _ in true }
+        }
+        var configuration = SyncServer.Configuration.still
+        configuration.now = { 1_000_000 }
+        let server = SyncServer(store: blobs, configuration: configuration)
+        let first = Task { try await server.findBlob(Self.name.hash, in: "s", access: .readWrite(as: "ada")) }
+        _ = await begun.first { _ in true }
+        first.cancel()
+        let second = Task { try await server.findBlob(Self.name.hash, in: "s", access: .readWrite(as: "ada")) }
+        release.finish()
+        let found = try await second.value
+        let blob = try #require(try await bench.store.blob(Self.name.hash, in: "s"))
+        #expect(found == .whole(blob))
+        _ = try? await first.value
+        let piece = Int64(BlobPart.pieceBytes)
+        let reads = [0, piece, 2 * piece].map { HookedBlobs.Step.read(offset: $0) }
+        #expect(asked.withLock { $0 } == reads)
     }
 }
