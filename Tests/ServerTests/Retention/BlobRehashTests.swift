@@ -128,30 +128,26 @@ struct BlobRehashTests {
         #expect(try await bench.store.blobTally(of: "s", by: nil).blobs == 1)
     }
 
-    @Test("Bytes that are sent anew while the damaged ones are read stay")
+    @Test("Bytes that are sent anew just before the damaged ones would be removed stay")
     func mended() async throws {
         let bench = try Bench()
         let bytes = Self.bytes()
         try await put(bytes.reversed(), as: Self.hash(bytes), to: bench.store)
         let file = try file(bench)
         let isMended = Guarded(false)
-        var configuration = SyncServer.Configuration.still
         let path = bench.directory.appending(path: "sync.sqlite").path
-        configuration.aside = { work in
-            work()
-            let isFirst = isMended.withLock { isMended in
-                defer { isMended = true }
-                return !isMended
-            }
-            guard isFirst else { return }
+        let blobs = HookedBlobs(bench.store) { step in
+            guard step == .remove else { return }
             // As a collection and an upload behind it leave them.
-            do {
-                try Data(bytes).write(to: file)
-                try DatabaseQueue(path: path).write { db in try db.execute(sql: "UPDATE blob SET seen_at = 2000") }
-            } catch { Issue.record(error) }
+            try Data(bytes).write(to: file)
+            try await DatabaseQueue(path: path).write { db in
+                try db.execute(sql: "UPDATE blob SET seen_at = 2000")
+            }
+            isMended.withLock { $0 = true }
         }
-        let server = SyncServer(store: bench.store, configuration: configuration)
+        let server = SyncServer(store: blobs, configuration: .still)
         let found = try await server.rehashBlobs(removingDamaged: true)
+        #expect(isMended.withLock { $0 })
         #expect((found.blobs, found.damaged) == (1, 0))
         #expect(try await bench.store.blob(Self.hash(bytes), in: "s") != nil)
     }
