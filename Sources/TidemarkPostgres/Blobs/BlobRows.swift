@@ -1,6 +1,7 @@
 import TidemarkServer
 
-/// Blobs and parts as rows: their bytes are pieces, each a row of its own (decision 17).
+/// Blobs and parts as rows: their bytes are pieces, each a row of its own under the offset of its first byte
+/// (decision 17).
 enum BlobRows {
     /// The statements that make the tables.
     static func schema(_ partitions: Partitions) -> [String] {
@@ -13,8 +14,8 @@ enum BlobRows {
             + partitions.table(
                 "blob_piece",
                 """
-                place bigint NOT NULL, number bigint NOT NULL, scope text COLLATE "C" NOT NULL, bytes bytea NOT NULL,
-                PRIMARY KEY (scope, place, number)
+                place bigint NOT NULL, start bigint NOT NULL, scope text COLLATE "C" NOT NULL, bytes bytea NOT NULL,
+                PRIMARY KEY (scope, place, start)
                 """) + [
                 // Pictures and recordings are compressed already.
                 "ALTER TABLE blob_piece ALTER bytes SET STORAGE EXTERNAL",
@@ -132,11 +133,7 @@ enum BlobRows {
         WHERE scope = $1 AND principal = $2 AND hash = $3 AND place = $4 AND kept = $7
         """)
     private static let addPiece = Statement(
-        "add to blob piece",
-        """
-        INSERT INTO blob_piece (scope, place, number, bytes) VALUES ($1, $2, $3, $4)
-        ON CONFLICT (scope, place, number) DO UPDATE SET bytes = blob_piece.bytes || excluded.bytes
-        """)
+        "add blob piece", "INSERT INTO blob_piece (scope, place, start, bytes) VALUES ($1, $2, $3, $4)")
 
     static func append(_ session: Session, _ bytes: [UInt8], to part: BlobPart, at moment: Int64) throws {
         let numbers: [Parameter] = [
@@ -146,8 +143,7 @@ enum BlobRows {
             throw BlobRefusal.moved
         }
         try session.write(
-            addPiece, .text(part.name.scope.name), .integer(part.place),
-            .integer(part.kept / Int64(BlobPart.pieceBytes)), .bytes(bytes))
+            addPiece, .text(part.name.scope.name), .integer(part.place), .integer(part.kept), .bytes(bytes))
     }
 
     private static let complete = Statement(

@@ -37,6 +37,7 @@ enum Schema {
             if try !session.ask(hasRemedies).flag(0, 0) { try session.write(remedy) }
             let parts = Int(try session.ask(countPartitions).integer(0, 0))
             if try !session.ask(hasBlobs).flag(0, 0) { try makeBlobs(session, Partitions(count: parts)) }
+            if try session.ask(hasNumberedPieces).flag(0, 0) { try placePieces(session) }
             return (key, parts)
         }
     }
@@ -175,6 +176,21 @@ enum Schema {
             try session.write(Statement("blobs \(index)", sql))
         }
         for table in BlobRows.tables { try Distribution.add(table, by: "scope", session) }
+    }
+
+    private static let hasNumberedPieces = Statement(
+        "numbered pieces",
+        """
+        SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('blob_piece') AND attname = 'number')
+        """)
+
+    /// Pieces had numbers, and have the offsets of their first bytes. Nodes from before fail where they look for the
+    /// number: they can neither read nor write blobs from here on.
+    private static func placePieces(_ session: Session) throws {
+        let statements = [
+            "ALTER TABLE blob_piece RENAME COLUMN number TO start", "UPDATE blob_piece SET start = start * 262144",
+        ]
+        for (index, sql) in statements.enumerated() { try session.write(Statement("place pieces \(index)", sql)) }
     }
 
     private static let isTold = Statement(
