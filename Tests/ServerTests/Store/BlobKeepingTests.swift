@@ -1,5 +1,6 @@
 import Testing
 import TidemarkCore
+import TidemarkSQLite
 import TidemarkWire
 
 @testable import TidemarkServer
