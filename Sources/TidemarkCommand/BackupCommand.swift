@@ -46,8 +46,9 @@
             }
             try address.checkFile()
             let opened = try address.open(partitions: settings[.partitions])
-            defer { opened.close() }
             guard let source = opened.log as? SQLiteStore else { throw Failure("the store is no file") }
+            // The WAL is the running server's to fold in.
+            defer { try? source.leave() }
             let backup: StoreBackup
             do { backup = try await copy(source) } catch let refusal as BackupRefusal {
                 throw Failure("no copy was made: \(refusal)", hint: "name a folder that is not there, in one that is")

@@ -64,14 +64,24 @@ public final class SQLiteStore: ChangeStore {
     /// - Throws: GRDB's `DatabaseError` where the WAL cannot be folded in: another process reads for longer than 10
     ///   seconds, or the disk fails.
     public func close() throws {
+        // The last connection to close is a reader, which cannot fold the WAL in; so the writer does it first, and the
+        // one file is the whole store.
+        try end { try pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) } }
+    }
+
+    /// Ends all work as ``close()`` does, and leaves the WAL as it is: whoever writes to the file in another process
+    /// would wait for as long as it is folded in.
+    ///
+    /// - Throws: GRDB's `DatabaseError` where the disk fails.
+    package func leave() throws { try end {} }
+
+    private func end(_ prepare: () throws -> Void) throws {
         let wasClosed = isClosed.withLock { isClosed in
             defer { isClosed = true }
             return isClosed
         }
         guard !wasClosed else { return }
-        // The last connection to close is a reader, which cannot fold the WAL in; so the writer does it first, and the
-        // one file is the whole store.
-        try pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
+        try prepare()
         try pool.close()
     }
 

@@ -4,6 +4,7 @@
     import Testing
     import Tidemark
     import TidemarkAsyncHTTPClient
+    import TidemarkSQLite
     import TidemarkServer
     import TidemarkWire
 
@@ -122,6 +123,20 @@
                 #expect(fetched == kept)
             }
             #expect(await other.stop() == 0)
+        }
+
+        @Test("The WAL is left to the server that writes to it, which would wait while it is folded in")
+        func wal() async throws {
+            let store = try SQLiteStore(path: folder.path("sync.sqlite"))
+            defer { try? store.close() }
+            let server = SyncServer(store: store, entities: [.state("task")])
+            try await server.commit(to: "w") { $0.upsert("task", id: "a", ["text": "one"]) }
+            let wal = URL(filePath: folder.path("sync.sqlite-wal"))
+            let before = try Data(contentsOf: wal).count
+            let made = try await run(["backup", folder.path("copy"), "--store", "sqlite:" + folder.path("sync.sqlite")])
+            #expect(made.status == 0, "\(made.errors)")
+            let after = try Data(contentsOf: wal).count
+            #expect(before > 0 && after >= before)
         }
 
         @Test(
