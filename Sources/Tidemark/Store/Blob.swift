@@ -210,16 +210,23 @@ struct Blob: Hashable, Sendable {
 
     // MARK: Scopes
 
+    /// How urgently bytes are uploaded again that the server may have lost: behind all that is new, and behind what the
+    /// app fetches at `AttachmentPriority.low`.
+    private static let doubted: Int64 = -2
+
     /// The server may have lost what it had: bytes that are here are offered to it again.
     static func doubt(_ db: Database, _ scope: Scope, now: Int64) throws {
-        let stored = try Query(db, "SELECT \(columns) FROM tidemark_blob WHERE scope = ?1 AND stored = 1")
-            .rows(db, [.text(scope.parent.name)]) { Blob($0) }.compactMap { $0 }
-        for var blob in stored {
-            blob.isStored = false
-            blob.offers = try BlobFiles.isHere(db, blob.reference)
-            blob.clear()
-            try blob.save(db, now: now)
-        }
+        try Query(
+            db,
+            """
+            UPDATE tidemark_blob SET stored = 0, offers = here, next_attempt = NULL, attempts = 0, awaited = 0,
+              failed = 0, reason = NULL, priority = CASE WHEN here = 1 THEN \(doubted) ELSE priority END,
+              task = CASE WHEN here = 1 THEN \(Task.upload.rawValue)
+                WHEN wanted <> \(Wanted.not.rawValue) OR pinned = 1 THEN \(Task.download.rawValue) END
+            WHERE scope = ?1 AND stored = 1
+            """
+        ).execute([.text(scope.parent.name)])
+        try BlobFiles.settle(db, offeredIn: scope.parent, now: now)
     }
 
     /// The scope leaves the device, and with it what the server has. Bytes that it lacks stay for a while: the edits

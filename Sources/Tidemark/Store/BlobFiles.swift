@@ -59,7 +59,17 @@ enum BlobFiles {
 
     /// Notes whether rows name the file, and whether it may make room for others.
     static func settle(_ db: Database, _ reference: BlobReference, now: Int64) throws {
-        let named = "EXISTS (SELECT 1 FROM tidemark_blob AS b WHERE b.reference = ?1"
+        try settle(db, where: "reference = ?1", .text(reference.description), now: now)
+    }
+
+    /// Notes it for all files that are on offer to the server of a scope.
+    static func settle(_ db: Database, offeredIn scope: Scope, now: Int64) throws {
+        let offered = "SELECT reference FROM tidemark_blob WHERE scope = ?1 AND offers = 1 AND stored = 0"
+        try settle(db, where: "reference IN (\(offered))", .text(scope.name), now: now)
+    }
+
+    private static func settle(_ db: Database, where condition: String, _ value: Cell, now: Int64) throws {
+        let named = "EXISTS (SELECT 1 FROM tidemark_blob AS b WHERE b.reference = tidemark_blob_file.reference"
         try Query(
             db,
             """
@@ -69,9 +79,9 @@ enum BlobFiles {
               evictable = CASE WHEN \(named))
                 THEN \(named) AND stored = 1) AND NOT \(named) AND (pinned = 1 OR offers = 1 AND stored = 0))
                 ELSE backed END
-            WHERE reference = ?1
+            WHERE \(condition)
             """
-        ).execute([.text(reference.description), .integer(now)])
+        ).execute([value, .integer(now)])
     }
 
     /// The files behind one, in the order in which they came.

@@ -253,4 +253,31 @@ struct AttachmentUploadTests {
         #expect(try await device.state(of: photo) == .uploaded)
         #expect(device.blobs.count("PUT") == 4, "Two parts of 16 KiB, twice.")
     }
+
+    @Test("a device that is filled anew sends what is new before what the server may have lost")
+    func refilledBehind() async throws {
+        let directory = try TestDirectory()
+        let server = try PhotoDevice.server(in: directory)
+        let device = try await PhotoDevice(in: directory, blobs: PhotoDevice.blobs(before: server)) { configuration in
+            configuration.parallelTransfers = 1
+        }
+        var photos: [BlobReference] = []
+        for number in 1...3 {
+            photos.append(try await device.add(PhotoDevice.bytes(9000, seed: UInt64(number)), to: "n\(number)"))
+        }
+        try await device.sync()
+        try await device.files.transfer()
+        let known = try #require(try await server.devices().devices.first)
+        try await server.remedy(.refill, for: known.name.client)
+        try await device.sync()
+        let doubted = "tidemark_blob WHERE stored = 0 AND offers = 1 AND task = 1 AND priority < 0"
+        #expect(try await device.count(doubted) == 3)
+        #expect(try await device.count("tidemark_blob_file WHERE backed = 1 OR evictable = 1") == 0)
+        let new = try await device.add(PhotoDevice.bytes(9000, seed: 9), to: "n4")
+        let requests = device.blobs.log.count
+        try await device.files.transfer()
+        #expect(device.blobs.log.dropFirst(requests).first?.hasSuffix(String(new.hash.prefix(6))) == true)
+        for photo in photos + [new] { #expect(try await device.state(of: photo) == .uploaded) }
+        #expect(try await device.count("tidemark_blob WHERE stored = 1 AND priority = 0") == 4)
+    }
 }
