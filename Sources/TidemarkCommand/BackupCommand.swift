@@ -11,8 +11,9 @@
             discussion: """
                 Makes the folder DESTINATION, in which the database has its own name and its blobs lie beside it. All of
                 it is of one moment; what comes meanwhile is not in it, and unfinished uploads are left out. Blobs on
-                the same file system take no room twice: they are hard links, and nobody writes to them. The folder has
-                its name once it is whole. The secret beside the store is not copied.
+                the same file system take no room twice: they are hard links, and nobody writes to them. Owner and mode
+                of a link are those of the store's own file, and whoever damages one damages both; --copy copies the
+                bytes. The folder has its name once it is whole. The secret beside the store is not copied.
 
                 To restore, start a server on the copy, or on a copy of it, with the secret of before. Devices that
                 know more than the copy notice it and send again what they still have.
@@ -34,6 +35,9 @@
         @Option(help: ArgumentHelp("Declarations and settings, as YAML.", valueName: "file"), completion: .file())
         var config: String?
 
+        @Flag(help: "Copy the bytes of all blobs, and make no hard links.")
+        var copy = false
+
         @OptionGroup var output: ReportOptions
 
         func run() async throws {
@@ -50,17 +54,17 @@
             // The WAL is the running server's to fold in.
             defer { try? source.leave() }
             let backup: StoreBackup
-            do { backup = try await copy(source) } catch let refusal as BackupRefusal {
+            do { backup = try await makeCopy(of: source) } catch let refusal as BackupRefusal {
                 throw Failure("no copy was made: \(refusal)", hint: "name a folder that is not there, in one that is")
             }
             try output.tell(BackupReport(backup, destination))
             if backup.missing > 0 { throw ExitCode(TidemarkTool.undecided) }
         }
 
-        private func copy(_ source: SQLiteStore) async throws -> StoreBackup {
+        private func makeCopy(of source: SQLiteStore) async throws -> StoreBackup {
             let line = LiveLine(isJSON: output.json)
             defer { line.end() }
-            return try await source.backUp(to: destination) { backup in
+            return try await source.backUp(to: destination, isLinking: !copy) { backup in
                 let known = backup.expected.counted("blob")
                 line.show("copied \(backup.blobs) of \(known), \(Int(backup.bytes).asBytes)")
             }

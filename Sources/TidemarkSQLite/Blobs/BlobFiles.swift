@@ -137,10 +137,12 @@ struct BlobFiles: Sendable {
 
     /// Takes in a blob of another folder: under a second name where the file system gives one, since nobody writes to
     /// the file of a blob, and else by its bytes. Answers whether it was there, whole.
-    func take(_ hash: String, _ size: Int64, of scope: Scope, from source: BlobFiles) throws -> Bool {
+    func take(
+        _ hash: String, _ size: Int64, of scope: Scope, from source: BlobFiles, isLinking: Bool
+    ) throws -> Bool {
         guard try source.isWhole(hash, size, in: scope) else { return false }
         let (old, new) = (source.path(of: hash, in: scope), path(of: hash, in: scope))
-        if link(old, new) != 0 {
+        if !isLinking || link(old, new) != 0 {
             do { try FileManager.default.copyItem(atPath: old, toPath: new) } catch {
                 guard try source.isWhole(hash, size, in: scope) else {
                     unlink(new)
@@ -161,6 +163,14 @@ struct BlobFiles: Sendable {
     func syncFolder() throws {
         guard try File.size(at: folder) != nil else { return }
         try File.sync(folder)
+    }
+
+    /// Lets those read and write a file who may read and write another.
+    static func takeMode(of old: String, for new: String) throws {
+        var status = stat()
+        guard stat(old, &status) == 0, chmod(new, status.st_mode & 0o777) == 0 else {
+            throw File.failure("cannot set the mode of \(new)")
+        }
     }
 
     /// Brings a file, or the names in a folder, to the disk.

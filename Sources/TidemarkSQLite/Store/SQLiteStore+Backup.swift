@@ -34,16 +34,25 @@ extension SQLiteStore {
     ///
     /// - Parameters:
     ///   - folder: what is made. Nothing may be there.
+    ///   - isLinking: whether blobs are hard links where the file system gives them; else all bytes are copied.
     ///   - progress: hears of each blob.
     /// - Throws: ``BackupRefusal`` where the folder cannot be made; `StoreUnavailable` where the disk is full, or
-    ///   another process stands in the way for now; GRDB's `DatabaseError` for anything else. No folder is left then.
+    ///   another process stands in the way for now; `CancellationError` when cancelled; GRDB's `DatabaseError` for
+    ///   anything else. No folder is left then.
     public func backUp(
-        to folder: String, progress: @escaping @Sendable (StoreBackup) -> Void = { _ in }
+        to folder: String, isLinking: Bool = true, progress: @escaping @Sendable (StoreBackup) -> Void = { _ in }
     ) async throws -> StoreBackup {
         var folder = folder
         while folder.count > 1, folder.hasSuffix("/") { folder.removeLast() }
-        let writer = BackupWriter(pool: pool, files: files, folder: folder, progress: progress)
-        return try await Unavailability.told { try await writer.files.run { try writer.run() } }
+        let writer = BackupWriter(
+            pool: pool, files: files, folder: folder, isLinking: isLinking, progress: progress)
+        return try await Unavailability.told {
+            try await withTaskCancellationHandler {
+                try await writer.files.run { try writer.run() }
+            } onCancel: {
+                writer.isCancelled.withLock { $0 = true }
+            }
+        }
     }
 }
 
@@ -52,10 +61,15 @@ private struct BackupWriter: Sendable {
     let pool: DatabasePool
     let files: BlobFiles
     let folder: String
+    let isLinking: Bool
     let progress: @Sendable (StoreBackup) -> Void
+    /// Looked at before each blob, and between the steps in which the database is copied.
+    let isCancelled = Guarded(false)
 
     /// Rows that are looked at together.
     private static let batch = 500
+    /// Pages of the database that are copied in one step.
+    private static let step: CInt = 4096
 
     func run() throws -> StoreBackup {
         let partial = folder + ".partial"
@@ -68,18 +82,24 @@ private struct BackupWriter: Sendable {
             }
             throw BackupRefusal(description: "\(partial) cannot be made: \(String(cString: strerror(errno)))")
         }
+        var made = partial
         do {
             let backup = try write(into: partial)
             // It takes the place of nothing but an empty folder.
             guard rename(partial, folder) == 0 else {
                 throw BackupRefusal(description: "\(folder) cannot be made: \(String(cString: strerror(errno)))")
             }
+            made = folder
             try BlobFiles.sync(parent)
             return backup
         } catch {
-            try? FileManager.default.removeItem(atPath: partial)
+            try? FileManager.default.removeItem(atPath: made)
             throw error
         }
+    }
+
+    private func checkCancelled() throws {
+        if isCancelled.withLock({ $0 }) { throw CancellationError() }
     }
 
     /// The folder in which the new one stands.
@@ -93,7 +113,7 @@ private struct BackupWriter: Sendable {
         let copy = try DatabaseQueue(path: path)
         var backup = StoreBackup()
         do {
-            try pool.backup(to: copy)
+            try pool.backup(to: copy, pagesPerStep: Self.step) { _ in try checkCancelled() }
             try fill(copy, BlobFiles(database: path), &backup)
             // One file is the whole database: nobody has to think of a WAL.
             try copy.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA journal_mode = DELETE") }
@@ -102,6 +122,7 @@ private struct BackupWriter: Sendable {
             throw error
         }
         try copy.close()
+        try BlobFiles.takeMode(of: pool.path, for: path)
         try BlobFiles.sync(path)
         try BlobFiles.sync(partial)
         return backup
@@ -118,6 +139,7 @@ private struct BackupWriter: Sendable {
             let rows = try copy.read { [last] db in try BlobRow.page(db, after: last, limit: Self.batch) }
             var gone: [BlobRow] = []
             for row in rows {
+                try checkCancelled()
                 guard let scope = Scope(row.scope) else {
                     gone.append(row)
                     continue
@@ -127,7 +149,7 @@ private struct BackupWriter: Sendable {
                     try own.makeHome(scope)
                     home = scope
                 }
-                if try own.take(row.hash, row.size, of: scope, from: files) {
+                if try own.take(row.hash, row.size, of: scope, from: files, isLinking: isLinking) {
                     backup.blobs += 1
                     backup.bytes += row.size
                 } else {

@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import Testing
 import TidemarkCore
@@ -93,5 +94,82 @@ struct StoreBackupTests {
         #expect(try names(other + ".partial") == [])
         await #expect(throws: BackupRefusal.self) { try await bench.store.backUp(to: target + "/below/copy") }
         #expect(try names(bench.directory.path).filter { !$0.hasPrefix("sync") } == ["copy", "other.partial"])
+    }
+
+    /// The file of a blob under a folder.
+    private func file(_ hash: String, under folder: URL) throws -> URL {
+        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)?.allObjects ?? []
+        return try #require(files.compactMap { $0 as? URL }.first { $0.lastPathComponent == hash })
+    }
+
+    private func status(of path: String) throws -> stat {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw POSIXError(.ENOENT) }
+        return status
+    }
+
+    @Test("Blobs are links, or copies where that is asked for, and the database may be read by the same people")
+    func copies() async throws {
+        let bytes = [UInt8](repeating: 7, count: 70_000)
+        let name = try await put(bytes)
+        let (own, files) = (bench.directory.appending(path: "sync.sqlite").path, FileManager.default)
+        try files.setAttributes([.posixPermissions: 0o640], ofItemAtPath: own)
+        for isLinking in [false, true] {
+            let target = target + "-\(isLinking)"
+            let backup = try await bench.store.backUp(to: target, isLinking: isLinking)
+            #expect((backup.blobs, backup.missing) == (1, 0))
+            let copy = try file(name.hash, under: URL(filePath: target))
+            #expect(try [UInt8](Data(contentsOf: copy)) == bytes)
+            #expect(try status(of: copy.path).st_nlink == (isLinking ? 2 : 1))
+            #expect(try status(of: target + "/sync.sqlite").st_mode & 0o777 == 0o640)
+        }
+    }
+
+    /// Makes a copy that waits behind its first blob until something is done.
+    private func backUp(while work: (Task<StoreBackup, any Error>) async throws -> Void) async throws -> StoreBackup {
+        let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+        let (goesOn, hasBegun) = (DispatchSemaphore(value: 0), Guarded(false))
+        let (store, target) = (bench.store, target)
+        let copying = Task {
+            try await store.backUp(to: target) { _ in
+                let isFirst = hasBegun.withLock { hasBegun in
+                    defer { hasBegun = true }
+                    return !hasBegun
+                }
+                guard isFirst else { return }
+                begin.yield()
+                goesOn.wait()
+            }
+        }
+        _ = await begun.first { _ in true }
+        do { try await work(copying) } catch { Issue.record(error) }
+        goesOn.signal()
+        return try await copying.value
+    }
+
+    @Test("Blobs and scopes that go while it is made are left out with their rows")
+    func goneMeanwhile() async throws {
+        try await bench.server.commit(to: "c") { $0.upsert("task", id: "t1", ["title": "one"]) }
+        _ = try await put([1, 2, 3], in: "a")
+        let (old, _) = (try await put([4, 5], in: "b"), try await put([6], in: "c"))
+        let (store, server) = (bench.store, bench.server)
+        let backup = try await backUp { _ in
+            let blob = try #require(try await store.blob(old.hash, in: "b"))
+            #expect(try await store.remove(blob, in: "b", seenBefore: .max))
+            try await server.erase(.scope("c"))
+        }
+        #expect(try await store.blobTally(of: "c", by: nil) == BlobTally())
+        #expect((backup.expected, backup.blobs, backup.missing) == (3, 1, 2))
+        let copy = try SQLiteStore(path: target + "/sync.sqlite")
+        let found = try await SyncServer(store: copy, configuration: .still).rehashBlobs()
+        #expect((found.expected, found.blobs, found.damaged) == (1, 1, 0))
+        try copy.close()
+    }
+
+    @Test("It ends when it is cancelled, and leaves nothing behind")
+    func cancelled() async throws {
+        for byte: UInt8 in 1...3 { _ = try await put([byte]) }
+        await #expect(throws: CancellationError.self) { try await backUp { $0.cancel() } }
+        #expect(try names(bench.directory.path).filter { $0.hasPrefix("copy") } == [])
     }
 }
