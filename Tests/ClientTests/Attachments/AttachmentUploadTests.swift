@@ -267,6 +267,7 @@ struct AttachmentUploadTests {
         }
         try await device.sync()
         try await device.files.transfer()
+        try await device.sync()
         let known = try #require(try await server.devices().devices.first)
         try await server.remedy(.refill, for: known.name.client)
         try await device.sync()

@@ -158,6 +158,7 @@
                         """)
                     _ = try await socket?.write(Array(blob.bytes.prefix(1000)))
                     try await Task.sleep(for: .milliseconds(20 * round))
+                    withExtendedLifetime(socket) {}
                     socket = nil
                     for _ in 0..<20 where kept == 0 {
                         let offset = try await caller.head(blob).offset

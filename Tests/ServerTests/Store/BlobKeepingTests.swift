@@ -15,9 +15,12 @@ struct BlobKeepingTests {
     private struct LeftBody: AsyncSequence, AsyncIteratorProtocol, Sendable {
         typealias Element = [UInt8]
         var pieces: [[UInt8]]
+        /// Done as the caller goes.
+        var leaving: @Sendable () -> Void = {}
 
         mutating func next() async throws -> [UInt8]? {
             guard pieces.isEmpty else { return pieces.removeFirst() }
+            leaving()
             Self.cancelTask()
             return nil
         }
@@ -45,12 +48,17 @@ struct BlobKeepingTests {
     func cancelled(kind: StoreKind) async throws {
         let bench = try StoreBench(kind)
         let store = try #require(bench.store as? any BlobStore)
-        let server = SyncServer(store: bench.store, configuration: .still)
-        let body = LeftBody(pieces: [Array(Self.bytes.prefix(1000)), Array(Self.bytes[1000..<1500])])
+        let clock = Guarded<Int64>(1000)
+        var configuration = SyncServer.Configuration.still
+        configuration.now = { clock.withLock { $0 } }
+        let server = SyncServer(store: bench.store, configuration: configuration)
+        let body = LeftBody(pieces: [Array(Self.bytes.prefix(1000)), Array(Self.bytes[1000..<1500])]) {
+            clock.withLock { $0 = 2000 }
+        }
         let request = Task { try await server.receive(Self.upload, access: .readWrite(as: "ada"), body) }
         await #expect(throws: Problem.self) { try await request.value }
         let part = try #require(try await store.part(Self.name))
-        #expect(part.kept == 1500)
+        #expect(part.kept == 1500 && part.written == 2000)
         #expect(try await store.bytes(of: part, from: 0, limit: 9999) == Array(Self.bytes.prefix(1500)))
     }
 
