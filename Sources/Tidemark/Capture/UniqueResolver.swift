@@ -3,8 +3,8 @@ import GRDBSQLite
 import TidemarkWire
 
 /// Tries each quarantined row that is due, whatever refused it. Candidates for a unique value stand as if they had been
-/// inserted in the order of their record ids, so that all devices choose alike and a swap of two unique values goes through. One record that several scopes
-/// hold has its row from the first of them, by name.
+/// inserted in the order of their record ids, so that all devices choose alike and a swap of two unique values goes
+/// through. One record that several scopes hold has its row from the first of them, by name.
 struct UniqueResolver {
     let db: Database
     let table: RecordTable
