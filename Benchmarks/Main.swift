@@ -7,11 +7,14 @@ import TidemarkTesting
 
 /// Measures what the README says, side by side in one run: `make bench`, with fewer rows `make bench ROWS=10000`.
 ///
-/// Each figure is the median of three rounds. Machines differ; the ratios are what to compare.
+/// Each figure is the median of three rounds. Machines differ; the ratios are what to compare. With `blobs` as its
+/// first word it measures attachments instead: `Scripts/blob-speed`.
 @main
 struct Benchmarks {
     static func main() async throws {
-        let rows = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 100_000
+        let words = Array(CommandLine.arguments.dropFirst())
+        if words.first == "blobs" { return await blobs(Array(words.dropFirst())) }
+        let rows = words.first.flatMap { Int($0) } ?? 100_000
         let bench = Bench(rows: rows)
         print("\(rows) rows of about 290 bytes; medians of \(Bench.rounds) rounds\n")
         try await bench.capture()
@@ -21,6 +24,14 @@ struct Benchmarks {
         try await bench.fields()
         try await bench.curve()
         try await bench.size()
+    }
+
+    private static func blobs(_ words: [String]) async {
+        #if canImport(Glibc)
+            await BlobBench.run(words)
+        #else
+            print("attachments are measured on Linux, where a process can read another one's memory figures")
+        #endif
     }
 }
 
