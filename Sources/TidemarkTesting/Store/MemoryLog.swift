@@ -15,6 +15,7 @@ struct MemoryLog: Sendable {
     var ageClock: Int64?
     /// Rows and lanes that were ever made: the order in which they were.
     var made = 0
+    var blobs = BlobLog()
 
     struct Alias: Sendable {
         let record: RecordID

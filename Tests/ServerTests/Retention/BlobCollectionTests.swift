@@ -8,7 +8,7 @@ import TidemarkWire
 /// Blobs that records name stay; others go after a while (A12).
 @Suite("Collection of blobs")
 struct BlobCollectionTests {
-    static let kinds: [StoreKind] = [.sqlite, .postgres]
+    static let kinds: [StoreKind] = [.sqlite, .memory, .postgres]
     private static let day: Int64 = 86_400_000
 
     /// A server over a store, on a clock of its own.

@@ -38,7 +38,7 @@ struct BlobModelTests {
         }
     }
 
-    @Test(arguments: [StoreKind.sqlite, .postgres], 1...3)
+    @Test(arguments: [StoreKind.sqlite, .memory, .postgres], 1...3)
     func holds(kind: StoreKind, seed: UInt64) async throws {
         let bench = try StoreBench(kind)
         var random = SplitMix64(seed: seed)

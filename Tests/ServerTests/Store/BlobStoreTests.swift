@@ -9,7 +9,7 @@ import TidemarkWire
 /// What every ``BlobStore`` promises (A12).
 @Suite("Every store that keeps blobs keeps its promises")
 struct BlobStoreTests {
-    static let kinds: [StoreKind] = [.sqlite, .postgres, .partitionedPostgres]
+    static let kinds: [StoreKind] = [.sqlite, .memory, .postgres, .partitionedPostgres]
 
     private static let room = BlobRoom(scope: 4 << 20, caller: 2 << 20, parts: 3)
     private static let piece = BlobPart.pieceBytes

@@ -41,6 +41,28 @@ struct MemoryStoreTests {
         #expect(incarnations[0].id != incarnations[1].id)
     }
 
+    @Test("A backup has the blobs and parts of its moment, and a part takes pieces of any length")
+    func blobs() throws {
+        let room = BlobRoom(scope: 9999, caller: 9999, parts: 9)
+        let name = BlobPartName(scope: "s", principal: "ada", hash: String(repeating: "a", count: 64))
+        let store = MemoryStore(seed: 1)
+        var part = try store.begin(name, size: 5, within: room, at: 1)
+        part = try store.append([1, 2, 3], to: part, isLast: true, at: 2)
+        let backup = store.backup()
+        let whole = try store.append([4, 5], to: part, isLast: true, at: 3)
+        #expect(throws: BlobRefusal.moved) { try store.append([9], to: whole, isLast: true, at: 3) }
+        #expect(try store.finish(whole, at: 4))
+        let blob = try #require(store.blob(name.hash, in: "s"))
+        #expect(try store.bytes(of: blob, in: "s", from: 1, limit: 3) == [2, 3, 4])
+
+        let restored = MemoryStore(backup, seed: 2)
+        #expect(restored.blob(name.hash, in: "s") == nil)
+        #expect(restored.part(name) == part)
+        let other = try restored.append([7], to: part, isLast: true, at: 5)
+        #expect(try restored.bytes(of: other, from: 0, limit: 9) == [1, 2, 3, 7])
+        #expect(try store.bytes(of: blob, in: "s", from: 0, limit: 9) == [1, 2, 3, 4, 5])
+    }
+
     @Test("Shows its log to one who checks it, superseded rows too")
     func log() throws {
         let store = MemoryStore()
