@@ -175,7 +175,8 @@ actor AttachmentRunner {
         let limit = max(1, folder.configuration.parallelTransfers)
         let free = limit - active.count
         let (now, isAlone, settings) = (wallClockMilliseconds(), active.isEmpty, folder.configuration)
-        guard try await file.read({ try Blob.isAnyDue($0, at: now) }) else { return [] }
+        let longest = backoff.maximumMilliseconds
+        guard try await file.read({ try Blob.isAnyDue($0, at: now, longest: longest) }) else { return [] }
         let (uploads, asksFirst) = (
             !isMetered || settings.uploadsOnMetered, isMetered && !settings.downloadsOnMetered
         )
@@ -183,7 +184,7 @@ actor AttachmentRunner {
         let busy = Set(active.values.map(\.blob.reference))
         let found = try await write { db, now in
             if isAlone { try Blob.recover(db) }
-            try Blob.release(db, upTo: now)
+            try Blob.release(db, upTo: now, longest: longest)
             var found = uploads ? try Blob.ready(db, .upload, limit: limit) : []
             found += try Blob.ready(db, .download, limit: limit, onlyAsked: asksFirst)
             found.sort { ($1.priority, $0.id) < ($0.priority, $1.id) }

@@ -144,16 +144,19 @@ struct Blob: Hashable, Sendable {
     // MARK: The queue
 
     /// Whether anything can be done at a time, in milliseconds since 1970.
-    static func isAnyDue(_ db: Database, at now: Int64) throws -> Bool {
+    ///
+    /// - Parameter longest: no wait is longer: one that ends later was begun before the clock was set back.
+    static func isAnyDue(_ db: Database, at now: Int64, longest: Int64) throws -> Bool {
         try Query(
             db,
             """
             SELECT EXISTS (SELECT 1 FROM tidemark_blob
                 WHERE task IS NOT NULL AND next_attempt IS NULL AND moving = 0)
-              OR EXISTS (SELECT 1 FROM tidemark_blob WHERE next_attempt IS NOT NULL AND next_attempt <= ?1)
+              OR EXISTS (SELECT 1 FROM tidemark_blob WHERE next_attempt <= ?1)
+              OR EXISTS (SELECT 1 FROM tidemark_blob WHERE next_attempt > ?2)
               OR EXISTS (SELECT 1 FROM tidemark_blob WHERE moving = 1)
             """
-        ).first(db, [.integer(now)]) { $0.integer(0) != 0 } ?? false
+        ).first(db, [.integer(now), .integer(now + longest)]) { $0.integer(0) != 0 } ?? false
     }
 
     /// What can be done now, the most urgent first.
@@ -181,8 +184,11 @@ struct Blob: Hashable, Sendable {
     }
 
     /// Lets those be tried whose wait is over.
-    static func release(_ db: Database, upTo now: Int64) throws {
-        try Query(db, "UPDATE tidemark_blob SET next_attempt = NULL WHERE next_attempt <= ?1").execute([.integer(now)])
+    ///
+    /// - Parameter longest: as ``isAnyDue(_:at:longest:)`` has it.
+    static func release(_ db: Database, upTo now: Int64, longest: Int64) throws {
+        try Query(db, "UPDATE tidemark_blob SET next_attempt = NULL WHERE next_attempt <= ?1 OR next_attempt > ?2")
+            .execute([.integer(now), .integer(now + longest)])
     }
 
     /// Lets all be tried at once, but for those that nobody has uploaded yet.

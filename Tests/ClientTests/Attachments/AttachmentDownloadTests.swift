@@ -133,6 +133,21 @@ struct AttachmentDownloadTests {
         try await device.transfer { device.files.url(for: thumb) != nil }
     }
 
+    @Test("a clock that is set back by a year makes no file wait for a year")
+    func setBack() async throws {
+        let bytes = PhotoDevice.bytes(40_000)
+        let (device, thumb) = try await world(bytes, column: "thumb", isUploaded: false)
+        try? await device.files.transfer()
+        #expect(try await device.state(of: thumb) == .awaited)
+        try await device.writer.write { db in
+            try db.execute(
+                sql: "UPDATE tidemark_blob SET next_attempt = next_attempt + ?", arguments: [365 * 86_400_000])
+        }
+        device.blobs.put(bytes, as: thumb)
+        try await device.files.transfer()
+        #expect(device.files.url(for: thumb) != nil)
+    }
+
     @Test("bytes that were long awaited come in large parts")
     func awaitedParts() async throws {
         let bytes = PhotoDevice.bytes(300_000)
