@@ -65,15 +65,42 @@ enum BlobChanges {
         _ db: Database, _ schema: SyncSchema, _ note: Note, _ reference: BlobReference, _ scope: Scope, now: Int64
     ) throws {
         let known = try Blob.read(db, reference, scope)
+        var blob = known ?? Blob(reference: reference, scope: scope)
         guard try isNamed(db, schema, reference, scope) else {
+            if try isSource(db, reference, scope) { return try pass(db, blob, now: now) }
             if known != nil { try Blob.remove(db, reference, scope) }
             return try BlobFiles.settle(db, reference, now: now)
         }
-        var blob = known ?? Blob(reference: reference, scope: scope)
         // What nothing named for a while may have been collected on the server, so that it is asked again.
         if note.isOwn, !blob.isStored { blob.offers = true }
         if note.isAutomatic, blob.wanted == .not { blob.wanted = .automatically }
         guard blob != known else { return }
+        try blob.save(db, now: now)
+        for other in try Blob.all(db, reference) where other.scope != scope {
+            if try isSource(db, reference, other.scope) { try pass(db, other, now: now) }
+        }
+    }
+
+    /// Whether bytes that are not here are to come from this scope, since the app names them in another one now: no
+    /// other device brings them there.
+    private static func isSource(_ db: Database, _ reference: BlobReference, _ scope: Scope) throws -> Bool {
+        guard try !BlobFiles.isHere(db, reference) else { return false }
+        let isOffered = try Query(
+            db,
+            """
+            SELECT EXISTS (SELECT 1 FROM tidemark_blob
+                WHERE reference = ?1 AND scope <> ?2 AND offers = 1 AND stored = 0)
+              OR EXISTS (SELECT 1 FROM tidemark_blob_change WHERE reference = ?1 AND scope <> ?2 AND own = 1)
+            """
+        ).first(db, [.text(reference.description), .text(scope.name)]) { $0.integer(0) != 0 }
+        return isOffered ?? false
+    }
+
+    /// Has bytes fetched, to be uploaded to another scope.
+    private static func pass(_ db: Database, _ blob: Blob, now: Int64) throws {
+        guard blob.wanted == .not else { return }
+        var blob = blob
+        blob.wanted = .automatically
         try blob.save(db, now: now)
     }
 

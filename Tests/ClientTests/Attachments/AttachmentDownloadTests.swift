@@ -215,4 +215,32 @@ struct AttachmentDownloadTests {
         try await device.files.transfer()
         #expect(blobs.blob(photo, in: "w:2") != nil)
     }
+
+    @Test(
+        "a row that moves to another scope, or is copied there, takes bytes along that are not here",
+        arguments: ["UPDATE note SET w = '2'", "INSERT INTO note (id, photo, w) SELECT 'n2', photo, '2' FROM note"])
+    func moved(sql: String) async throws {
+        let directory = try TestDirectory()
+        let blobs = PhotoDevice.blobs(before: try PhotoDevice.server(in: directory))
+        let device = try await PhotoDevice(
+            in: directory, blobs: blobs,
+            tables: [.table("note", scope: .column("w", prefix: "w:"), attachments: [.attachment("photo")])],
+            scopes: ["w:1", "w:2"])
+        let bytes = PhotoDevice.bytes(30_000)
+        let photo = try await device.files.add(Data(bytes))
+        try FileManager.default.removeItem(at: try #require(device.files.url(for: photo)))
+        blobs.put(bytes, as: photo, in: "w:1")
+        try await device.writer.write { [text = photo.description] db in
+            // As a page is applied, on a device that never had the bytes.
+            try db.execute(sql: "DELETE FROM tidemark_blob_file")
+            try CaptureSuppression.raise(db)
+            try db.execute(sql: "INSERT INTO note (id, photo, w) VALUES ('n1', ?, '1')", arguments: [text])
+            try CaptureSuppression.lower(db)
+        }
+        try await device.files.transfer()
+        #expect(try await device.state(of: photo) == .remote)
+        try await device.writer.write { try $0.execute(sql: sql) }
+        try await device.files.transfer()
+        #expect(blobs.blob(photo, in: "w:2") == bytes)
+    }
 }
