@@ -6,6 +6,7 @@ package enum SampleApps {
         ("task", TaskApp.app), ("ledger", LedgerApp.app), ("shelf", ShelfApp.app), ("order", OrderApp.app),
         ("notebook", NotebookApp.app), ("trigger", TriggerApp.app), ("migrating", MigratingApp.app),
         ("catalog", CatalogApp.app), ("taskparts", TaskApp.parted), ("shelfparts", ShelfApp.parted),
+        ("album", AlbumApp.app),
     ]
 
     /// Those that are too small for worlds of many steps, and small enough for all worlds of a few.

@@ -111,6 +111,7 @@ enum Main {
                     """)
                 guard options.tellsDeaths else { continue }
                 for (point, count) in report.deaths.sorted(by: { $0.key < $1.key }) { print("  \(count) \(point)") }
+                for (what, count) in report.files.sorted(by: { $0.key < $1.key }) { print("  \(count) files: \(what)") }
             }
         }
         if options.isAudit {

@@ -10,8 +10,8 @@ import TidemarkWire
 /// let transport = InProcessTransport(to: server) { _ in .readWrite(as: "ada") }
 /// ```
 public struct InProcessTransport: Transport {
-    private let server: SyncServer
-    private let authorize: @Sendable (Scope) async throws -> Access
+    let server: SyncServer
+    let authorize: @Sendable (Scope) async throws -> Access
 
     /// - Parameters:
     ///   - server: the engine that answers.
@@ -25,6 +25,12 @@ public struct InProcessTransport: Transport {
     ///
     /// - Throws: what the engine throws beside problems, and HTTP answers with 500.
     public func send(_ request: TransportRequest) async throws -> TransportResponse {
+        try await send(request, cutAfter: nil)
+    }
+
+    /// - Parameter cut: how many bytes of an attachment arrive before the connection ends; `nil`: all.
+    func send(_ request: TransportRequest, cutAfter cut: Int?) async throws -> TransportResponse {
+        if BlobAddress.isBlob(path: request.path) { return try await blobAnswer(request, cutAfter: cut) }
         do {
             return response(200, try await answer(request), "application/json", to: request)
         } catch let problem as Problem {
@@ -82,7 +88,7 @@ public struct InProcessTransport: Transport {
         return try await server.snapshot(wanted, access: try await authorize(wanted.scope)).body
     }
 
-    private func scope(_ request: TransportRequest) throws(Problem) -> Scope {
+    func scope(_ request: TransportRequest) throws(Problem) -> Scope {
         guard let scope = Scope(query("scope", request) ?? "") else {
             throw Problem(.invalidIdentifier, "`scope` is missing or malformed.")
         }
@@ -98,7 +104,7 @@ public struct InProcessTransport: Transport {
         request.query.first { $0.name == name }?.value
     }
 
-    private func response(
+    func response(
         _ status: Int, _ body: [UInt8], _ type: String, to request: TransportRequest
     ) -> TransportResponse {
         TransportResponse(

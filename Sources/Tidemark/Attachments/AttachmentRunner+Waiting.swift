@@ -43,12 +43,14 @@ extension AttachmentRunner {
     /// Works for those who wait, unless somebody does.
     func work() {
         guard !waiters.isEmpty, !isDriving, worker == nil else { return }
-        worker = Task {
-            await drive(untilIdle: true)
-            worker = nil
-            // One may have come while it ended.
-            work()
-        }
+        worker = Dependencies.current.begin { await self.workUntilIdle() }
+    }
+
+    private func workUntilIdle() async {
+        await drive(untilIdle: true)
+        worker = nil
+        // One may have come while it ended.
+        work()
     }
 
     /// Lets those go who wait for transfers that will not be: the engine has signed out.

@@ -70,19 +70,21 @@ struct BlobFolder: Sendable {
         do {
             var (hash, size) = (SHA256(), Int64(0))
             let file = try failing {
-                try Data().write(to: url)
+                try Dependencies.current.use(url, for: .fileWrite) { try Data().write(to: url) }
                 return try FileHandle(forWritingTo: url)
             }
             defer { try? file.close() }
             while case let piece = try failing(next), !piece.isEmpty {
                 piece.withUnsafeBytes { hash.update($0) }
                 size += Int64(piece.count)
-                try failing { try file.write(contentsOf: piece) }
+                try failing {
+                    try Dependencies.current.use(url, for: .fileWrite) { try file.write(contentsOf: piece) }
+                }
                 try Task.checkCancellation()
                 // Others are to have their turn on this thread.
                 await Task.yield()
             }
-            try failing { try file.synchronize() }
+            if Dependencies.current.settlesFiles { try failing { try file.synchronize() } }
             guard let reference = BlobReference(hash: Self.hex(hash.finish()), size: size) else {
                 throw SyncError(
                     .configurationInvalid, "The attachment is larger than any may be.",
@@ -90,7 +92,7 @@ struct BlobFolder: Sendable {
             }
             return Draft(url: url, reference: reference)
         } catch {
-            try? FileManager.default.removeItem(at: url)
+            discard(url)
             throw error
         }
     }
@@ -102,12 +104,15 @@ struct BlobFolder: Sendable {
         try failing {
             try FileManager.default.createDirectory(
                 at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
-            guard rename(url.path, target.path) == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+            try Dependencies.current.use(target, for: .filePlace) {
+                guard rename(url.path, target.path) == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+            }
         }
     }
 
     /// Makes sure that a file's name outlives a loss of power.
     func settle(_ reference: BlobReference) throws {
+        guard Dependencies.current.settlesFiles else { return }
         for folder in [url(of: reference).deletingLastPathComponent(), root] {
             let descriptor = open(folder.path, O_RDONLY)
             guard descriptor >= 0 else { throw Self.failure(POSIXError(.init(rawValue: errno) ?? .EIO)) }
@@ -116,7 +121,11 @@ struct BlobFolder: Sendable {
         }
     }
 
-    func discard(_ draft: Draft) { try? FileManager.default.removeItem(at: draft.url) }
+    func discard(_ draft: Draft) { discard(draft.url) }
+
+    private func discard(_ url: URL) {
+        try? Dependencies.current.use(url, for: .fileRemove) { try FileManager.default.removeItem(at: url) }
+    }
 
     // MARK: Files that are here
 
@@ -135,7 +144,10 @@ struct BlobFolder: Sendable {
 
     func set(mark: String) throws {
         try prepare()
-        try failing { try Data(mark.utf8).write(to: root.appending(path: Self.markName), options: .atomic) }
+        let url = root.appending(path: Self.markName)
+        try failing {
+            try Dependencies.current.use(url, for: .fileWrite) { try Data(mark.utf8).write(to: url, options: .atomic) }
+        }
     }
 
     private static let markName = "mark"
@@ -158,7 +170,7 @@ struct BlobFolder: Sendable {
     func remove(_ reference: BlobReference) throws {
         try failing {
             for url in [url(of: reference), partial(of: reference)] where size(of: url) != nil {
-                try FileManager.default.removeItem(at: url)
+                try Dependencies.current.use(url, for: .fileRemove) { try FileManager.default.removeItem(at: url) }
             }
         }
     }

@@ -117,7 +117,9 @@ struct BlobTransfer: Sendable {
         let partial = folder.partial(of: reference)
         var offset = folder.size(of: partial) ?? 0
         if offset > reference.size || folder.size(of: partial) == nil {
-            try folder.failing { try Data().write(to: partial) }
+            try folder.failing {
+                try Dependencies.current.use(partial, for: .fileWrite) { try Data().write(to: partial) }
+            }
             offset = 0
         }
         while offset < reference.size {
@@ -147,7 +149,9 @@ struct BlobTransfer: Sendable {
     struct WrongBytes: Error {}
 
     private func wrong(_ partial: URL) throws -> WrongBytes {
-        try folder.failing { try FileManager.default.removeItem(at: partial) }
+        try folder.failing {
+            try Dependencies.current.use(partial, for: .fileRemove) { try FileManager.default.removeItem(at: partial) }
+        }
         return WrongBytes()
     }
 
@@ -170,13 +174,13 @@ struct BlobTransfer: Sendable {
 
     private func append(_ bytes: [UInt8], to partial: URL, at offset: Int64) throws {
         try folder.failing {
-            let file = try FileHandle(forWritingTo: partial)
+            let (file, world) = (try FileHandle(forWritingTo: partial), Dependencies.current)
             defer { try? file.close() }
             try file.seek(toOffset: UInt64(offset))
-            try file.write(contentsOf: bytes)
+            try world.use(partial, for: .fileWrite) { try file.write(contentsOf: bytes) }
             if offset + Int64(bytes.count) >= reference.size {
                 try file.truncate(atOffset: UInt64(reference.size))
-                try file.synchronize()
+                if world.settlesFiles { try file.synchronize() }
             }
         }
     }

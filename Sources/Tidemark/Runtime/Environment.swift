@@ -1,3 +1,4 @@
+package import Foundation
 package import GRDB
 package import TidemarkCore
 
@@ -37,6 +38,12 @@ package protocol Environment: Sendable {
     ///
     /// - Parameter isFirst: whether the engine that asks has found nobody in the file yet.
     func mayBeThere(_ engine: String, isFirst: Bool) -> Bool
+    /// Begins a work that outlives whoever asked for it.
+    func begin(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never>
+    /// Changes a file of an attachment.
+    func use<Result>(_ file: URL, for use: FileUse, _ body: () throws -> Result) throws -> Result
+    /// Whether files of attachments are brought to the disk: only a simulation loses no power.
+    var settlesFiles: Bool { get }
 }
 
 extension Environment {
@@ -49,6 +56,21 @@ extension Environment {
     package func uncancelled<Result: Sendable>(
         _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result { try await Task { try await work() }.value }
+
+    package func begin(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never> { Task { await work() } }
+
+    package func use<Result>(_: URL, for _: FileUse, _ body: () throws -> Result) throws -> Result { try body() }
+
+    package var settlesFiles: Bool { true }
+}
+
+/// What is done to a file of an attachment. A device can lose its power, or find its disk full, at each of them.
+package enum FileUse: String, Hashable, Sendable, CaseIterable {
+    /// Bytes are written to it.
+    case fileWrite
+    /// It comes to its place.
+    case filePlace
+    case fileRemove
 }
 
 /// How the app's file is used.

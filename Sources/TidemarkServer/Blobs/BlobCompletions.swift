@@ -1,23 +1,42 @@
-/// Parts that are read back, each by one task, however many requests wait for its end. Such a task has no limit of its
-/// own: each of those requests is a transfer (``BlobTransfers``) for as long as it lasts, its caller gone or not.
+/// Parts that are read back, each once, however many requests wait for its end. Such a work has no limit of its own: each
+/// of those requests is a transfer (``BlobTransfers``) for as long as it lasts, its caller gone or not.
 final class BlobCompletions: Sendable {
-    /// By the parts' places.
-    private let running = Guarded<[Int64: Task<Bool, any Error>]>([:])
+    /// Who waits, by the parts' places. The first is whoever began.
+    private let waiting = Guarded<[Int64: [CheckedContinuation<Bool, any Error>]]>([:])
 
     /// Does the work, or waits for it where it is under way. Answers what came of it, and `false` to who has only
     /// waited: what he asked for was done for another.
-    func join(_ place: Int64, _ work: @escaping @Sendable () async throws -> Bool) async throws -> Bool {
-        let (task, isOwn) = running.withLock { running -> (Task<Bool, any Error>, Bool) in
-            if let task = running[place] { return (task, false) }
-            let task = Task<Bool, any Error> { [self] in
-                defer { forget(place) }
-                return try await work()
+    ///
+    /// - Parameter begin: begins a work that outlives its caller.
+    func join(
+        _ place: Int64, by begin: (@escaping @Sendable () async -> Void) -> Void,
+        _ work: @escaping @Sendable () async throws -> Bool
+    ) async throws -> Bool {
+        try await withCheckedThrowingContinuation { continuation in
+            let isFirst = waiting.withLock { waiting in
+                waiting[place, default: []].append(continuation)
+                return waiting[place]?.count == 1
             }
-            running[place] = task
-            return (task, true)
+            guard isFirst else { return }
+            begin { [self] in
+                var result: Result<Bool, any Error>
+                do { result = .success(try await work()) } catch { result = .failure(error) }
+                for waiter in waiting.withLock({ $0.removeValue(forKey: place) }) ?? [] {
+                    waiter.resume(with: result)
+                    result = result.map { _ in false }
+                }
+            }
         }
-        return try await task.value && isOwn
     }
+}
 
-    private func forget(_ place: Int64) { running.withLock { $0[place] = nil } }
+extension SyncServer {
+    /// Does a work in a task of its own: a caller who goes, and with him his request's task, takes nothing of it away.
+    func outliving<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            configuration.begin {
+                do { continuation.resume(returning: try await work()) } catch { continuation.resume(throwing: error) }
+            }
+        }
+    }
 }

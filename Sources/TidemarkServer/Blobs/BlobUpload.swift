@@ -103,16 +103,17 @@ extension SyncServer {
                 guard received <= upload.length else { throw Self.longer }
                 var rest = bytes[...]
                 while !rest.isEmpty {
-                    let some = rest.prefix(part.room - piece.count)
+                    let whole = min(part.room, configuration.blobPieceBytes)
+                    let some = rest.prefix(whole - piece.count)
                     piece += some
                     rest = rest.dropFirst(some.count)
                     let isLast = received == upload.length && rest.isEmpty
-                    guard isLast || piece.count == part.room else { continue }
+                    guard isLast || piece.count == whole else { continue }
                     // What fails is not tried again with the remainder.
                     let full = piece
                     piece = []
                     part = try await keep(
-                        full, in: part, isLast: isLast || Self.settles(part, at: configuration.now()))
+                        full, in: part, isLast: isLast || settles(part, at: configuration.now()))
                 }
             }
             guard received == upload.length else { throw Self.cut }
@@ -128,13 +129,14 @@ extension SyncServer {
     /// away that he has sent.
     private func keep(_ bytes: [UInt8], in part: BlobPart, isLast: Bool) async throws -> BlobPart {
         let (blobs, now) = (try blobStore(), configuration.now())
-        return try await Task { try await blobs.append(bytes, to: part, isLast: isLast, at: now) }.value
+        return try await outliving { try await blobs.append(bytes, to: part, isLast: isLast, at: now) }
     }
 
     /// Whether the next piece of a part is made durable and noted. The pieces of all its requests count, and so does
     /// the time: else one that is cut again and again would never be noted, and would go although bytes come.
-    private static func settles(_ part: BlobPart, at now: Int64) -> Bool {
-        (part.kept / Int64(BlobPart.pieceBytes) + 1) % settledPieces == 0 || now - part.written > seenStep
+    private func settles(_ part: BlobPart, at now: Int64) -> Bool {
+        (part.kept / Int64(configuration.blobPieceBytes) + 1) % Self.settledPieces == 0
+            || now - part.written > Self.seenStep
     }
 
     /// Reads a body that nobody needs.

@@ -100,7 +100,7 @@ extension SyncServer {
     /// A caller who cannot wait for all of them to be read back goes, and asks again later: the reading goes on
     /// meanwhile, and whoever asks for the same part waits for it too.
     func complete(_ part: BlobPart) async throws -> Bool {
-        try await completions.join(part.place) { [self] in try await checked(part) }
+        try await completions.join(part.place, by: configuration.begin) { [self] in try await checked(part) }
     }
 
     /// Checks the bytes that have come, as the store has them, and makes them the scope's blob.

@@ -101,6 +101,10 @@ public final class SyncServer: Sendable {
         }
         /// Does what takes long on a thread that serves nobody else.
         package var aside: @Sendable (@escaping @Sendable () -> Void) -> Void = { ParsingThreads.run($0) }
+        /// Begins a work that outlives the request which asked for it. Only a simulation has a way of its own.
+        package var begin: @Sendable (@escaping @Sendable () async -> Void) -> Void = { work in Task { await work() } }
+        /// A body is taken in pieces of so many bytes, at most. Only a simulation has others.
+        package var blobPieceBytes = BlobPart.pieceBytes
         /// The defaults.
         public init() {}
     }

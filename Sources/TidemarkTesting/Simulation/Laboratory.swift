@@ -30,7 +30,8 @@ final class Laboratory: @unchecked Sendable {
         try await file.queue.write { db in try app.migrate(db) }
         try await SyncEngine(
             for: file.queue, tables: app.tables, scopes: app.scopes,
-            transport: InProcessTransport(to: SyncServer(store: MemoryStore())) { _ in .none }
+            transport: InProcessTransport(to: SyncServer(store: MemoryStore())) { _ in .none },
+            attachments: AttachmentConfiguration(folder: directory)
         ).install()
         try await file.queue.write { db in
             try db.execute(sql: "DELETE FROM tidemark_meta WHERE key = 'clientId'")
@@ -53,6 +54,9 @@ final class Laboratory: @unchecked Sendable {
     let reader: FileReader
     /// What the schema says, to the oracle.
     let oracleTables: [OracleTable]
+
+    /// Where a device has the files of its attachments.
+    func folder(_ number: Int) -> URL { directory.appending(path: "files-\(number)") }
 
     /// The file of a device, as it is before the app's first start.
     func file(_ number: Int, hasForeignKeys: Bool) throws -> SimulatedFile {

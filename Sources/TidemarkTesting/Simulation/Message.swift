@@ -14,7 +14,10 @@ struct Message {
     var continuation: CheckedContinuation<TransportResponse, any Error>?
 
     /// What the question was, apart from who asks when.
-    var question: String { "\(device) \(request.path) \(request.query.map { "\($0.name)=\($0.value)" })" }
+    var question: String {
+        "\(device) \(request.method) \(request.path) \(request.query.map { "\($0.name)=\($0.value)" })"
+            + (request.headers["Range"] ?? "")
+    }
 }
 
 /// Thrown to a device whose message was lost.
@@ -29,8 +32,10 @@ extension World {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 if Task.isCancelled { return continuation.resume(throwing: CancellationError()) }
-                messages.append(
-                    Message(number: number, device: process.device, request: request, continuation: continuation))
+                let message = Message(
+                    number: number, device: process.device, request: request, continuation: continuation)
+                oracle?.sent(message)
+                messages.append(message)
             }
         } onCancel: {
             abandon(number)
@@ -55,6 +60,15 @@ extension World {
 
     private func ask(_ message: Message, _ fate: Step.Fate) {
         switch fate {
+        case .isCut(let thousandths) where message.isUpload:
+            message.continuation?.resume(throwing: ConnectionLost())
+            var rest = message
+            rest.continuation = nil
+            deliver(rest, cutAfter: message.request.body.count * thousandths / 1000)
+        case .isReplaced where message.isUpload && !message.request.body.isEmpty:
+            var spoiled = message
+            spoiled.request.body = message.request.body.map { ~$0 }
+            deliver(spoiled, isSpoiled: true)
         case .isLost, .isCut, .isReplaced:
             message.continuation?.resume(throwing: ConnectionLost())
         case .isRepeated:
@@ -68,7 +82,8 @@ extension World {
     }
 
     /// The server works on a request; its answer is under way then.
-    private func deliver(_ message: Message) {
+    private func deliver(_ message: Message, cutAfter cut: Int? = nil, isSpoiled: Bool = false) {
+        oracle?.arrives(message, isSpoiled: isSpoiled)
         let transport = InProcessTransport(to: server.node(message.number)) { [self] scope in
             access(of: message.device, to: scope)
         }
@@ -79,10 +94,11 @@ extension World {
                 answered.response = Self.unavailable
             } else {
                 do {
-                    let response = try await transport.send(message.request)
+                    let response = try await transport.send(message.request, cutAfter: cut)
                     if self.server.life.isOver { return self.unanswered(message) }
                     answered.response = response
                     self.oracle?.answered(message, response)
+                    self.oracle?.answeredFile(message, response)
                 } catch {
                     if self.server.life.isOver { return self.unanswered(message) }
                     self.oracle?.serverFailed(error)
@@ -104,6 +120,15 @@ extension World {
         switch fate {
         case .arrives, .isRepeated:
             answers[message.question, default: []].append(response)
+            oracle?.told(message, response)
+            message.continuation?.resume(returning: response)
+        case .isOld where message.isFile && message.request.method != "GET":
+            // Nobody keeps these.
+            oracle?.told(message, response)
+            message.continuation?.resume(returning: response)
+        case .isReplaced where message.isFile && !response.body.isEmpty && draw() % 2 == 0:
+            var response = response
+            response.body = response.body.map { ~$0 }
             message.continuation?.resume(returning: response)
         case .isLost: message.continuation?.resume(throwing: ConnectionLost())
         case .isCut(let thousandths):

@@ -92,6 +92,7 @@ extension Step {
         case .edit(let device, let act, let choice): "\(device) edit \(act) \(choice)"
         case .sync(let device): "\(device) sync"
         case .pass(let place, let fate): "pass \(place)" + fate.suffix
+        case .passFile(let place, let fate): "pass file \(place)" + fate.suffix
         case .flow: "flow"
         case .wait(let milliseconds): "wait \(milliseconds)"
         case .kill(let device, let after): "\(device) kill \(after)"
@@ -103,6 +104,8 @@ extension Step {
         case .setClock(let device, let offset): "\(device) clock \(offset)"
         case .grant(let user, let scope, let level): "user \(user) scope \(scope) \(level)"
         case .remedy(let device, let remedy): "\(device) remedy \(remedy.words)"
+        case .file(let device, let act, let choice): "\(device) file \(act) \(choice)"
+        case .disk(let device, let isFull): "\(device) disk \(isFull ? "full" : "free")"
         case .server(let step): "server \(step.words)"
         }
     }
@@ -118,6 +121,11 @@ extension Step {
         case ("wait", 2):
             guard let milliseconds = Int64(words[1]), milliseconds >= 0 else { return nil }
             self = .wait(milliseconds)
+        case ("pass", 3...) where words[1] == "file":
+            guard let place = Int(words[2]), place >= 0, let fate = Fate(words: Array(words.dropFirst(3))) else {
+                return nil
+            }
+            self = .passFile(place, fate)
         case ("pass", 2...):
             guard let place = Int(words[1]), place >= 0, let fate = Fate(words: Array(words.dropFirst(2))) else {
                 return nil
@@ -140,7 +148,7 @@ extension Step {
         case ("edit", 3): UInt64(words[2]).map { .edit(device: device, act: words[1], choice: $0) }
         case ("sync", 1): .sync(device)
         case ("kill", 2): Int(words[1]).map { .kill(device, after: max(0, $0)) }
-        case ("kill", 3) where KillPoint.all.contains(words[2]):
+        case ("kill", 3) where (KillPoint.all + KillPoint.files).contains(words[2]):
             ["before", "after"].firstIndex(of: words[1]).map {
                 .killAt(device, point: words[2], isAfter: $0 == 1)
             }
@@ -149,6 +157,9 @@ extension Step {
         case ("restore", 1): .restore(device)
         case ("clone", 2): Int(words[1]).map { .clone(device, to: max(0, $0)) }
         case ("clock", 2): Int64(words[1]).map { .setClock(device, $0) }
+        case ("file", 3):
+            FileAct(rawValue: words[1]).flatMap { act in UInt64(words[2]).map { .file(device, act, choice: $0) } }
+        case ("disk", 2): ["full", "free"].contains(words[1]) ? .disk(device, isFull: words[1] == "full") : nil
         case ("remedy", 2...): Remedy(words: Array(words.dropFirst())).map { .remedy(device, $0) }
         default: nil
         }
@@ -195,11 +206,16 @@ extension Step.ServerStep {
         case .compact(let milliseconds): "compact \(milliseconds)"
         case .fail(let count): "fail \(count)"
         case .setClock(let offset): "clock \(offset)"
+        case .disk(let isFull): "disk \(isFull ? "full" : "free")"
         case .change(let node, let settings): "node \(node) settings \(settings)"
         }
     }
 
     fileprivate init?(words: [String]) {
+        if words.count == 2, words[0] == "disk", ["full", "free"].contains(words[1]) {
+            self = .disk(isFull: words[1] == "full")
+            return
+        }
         switch (words[0], words.count == 2 ? Int64(words[1]) : nil) {
         case ("node", nil):
             guard words.count == 4, words[2] == "settings", let node = Int(words[1]), node >= 0,

@@ -77,12 +77,14 @@ struct Shrinking {
             [0, 1, 2, choice / 2].filter { $0 < choice }.map { .edit(device: device, act: act, choice: $0) }
         case .pass(let place, let fate):
             [.flow, fate == .arrives ? nil : .pass(place, .arrives), place > 0 ? .pass(0, fate) : nil].compactMap { $0 }
+        case .passFile(let place, let fate): [.flow, place > 0 ? .passFile(0, fate) : nil].compactMap { $0 }
         case .wait(let milliseconds): [10, 2000, 31_000].filter { $0 < milliseconds }.map { .wait($0) }
         case .kill(let device, let after): after > 0 ? [.kill(device, after: 0)] : []
         case .killAt(let device, _, _): [.kill(device, after: 0)]
         case .setClock(let device, let offset): offset != 0 ? [.setClock(device, 0)] : []
         case .server(.fail(let count)) where count > 1: [.server(.fail(1))]
-        case .sync, .flow, .start, .backUp, .restore, .clone, .grant, .remedy, .server: []
+        case .file(let device, let act, let choice): choice > 0 ? [.file(device, act, choice: 0)] : []
+        case .sync, .flow, .start, .backUp, .restore, .clone, .grant, .remedy, .disk, .server: []
         }
     }
 }

@@ -1,6 +1,7 @@
 public import GRDB
 public import Tidemark
 public import TidemarkServer
+public import TidemarkWire
 
 /// An app as a simulation knows it: its schema, what its users do, and how its server is set up.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
@@ -12,6 +13,13 @@ public struct SimulatedApp: Sendable {
         /// Whether its edits belong together, as those of ``SyncEngine/atomically(_:)``.
         public var isGroup: Bool
         let perform: @Sendable (Database, inout Choices) throws -> Void
+        /// Bytes that the app adds before, and what it does with their reference.
+        let adding: Adding?
+
+        struct Adding: Sendable {
+            let bytes: @Sendable (inout Choices) -> [UInt8]
+            let perform: @Sendable (Database, inout Choices, BlobReference) throws -> Void
+        }
 
         /// Makes an act.
         ///
@@ -27,6 +35,23 @@ public struct SimulatedApp: Sendable {
             self.name = name
             self.isGroup = isGroup
             self.perform = perform
+            adding = nil
+        }
+
+        /// Makes an act that adds the bytes of an attachment, and then writes their reference.
+        ///
+        /// - Parameters:
+        ///   - name: what it is called in scripts: one word, without blanks.
+        ///   - bytes: makes the bytes, of the choices alone.
+        ///   - perform: writes the reference, in a transaction as that of any act.
+        public init(
+            _ name: String, adding bytes: @escaping @Sendable (inout Choices) -> [UInt8],
+            _ perform: @escaping @Sendable (Database, inout Choices, BlobReference) throws -> Void
+        ) {
+            self.name = name
+            isGroup = false
+            self.perform = { _, _ in }
+            adding = Adding(bytes: bytes, perform: perform)
         }
     }
 

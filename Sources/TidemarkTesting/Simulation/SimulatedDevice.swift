@@ -9,7 +9,10 @@ import TidemarkWire
 final class SimulatedDevice {
     let number: Int
     let file: SimulatedFile
+    let folder: URL
     var backup: Data?
+    var folderBackup: FolderImage?
+    var isDiskFull = false
     var process: SimulatedProcess?
     var clockOffset: Int64 = 0
     /// What it said of itself when it was asked last.
@@ -17,7 +20,9 @@ final class SimulatedDevice {
 
     init(_ number: Int, in world: World) throws {
         self.number = number
+        folder = world.laboratory.folder(number)
         file = try world.laboratory.file(number, hasForeignKeys: world.plan.hasForeignKeys)
+        if world.app.hasFiles { try replaceFolder(with: nil) }
         file.clock = { [unowned world] in world.wallClock(of: number) }
     }
 }
@@ -51,7 +56,7 @@ extension World {
         configuration.criticalFirstAfter = .seconds(50)
         let engine = try SyncEngine(
             for: device.file.queue, tables: app.tables, scopes: app.scopes, transport: process,
-            configuration: configuration, onConflict: app.onConflict)
+            configuration: configuration, attachments: fileConfiguration(of: device), onConflict: app.onConflict)
         process.engine = engine
         device.process = process
         process.start {

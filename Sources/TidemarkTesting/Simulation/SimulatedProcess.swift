@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Tidemark
 import TidemarkCore
@@ -132,11 +133,30 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
     /// A device has one process at a time, and what stands in its file of another one is of one that has ended.
     func engineName() -> String { "device-\(device)" }
     func mayBeThere(_ engine: String, isFirst _: Bool) -> Bool { engine == engineName() }
+    var settlesFiles: Bool { false }
+
+    func begin(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+        let task = Task(executorPreference: world.executor) { await work() }
+        if isAlive { tasks.append(task) } else { task.cancel() }
+        return task
+    }
+
+    func use<Result>(_ file: URL, for use: FileUse, _ body: () throws -> Result) throws -> Result {
+        if use != .fileRemove, world.devices[device].isDiskFull { throw POSIXError(.ENOSPC) }
+        return try perform(use.rawValue) {
+            let result = try body()
+            // No two are written at one moment, as on a real clock.
+            let moment = Double(wallClock) / 1000 + Double(world.nextNumber() % 1000) * 1e-6
+            let times = [FileAttributeKey.modificationDate: Date(timeIntervalSince1970: moment)]
+            if use == .fileWrite { try FileManager.default.setAttributes(times, ofItemAtPath: file.path) }
+            return result
+        }
+    }
 
     // MARK: Transport
 
     func send(_ request: TransportRequest) async throws -> TransportResponse {
-        try perform(request.path) {}
+        try perform(request.carriesBytes ? KillPoint.file : request.path) {}
         return try await world.send(request, from: self)
     }
 }

@@ -20,7 +20,10 @@ struct SimulatedServer {
         var backup: StoreImage
     }
 
+    let disk = ServerDisk()
     var store: any SimulatedStore { machine.store }
+    /// What it has of attachments' bytes.
+    var blobs: BlobLog? { (store as? MemoryStore)?.heldBlobs }
     var backup: StoreImage { machine.backup }
     var life: ServerLife { machine.life }
 
@@ -110,13 +113,22 @@ struct SimulatedServer {
             limits.windowBytes = choose([1, 300, limits.windowBytes])
             let rows = choose([4, 9, limits.scopeRows])
             if hasQuotas { limits.scopeRows = rows }
+            if hasQuotas, world.app.hasFiles { limits.scopeBlobBytes = choose([4000, 8000, limits.scopeBlobBytes]) }
+        }
+        configuration.blobPieceBytes = World.pieceBytes
+        configuration.begin = { [executor = world.executor] work in
+            Task(executorPreference: executor) { await work() }
         }
         configuration.uptime = { .zero }
         configuration.aside = { $0() }
         configuration.now = { [unowned world] in World.beginning + world.time + world.server.clockOffset }
         machine.life.died = { [unowned world] point in world.noteDeath("server \(point)") }
+        let blobs = world.app.hasFiles ? machine.store as? MemoryStore : nil
+        let store: any ChangeStore =
+            blobs.map { MortalBlobStore(store: $0, life: machine.life, disk: disk) }
+            ?? MortalStore(machine.store, machine.life)
         return SyncServer(
-            store: MortalStore(machine.store, machine.life), entities: world.app.entities, limits: limits,
+            store: store, entities: world.app.entities, limits: limits,
             configuration: configuration, rules: world.app.rules)
     }
 

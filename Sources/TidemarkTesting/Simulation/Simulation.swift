@@ -52,6 +52,8 @@ public struct Simulation: Sendable {
         public var deaths: [String: Int] = [:]
         /// How often devices have carried out what the operator asked, by its kind.
         package var remedies: [String: Int] = [:]
+        /// What happened to bytes of attachments, and how often.
+        package var files: [String: Int] = [:]
         /// The longest time, of the world, that devices took to be in sync once the faults had ended.
         public var longestCalm: Duration = .zero
         /// How long all of it took.
@@ -162,10 +164,11 @@ public struct Simulation: Sendable {
 
     /// The script that a seed makes.
     public func script(seed: UInt64) -> Script {
-        var chooser = StepChooser(seed: seed, app: (app.acts.map(\.name), app.scopes.count))
+        var chooser = StepChooser(seed: seed, app: (app.acts.map(\.name), app.scopes.count, app.hasFiles))
         var (plan, steps) = chooser.script(limit: stepLimit)
         if hasRemedies { Remedy.insert(into: &steps, seed: seed, devices: plan.deviceCount) }
-        plan.usesSQLite = usesSQLite || seed.isMultiple(of: Self.sqliteShare)
+        // The world looks at blobs as they are in memory.
+        plan.usesSQLite = !app.hasFiles && (usesSQLite || seed.isMultiple(of: Self.sqliteShare))
         return Script(plan: plan, steps: steps)
     }
 }
@@ -186,6 +189,7 @@ extension Simulation.Report {
         events += other.events
         deaths.merge(other.deaths, uniquingKeysWith: +)
         remedies.merge(other.remedies, uniquingKeysWith: +)
+        files.merge(other.files, uniquingKeysWith: +)
         longestCalm = max(longestCalm, other.longestCalm)
         // The order in which worlds end is no part of it.
         trace &+= other.trace

@@ -10,6 +10,8 @@ enum Step: Hashable, Sendable {
     case sync(Int)
     /// Something happens to one of the messages that are under way, counted from the oldest.
     case pass(Int, Fate)
+    /// Something happens to one of those that carry bytes of attachments, or ask for them.
+    case passFile(Int, Fate)
     /// All messages arrive, and those that follow from them.
     case flow
     /// Time goes by, in milliseconds.
@@ -32,6 +34,10 @@ enum Step: Hashable, Sendable {
     case grant(user: Int, scope: Int, Access.Level)
     /// The server's operator asks something of the device, in all its scopes.
     case remedy(Int, Remedy)
+    /// Something is done with one of the files that the device's rows name, counted in an order of theirs.
+    case file(Int, FileAct, choice: UInt64)
+    /// Whether the device's disk takes any more bytes of files.
+    case disk(Int, isFull: Bool)
     case server(ServerStep)
 
     enum ServerStep: Hashable, Sendable {
@@ -54,6 +60,8 @@ enum Step: Hashable, Sendable {
         case change(node: Int, to: UInt64)
         /// The server's clock is set this many milliseconds off.
         case setClock(Int64)
+        /// Whether the server's disk takes any more bytes of blobs.
+        case disk(isFull: Bool)
     }
 
     /// What becomes of a message.
@@ -62,9 +70,9 @@ enum Step: Hashable, Sendable {
         case isLost
         /// A request that arrives now, and once more later. An answer just arrives.
         case isRepeated
-        /// An answer of which this many thousandths arrive. A request is lost.
+        /// An answer or an upload of which this many thousandths arrive. Another request is lost.
         case isCut(Int)
-        /// A login page in the place of an answer.
+        /// A login page in the place of an answer. Bytes of an attachment may also come changed, in either direction.
         case isReplaced
         /// An earlier answer of the server to the same question.
         case isOld
@@ -74,6 +82,10 @@ enum Step: Hashable, Sendable {
 /// What apps write and send, by the names that scripts have for it.
 enum KillPoint {
     static let all = WritePoint.allCases.map(\.rawValue) + ["/sync", "/sync/push", "/sync/snapshot", "/sync/digest"]
+    /// A request for the bytes of an attachment.
+    static let file = "/sync/blobs"
+    /// Where only apps with attachments come.
+    static let files = [file] + FileUse.allCases.map(\.rawValue)
     /// Those that every app comes to.
     static let everyday = [WritePoint.seal, .apply, .page].map(\.rawValue) + ["/sync", "/sync/push", "/sync/snapshot"]
 }

@@ -18,9 +18,10 @@ struct StepChooser {
         case kill, start, backUp, restore, clone, setClock, grant
         case serverRestart, serverKill, serverBackUp, serverRestore, serverClone, serverExchange, sweep, compact,
             serverFail, serverClock, serverChange
+        case file, passFile, killFile, disk, serverDisk, eon
     }
 
-    init(seed: UInt64, app: (acts: [String], scopeCount: Int)) {
+    init(seed: UInt64, app: (acts: [String], scopeCount: Int, hasFiles: Bool)) {
         generator = SplitMix64(seed: seed)
         acts = app.acts
         scopeCount = app.scopeCount
@@ -36,10 +37,14 @@ struct StepChooser {
         plan.isVerified = chance(20)
         favourites = (0..<3).map { _ in generator.next() >> 40 }
         lossPercent = chance(60) ? 10 + number(40) : 0
-        for kinds in Self.everyday + Self.troubles.filter({ _ in chance(35) }) {
+        var kinds = Self.everyday + Self.troubles.filter({ _ in chance(35) })
+        if app.hasFiles { kinds += [[.file, .passFile]] + Self.fileTroubles.filter { _ in chance(50) } }
+        for kinds in kinds {
             for kind in kinds { weights.append((kind, max(1, Self.weight(kind) * (50 + number(100)) / 100))) }
         }
     }
+
+    private static let fileTroubles: [[Kind]] = [[.killFile], [.disk], [.serverDisk], [.eon, .compact]]
 
     private static let everyday: [[Kind]] = [[.edit], [.sync], [.pass], [.flow], [.wait], [.start]]
     /// Kinds that make little of a world each by itself stand together.
@@ -53,12 +58,13 @@ struct StepChooser {
         switch kind {
         case .edit: 300
         case .pass: 350
+        case .passFile: 200
         case .sync, .flow, .wait: 60
-        case .kill: 100
+        case .kill, .killFile, .file: 100
         case .start, .serverKill, .grant: 60
         case .backUp, .serverBackUp, .restore, .serverRestore, .compact: 35
         case .serverClone, .serverExchange: 35
-        case .longWait: 40
+        case .longWait, .disk, .serverDisk, .eon: 40
         // It says something only between two pages of one scan.
         case .sweep: 100
         case .clone, .setClock, .serverRestart, .serverFail, .serverClock, .serverChange: 25
@@ -93,6 +99,13 @@ struct StepChooser {
         case .wait: .wait(Int64([10, 500, 2_000, 12_000, 31_000][number(5)]))
         case .longWait: .wait(Int64([120_000, 3_600_000, 8 * 86_400_000][number(3)]))
         case .kill: kill()
+        case .passFile: .passFile(number(3), fate())
+        case .killFile: .killAt(device(), point: KillPoint.files[number(KillPoint.files.count)], isAfter: chance(50))
+        case .file: .file(device(), FileAct.allCases[number(FileAct.allCases.count)], choice: UInt64(number(6)))
+        // Longer than a blob is kept that nothing names.
+        case .eon: .wait(8 * 86_400_000)
+        case .disk: .disk(device(), isFull: chance(50))
+        case .serverDisk: .server(.disk(isFull: chance(50)))
         case .start: .start(device())
         case .backUp: .backUp(device())
         case .restore: .restore(device())

@@ -22,6 +22,7 @@ extension World {
             try start(device)
         }
         let start = time
+        try calmFiles()
         flow()
         if hasRemedies {
             // Each is carried out before it is over.
@@ -40,9 +41,10 @@ extension World {
             decideInferred()
             leftovers = try self.leftovers()
         }
-        while !leftovers.isEmpty, let due = timers.next, due - start <= limit {
+        while !leftovers.isEmpty, let due = timers.next, due - start <= limit + Self.patience(with: leftovers) {
             pass(max(0, due - time))
             flow()
+            oracle?.checkFiles()
             // An answer from before may have come only now.
             try askAfterQuota()
             decideInferred()
@@ -64,6 +66,7 @@ extension World {
         }
         for (number, status) in statuses.enumerated() { oracle?.checkStatus(status, of: number) }
         try oracle?.conclude()
+        try fetchAll()
         if plan.isVerified { try compareAll() }
         return quiet
     }
@@ -129,6 +132,7 @@ extension World {
     private func leftovers() throws -> [String] {
         var found: [String] = []
         for device in devices {
+            found += try fileLeftovers(of: device)
             if let table = oracle?.uncapturedTable(of: device.number) {
                 found.append("device \(device.number): \(table) is written unseen")
             }

@@ -13,6 +13,9 @@ extension World {
         case .sync(let device):
             devices[device % devices.count].process?.sync()
         case .pass(let place, let fate): pass(place, fate)
+        case .passFile(let place, let fate):
+            let places = messages.indices.filter { messages[$0].isFile }
+            if !places.isEmpty { pass(places[place % places.count], fate) }
         case .flow: flow()
         case .wait(let milliseconds): pass(milliseconds)
         case .kill(let device, let after):
@@ -24,6 +27,7 @@ extension World {
         case .backUp(let device):
             let device = devices[device % devices.count]
             device.backup = try device.file.contents()
+            if app.hasFiles { device.folderBackup = device.folderImage() }
             oracle?.backedUp(device.number)
         case .restore(let device): try restore(devices[device % devices.count])
         case .clone(let device, let other):
@@ -38,12 +42,16 @@ extension World {
             let user = user % plan.userCount
             if level == .none { lostDevices.formUnion(devices.indices.filter { self.user(of: $0) == user }) }
             grants[Grant(user: user, scope: app.scopes[scope % app.scopes.count])] = level
+        case .file(let device, let act, let choice):
+            try perform(act, on: devices[device % devices.count], choice)
+        case .disk(let device, let isFull): devices[device % devices.count].isDiskFull = isFull
         case .remedy(let device, let remedy): try ask(remedy, of: devices[device % devices.count])
         case .server(let step): try perform(step)
         }
         settle()
         if case .edit(let device, _, _) = step, !app.migrating.isEmpty { askStatus(of: device % devices.count) }
         oracle?.checkCounts()
+        oracle?.checkFiles()
         try oracle?.report()
     }
 
@@ -68,21 +76,28 @@ extension World {
         case .kill(let after): server.life.remaining = after
         case .backUp: try server.backUp()
         case .restore:
+            let before = oracle?.losses
             try server.restore(in: self)
             oracle?.serverOpened()
+            oracle?.filesReplaced(before: before)
         case .clone:
             try server.clone(in: self)
             oracle?.serverCloned()
         case .exchange:
+            let before = oracle?.losses
             guard server.exchange() else { return }
             oracle?.serverExchanged()
+            oracle?.filesReplaced(before: before)
         case .sweep: work { engine in try await engine.sweep() }
         case .compact(let milliseconds):
             // Who takes the clock at its word has looked at it.
             let isRight = !hasWrongServerClock
             work { engine in try await engine.compact(elapsed: .milliseconds(milliseconds), trustingClock: isRight) }
+            oracle?.checkFiles()
+            oracle?.collected()
         case .fail(let count): server.fail(count)
         case .change(let node, let settings): server.change(node, to: settings, in: self)
+        case .disk(let isFull): server.disk.isFull = isFull
         case .setClock(let offset):
             server.clockOffset = offset
             hasWrongServerClock = true
@@ -118,6 +133,7 @@ extension World {
         guard let process = device.process, process.isAlive else { return }
         serial += 1
         var choices = Choices(seed: choice, serial: serial, device: device.number)
+        if let adding = act.adding { return add(adding, act, device, choices) }
         if act.isGroup, let engine = process.engine {
             let (drawn, number) = (choices, device.number)
             process.start {
@@ -146,11 +162,11 @@ extension World {
 
     /// What the app's own schema refuses, or a group cannot hold, and what a killed app leaves. A constraint of the
     /// library's tables would keep the app from its own rows.
-    private static func isForgiven(_ error: any Error) -> Bool {
+    static func isForgiven(_ error: any Error) -> Bool {
         if let error = error as? DatabaseError {
             return error.resultCode == .SQLITE_CONSTRAINT && error.message?.contains("tidemark_") != true
         }
-        if let error = error as? SyncError { return error.code == .groupImpossible }
+        if let error = error as? SyncError { return [.groupImpossible, .folderFailed].contains(error.code) }
         return error is SimulatedProcess.Killed || error is CancellationError
     }
 
@@ -158,8 +174,9 @@ extension World {
         guard let backup = device.backup else { return }
         kill(device)
         try device.file.replace(with: backup)
+        let fate = try replaceFolder(of: device, with: device.folderBackup)
         lostDevices.insert(device.number)
-        oracle?.restored(device.number)
+        oracle?.restored(device.number, fate)
         try start(device)
     }
 
@@ -167,8 +184,9 @@ extension World {
         guard device !== other else { return }
         kill(other)
         try other.file.replace(with: device.file.contents())
+        let fate = try replaceFolder(of: other, with: app.hasFiles ? device.folderImage() : nil)
         lostDevices.formUnion([device.number, other.number])
-        oracle?.cloned(device.number, to: other.number)
+        oracle?.cloned(device.number, to: other.number, fate)
         try start(other)
     }
 

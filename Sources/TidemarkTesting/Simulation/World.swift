@@ -42,6 +42,8 @@ final class World: @unchecked Sendable {
     var wantedRemedies: [Int: Remedy] = [:]
     var doneRemedies: [String: Int] = [:]
     var untoldRemedies: [String] = []
+    /// What happened to bytes of attachments.
+    var fileCounts: [String: Int] = [:]
     /// Questions for digests.
     var comparisonCount = 0
     /// Where apps and servers died, and how often.

@@ -3,6 +3,8 @@ public import TidemarkServer
 /// Blobs are values in memory, and a backup has them as they were. A piece of a part may have any length.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension MemoryStore: BlobStore {
+    var heldBlobs: BlobLog { look(\.blobs) }
+
     /// Finds a blob.
     public func blob(_ hash: String, in scope: Scope) -> StoredBlob? {
         look { $0.blobs.scopes[scope]?.blobs[hash]?.blob }

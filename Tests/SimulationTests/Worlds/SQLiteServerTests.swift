@@ -4,8 +4,12 @@ import TidemarkTesting
 
 @Suite("Worlds whose server has its SQLite store")
 struct SQLiteServerTests {
+    /// Worlds with attachments have theirs in memory.
+    ///
     /// Bytes on the wire, versions, tokens and the order of all that happens: whatever differs changes the trace.
-    @Test("are the same, to the byte, as those in memory", arguments: SampleApps.all.map(\.name))
+    @Test(
+        "are the same, to the byte, as those in memory",
+        arguments: SampleApps.all.map(\.name).filter { $0 != "album" })
     func same(name: String) async throws {
         let simulation = Simulation(of: try #require(SampleApps[name]))
         for seed in 1...12 as ClosedRange<UInt64> {

@@ -31,6 +31,8 @@ final class Oracle {
 
     /// What the server calls records whose ids it makes.
     var names = OracleNames()
+    /// `nil` where the app has no attachments.
+    var files: OracleFiles?
     /// Whether a device's file was put back or copied. In the hands of two users its temporary ids stand for two
     /// records each, of which nobody can tell here what an edit became.
     var hasSharedNames = false
@@ -65,6 +67,7 @@ final class Oracle {
         }
         devices = world.devices.map { _ in OracleDevice() }
         backups = devices.map { _ in nil }
+        if world.app.hasFiles { files = OracleFiles(devices: devices.count) }
         changeCounts = devices.map { _ in -1 }
         countedChanges = changeCounts
         countsRows = !world.app.migrating.isEmpty || world.plan.seed.isMultiple(of: 8)
@@ -149,14 +152,19 @@ final class Oracle {
         }
     }
 
-    func backedUp(_ device: Int) { backups[device] = devices[device] }
+    func backedUp(_ device: Int) {
+        backups[device] = devices[device]
+        if let owed = files?.owed[device] { files?.backups[device] = owed }
+    }
 
-    func restored(_ device: Int) {
+    func restored(_ device: Int, _ fate: SimulatedDevice.FolderFate) {
         guard let backup = backups[device] else { return }
+        if let files { fileReplaced(device, fate, with: files.backups[device]) }
         replace(device, with: backup)
     }
 
-    func cloned(_ device: Int, to other: Int) {
+    func cloned(_ device: Int, to other: Int, _ fate: SimulatedDevice.FolderFate) {
+        if let files { fileReplaced(other, fate, with: fate == .comesAlong ? files.owed[device] : [:]) }
         // The server knows an operation by its user too: of another one it is another operation.
         if world.user(of: device) != world.user(of: other) { allowed = allowed.mapValues { $0 + 1 } }
         replace(other, with: devices[device])
