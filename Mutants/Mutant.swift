@@ -166,6 +166,31 @@ package enum Mutant: String, CaseIterable, Sendable {
     /// A digest goes on counting deleted records (R22).
     case digestMissesDeletes
 
+    // MARK: Attachments
+
+    /// Bytes are shown as they came, whatever their hash (A12).
+    case shownUnverified
+    /// A file makes room that the server has not acknowledged (A12).
+    case evictedUnsent
+    /// An upload whose part was taken counts as whole (A12).
+    case partTakenForWhole
+    /// An upload begins anew, whatever the server has of it (A12).
+    case uploadBeginsAnew
+    /// Bytes that the server has are sent to it again (A12).
+    case sentAlthoughThere
+    /// A server that lost its history is not offered again what is here (A12).
+    case lostBlobsNotOffered
+    /// A part goes on at any offset (W105).
+    case offsetUnchecked
+    /// What has come is the blob, whatever its hash (W105).
+    case blobHashUnchecked
+    /// A part is anybody's who sends the same bytes (W105).
+    case partOfAnyCaller
+    /// A blob that no record names goes at once (W106).
+    case blobsNotRetained
+    /// Nobody looks which blobs records name (W106).
+    case blobNamesUnread
+
     // MARK: Merging
 
     /// An edit is held against the row's version, not against its fields' (I4).

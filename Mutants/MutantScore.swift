@@ -141,6 +141,9 @@ extension MutantScore {
     private static let homes: [Mutant: String] = [
         .deleteReachesOtherScope: "shelf", .retentionFloorIgnored: "task", .danglingReferencesLeft: "task",
         .absentParentSettled: "task", .manifestMissesRows: "task",
+        .shownUnverified: "album", .evictedUnsent: "album", .partTakenForWhole: "album", .uploadBeginsAnew: "album",
+        .sentAlthoughThere: "album", .lostBlobsNotOffered: "album", .offsetUnchecked: "album",
+        .blobHashUnchecked: "album", .partOfAnyCaller: "album", .blobsNotRetained: "album", .blobNamesUnread: "album",
     ]
 
     /// `--list`, or `BUG [--app NAME] [--worlds COUNT]`; returns whether the bug was found.
