@@ -12,7 +12,7 @@ struct SQLiteServerTests {
         arguments: SampleApps.all.map(\.name).filter { $0 != "album" })
     func same(name: String) async throws {
         let simulation = Simulation(of: try #require(SampleApps[name]))
-        for seed in 1...12 as ClosedRange<UInt64> {
+        for seed in 1...6 as ClosedRange<UInt64> {
             var script = simulation.script(seed: seed)
             script.usesSQLite = false
             var memory = try await simulation.play(script)
