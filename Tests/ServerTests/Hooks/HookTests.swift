@@ -32,7 +32,10 @@ struct HookTests {
     func hanging() async throws {
         let bench = try StoreBench(.sqlite)
         let receiver = Receiver(isClosed: true)
-        try await run([receiver.hook(scopes: ["s"])], on: bench.store) { server in
+        var hook = receiver.hook(scopes: ["s"])
+        // Fifty commits take more than a minute where many tests run.
+        hook.timeout = .seconds(600)
+        try await run([hook], on: bench.store) { server in
             try await commit(0, to: "s", on: server)
             try await receiver.waitForCalls(1)
             // None of these would end if it waited.
