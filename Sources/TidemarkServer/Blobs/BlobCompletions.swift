@@ -1,5 +1,5 @@
-/// Parts that are read back, each once, however many requests wait for its end. Such a work has no limit of its own: each
-/// of those requests is a transfer (``BlobTransfers``) for as long as it lasts, its caller gone or not.
+/// Parts that are read back, each once, however many requests wait for its end. Such a work has no limit of its own:
+/// each of those requests is a transfer (``BlobTransfers``) for as long as it lasts, its caller gone or not.
 final class BlobCompletions: Sendable {
     /// Who waits, by the parts' places. The first is whoever began.
     private let waiting = Guarded<[Int64: [CheckedContinuation<Bool, any Error>]]>([:])
