@@ -19,7 +19,7 @@
             defer { wire.end() }
             let sender = try device("large-up", in: "large:1", port: wire.port)
             let receiver = try device("large-down", in: "large:1", port: wire.port, download: .automatic)
-            // What a process takes once, for its first requests, is not what a large file takes.
+            // A process takes some memory once, for its first requests: that is not the large file's.
             let first = try await sender.attachments.add(contentsOf: try file("first", mebibytes: 1))
             try await sender.name("\(first)", id: "first")
             try await sender.engine.syncNow()

@@ -154,7 +154,7 @@ struct EngineLeaseTests {
         let entry = world.entry
         #expect(!world.look("other") && world.drives("other"))
         #expect(world.entry == entry)
-        // What it does has changed: whoever asks hears of it.
+        // The holder's work has changed, and the next engine that asks hears of it.
         world.engines["more"]?.work = ["b"]
         #expect(world.look("more") && world.entry?.work == ["b"])
         #expect(!world.look("one") && world.drives("one"))

@@ -103,7 +103,7 @@ extension SQLiteStore: BlobStore {
         guard isLast else { return grown }
         let isThere = try await writing(for: part.name) { db in try BlobRows.note(db, part, writtenAt: moment) }
         guard isThere else {
-            // Whoever removed the row may have been ended before the file went.
+            // Another process may have removed the row, and have been ended before it removed the file.
             try await files.run { files.remove(part) }
             throw BlobRefusal.moved
         }

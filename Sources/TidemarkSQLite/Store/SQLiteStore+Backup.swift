@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import TidemarkServer
 
-/// What a copy of a store has.
+/// Counts of what a copy of a store holds.
 public struct StoreBackup: Hashable, Sendable {
     /// Blobs that the copied database has rows of.
     public var expected = 0

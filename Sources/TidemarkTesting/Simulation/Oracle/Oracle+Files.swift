@@ -5,7 +5,7 @@ import TidemarkCore
 import TidemarkServer
 import TidemarkWire
 
-// What must hold of attachments' bytes (A12): none is lost, wrong or shown by halves.
+// The oracle holds that no byte of an attachment is lost or wrong, and that no file is shown before it is whole (A12).
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension Oracle {
     typealias Place = OracleFiles.Place
@@ -211,7 +211,7 @@ extension Oracle {
     /// What the server lacks is on no device that could have brought it.
     func checkMissing(_ reference: BlobReference, on device: Int) throws {
         for place in places(naming: reference, on: device) where files?.present.contains(place) != true {
-            // Who moves a row to another scope takes its bytes along.
+            // A device that moves a row to another scope takes the row's bytes along.
             if world.lostDevices.isEmpty, files?.unknown[place] == nil,
                 let other = files?.present.first(where: { $0.hash == place.hash })
             {
