@@ -135,10 +135,15 @@ extension AttachmentRunner {
         }
         let now = wallClockMilliseconds()
         if let tidiedAt, 0..<Self.tidyMilliseconds ~= now - tidiedAt { return }
-        try await write { db, now in try Meta.set(db, Self.tidyKey, String(now)) }
         tidiedAt = now
-        try await tidy()
-        try await digest()
+        do {
+            try await tidy()
+            try await digest()
+        } catch let error as CancellationError {
+            tidiedAt = nil
+            throw error
+        }
+        try await write { db, _ in try Meta.set(db, Self.tidyKey, String(now)) }
     }
 
     /// Removes what nothing names any more, and files that no table knows, since a process ended before it noted them.

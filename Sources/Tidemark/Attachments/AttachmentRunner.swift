@@ -131,7 +131,10 @@ actor AttachmentRunner {
             knowsFolder = true
             if hasDigested {
                 hasDigested = false
-                try await removeOrphans(onlyLost: true)
+                do { try await removeOrphans(onlyLost: true) } catch {
+                    hasDigested = true
+                    throw error
+                }
             }
             if let rest = pausedUntil.map({ $0 - Dependencies.current.uptime }), rest > 0 {
                 return active.isEmpty ? rest : nil
@@ -141,7 +144,7 @@ actor AttachmentRunner {
                 active[blob.id] = Active(blob: blob)
                 group.addTask { await self.move(blob, schema) }
             }
-            // It may take a while, and nothing waits for it.
+            // It may take a while. What is under way goes on, and nothing else is begun meanwhile.
             try await tidyWhenDue()
             await publish()
             // One that has ended meanwhile has made room, which nobody has looked at.
@@ -175,7 +178,7 @@ actor AttachmentRunner {
         let limit = max(1, folder.configuration.parallelTransfers)
         let free = limit - active.count
         let (now, isAlone, settings) = (wallClockMilliseconds(), active.isEmpty, folder.configuration)
-        let longest = backoff.maximumMilliseconds
+        let longest = max(backoff.maximumMilliseconds, Self.longestAsked)
         guard try await file.read({ try Blob.isAnyDue($0, at: now, longest: longest) }) else { return [] }
         let (uploads, asksFirst) = (
             !isMetered || settings.uploadsOnMetered, isMetered && !settings.downloadsOnMetered
@@ -298,7 +301,7 @@ actor AttachmentRunner {
         case .success: longest = .max
         case .failure(let error):
             let failure = Failure(error, scope: blob.scope)
-            (kind, asked) = (failure.kind, failure.wait ?? 0)
+            (kind, asked) = (failure.kind, Self.asked(by: failure))
             if kind.isRefusal { longest = .max }
         }
         let attempts = Int(clamping: min(blob.attempts + 1, 64))
@@ -322,8 +325,14 @@ actor AttachmentRunner {
         lastError = failure.error
         let wait = backoff.delay(
             failures: failures, class: failure.kind, jitter: Dependencies.current.random(), longest: longestWait)
-        pausedUntil = Dependencies.current.uptime + max(wait, failure.wait ?? 0)
+        pausedUntil = Dependencies.current.uptime + max(wait, Self.asked(by: failure))
     }
+
+    /// No server keeps files waiting for longer, as it does not keep records.
+    private static let longestAsked = SyncMachine.Settings().longestAskedMilliseconds
+
+    /// The wait that the server asked for, in milliseconds.
+    private static func asked(by failure: Failure) -> Int64 { min(failure.wait ?? 0, longestAsked) }
 
     // MARK: The file
 

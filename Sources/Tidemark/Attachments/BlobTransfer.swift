@@ -122,10 +122,12 @@ struct BlobTransfer: Sendable {
             }
             offset = 0
         }
+        var hasAsked = false
         while offset < reference.size {
             guard await progress(offset) else { return .yielded }
             let last = min(offset + partBytes, reference.size) - 1
             let answer = try await send("GET", ["Range": "bytes=\(offset)-\(last)", "If-Range": tag])
+            hasAsked = true
             switch answer.status {
             case 206: try check(answer, offset...last)
             case 200:
@@ -140,7 +142,8 @@ struct BlobTransfer: Sendable {
             try append(answer.body, to: partial, at: offset)
             offset += Int64(answer.body.count)
         }
-        if reference.size == 0, try await !isStored() { return .awaited }
+        // All bytes may have come from another scope, before a process ended: that says nothing of this one.
+        if !hasAsked, try await !isStored() { return .awaited }
         guard try await folder.isWhole(partial, reference) else { throw try wrong(partial) }
         return .done
     }

@@ -159,7 +159,7 @@ struct Blob: Hashable, Sendable {
         ).first(db, [.integer(now), .integer(now + longest)]) { $0.integer(0) != 0 } ?? false
     }
 
-    /// What can be done now, the most urgent first.
+    /// What can be done now, the most urgent first. Files that travel already, for another scope, take no room in it.
     ///
     /// - Parameter onlyAsked: whether downloads that nobody asked for wait.
     static func ready(_ db: Database, _ task: Task, limit: Int, onlyAsked: Bool = false) throws -> [Blob] {
@@ -168,7 +168,10 @@ struct Blob: Hashable, Sendable {
             db,
             """
             SELECT \(columns) FROM tidemark_blob
-            WHERE task = ?1 AND next_attempt IS NULL AND moving = 0\(asked) ORDER BY priority DESC, id LIMIT ?2
+            WHERE task = ?1 AND next_attempt IS NULL AND moving = 0\(asked)
+              AND NOT EXISTS (SELECT 1 FROM tidemark_blob AS other
+                WHERE other.reference = tidemark_blob.reference AND other.moving = 1)
+            ORDER BY priority DESC, id LIMIT ?2
             """
         ).rows(db, [.integer(task.rawValue), .integer(Int64(limit))]) { Blob($0) }.compactMap { $0 }
     }

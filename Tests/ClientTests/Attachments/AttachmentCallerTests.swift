@@ -149,6 +149,27 @@ struct AttachmentCallerTests {
         #expect(blobs.count("HEAD") == 4, "Each begins once in each of its scopes.")
     }
 
+    @Test("a file that other scopes wait for takes no room from others")
+    func besides() async throws {
+        let directory = try TestDirectory()
+        let scopes = ["1", "2", "3", "4"]
+        let device = try await PhotoDevice(
+            in: directory, blobs: PhotoDevice.blobs(before: try PhotoDevice.server(in: directory)),
+            tables: [.table("note", scope: .column("w", prefix: "w:"), attachments: [.attachment("photo")])],
+            scopes: scopes.compactMap { Scope("w:\($0)") }
+        ) { $0.parallelTransfers = 2 }
+        let blobs = device.blobs
+        _ = try await add(1, in: scopes, to: device)
+        let other = try await add(2, in: ["1"], to: device)
+        blobs.hold("HEAD")
+        defer { blobs.open() }
+        let transfer = Task { try await device.files.transfer() }
+        try await poll { blobs.waiting == 1 }
+        try await poll { blobs.log.contains("HEAD \(other.hash.prefix(6))") }
+        blobs.open()
+        try await transfer.value
+    }
+
     @Test("a file travels once at a time, whichever scopes name it")
     func onceAtATime() async throws {
         let device = try await spread()

@@ -48,6 +48,20 @@ struct AttachmentDownloadTests {
         #expect(try bob.files.data(for: thumb) == Data(bytes))
     }
 
+    @Test("bytes that were all here when a process ended say nothing of what the server has")
+    func complete() async throws {
+        let bytes = PhotoDevice.bytes(40_000)
+        let (device, thumb) = try await world(bytes, column: "thumb", isUploaded: false)
+        try? await device.files.transfer()
+        try Data(bytes).write(to: device.folder.appending(path: "unfinished/\(thumb.hash).part"))
+        await #expect(throws: SyncError.self) { _ = try await device.files.fetch(thumb) }
+        #expect(try await device.count("tidemark_blob WHERE stored = 1") == 0)
+        device.blobs.put(bytes, as: thumb)
+        _ = try await device.files.fetch(thumb)
+        #expect(try device.files.data(for: thumb) == Data(bytes))
+        #expect(device.blobs.bytesDown == 0)
+    }
+
     @Test("a process that ends amid a download leaves what has come to the next one")
     func reopened() async throws {
         let bytes = PhotoDevice.bytes(100_000)

@@ -21,6 +21,28 @@ struct AttachmentQueueTests {
         #expect(try await device.count("tidemark_attachment WHERE state = 'uploaded'") == 12)
     }
 
+    @Test(
+        "a server's wait is kept, for 15 minutes at most: no file is tried meanwhile",
+        arguments: [507, 503], ["3600", "99999999999999999"])
+    func asked(status: Int, header: String) async throws {
+        let device = try await PhotoDevice.alone()
+        let photo = try await device.add(PhotoDevice.bytes(10_000), to: "n1")
+        device.blobs.fault { request in
+            guard request.method == "PUT" else { return nil }
+            return BlobServer.problem(status, "quota_exceeded", ["Retry-After": header])
+        }
+        await #expect(throws: SyncError.self) { try await device.files.transfer() }
+        #expect(device.blobs.count("PUT") == 1)
+        let until = try await device.writer.read { db in
+            try Int64.fetchOne(db, sql: "SELECT next_attempt FROM tidemark_blob") ?? 0
+        }
+        let rest = until - Int64(Date().timeIntervalSince1970 * 1000)
+        #expect(rest > 14 * 60_000 && rest <= 15 * 60_000)
+        device.blobs.heal()
+        try await device.files.transfer()
+        #expect(try await device.state(of: photo) == .uploaded)
+    }
+
     @Test("what the user looks at takes the place of what travels by itself, at its next part")
     func priority() async throws {
         let device = try await PhotoDevice.alone { $0.parallelTransfers = 1 }
