@@ -187,10 +187,11 @@ enum Schema {
     /// Pieces had numbers, and have the offsets of their first bytes. Nodes from before fail where they look for the
     /// number: they can neither read nor write blobs from here on.
     private static func placePieces(_ session: Session) throws {
-        let statements = [
-            "ALTER TABLE blob_piece RENAME COLUMN number TO start", "UPDATE blob_piece SET start = start * 262144",
-        ]
-        for (index, sql) in statements.enumerated() { try session.write(Statement("place pieces \(index)", sql)) }
+        try session.write(Statement("rename pieces", "ALTER TABLE blob_piece RENAME COLUMN number TO start"))
+        let scopes = try session.ask(Statement("scopes with pieces", "SELECT scope FROM blob_scope"))
+        let place = Statement("place pieces", "UPDATE blob_piece SET start = start * 262144 WHERE scope = $1")
+        // A scope at a time: each statement has a limit of time.
+        for row in 0..<scopes.count { try session.write(place, .text(scopes.text(row, 0))) }
     }
 
     private static let isTold = Statement(

@@ -93,8 +93,9 @@ extension SyncServer {
         guard !entities.isEmpty else { return 0 }
         var missing = 0
         for place in try await [scope] + subscopes(of: scope) {
-            let head = try await store.read(place) { $0.state.head }
-            for entity in entities where seen[place] == nil {
+            let known = seen[place]
+            let head = if let known { known } else { try await store.read(place) { $0.state.head } }
+            for entity in entities where known == nil {
                 var page = NamePage()
                 repeat {
                     try Task.checkCancellation()
@@ -102,7 +103,7 @@ extension SyncServer {
                     missing += try await note(page.hashes, in: scope, blobs, at: moment)
                 } while page.isFull
             }
-            var added = NamePage(version: seen[place] ?? head)
+            var added = NamePage(version: head)
             repeat {
                 added = try await names(since: added.version, in: place, of: entities)
                 missing += try await note(added.hashes, in: scope, blobs, at: moment)

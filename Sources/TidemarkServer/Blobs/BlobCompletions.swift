@@ -4,6 +4,9 @@ final class BlobCompletions: Sendable {
     /// Who waits, by the parts' places. The first is whoever began.
     private let waiting = Guarded<[Int64: [CheckedContinuation<Bool, any Error>]]>([:])
 
+    /// How many wait for the part at a place.
+    func count(at place: Int64) -> Int { waiting.withLock { $0[place]?.count ?? 0 } }
+
     /// Does the work, or waits for it where it is under way. Answers what came of it, and `false` to who has only
     /// waited: what he asked for was done for another.
     ///

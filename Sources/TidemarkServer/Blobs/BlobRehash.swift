@@ -150,7 +150,8 @@ extension SyncServer {
             return try await blobs.blob(blob.hash, in: scope) == nil ? .lost : nil
         } catch BlobRefusal.moved {
             return .lost
-        } catch is StoreUnavailable {
+        } catch let error where !(error is CancellationError) {
+            // A broken page of a database is an error of its own. Where all of the store is, the next question fails.
             return .unreadable
         }
     }

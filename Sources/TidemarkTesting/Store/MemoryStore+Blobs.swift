@@ -53,12 +53,13 @@ extension MemoryStore: BlobStore {
     /// - Throws: ``BlobRefusal/moved`` where the part is gone or has gone on.
     public func append(_ bytes: [UInt8], to part: BlobPart, isLast: Bool, at moment: Int64) throws -> BlobPart {
         try change { log in
-            var (grown, kept) = try log.blobs.current(part)
+            var grown = try log.blobs.current(part).part
             guard grown.kept + Int64(bytes.count) <= grown.size else { throw BlobRefusal.moved }
             grown.kept += Int64(bytes.count)
             if isLast { grown.written = max(grown.written, moment) }
-            kept += bytes
-            log.blobs.scopes[part.name.scope]?.parts[part.place] = (grown, kept)
+            log.blobs.scopes[part.name.scope]?.parts[part.place]?.part = grown
+            // In place: a copy for each piece would make a large blob's cost grow with its square.
+            log.blobs.scopes[part.name.scope]?.parts[part.place]?.bytes += bytes
             return grown
         }
     }

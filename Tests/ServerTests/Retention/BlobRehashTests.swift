@@ -128,6 +128,25 @@ struct BlobRehashTests {
         #expect(try await bench.store.blobTally(of: "s", by: nil).blobs == 1)
     }
 
+    @Test("Whatever a database says of a broken page, the blobs behind are looked at")
+    func broken() async throws {
+        struct BrokenPage: Error {}
+        let bench = try Bench()
+        for seed in 1...3 { try await put(Self.bytes(seed), to: bench.store) }
+        let reads = Guarded(0)
+        let blobs = HookedBlobs(bench.store) { step in
+            guard step == .readBlob,
+                reads.withLock({
+                    $0 += 1
+                    return $0 == 1
+                })
+            else { return }
+            throw BrokenPage()
+        }
+        let found = try await SyncServer(store: blobs).rehashBlobs(removingDamaged: true)
+        #expect(found.list.map(\.damage) == [.unreadable] && found.removed == 0 && found.blobs == 3)
+    }
+
     @Test("Bytes that are sent anew just before the damaged ones would be removed stay")
     func mended() async throws {
         let bench = try Bench()

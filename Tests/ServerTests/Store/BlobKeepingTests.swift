@@ -78,6 +78,30 @@ struct BlobKeepingTests {
         #expect(asked.withLock { $0 } == [.append(count: BlobPart.pieceBytes)])
     }
 
+    @Test(
+        "Of those who wait for one reading, one has made the blob; all hear of its failure", arguments: [true, false])
+    func joined(isSound: Bool) async throws {
+        struct Broken: Error {}
+        let completions = BlobCompletions()
+        let works = Guarded<[@Sendable () async -> Void]>([])
+        let waiters = (0..<3).map { _ in
+            Task {
+                try await completions.join(1, by: { work in works.withLock { $0.append(work) } }) {
+                    guard isSound else { throw Broken() }
+                    return true
+                }
+            }
+        }
+        while completions.count(at: 1) < 3 { await Task.yield() }
+        let begun = works.withLock { $0 }
+        #expect(begun.count == 1)
+        for work in begun { await work() }
+        var results: [Bool] = []
+        for waiter in waiters { if let made = try? await waiter.value { results.append(made) } }
+        #expect(results.sorted { $0 && !$1 } == (isSound ? [true, false, false] : []))
+        #expect(completions.count(at: 1) == 0)
+    }
+
     @Test("All bytes are read back once, though who waits for it goes and asks again")
     func readOnce() async throws {
         let bench = try Bench()

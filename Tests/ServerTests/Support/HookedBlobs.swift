@@ -8,6 +8,7 @@ final class HookedBlobs: BlobStore {
     enum Step: Hashable, Sendable {
         case append(count: Int)
         case read(offset: Int64)
+        case readBlob
         case remove
     }
 
@@ -23,7 +24,8 @@ final class HookedBlobs: BlobStore {
     func blob(_ hash: String, in scope: Scope) async throws -> StoredBlob? { try await base.blob(hash, in: scope) }
 
     func bytes(of blob: StoredBlob, in scope: Scope, from offset: Int64, limit: Int) async throws -> [UInt8] {
-        try await base.bytes(of: blob, in: scope, from: offset, limit: limit)
+        try await before(.readBlob)
+        return try await base.bytes(of: blob, in: scope, from: offset, limit: limit)
     }
 
     func blobs(
