@@ -39,7 +39,8 @@ package struct EngineLease: Hashable, Sendable {
     package private(set) var isDriving = false
     /// What stood in the file, of this engine's own, when there was nothing to do.
     package var settled: String?
-    private let poll: Int64
+    /// How often it looks at the file, in milliseconds: so often somebody who waits may count on a sign.
+    package var poll: Int64
     private var heard: Heard?
 
     /// The last sign of another engine.
@@ -63,7 +64,7 @@ package struct EngineLease: Hashable, Sendable {
     /// Whether it waits for an engine that can sync, as far as that one has said.
     package var isHolderAble: Bool { heard?.isAble ?? false }
 
-    /// - Parameter poll: how often it looks at the file, in milliseconds.
+    /// Makes an engine that has not looked at the file.
     package init(name: String, work: Set<String>, poll: Int64) {
         (self.name, self.work, self.poll) = (name, work, poll)
     }
@@ -83,7 +84,7 @@ package struct EngineLease: Hashable, Sendable {
         guard let entry, !isGone || entry.holder == name else { return take(after: entry) }
         if entry.holder == name {
             (isDriving, heard) = (true, nil)
-            return entry.isAsked ? take(after: entry) : nil
+            return entry.isAsked || entry.poll != poll ? take(after: entry) : nil
         }
         let theirs = Set(entry.work)
         guard work.isSubset(of: theirs) else {

@@ -183,6 +183,16 @@ struct EngineLeaseTests {
         }
     }
 
+    @Test("A holder that looks less often from now on says so at its next look, once")
+    func slower() {
+        world.look("one")
+        world.engines["one"]?.poll = 30_000
+        #expect(world.look("one") && world.drives("one") && world.entry?.poll == 30_000)
+        #expect(!world.look("one"))
+        world.look("two")
+        pass(EngineLease.looks * 30_000 - 1, for: "two")
+    }
+
     @Test("A holder that has stopped says so with its next sign, and gives way to one that can sync, but once")
     func stopped() {
         for name in ["one", "two"] { world.add(name, ["a", EngineLease.able]) }

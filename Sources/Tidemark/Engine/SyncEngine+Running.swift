@@ -122,6 +122,10 @@ extension SyncEngine {
 
     private func noteWork() {
         for (part, isDone) in passingWork { lease?.note(part, isDone) }
+        let poll = configuration.pollInterval.milliseconds
+        guard lease?.poll != poll else { return }
+        lease?.poll = poll
+        lease?.settled = nil
     }
 
     /// An engine that hears no nudges and has a longer tick is out of sight.
@@ -197,6 +201,7 @@ extension SyncEngine {
         let after = try? await file.write(at: .attempts) { db in try before.handle(db, environment, now: now) }
         // A file that cannot be written now is looked at again. Nothing rests on the name in it: an engine that has
         // found nobody to wait for goes on, and its scopes say what is wrong with the file.
+        guard lease != nil else { return }
         if let after { lease = after } else if look.lease.isDriving { lease = look.lease }
     }
 
@@ -212,6 +217,8 @@ extension SyncEngine {
     func releaseLease() async {
         // A write of its name that was cut off may have come to the file all the same: what stands there decides.
         guard let lease else { return }
+        // No look writes the name again, and nothing is written twice.
+        self.lease = nil
         let file = file
         try? await Dependencies.current.uncancelled {
             try await file.write(at: .attempts) { db in try lease.release(db) }
