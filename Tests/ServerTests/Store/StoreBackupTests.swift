@@ -54,7 +54,8 @@ struct StoreBackupTests {
         let found = try await server.rehashBlobs()
         #expect((found.blobs, found.damaged) == (2, 0))
         #expect(try await copy.blobTally(of: "s", by: nil) == BlobTally(blobs: 1, bytes: 3))
-        #expect(try await copy.part(unfinished) == nil)
+        // A row of a part would be counted again when its caller begins anew.
+        #expect(try await copy.parts(in: nil, of: nil, writtenBefore: .max, limit: 9).isEmpty)
         #expect(try await bench.store.part(unfinished) != nil)
         try await server.commit(to: "s") { $0.upsert("task", id: "t2", ["title": "two"]) }
         #expect(try await bench.store.read("s") { $0.state.head } == 1)
