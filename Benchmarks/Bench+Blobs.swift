@@ -12,17 +12,23 @@
             var mebibytes = 1024
             /// How many small files there are.
             var count = 10_000
+            /// What is measured.
+            var parts: Set<String> = ["large", "small", "beside"]
 
             init(_ words: [String]) throws {
                 var words = words[...]
                 while let name = words.popFirst() {
+                    if name == "--only", let part = words.popFirst(), parts.contains(part) {
+                        parts = [part]
+                        continue
+                    }
                     guard let number = words.popFirst().flatMap({ Int($0) }), 1...1_000_000 ~= number else {
                         throw BlobBenchFailure(description: "\(name) needs a number")
                     }
                     switch name {
                     case "--size-mib": mebibytes = number
                     case "--count": count = number
-                    default: throw BlobBenchFailure(description: "\(name): there are --size-mib and --count")
+                    default: throw BlobBenchFailure(description: "\(name): there are --size-mib, --count and --only")
                     }
                 }
             }
@@ -66,9 +72,10 @@
             let bench = BlobBench(
                 options: options, folder: folder, serverPort: server.port, serverPID: server.pid,
                 token: try server.token(in: folder))
-            var held = try await bench.large()
-            held += try await bench.small()
-            held += try await bench.beside()
+            var held: [Bool] = []
+            if options.parts.contains("large") { held += try await bench.large() }
+            if options.parts.contains("small") { held += try await bench.small() }
+            if options.parts.contains("beside") { held += try await bench.beside() }
             return held.allSatisfy { $0 }
         }
 

@@ -103,7 +103,8 @@
             var declared = try device.declared(with: named, in: scopes, by: rule, mayRelease: isOurs)
             let transport = try connection.transport()
             if isOurs { await declared.place(as: transport) }
-            let engine = try declared.engine(device, transport, configuration: configuration)
+            let writes = watch ? FileWatch(device.path) : nil
+            let engine = try declared.engine(device, transport, configuration: syncConfiguration(hearingOf: writes))
             await engine.restrict(to: scopes)
             let meter = ProgressLine.Teller(of: engine, isWanted: progress, isJSON: output.json)
             defer { meter?.end() }
@@ -114,7 +115,7 @@
                 try await engine.confirmBrakedDeletes()
             }
             if takeServers { try await engine.discardInferredEdits() }
-            guard !watch else { return try await follow(engine, device) }
+            guard !watch else { return try await follow(engine, device, writes) }
             let report = try await engine.syncNow()
             meter?.end()
             try await tell(report, engine, device, leftOut)
@@ -131,7 +132,7 @@
             return (tables, leftOut)
         }
 
-        var configuration: SyncConfiguration {
+        func syncConfiguration(hearingOf writes: FileWatch?) -> SyncConfiguration {
             var configuration = SyncConfiguration()
             if let page {
                 configuration.firstPage = page
@@ -143,7 +144,7 @@
             }
             if let interval = interval.flatMap({ Duration(text: $0) }) { configuration.tick = interval }
             // The writes of other programs are what a watcher is there for; a look reads one number.
-            if watch { configuration.pollInterval = .milliseconds(50) }
+            if watch, writes == nil { configuration.pollInterval = .milliseconds(50) }
             return configuration
         }
 
@@ -166,12 +167,21 @@
             for warning in status.warnings { Console.line("warning: \(warning)") }
         }
 
+        /// Runs as long as its task.
+        private func pass(_ writes: FileWatch, to engine: SyncEngine) async throws {
+            for await _ in writes.looks {
+                engine.lookForEdits()
+                try await Task.sleep(for: FileWatch.pause)
+            }
+        }
+
         /// Goes on until a signal comes; each change of the numbers, and each new rest, is a line.
-        private func follow(_ engine: SyncEngine, _ device: DeviceFile) async throws {
+        private func follow(_ engine: SyncEngine, _ device: DeviceFile, _ writes: FileWatch?) async throws {
             try warn(try await engine.status(), device)
             let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 tasks.addTask { try await engine.run() }
+                if let writes { tasks.addTask { try await pass(writes, to: engine) } }
                 tasks.addTask {
                     var last: StatusSummary?
                     for await status in engine.statusUpdates {

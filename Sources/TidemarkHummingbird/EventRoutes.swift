@@ -3,6 +3,7 @@
     import Hummingbird
     import NIOCore
     import ServiceLifecycle
+    import TidemarkCore
     import TidemarkServer
     import TidemarkWire
 
@@ -65,9 +66,6 @@
         /// Says nothing but that the stream is there.
         static let comment = ":\n\n"
 
-        /// The pause after a write: nudges that come meanwhile go together.
-        static let pace: Duration = .milliseconds(100)
-
         let waiter: Waiter
         private let server: SyncServer
         private let event: String
@@ -90,6 +88,7 @@
             to writer: inout any ResponseBodyWriter, whileGranted isGranted: () async throws -> Bool
         ) async throws {
             async let _: Void = wakeRegularly()
+            var pace = NudgePace(at: server.instant)
             for await _ in waiter.wakes {
                 // A host that cannot say so now has not granted it: whoever reads comes back.
                 guard !hasExpired, waiter.takeLost().isEmpty, (try? await isGranted()) == true else { break }
@@ -100,7 +99,8 @@
                 }
                 try await writer.write(ByteBuffer(string: text))
                 spoken.withLock { $0 = .now }
-                try await Task.sleep(for: Self.pace)
+                let rest = pace.rest(at: server.instant)
+                if rest > 0 { try await Task.sleep(for: .milliseconds(rest)) }
             }
             try await writer.finish(nil)
         }

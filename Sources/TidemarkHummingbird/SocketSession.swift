@@ -1,6 +1,7 @@
 #if Server
     import Hummingbird
     import NIOCore
+    import TidemarkCore
     import TidemarkServer
     import TidemarkWire
 
@@ -50,6 +51,7 @@
         }
 
         private mutating func speak(_ writer: inout any ResponseBodyWriter) async throws {
+            var pace = NudgePace(at: server.instant)
             for await _ in socket.waiter.wakes {
                 guard !socket.isGone else { return }
                 guard !socket.hasExpired || isRenewal(socket.message) else { throw SocketEnd(.unauthenticated) }
@@ -64,7 +66,8 @@
                 let nudges = news.filter { scopes.contains($0.scope) }
                 guard !nudges.isEmpty else { continue }
                 try await write(nudges.map { .changes(Nudge(scope: $0.scope, head: $0.head)) }, &writer)
-                try await Task.sleep(for: EventStream.pace)
+                let rest = pace.rest(at: server.instant)
+                if rest > 0 { try await Task.sleep(for: .milliseconds(rest)) }
             }
             switch socket.waiter.end {
             case .displaced: throw SocketEnd(.tooManyRequests)

@@ -63,6 +63,9 @@ extension SyncEngine {
         }
     }
 
+    /// For one who has other ways to learn that somebody may have written to the file.
+    package nonisolated func lookForEdits() { written.raise() }
+
     private func endDriving() { newcomers?.finish() }
 
     /// Lets ``run()`` return.

@@ -1,4 +1,4 @@
-import TidemarkCore
+package import TidemarkCore
 package import TidemarkWire
 
 extension SyncServer {
@@ -31,7 +31,7 @@ extension SyncServer {
     /// A user has written to one scope more.
     func openedScope(_ caller: String) { rates.opened(Self.counted(caller), at: instant) }
 
-    private var instant: Instant { Instant(milliseconds: configuration.uptime().milliseconds) }
+    package var instant: Instant { Instant(milliseconds: configuration.uptime().milliseconds) }
 
     /// The caller's name in the counts, cut to a bounded length. A longer name is refused everywhere else.
     private static func counted(_ caller: String) -> String {

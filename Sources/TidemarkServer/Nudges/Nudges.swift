@@ -24,6 +24,9 @@ final class Nudges: Sendable {
         var lastWaiter = 0
         var scopes: [Scope: Watched] = [:]
         var perPrincipal: [String: Int] = [:]
+        /// Scopes of many waiters, who are told by and by.
+        var untold: Set<Scope> = []
+        var isTelling = false
         var isClosed = false
 
         mutating func remove(_ waiter: Waiter) {
@@ -62,6 +65,9 @@ final class Nudges: Sendable {
         var head: Version?
         var waiters: Set<Int> = []
     }
+
+    /// Waiters who are woken together.
+    private static let atOnce = 8
 
     private let state = Guarded(State())
 
@@ -146,12 +152,40 @@ final class Nudges: Sendable {
     }
 
     private func tell(_ scope: Scope, _ head: Version) {
-        let waiters: [Waiter] = state.withLock { state in
-            guard let watched = state.scopes[scope], watched.head.map({ $0 < head }) ?? true else { return [] }
+        let (waiters, isFirst): ([Waiter], Bool) = state.withLock { state in
+            guard let watched = state.scopes[scope], watched.head.map({ $0 < head }) ?? true else { return ([], false) }
             state.scopes[scope]?.head = head
-            return watched.waiters.compactMap { state.waiters[$0] }
+            guard watched.waiters.count > Self.atOnce else {
+                return (watched.waiters.compactMap { state.waiters[$0] }, false)
+            }
+            state.untold.insert(scope)
+            defer { state.isTelling = true }
+            return ([], !state.isTelling)
         }
         for waiter in waiters { waiter.note(scope, head) }
+        if isFirst { Task { await tellMany() } }
+    }
+
+    /// Wakes the waiters of large scopes a few at a time, so that requests have their turns between: the answer to the
+    /// very commit that is told would wait for a thousand writes otherwise.
+    private func tellMany() async {
+        while let (scope, head, waiters) = nextUntold() {
+            for start in stride(from: 0, to: waiters.count, by: Self.atOnce) {
+                for waiter in waiters[start...].prefix(Self.atOnce) { waiter.note(scope, head) }
+                await Task.yield()
+            }
+        }
+    }
+
+    private func nextUntold() -> (Scope, Version, [Waiter])? {
+        state.withLock { state in
+            while let scope = state.untold.popFirst() {
+                guard let watched = state.scopes[scope], let head = watched.head else { continue }
+                return (scope, head, watched.waiters.compactMap { state.waiters[$0] })
+            }
+            state.isTelling = false
+            return nil
+        }
     }
 
     /// Ends all that wait, for good.

@@ -52,6 +52,28 @@
             }
         }
 
+        /// URL loading on Linux waits for its queue while it cancels, and whoever cancels a task holds that task's lock:
+        /// had a request been cancelled by its task, as its answer came, neither would have gone on.
+        @Test("a request may be cancelled at any moment, also as its answer comes", .timeLimit(.minutes(5)))
+        func cancelled() async throws {
+            let token = try await LiveServer.token()
+            try await LiveServer.run(in: folder) { server in
+                let transport = HTTPTransport(try #require(URL(string: server.url))) { token }
+                let request = TransportRequest(method: "GET", path: "/sync/ping", headers: [:], body: [])
+                let began = ContinuousClock.now
+                for _ in 0..<20 { _ = try await transport.send(request) }
+                let usual = (ContinuousClock.now - began) / 20
+                var answers = 0
+                for number in 0..<600 {
+                    let sending = Task { try await transport.send(request).status }
+                    try await Task.sleep(for: usual * Double(number % 60) / 40)
+                    sending.cancel()
+                    do { answers += try await sending.value > 0 ? 1 : 0 } catch { #expect(error is CancellationError) }
+                }
+                #expect(0 < answers && answers < 600, "\(answers)")
+            }
+        }
+
         @Test(.timeLimit(.minutes(5))) func aBadTokenNeedsTheApp() async throws {
             try await LiveServer.run(in: folder) { server in
                 let engine = try engine(try device("one"), server.url, token: "nonsense")

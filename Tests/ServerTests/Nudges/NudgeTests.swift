@@ -24,6 +24,33 @@ struct NudgeTests {
         #expect(waiter.take().isEmpty)
     }
 
+    @Test("Each of many waiters has the newest head, however they end meanwhile", .timeLimit(.minutes(5)))
+    func many() async throws {
+        let nudges = Nudges()
+        var limits = Limits()
+        (limits.streams, limits.streamsPerPrincipal) = (500, 500)
+        var waiters: [Waiter] = []
+        for _ in 0..<500 { waiters.append(try nudges.wait(for: ["a", "b"], as: "ada", limits)) }
+        for head in 1...100 as ClosedRange<Version> {
+            nudges.publish("a", head)
+            nudges.publish("b", head * 2)
+            if head % 10 == 0 { nudges.end(waiters.removeLast()) }
+        }
+        for waiter in waiters {
+            var heads: [Scope: Version] = [:]
+            for await _ in waiter.wakes {
+                for (scope, head) in waiter.take() { heads[scope] = head }
+                if heads == ["a": 100, "b": 200] { break }
+            }
+            #expect(heads == ["a": 100, "b": 200])
+        }
+        // What was told by and by ends: the next commit is told as well.
+        nudges.publish("a", 101)
+        for waiter in waiters {
+            for await _ in waiter.wakes where !waiter.take().isEmpty { break }
+        }
+    }
+
     @Test("A store that was put back is told of again from where it stands")
     func putBack() throws {
         let nudges = Nudges()
