@@ -40,7 +40,7 @@
                 let names = Set([file.lastPathComponent, file.lastPathComponent + "-wal"].map { Array($0.utf8) })
                 let (looks, teller) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
                 let queue = DispatchQueue(label: "tidemark.watch")
-                // Because a dispatch source may be cancelled from any thread, which its type does not say.
+                // Unsafe, because its type does not say that a dispatch source may be cancelled from any thread.
                 nonisolated(unsafe) let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
                 source.setEventHandler {
                     guard Self.read(descriptor).contains(where: { $0.isEmpty || names.contains($0) }) else { return }

@@ -209,7 +209,7 @@ actor AttachmentRunner {
 
     private func move(_ blob: Blob, _ schema: SyncSchema) async {
         var result: Result<BlobTransfer.Outcome, any Error>
-        let isHere = (try? await file.read { try BlobFiles.isHere($0, blob.reference) }) ?? false
+        let isHere = blob.isHere
         let stamp = folder.stamp(of: blob.reference)
         do {
             // An attachment that the server does not know would be collected there: `declaration_mismatch`.

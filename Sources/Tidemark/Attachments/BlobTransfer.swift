@@ -43,7 +43,7 @@ struct BlobTransfer: Sendable {
     /// - Throws: `Failure` and what the transport throws; ``SyncError`` `folder_failed`.
     func upload() async throws -> Outcome {
         guard let file = try folder.reader(of: reference) else { return .failed(.fileMissing) }
-        guard var offset = try await keptBytes() else { return .done }
+        guard var offset = try await isAskedFirst ? keptBytes() : 0 else { return .done }
         if offset >= reference.size, reference.size > 0 {
             // A part that is whole and was never taken: without a range, and with other bytes, it is dropped.
             _ = try await send("PUT", body: [])
@@ -80,6 +80,10 @@ struct BlobTransfer: Sendable {
             }
         }
     }
+
+    /// Whether the server is asked what it has. A small file is sent at first without a question, which would take as
+    /// long.
+    private var isAskedFirst: Bool { attempts > 0 || reference.size > min(Self.leastPart, partBytes) }
 
     /// How many bytes the server has of a part; `nil` where it has the whole.
     private func keptBytes() async throws -> Int64? {

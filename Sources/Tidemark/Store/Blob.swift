@@ -53,6 +53,8 @@ struct Blob: Hashable, Sendable {
     var moved: Int64 = 0
     var isFailed = false
     var reason: String?
+    /// Whether the bytes were on this device when this was read; where it is written, that is looked up.
+    private(set) var isHere = false
 
     init(reference: BlobReference, scope: Scope) { (self.reference, self.scope) = (reference, scope) }
 
@@ -70,7 +72,7 @@ struct Blob: Hashable, Sendable {
 
     private static let columns = """
         id, reference, scope, offers, stored, wanted, pinned, priority, next_attempt, attempts, awaited, moving, \
-        moved, failed, reason
+        moved, failed, reason, here
         """
 
     private init?(_ row: Query) {
@@ -83,6 +85,7 @@ struct Blob: Hashable, Sendable {
         (nextAttempt, attempts) = (row.optionalInteger(8), row.integer(9))
         (isAwaited, isMoving, moved) = (row.integer(10) != 0, row.integer(11) != 0, row.integer(12))
         (isFailed, reason) = (row.integer(13) != 0, row.optionalText(14))
+        isHere = row.integer(15) != 0
     }
 
     static func read(_ db: Database, _ reference: BlobReference, _ scope: Scope) throws -> Blob? {

@@ -50,8 +50,12 @@ struct BlobFiles: Sendable {
     // MARK: Parts
 
     /// Makes the empty file of a part, inside the transaction that writes its row. A database that was put back is
-    /// older than the folder: then its next number may be that of a file with another caller's bytes.
-    func create(_ part: BlobPart) throws { _ = try File(path(of: part), O_RDWR | O_CREAT | O_TRUNC) }
+    /// older than the folder: then its next number may be that of a file with another caller's bytes. That file's name
+    /// goes, and not its bytes: where a machine went down in the midst of a renaming, they may be a blob's as well.
+    func create(_ part: BlobPart) throws {
+        remove(part)
+        _ = try File(path(of: part), O_RDWR | O_CREAT | O_EXCL)
+    }
 
     /// Bytes that are kept of a part, `nil` where its file is lost.
     func kept(of part: BlobPart) throws -> Int64? {
@@ -97,8 +101,8 @@ struct BlobFiles: Sendable {
             guard errno == ENOENT else { throw File.failure("cannot rename a part to \(blob)") }
             guard try isWhole(part.name.hash, part.size, in: part.name.scope) else { throw BlobRefusal.moved }
         }
+        // The name among the parts may come back, for ``create(_:)`` or for ``names(in:)`` to find.
         try File.sync(home(part.name.scope))
-        try File.sync(partsHome(part.name.scope))
     }
 
     func remove(_ part: BlobPart) { unlink(path(of: part)) }

@@ -39,7 +39,7 @@ extension SyncServer {
     package func receive<Body: AsyncSequence>(
         _ upload: BlobUpload, access: Access, _ body: Body
     ) async throws -> BlobReceipt where Body.Element == [UInt8] {
-        let scope = try await admit(upload.hash, upload.scope, access, to: .readWrite)
+        let (scope, isWritten) = try await admit(upload.hash, upload.scope, access, to: .readWrite)
         try check(upload)
         let transfer = try beginTransfer(of: access)
         defer { withExtendedLifetime(transfer) {} }
@@ -49,7 +49,7 @@ extension SyncServer {
             return .present
         }
         do {
-            let part = try await take(body, of: upload, into: try await opened(name, upload, access))
+            let part = try await take(body, of: upload, into: try await opened(name, upload, access, isWritten))
             guard part.isComplete else { return .part(kept: part.kept) }
             return try await complete(part) ? .created : .present
         } catch let refusal as BlobRefusal { throw try await problem(of: refusal, name) }
@@ -62,7 +62,11 @@ extension SyncServer {
     }
 
     /// The part that the body goes on with.
-    private func opened(_ name: BlobPartName, _ upload: BlobUpload, _ access: Access) async throws -> BlobPart {
+    ///
+    /// - Parameter isWritten: whether the scope has records.
+    private func opened(
+        _ name: BlobPartName, _ upload: BlobUpload, _ access: Access, _ isWritten: Bool
+    ) async throws -> BlobPart {
         let blobs = try blobStore()
         if let start = upload.start {
             let part = try await livePart(name)
@@ -76,7 +80,7 @@ extension SyncServer {
         }
         let room = BlobRoom(
             scope: Int64(limits.scopeBlobBytes), caller: Int64(limits.scopeBlobBytes / 4), parts: limits.blobParts)
-        let isNew = try await isUnknown(name.scope)
+        let isNew = isWritten ? false : try await blobs.blobTally(of: name.scope, by: nil) == BlobTally()
         guard !isNew || mayOpenScope(access.principal) else {
             throw Problem(
                 .quotaExceeded, "One user may begin \(limits.scopesPerPrincipal) scopes within a day here.")
@@ -84,12 +88,6 @@ extension SyncServer {
         let part = try await blobs.begin(name, size: upload.size, within: room, at: configuration.now())
         if isNew { openedScope(access.principal) }
         return part
-    }
-
-    /// Whether nobody has sent anything to a scope.
-    private func isUnknown(_ scope: Scope) async throws -> Bool {
-        guard try await readScope(scope, for: "", { $0.state.head }) == 0 else { return false }
-        return try await blobStore().blobTally(of: scope, by: nil) == BlobTally()
     }
 
     private func take<Body: AsyncSequence>(
@@ -112,8 +110,10 @@ extension SyncServer {
                     // What fails is not tried again with the remainder.
                     let full = piece
                     piece = []
+                    // Finishing a part makes it durable.
+                    let isWhole = part.kept + Int64(full.count) == part.size
                     part = try await keep(
-                        full, in: part, isLast: isLast || settles(part, at: configuration.now()))
+                        full, in: part, isLast: isLast && !isWhole || settles(part, at: configuration.now()))
                 }
             }
             guard received == upload.length else { throw Self.cut }

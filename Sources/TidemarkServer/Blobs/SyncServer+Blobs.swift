@@ -27,7 +27,7 @@ extension SyncServer {
     ///
     /// - Throws: 404 where the scope has none, 403 where the caller may not read it, whether it has it or not.
     package func blob(_ hash: String, in scope: Scope, access: Access) async throws -> StoredBlob {
-        let scope = try await admit(hash, scope, access, to: .read)
+        let scope = try await admit(hash, scope, access, to: .read).scope
         guard let blob = try await blobStore().blob(hash, in: scope) else {
             throw Problem(.notFound, "The scope has no blob of this hash.")
         }
@@ -42,7 +42,7 @@ extension SyncServer {
 
     /// Looks for a blob for somebody who would send it, or wants to know whether it is there. It counts as used.
     package func findBlob(_ hash: String, in scope: Scope, access: Access) async throws -> BlobFinding {
-        let scope = try await admit(hash, scope, access, to: .read)
+        let scope = try await admit(hash, scope, access, to: .read).scope
         let blobs = try blobStore()
         let name = BlobPartName(scope: scope, principal: access.principal, hash: hash)
         if let blob = try await used(hash, in: scope) { return .whole(blob) }
@@ -65,16 +65,19 @@ extension SyncServer {
         try transfers.begin(for: access.principal)
     }
 
-    /// The scope itself of a caller who may ask for a hash in it. Nothing is looked up for anybody else.
-    func admit(_ hash: String, _ scope: Scope, _ access: Access, to level: Access.Level) async throws -> Scope {
+    /// The scope itself of a caller who may ask for a hash in it, and whether it has records. Nothing is looked up for
+    /// anybody else.
+    func admit(
+        _ hash: String, _ scope: Scope, _ access: Access, to level: Access.Level
+    ) async throws -> (scope: Scope, isWritten: Bool) {
         try access.require(level, in: scope)
         guard BlobReference.isHash(hash) else {
             throw Problem(
                 .invalidIdentifier, "A blob's address ends with its SHA-256, 64 lowercase hexadecimal digits.")
         }
         _ = try blobStore()
-        try await readScope(scope.parent, for: access.principal) { _ in }
-        return scope.parent
+        let head = try await readScope(scope.parent, for: access.principal) { $0.state.head }
+        return (scope.parent, head > 0)
     }
 
     /// The blob, which counts as used now.

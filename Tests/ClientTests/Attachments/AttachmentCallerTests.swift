@@ -117,7 +117,7 @@ struct AttachmentCallerTests {
 
     /// Adds bytes, and names them in scopes.
     private func add(_ seed: UInt64, in scopes: [String], to device: PhotoDevice) async throws -> BlobReference {
-        let photo = try await device.files.add(Data(PhotoDevice.bytes(10_000, seed: seed)))
+        let photo = try await device.files.add(Data(PhotoDevice.bytes(40_000, seed: seed)))
         try await device.writer.write { [text = photo.description] db in
             for scope in scopes {
                 try db.execute(

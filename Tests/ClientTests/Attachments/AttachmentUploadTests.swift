@@ -84,6 +84,31 @@ struct AttachmentUploadTests {
         #expect(device.blobs.count("PUT") == 3)
     }
 
+    @Test("a small file is sent without a question, and asked about once that has failed")
+    func small() async throws {
+        let device = try await PhotoDevice.alone()
+        let blobs = device.blobs
+        try await device.add(PhotoDevice.bytes(10_000), to: "n1")
+        try await device.files.transfer()
+        #expect(blobs.log.count == 1 && blobs.count("PUT") == 1, "\(blobs.log)")
+        // A part of it came across, which the device does not know of.
+        let other = PhotoDevice.bytes(12_000, seed: 2)
+        blobs.cut(every: 5_000)
+        blobs.fault { request in
+            if request.method == "HEAD" { throw BlobServer.Cut() }
+            return nil
+        }
+        let photo = try await device.add(other, to: "n2")
+        try? await device.files.transfer()
+        blobs.heal()
+        let (before, asked) = (blobs.bytesUp, blobs.count("HEAD"))
+        try await device.writer.write { try $0.execute(sql: "UPDATE tidemark_blob SET attempts = 0") }
+        try await device.files.transfer()
+        #expect(blobs.blob(photo) == other)
+        #expect(blobs.bytesUp - before <= 12_000 + 7_000, "The first request is refused, and the rest is sent.")
+        #expect(blobs.count("HEAD") == asked + 1)
+    }
+
     @Test("an upload that is cut goes on where it was, and sends hardly more than the bytes")
     func cut() async throws {
         let device = try await PhotoDevice.alone()

@@ -52,8 +52,8 @@
             }
         }
 
-        /// URL loading on Linux waits for its queue while it cancels, and whoever cancels a task holds that task's lock:
-        /// had a request been cancelled by its task, as its answer came, neither would have gone on.
+        /// URL loading on Linux waits for its queue while it cancels, and whoever cancels a task holds the task's lock:
+        /// if a task cancelled its request as the answer came, neither would go on.
         @Test("a request may be cancelled at any moment, also as its answer comes", .timeLimit(.minutes(5)))
         func cancelled() async throws {
             let token = try await LiveServer.token()

@@ -8,7 +8,7 @@ import TidemarkTesting
 struct SimulationTests {
     /// TIDEMARK_WORLDS=5000 makes it longer.
     private static let worlds =
-        ProcessInfo.processInfo.environment["TIDEMARK_WORLDS"].flatMap(UInt64.init) ?? 36
+        ProcessInfo.processInfo.environment["TIDEMARK_WORLDS"].flatMap(UInt64.init) ?? 30
 
     @Test("no guarantee is broken, whatever goes wrong", arguments: SampleApps.all.map(\.name))
     func sound(name: String) async throws {
