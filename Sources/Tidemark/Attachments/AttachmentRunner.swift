@@ -230,7 +230,7 @@ actor AttachmentRunner {
         }
         active[blob.id] = nil
         ended += 1
-        finish(blob.reference, result)
+        if await !isTriedElsewhere(blob, after: result) { finish(blob.reference, result) }
         note()
     }
 

@@ -76,8 +76,8 @@ public struct Attachments: Sendable {
 
     /// Fetches the file where it is not here, before others that wait, and returns where it is.
     ///
-    /// It waits for one attempt. Where that fails, the file is fetched later by itself; ``state(of:)`` and the view
-    /// `tidemark_attachment` say when.
+    /// It waits for one attempt, in each scope that names it where the first does not have it. Where none has, the file
+    /// is fetched later by itself; ``state(of:)`` and the view `tidemark_attachment` say when.
     /// - Throws: ``SyncError``: `attachment_unavailable` where no record here names it, nobody has uploaded it yet, or
     ///   it has failed; what stands in the way of asking the server, such as `network_unavailable`.
     ///   `CancellationError`.

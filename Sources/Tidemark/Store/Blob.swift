@@ -65,6 +65,9 @@ struct Blob: Hashable, Sendable {
         return wanted != .not || isPinned ? .download : nil
     }
 
+    /// Whether that is to be done, and was not tried since it is.
+    func isFresh(_ task: Task) -> Bool { self.task(isHere: isHere) == task && attempts == 0 && nextAttempt == nil }
+
     /// Nothing stands in the way of the next attempt any more.
     mutating func clear() { (nextAttempt, attempts, isAwaited, isFailed, reason) = (nil, 0, false, false, nil) }
 

@@ -257,4 +257,34 @@ struct AttachmentDownloadTests {
         try await device.files.transfer()
         #expect(blobs.blob(photo, in: "w:2") == bytes)
     }
+
+    @Test("a fetch asks each scope that names a file before it says that it is missing", arguments: [true, false])
+    func eachScope(isThere: Bool) async throws {
+        let directory = try TestDirectory()
+        let blobs = PhotoDevice.blobs(before: try PhotoDevice.server(in: directory))
+        let device = try await PhotoDevice(
+            in: directory, blobs: blobs,
+            tables: [.table("note", scope: .column("w", prefix: "w:"), attachments: [.attachment("photo")])],
+            scopes: ["w:1", "w:2"])
+        // A wait that is over at once would let the first scope be asked again before the second.
+        await device.engine.use(SyncConfiguration())
+        let bytes = PhotoDevice.bytes(30_000)
+        let photo = try await device.files.add(Data(bytes))
+        if isThere { blobs.put(bytes, as: photo, in: "w:2") }
+        try FileManager.default.removeItem(at: try #require(device.files.url(for: photo)))
+        try await device.writer.write { [text = photo.description] db in
+            try db.execute(sql: "DELETE FROM tidemark_blob_file")
+            try CaptureSuppression.raise(db)
+            try db.execute(
+                sql: "INSERT INTO note (id, photo, w) VALUES ('n1', ?1, '1'), ('n2', ?1, '2')", arguments: [text])
+            try CaptureSuppression.lower(db)
+        }
+        if isThere {
+            #expect(try Data(contentsOf: await device.files.fetch(photo)) == Data(bytes))
+        } else {
+            let error = await #expect(throws: SyncError.self) { try await device.files.fetch(photo) }
+            #expect(error?.code == .attachmentUnavailable)
+            #expect(blobs.count("GET") == 2)
+        }
+    }
 }
