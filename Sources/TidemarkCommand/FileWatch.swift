@@ -5,9 +5,9 @@
         import Glibc
     #endif
 
-    /// Tells at once that a program may have written to an SQLite file, by inotify(7), which costs nothing while nobody
-    /// writes. It opens neither the file nor its log: closing one would end the locks that SQLite holds on it in this
-    /// process (sqlite.org/howtocorrupt.html, 2.2).
+    /// Tells at once that a program may have written to an SQLite file, by inotify(7). It opens neither the file nor
+    /// its log: closing one would end the locks that SQLite holds on it in this process
+    /// (sqlite.org/howtocorrupt.html, 2.2).
     ///
     /// A hint, no more: file systems of other machines tell nothing. Who must miss no write reads the file now and
     /// then, too.
@@ -17,7 +17,7 @@
 
         /// When to look, in milliseconds after something was written: the log's last page is there before the
         /// transaction is, and a disk that syncs it lies between.
-        private static let delays = [2, 10, 40, 100, 250]
+        private static let delays = [2, 10, 40, 100]
 
         /// Says when to look. It ends with its task.
         let looks: AsyncStream<Void>
@@ -31,7 +31,7 @@
                 let descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
                 guard descriptor >= 0 else { return nil }
                 // The folder, since the log comes and goes.
-                let file = URL(filePath: path).standardizedFileURL
+                let file = URL(filePath: path).resolvingSymlinksInPath()
                 let mask = UInt32(IN_MODIFY | IN_CREATE | IN_MOVED_TO)
                 guard inotify_add_watch(descriptor, file.deletingLastPathComponent().path, mask) >= 0 else {
                     close(descriptor)
@@ -43,13 +43,13 @@
                 // Unsafe, because its type does not say that a dispatch source may be cancelled from any thread.
                 nonisolated(unsafe) let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
                 source.setEventHandler {
+                    // What comes meanwhile is read together, also where a neighbour of the file is always written.
+                    source.suspend()
+                    queue.asyncAfter(deadline: .now() + .milliseconds(Self.delays[0])) { source.resume() }
                     guard Self.read(descriptor).contains(where: { $0.isEmpty || names.contains($0) }) else { return }
                     for delay in Self.delays {
                         queue.asyncAfter(deadline: .now() + .milliseconds(delay)) { teller.yield() }
                     }
-                    // What comes meanwhile is read together.
-                    source.suspend()
-                    queue.asyncAfter(deadline: .now() + .milliseconds(Self.delays[0])) { source.resume() }
                 }
                 source.setCancelHandler { close(descriptor) }
                 source.resume()

@@ -143,8 +143,9 @@
                     min(page, configuration.snapshotRange.lowerBound)...configuration.snapshotRange.upperBound
             }
             if let interval = interval.flatMap({ Duration(text: $0) }) { configuration.tick = interval }
-            // The writes of other programs are what a watcher is there for; a look reads one number.
-            if watch, writes == nil { configuration.pollInterval = .milliseconds(50) }
+            // The writes of other programs are what a watcher is there for; a look reads one number. File systems that
+            // are not this machine's tell of no writes.
+            if watch { configuration.pollInterval = .milliseconds(writes == nil ? 50 : 250) }
             return configuration
         }
 

@@ -78,8 +78,7 @@ extension AttachmentRunner {
 
     /// Whether bytes that one scope does not have are asked for in another one next: whoever waits hears of that.
     func isTriedElsewhere(_ blob: Blob, after result: Result<BlobTransfer.Outcome, any Error>) async -> Bool {
-        if case .success(.done) = result { return false }
-        guard !waiters.isEmpty, pausedUntil == nil else { return false }
+        guard case .success(.awaited) = result, !waiters.isEmpty, pausedUntil == nil else { return false }
         let all = try? await file.read { try Blob.all($0, blob.reference) }
         return all?.contains { $0.scope != blob.scope && $0.isFresh(.download) } ?? false
     }

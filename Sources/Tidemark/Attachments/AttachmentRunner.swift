@@ -216,7 +216,7 @@ actor AttachmentRunner {
             _ = try await schemaCache.declarations(clientID: schema.clientID, scope: blob.scope)
             let transfer = BlobTransfer(
                 transport: schemaCache.transport, folder: folder, reference: blob.reference, scope: blob.scope,
-                clientID: schema.clientID, attempts: blob.isAwaited ? 0 : blob.attempts
+                clientID: schema.clientID, attempts: blob.isAwaited ? 0 : blob.attempts, isDoubted: blob.isDoubted
             ) { [weak self] in await self?.progressed(blob.id, $0) ?? false }
             result = .success(try await isHere ? transfer.upload() : transfer.download())
         } catch { result = .failure(error) }
@@ -228,9 +228,10 @@ actor AttachmentRunner {
             result = .failure(error)
             if !(error is CancellationError) { pause(Failure.database(error, scope: blob.scope)) }
         }
+        let isTried = await isTriedElsewhere(blob, after: result)
         active[blob.id] = nil
         ended += 1
-        if await !isTriedElsewhere(blob, after: result) { finish(blob.reference, result) }
+        if !isTried { finish(blob.reference, result) }
         note()
     }
 

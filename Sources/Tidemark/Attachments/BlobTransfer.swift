@@ -22,6 +22,8 @@ struct BlobTransfer: Sendable {
     let clientID: String
     /// How often it has failed. Each time halves the parts: a network that cuts every so many bytes lets those through.
     let attempts: Int64
+    /// Whether the server had them before it lost some of its history, and may have them still.
+    let isDoubted: Bool
     /// Hears how many bytes are across; `false` where something more urgent has come.
     let progress: @Sendable (Int64) async -> Bool
 
@@ -81,9 +83,9 @@ struct BlobTransfer: Sendable {
         }
     }
 
-    /// Whether the server is asked what it has. A small file is sent at first without a question, which would take as
-    /// long.
-    private var isAskedFirst: Bool { attempts > 0 || reference.size > min(Self.leastPart, partBytes) }
+    /// Whether the server is asked what it has. A small file that it cannot have is sent without a question, which
+    /// would take as long.
+    private var isAskedFirst: Bool { attempts > 0 || isDoubted || reference.size > min(Self.leastPart, partBytes) }
 
     /// How many bytes the server has of a part; `nil` where it has the whole.
     private func keptBytes() async throws -> Int64? {

@@ -229,6 +229,9 @@ struct Blob: Hashable, Sendable {
     /// app fetches at `AttachmentPriority.low`.
     private static let doubted: Int64 = -2
 
+    /// Whether they are offered again since the server may have lost them.
+    var isDoubted: Bool { priority == Self.doubted }
+
     /// The server may have lost what it had: bytes that are here are offered to it again.
     static func doubt(_ db: Database, _ scope: Scope, now: Int64) throws {
         try Query(

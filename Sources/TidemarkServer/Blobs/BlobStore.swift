@@ -37,14 +37,16 @@ public protocol BlobPartStore: Sendable {
     /// - Parameters:
     ///   - bytes: the bytes, at least one.
     ///   - part: the part as it is known.
-    ///   - isLast: whether its caller sends no more for now: then all that is kept survives a power cut.
+    ///   - isLast: whether its caller sends no more for now: then all that is kept survives a power cut. `false` for
+    ///     the bytes that complete a part, since it is finished next.
     ///   - moment: now, in milliseconds since 1970.
     func append(_ bytes: [UInt8], to part: BlobPart, isLast: Bool, at moment: Int64) async throws -> BlobPart
 
     /// Bytes of a part from an offset below its end on: at least one, at most `limit`.
     func bytes(of part: BlobPart, from offset: Int64, limit: Int) async throws -> [UInt8]
 
-    /// Makes a part that is complete, and whose hash was checked, the scope's blob. Answers whether the scope had none.
+    /// Makes a part that is complete, and whose hash was checked, the scope's blob. All its bytes survive a power cut
+    /// when this returns. Answers whether the scope had none.
     func finish(_ part: BlobPart, at moment: Int64) async throws -> Bool
 
     /// Removes a part; does nothing where it is gone or another has its name.

@@ -24,8 +24,9 @@ final class Nudges: Sendable {
         var lastWaiter = 0
         var scopes: [Scope: Watched] = [:]
         var perPrincipal: [String: Int] = [:]
-        /// Scopes of many waiters, who are told by and by.
+        /// Scopes of many waiters, who are told by and by, and those of them whose turn comes before.
         var untold: Set<Scope> = []
+        var round: [Scope] = []
         var isTelling = false
         var isClosed = false
 
@@ -179,7 +180,10 @@ final class Nudges: Sendable {
 
     private func nextUntold() -> (Scope, Version, [Waiter])? {
         state.withLock { state in
-            while let scope = state.untold.popFirst() {
+            while true {
+                // One that is told of again meanwhile waits for all others.
+                if state.round.isEmpty { (state.round, state.untold) = (Array(state.untold), []) }
+                guard let scope = state.round.popLast() else { break }
                 guard let watched = state.scopes[scope], let head = watched.head else { continue }
                 return (scope, head, watched.waiters.compactMap { state.waiters[$0] })
             }

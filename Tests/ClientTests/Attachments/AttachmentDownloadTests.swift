@@ -267,7 +267,9 @@ struct AttachmentDownloadTests {
             tables: [.table("note", scope: .column("w", prefix: "w:"), attachments: [.attachment("photo")])],
             scopes: ["w:1", "w:2"])
         // A wait that is over at once would let the first scope be asked again before the second.
-        await device.engine.use(SyncConfiguration())
+        var patient = SyncConfiguration()
+        patient.backoff = .init(base: .seconds(600), maximum: .seconds(600), jitter: .zero)
+        await device.engine.use(patient)
         let bytes = PhotoDevice.bytes(30_000)
         let photo = try await device.files.add(Data(bytes))
         if isThere { blobs.put(bytes, as: photo, in: "w:2") }
