@@ -27,7 +27,7 @@
             try await LiveServer.run(in: folder, serverLimits: quick()) { server in
                 let socket = try Socket(port: server.port)
                 try await socket.write(start)
-                for _ in 0..<300 {
+                for _ in 0..<1200 {
                     try await Task.sleep(for: .milliseconds(100))
                     if !more.isEmpty { try await socket.write(more) }
                     if socket.isClosed { return true }
@@ -305,7 +305,7 @@
         /// Whether the other side holds nothing of the connection any more, soon: it takes nothing that is sent. One
         /// that has only stopped to speak still would.
         func isGone(readingNothing: Bool = false) async throws -> Bool {
-            for _ in 0..<300 {
+            for _ in 0..<1200 {
                 if !readingNothing { _ = isClosed }
                 if refuses { return true }
                 try await Task.sleep(for: .milliseconds(50))
