@@ -1,6 +1,6 @@
 #if Server
-    import Dispatch
     #if canImport(Glibc)
+        import Dispatch
         import Foundation
         import Glibc
     #endif
@@ -9,17 +9,18 @@
     /// its log: closing one would end the locks that SQLite holds on it in this process
     /// (sqlite.org/howtocorrupt.html, 2.2).
     ///
-    /// A hint, no more: file systems of other machines tell nothing. Who must miss no write reads the file now and
-    /// then, too.
+    /// A watch is a hint, no more: file systems of other machines tell nothing. A caller who must miss no write also
+    /// reads the file now and then.
     struct FileWatch {
-        /// Between two looks: a writer of many transactions causes no look for each.
-        static let pause = Duration.milliseconds(5)
+        /// The least time between two looks: a writer of many transactions, as the engine itself is one, causes no look
+        /// for each.
+        static let pause = Duration.milliseconds(10)
 
         /// When to look, in milliseconds after something was written: the log's last page is there before the
         /// transaction is, and a disk that syncs it lies between.
         private static let delays = [2, 10, 40, 100]
 
-        /// Says when to look. It ends with its task.
+        /// Yields when it is time to look. The stream ends with the task that reads it.
         let looks: AsyncStream<Void>
 
         #if canImport(Glibc)

@@ -168,7 +168,7 @@
             for warning in status.warnings { Console.line("warning: \(warning)") }
         }
 
-        /// Runs as long as its task.
+        /// Lets the engine look for edits where others may have written, until the task is cancelled.
         private func pass(_ writes: FileWatch, to engine: SyncEngine) async throws {
             for await _ in writes.looks {
                 engine.lookForEdits()

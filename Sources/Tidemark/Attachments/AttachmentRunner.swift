@@ -144,7 +144,7 @@ actor AttachmentRunner {
                 active[blob.id] = Active(blob: blob)
                 group.addTask { await self.move(blob, schema) }
             }
-            // It may take a while. What is under way goes on, and nothing else is begun meanwhile.
+            // Tidying may take a while: transfers that are under way go on, and no other one begins meanwhile.
             try await tidyWhenDue()
             await publish()
             // One that has ended meanwhile has made room, which nobody has looked at.

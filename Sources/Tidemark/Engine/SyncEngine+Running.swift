@@ -63,7 +63,8 @@ extension SyncEngine {
         }
     }
 
-    /// For one who has other ways to learn that somebody may have written to the file.
+    /// Has the running engine look for edits now rather than at its next poll, for a caller who knows that somebody may
+    /// have written to the file.
     package nonisolated func lookForEdits() { written.raise() }
 
     private func endDriving() { newcomers?.finish() }

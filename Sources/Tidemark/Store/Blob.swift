@@ -165,7 +165,8 @@ struct Blob: Hashable, Sendable {
         ).first(db, [.integer(now), .integer(now + longest)]) { $0.integer(0) != 0 } ?? false
     }
 
-    /// What can be done now, the most urgent first. Files that travel already, for another scope, take no room in it.
+    /// The files that can travel now, the most urgent first. A file that travels already, for another scope, is not
+    /// among them.
     ///
     /// - Parameter onlyAsked: whether downloads that nobody asked for wait.
     static func ready(_ db: Database, _ task: Task, limit: Int, onlyAsked: Bool = false) throws -> [Blob] {

@@ -24,9 +24,10 @@ final class Nudges: Sendable {
         var lastWaiter = 0
         var scopes: [Scope: Watched] = [:]
         var perPrincipal: [String: Int] = [:]
-        /// Scopes of many waiters, who are told by and by, and those of them whose turn comes before.
+        /// The scopes of many waiters that the next round tells, and those that are left of this round.
         var untold: Set<Scope> = []
         var round: [Scope] = []
+        /// Whether a task goes through the rounds.
         var isTelling = false
         var isClosed = false
 
@@ -181,7 +182,7 @@ final class Nudges: Sendable {
     private func nextUntold() -> (Scope, Version, [Waiter])? {
         state.withLock { state in
             while true {
-                // One that is told of again meanwhile waits for all others.
+                // A scope that is committed to again waits until all others were told.
                 if state.round.isEmpty { (state.round, state.untold) = (Array(state.untold), []) }
                 guard let scope = state.round.popLast() else { break }
                 guard let watched = state.scopes[scope], let head = watched.head else { continue }

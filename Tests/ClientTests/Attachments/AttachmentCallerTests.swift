@@ -106,15 +106,6 @@ struct AttachmentCallerTests {
         try await poll { await device.engine.attachmentRunner?.failures == 0 }
     }
 
-    /// A device with two scopes.
-    private func spread() async throws -> PhotoDevice {
-        let directory = try TestDirectory()
-        return try await PhotoDevice(
-            in: directory, blobs: PhotoDevice.blobs(before: try PhotoDevice.server(in: directory)),
-            tables: [.table("note", scope: .column("w", prefix: "w:"), attachments: [.attachment("photo")])],
-            scopes: ["w:1", "w:2"])
-    }
-
     /// Adds bytes, and names them in scopes.
     private func add(_ seed: UInt64, in scopes: [String], to device: PhotoDevice) async throws -> BlobReference {
         let photo = try await device.files.add(Data(PhotoDevice.bytes(40_000, seed: seed)))
@@ -132,7 +123,7 @@ struct AttachmentCallerTests {
 
     @Test("bytes under way that another scope names, too, take nobody's place")
     func twoScopes() async throws {
-        let device = try await spread()
+        let device = try await PhotoDevice.spread()
         let blobs = device.blobs
         _ = try await add(1, in: ["1", "2"], to: device)
         try await device.writer.write { try $0.execute(sql: "UPDATE tidemark_blob SET priority = 1") }
@@ -151,13 +142,10 @@ struct AttachmentCallerTests {
 
     @Test("a file that other scopes wait for takes no room from others")
     func besides() async throws {
-        let directory = try TestDirectory()
         let scopes = ["1", "2", "3", "4"]
-        let device = try await PhotoDevice(
-            in: directory, blobs: PhotoDevice.blobs(before: try PhotoDevice.server(in: directory)),
-            tables: [.table("note", scope: .column("w", prefix: "w:"), attachments: [.attachment("photo")])],
-            scopes: scopes.compactMap { Scope("w:\($0)") }
-        ) { $0.parallelTransfers = 2 }
+        let device = try await PhotoDevice.spread(over: scopes.compactMap { Scope("w:\($0)") }) { configuration in
+            configuration.parallelTransfers = 2
+        }
         let blobs = device.blobs
         _ = try await add(1, in: scopes, to: device)
         let other = try await add(2, in: ["1"], to: device)
@@ -172,7 +160,7 @@ struct AttachmentCallerTests {
 
     @Test("a file travels once at a time, whichever scopes name it")
     func onceAtATime() async throws {
-        let device = try await spread()
+        let device = try await PhotoDevice.spread()
         let blobs = device.blobs
         let shared = try await add(1, in: ["1", "2"], to: device)
         blobs.hold("HEAD")

@@ -206,12 +206,8 @@ struct AttachmentDownloadTests {
 
     @Test("bytes that are here are uploaded to a scope where the app names them, not where somebody else's row does")
     func scopes() async throws {
-        let directory = try TestDirectory()
-        let blobs = PhotoDevice.blobs(before: try PhotoDevice.server(in: directory))
-        let device = try await PhotoDevice(
-            in: directory, blobs: blobs,
-            tables: [.table("note", scope: .column("w", prefix: "w:"), attachments: [.attachment("photo")])],
-            scopes: ["w:1", "w:2"])
+        let device = try await PhotoDevice.spread()
+        let blobs = device.blobs
         let photo = try await device.files.add(Data(PhotoDevice.bytes(30_000)))
         try await device.writer.write { [text = photo.description] db in
             try db.execute(sql: "INSERT INTO note (id, photo, w) VALUES ('n1', ?, '1')", arguments: [text])
@@ -230,27 +226,31 @@ struct AttachmentDownloadTests {
         #expect(blobs.blob(photo, in: "w:2") != nil)
     }
 
+    /// Names bytes in scopes as a page does, on a device that never had them.
+    private func named(_ bytes: [UInt8], in scopes: [String], of device: PhotoDevice) async throws -> BlobReference {
+        let photo = try await device.files.add(Data(bytes))
+        try FileManager.default.removeItem(at: try #require(device.files.url(for: photo)))
+        try await device.writer.write { [text = photo.description] db in
+            try db.execute(sql: "DELETE FROM tidemark_blob_file")
+            try CaptureSuppression.raise(db)
+            for scope in scopes {
+                try db.execute(
+                    sql: "INSERT INTO note (id, photo, w) VALUES (?, ?, ?)", arguments: ["n\(scope)", text, scope])
+            }
+            try CaptureSuppression.lower(db)
+        }
+        return photo
+    }
+
     @Test(
         "a row that moves to another scope, or is copied there, takes bytes along that are not here",
         arguments: ["UPDATE note SET w = '2'", "INSERT INTO note (id, photo, w) SELECT 'n2', photo, '2' FROM note"])
     func moved(sql: String) async throws {
-        let directory = try TestDirectory()
-        let blobs = PhotoDevice.blobs(before: try PhotoDevice.server(in: directory))
-        let device = try await PhotoDevice(
-            in: directory, blobs: blobs,
-            tables: [.table("note", scope: .column("w", prefix: "w:"), attachments: [.attachment("photo")])],
-            scopes: ["w:1", "w:2"])
+        let device = try await PhotoDevice.spread()
+        let blobs = device.blobs
         let bytes = PhotoDevice.bytes(30_000)
-        let photo = try await device.files.add(Data(bytes))
-        try FileManager.default.removeItem(at: try #require(device.files.url(for: photo)))
+        let photo = try await named(bytes, in: ["1"], of: device)
         blobs.put(bytes, as: photo, in: "w:1")
-        try await device.writer.write { [text = photo.description] db in
-            // As a page is applied, on a device that never had the bytes.
-            try db.execute(sql: "DELETE FROM tidemark_blob_file")
-            try CaptureSuppression.raise(db)
-            try db.execute(sql: "INSERT INTO note (id, photo, w) VALUES ('n1', ?, '1')", arguments: [text])
-            try CaptureSuppression.lower(db)
-        }
         try await device.files.transfer()
         #expect(try await device.state(of: photo) == .remote)
         try await device.writer.write { try $0.execute(sql: sql) }
@@ -260,27 +260,15 @@ struct AttachmentDownloadTests {
 
     @Test("a fetch asks each scope that names a file before it says that it is missing", arguments: [true, false])
     func eachScope(isThere: Bool) async throws {
-        let directory = try TestDirectory()
-        let blobs = PhotoDevice.blobs(before: try PhotoDevice.server(in: directory))
-        let device = try await PhotoDevice(
-            in: directory, blobs: blobs,
-            tables: [.table("note", scope: .column("w", prefix: "w:"), attachments: [.attachment("photo")])],
-            scopes: ["w:1", "w:2"])
+        let device = try await PhotoDevice.spread()
+        let blobs = device.blobs
         // A wait that is over at once would let the first scope be asked again before the second.
         var patient = SyncConfiguration()
         patient.backoff = .init(base: .seconds(600), maximum: .seconds(600), jitter: .zero)
         await device.engine.use(patient)
         let bytes = PhotoDevice.bytes(30_000)
-        let photo = try await device.files.add(Data(bytes))
+        let photo = try await named(bytes, in: ["1", "2"], of: device)
         if isThere { blobs.put(bytes, as: photo, in: "w:2") }
-        try FileManager.default.removeItem(at: try #require(device.files.url(for: photo)))
-        try await device.writer.write { [text = photo.description] db in
-            try db.execute(sql: "DELETE FROM tidemark_blob_file")
-            try CaptureSuppression.raise(db)
-            try db.execute(
-                sql: "INSERT INTO note (id, photo, w) VALUES ('n1', ?1, '1'), ('n2', ?1, '2')", arguments: [text])
-            try CaptureSuppression.lower(db)
-        }
         if isThere {
             #expect(try Data(contentsOf: await device.files.fetch(photo)) == Data(bytes))
         } else {

@@ -304,6 +304,7 @@ struct AttachmentUploadTests {
         try await device.files.transfer()
         #expect(device.blobs.log.dropFirst(requests).first?.hasSuffix(String(new.hash.prefix(6))) == true)
         for photo in photos + [new] { #expect(try await device.state(of: photo) == .uploaded) }
+        #expect(device.blobs.count("PUT") == 4, "Files that the server may have are asked about, however small.")
         #expect(try await device.count("tidemark_blob WHERE stored = 1 AND priority = 0") == 4)
     }
 }

@@ -59,6 +59,17 @@ final class PhotoDevice: Sendable {
             in: directory, blobs: blobs(before: try server(in: directory)), adjust)
     }
 
+    /// A world of one device whose notes are each in the scope `w:` with their column `w`.
+    static func spread(
+        over scopes: [Scope] = ["w:1", "w:2"], _ adjust: (inout AttachmentConfiguration) -> Void = { _ in }
+    ) async throws -> PhotoDevice {
+        let directory = try TestDirectory()
+        return try await PhotoDevice(
+            in: directory, blobs: blobs(before: try server(in: directory)),
+            tables: [.table("note", scope: .column("w", prefix: "w:"), attachments: [.attachment("photo")])],
+            scopes: scopes, adjust)
+    }
+
     var files: Attachments { engine.attachments }
 
     /// Writes a note as the app does.

@@ -6,13 +6,19 @@
 
     @testable import TidemarkCommand
 
-    /// What programs write to a file is noticed, in each journal mode, after the transaction is there.
+    /// A watch notices each write to a file, in each journal mode, once the transaction is there.
     @Suite(.timeLimit(.minutes(5))) struct FileWatchTests {
-        @Test("each write is seen, however it is kept", arguments: ["WAL", "DELETE", "TRUNCATE", "PERSIST"])
-        func writes(mode: String) async throws {
+        @Test(
+            "each write is seen, however it is kept and the file is named",
+            arguments: ["WAL", "DELETE", "TRUNCATE", "PERSIST"], [false, true])
+        func writes(mode: String, isLinked: Bool) async throws {
             let bench = try CommandBench()
             let (database, reader) = try (open(bench, mode), DatabaseQueue(path: bench.path("a")))
-            let watch = try #require(FileWatch(bench.path("a")))
+            let link = bench.path("links") + "-a"
+            try FileManager.default.createDirectory(atPath: link, withIntermediateDirectories: true)
+            try FileManager.default.createSymbolicLink(
+                atPath: link + "/b", withDestinationPath: bench.path("a"))
+            let watch = try #require(FileWatch(isLinked ? link + "/b" : bench.path("a")))
             for number in 1...20 {
                 try await database.write { try $0.execute(sql: "INSERT INTO item DEFAULT VALUES") }
                 for await _ in watch.looks {

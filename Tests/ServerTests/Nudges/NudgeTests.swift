@@ -44,7 +44,7 @@ struct NudgeTests {
             }
             #expect(heads == ["a": 100, "b": 200])
         }
-        // What was told by and by ends: the next commit is told as well.
+        // The task that told them has ended by now or ends soon: the next commit is told all the same.
         nudges.publish("a", 101)
         for waiter in waiters {
             for await _ in waiter.wakes where !waiter.take().isEmpty { break }

@@ -293,6 +293,9 @@ struct BlobFileTests {
         let home = try #require(try files().first).deletingLastPathComponent()
         let foreign = Data(repeating: 9, count: Self.piece)
         try foreign.write(to: home.appending(path: "\(former.place + 1)"))
+        // A renaming that a power cut has left half done: the same bytes under two names.
+        let kept = home.appending(path: "kept")
+        try FileManager.default.linkItem(at: home.appending(path: "\(former.place + 1)"), to: kept)
         let other = BlobPartName(scope: "s", principal: "bob", hash: String(repeating: "b", count: 64))
         let all = (0..<Self.piece + 2).map { UInt8(truncatingIfNeeded: $0) }
         var grown = try await store.begin(other, size: Int64(all.count), within: Self.room, at: 1)
@@ -301,6 +304,7 @@ struct BlobFileTests {
         grown = try await store.append(Array(all[..<Self.piece]), to: grown, isLast: false, at: 1)
         grown = try await store.append(Array(all[Self.piece...]), to: grown, isLast: true, at: 1)
         #expect(try await store.bytes(of: grown, from: 0, limit: 9) == Array(all[..<9]))
+        #expect(try Data(contentsOf: kept) == foreign)
         #expect(try await store.finish(grown, at: 1))
     }
 
