@@ -1,3 +1,4 @@
+import TidemarkCore
 import TidemarkWire
 
 /// The waiters for news of scopes, on one node (Protocol.md).
@@ -24,10 +25,10 @@ final class Nudges: Sendable {
         var lastWaiter = 0
         var scopes: [Scope: Watched] = [:]
         var perPrincipal: [String: Int] = [:]
-        /// The scopes of many waiters that the next round tells, and those that are left of this round.
-        var untold: Set<Scope> = []
-        var round: [Scope] = []
-        /// Whether a task goes through the rounds.
+        /// The scopes of many waiters who are still to be told. They are few, since each has more than
+        /// ``Nudges/atOnce`` waiters.
+        var untold = UniqueQueue<Scope>()
+        /// Whether a task tells them.
         var isTelling = false
         var isClosed = false
 
@@ -160,7 +161,7 @@ final class Nudges: Sendable {
             guard watched.waiters.count > Self.atOnce else {
                 return (watched.waiters.compactMap { state.waiters[$0] }, false)
             }
-            state.untold.insert(scope)
+            state.untold.append(scope)
             defer { state.isTelling = true }
             return ([], !state.isTelling)
         }
@@ -181,10 +182,7 @@ final class Nudges: Sendable {
 
     private func nextUntold() -> (Scope, Version, [Waiter])? {
         state.withLock { state in
-            while true {
-                // A scope that is committed to again waits until all others were told.
-                if state.round.isEmpty { (state.round, state.untold) = (Array(state.untold), []) }
-                guard let scope = state.round.popLast() else { break }
+            while let scope = state.untold.popFirst() {
                 guard let watched = state.scopes[scope], let head = watched.head else { continue }
                 return (scope, head, watched.waiters.compactMap { state.waiters[$0] })
             }

@@ -51,32 +51,6 @@ struct NudgeTests {
         }
     }
 
-    @Test("A scope that is told of again and again keeps no other one waiting", .timeLimit(.minutes(5)))
-    func turns() async throws {
-        let nudges = Nudges()
-        var limits = Limits()
-        (limits.streams, limits.streamsPerPrincipal) = (500, 500)
-        let quiet = (0..<20).compactMap { Scope("quiet:\($0)") }
-        var waiters: [Waiter] = []
-        for _ in 0..<40 { waiters.append(try nudges.wait(for: ["hot"], as: "ada", limits)) }
-        for scope in quiet {
-            for _ in 0..<10 { waiters.append(try nudges.wait(for: [scope], as: "ada", limits)) }
-        }
-        let commits = Task {
-            var head: Version = 0
-            while !Task.isCancelled {
-                head += 1
-                nudges.publish("hot", head)
-                await Task.yield()
-            }
-        }
-        for scope in quiet { nudges.publish(scope, 1) }
-        for waiter in waiters {
-            for await _ in waiter.wakes where !waiter.take().isEmpty { break }
-        }
-        commits.cancel()
-    }
-
     @Test("A store that was put back is told of again from where it stands")
     func putBack() throws {
         let nudges = Nudges()
