@@ -1,5 +1,5 @@
-/// A queue in which each element stands once. An element that is appended while it waits keeps its place; once taken, it
-/// goes behind all others, so that nobody who comes again and again keeps another one waiting.
+/// A queue in which each element stands once. An element that is appended while it waits keeps its place; once taken,
+/// it goes behind all others, so that nobody who comes again and again keeps another one waiting.
 package struct UniqueQueue<Element: Hashable & Sendable>: Hashable, Sendable {
     private var elements: [Element] = []
 
