@@ -83,6 +83,9 @@ extension SyncEngine {
             guard let schema = await schemaCache.schema else { continue }
             let scopes = followed
             noteWork()
+            // The drivers have heard of it. Whether their rounds are those of the engine that syncs, the look says.
+            let wasRoundWanted = isRoundWanted
+            isRoundWanted = false
             let (seen, mine, environment) = (last, lease, Dependencies.current)
             let now = environment.uptime
             let found = try? await file.read { db -> (EngineLease.Look?, (Int64, [Scope])?) in
@@ -92,10 +95,16 @@ extension SyncEngine {
                 guard counter != seen else { return (look, nil) }
                 return (look, (counter, try scopes.filter { try Pending.exists(db, schema, $0) }))
             }
-            guard let (look, news) = found else { continue }
+            guard let (look, news) = found else {
+                isRoundWanted = isRoundWanted || wasRoundWanted
+                continue
+            }
             if let look {
                 await note(look)
-                guard lease?.isDriving ?? true else { return endDriving() }
+                guard lease?.isDriving ?? true else {
+                    isRoundWanted = isRoundWanted || wasRoundWanted
+                    return endDriving()
+                }
             }
             guard let (counter, pending) = news else { continue }
             last = counter
@@ -170,10 +179,11 @@ extension SyncEngine {
         var lease: EngineLease.Look?
         var counter: Int64 = 0
         var measures: String?
+        var fillings: [SyncStatus.Bootstrap] = []
 
-        /// Whether nobody has written or exchanged anything between.
+        /// Whether nobody has written, exchanged or filled anything between.
         func isSame(as other: FileLook?) -> Bool {
-            counter == other?.counter && measures == other?.measures
+            counter == other?.counter && measures == other?.measures && fillings == other?.fillings
                 && lease?.lease.isHolderAble == other?.lease?.lease.isHolderAble
         }
     }
@@ -181,13 +191,13 @@ extension SyncEngine {
     /// Returns `nil` where the file cannot be read now.
     private func lookAtLease() async -> FileLook? {
         noteWork()
-        let (mine, environment) = (lease, Dependencies.current)
+        let (mine, environment, scopes) = (lease, Dependencies.current, followed)
         let now = environment.uptime
         let found = try? await file.read { db -> FileLook in
             guard let mine, try LibrarySchema.isInstalled(db) else { return FileLook() }
             return FileLook(
                 lease: try mine.looking(db, environment, now: now), counter: try Pending.counter(db),
-                measures: try SyncMeasures.text(db))
+                measures: try SyncMeasures.text(db), fillings: try ProgressMeter.fillings(db, scopes))
         }
         if let look = found?.lease { await note(look) }
         return found

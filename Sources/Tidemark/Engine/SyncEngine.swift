@@ -208,7 +208,8 @@ public actor SyncEngine {
         listening.raise()
         await attachmentRunner?.wake()
         for driver in drivers { await driver.wake(isNudge: true) }
-        guard lease?.isDriving == false else { return }
+        // Another engine may have taken the turn, which this one finds at its next look.
+        guard lease != nil else { return }
         isRoundWanted = true
         written.raise()
     }

@@ -77,10 +77,13 @@ extension SyncStatus {
     mutating func noteOtherProcess(isAble: Bool) {
         for (scope, status) in scopes {
             switch status.activity {
-            case .idle, .waiting: scopes[scope]?.activity = .waitingForOtherProcess
-            case .stopped where isAble && status.stopActivity == nil: scopes[scope]?.activity = .waitingForOtherProcess
-            case .syncing, .waitingForOtherProcess, .stopped: break
+            case .idle, .waiting: break
+            case .stopped where isAble && status.stopActivity == nil: break
+            case .syncing, .waitingForOtherProcess, .stopped: continue
             }
+            scopes[scope]?.activity = .waitingForOtherProcess
+            // What this one met with before it waited says nothing of the other one.
+            scopes[scope]?.lastError = nil
         }
     }
 

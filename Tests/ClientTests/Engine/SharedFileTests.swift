@@ -70,10 +70,13 @@ struct SharedFileTests {
         return configuration
     }
 
-    /// The file is another engine's, of which nobody knows whether it is still there.
+    /// The file is another engine's from now on, of which nobody knows whether it is still there.
     private func occupy(by name: String) async throws {
         let other = EngineLease(name: name, work: await second.engine.work, poll: 20)
-        try await second.database.write { db in _ = try other.handle(db, ProcessClock(name), now: Platform().uptime) }
+        try await second.database.write { db in
+            try db.execute(sql: "DELETE FROM tidemark_meta WHERE key = 'lease'")
+            _ = try other.handle(db, ProcessClock(name), now: Platform().uptime)
+        }
     }
 
     /// Both run, and the app's engine syncs.
@@ -296,11 +299,7 @@ struct SharedFileTests {
         let before = await app.wire.requests.count
         try await app.insert("n1")
         try await poll { await app.wire.requests.count > before }
-        let other = EngineLease(name: "other", work: await second.engine.work, poll: 20)
-        try await second.database.write { db in
-            try db.execute(sql: "DELETE FROM tidemark_meta WHERE key = 'lease'")
-            _ = try other.handle(db, ProcessClock("other"), now: Platform().uptime)
-        }
+        try await occupy(by: "other")
         try await poll { await app.engine.lease?.isDriving == false }
         try await there.sql("INSERT INTO note (id) VALUES ('n2')")
         try await there.sync()
@@ -308,6 +307,65 @@ struct SharedFileTests {
         gate.unlock()
         try await poll { try await app.count("note WHERE id = 'n2'") == 1 }
         #expect(try await app.lease()?.holder == "other")
+    }
+
+    @Test("A call for news is not lost in an engine that has not found yet that another one has its turn")
+    func calledBefore() async throws {
+        var rare = Self.quick
+        rare.pollInterval = .seconds(200)
+        let late = try Process("late", device, server, rare)
+        let running = late.run()
+        defer { running.cancel() }
+        try await poll { try await late.engine.status().lastSync != nil }
+        try await occupy(by: "other")
+        try await there.sql("INSERT INTO note (id) VALUES ('n1')")
+        try await there.sync()
+        let gate = AsyncMutex()
+        await gate.lock()
+        await late.wire.next { request, inner in
+            await gate.lock()
+            try Task.checkCancellation()
+            return try await inner.send(request)
+        }
+        await late.engine.wake()
+        late.engine.lookForEdits()
+        try await poll { await late.engine.lease?.isDriving == false }
+        gate.unlock()
+        try await poll { try await late.count("note WHERE id = 'n1'") == 1 }
+        #expect(try await late.lease()?.holder == "other")
+    }
+
+    @Test("A process that waits tells none of its own old failures")
+    func formerFailure() async throws {
+        await app.wire.loseRequest()
+        let running = app.run()
+        defer { running.cancel() }
+        try await poll { try await app.engine.status().lastError != nil }
+        try await occupy(by: "other")
+        try await app.waitUntilWaiting()
+        #expect(try await app.engine.status().lastError == nil)
+    }
+
+    @Test("A process that waits shows how far the other one has come with filling a scope")
+    func filling() async throws {
+        let running = try await runBoth()
+        defer {
+            running.app.cancel()
+            running.second.cancel()
+        }
+        var updates = second.engine.progressUpdates.makeAsyncIterator()
+        #expect(await updates.next()?.isBusy == false)
+        for rows in [100, 250] {
+            try await app.database.write { db in
+                var filling = Bootstrap(scope: Device.scope)
+                (filling.rows, filling.total) = (Int64(rows), 1000)
+                try filling.write(db)
+            }
+            var progress = await updates.next()
+            while let found = progress, found.received.done < rows { progress = await updates.next() }
+            #expect(progress?.received.total == 1000)
+            #expect(progress?.isBusy == true)
+        }
     }
 
     @Test("A process that has ended its task while it waited shows that it waits no more")
@@ -336,39 +394,5 @@ struct SharedFileTests {
         #expect(Platform().mayBeThere(name, isFirst: false))
         Platform().noteEnd(of: name)
         #expect(!Platform().mayBeThere(name, isFirst: false))
-    }
-
-    @Test("Where a program has one process, a name found at first is an earlier one's on any host, a later one is not")
-    func phones() {
-        let app = EngineName(host: "phone", process: 7, program: "app", token: "a", number: 0)
-        func mayMeet(_ name: String, isFirst: Bool = true, hasOneProcess: Bool = true) -> Bool {
-            app.mayMeet(name, isFirst: isFirst, hasOneProcess: hasOneProcess)
-        }
-        #expect(!mayMeet("phone 8 app b 1") && !mayMeet("former 8 app b 1"))
-        #expect(mayMeet("former 8 extension b 1"))
-        #expect(mayMeet("phone 1 app b 1", isFirst: false) && mayMeet("phone 1 app b 1", hasOneProcess: false))
-    }
-
-    @Test("A process is known to have ended by its number, its own number by what it made up, and another host's never")
-    func names() throws {
-        let name = EngineName.next().text
-        func isThere(_ name: String) -> Bool {
-            EngineName.own.mayMeet(name, isFirst: true, hasOneProcess: false)
-        }
-        #expect(isThere(name))
-        #expect(EngineName.next().text != name)
-        let own = name.split(separator: " ").map { String($0) }
-        try #require(own.count == 5)
-        func mayBeThere(host: String, process: String, token: String = "another") -> Bool {
-            isThere([host, process, own[2], token, own[4]].joined(separator: " "))
-        }
-        #expect(mayBeThere(host: own[0], process: own[1], token: own[3]))
-        #expect(!mayBeThere(host: own[0], process: own[1]))
-        // The first process of a system is there for as long as the system, and none has so high a number.
-        #expect(mayBeThere(host: own[0], process: "1"))
-        #expect(!mayBeThere(host: own[0], process: "\(Int32.max)"))
-        #expect(mayBeThere(host: "elsewhere.invalid", process: "\(Int32.max)"))
-        for other in ["0", "-1", "", "one"] { #expect(mayBeThere(host: own[0], process: other)) }
-        for other in ["", "app", "a b c d e"] { #expect(isThere(other)) }
     }
 }
