@@ -130,6 +130,22 @@ extension PostgresStore: BlobStore {
             at: part.place, in: part.name.scope, for: part.name.principal, from: offset, limit: limit)
     }
 
+    /// Writes the part's rows and puts the blob's in their place, in one transaction.
+    ///
+    /// - Throws: as said above.
+    public func keep(
+        _ bytes: [UInt8], as name: BlobPartName, within room: BlobRoom, at moment: Int64
+    ) async throws -> Bool {
+        try await reads.run(for: name.principal, in: name.scope) { line in
+            try line.write { session in
+                let part = try BlobRows.begin(
+                    session, name, size: Int64(bytes.count), within: room, at: moment)
+                if !bytes.isEmpty { try BlobRows.append(session, bytes, to: part, at: moment) }
+                return try BlobRows.finish(session, part, at: moment)
+            }
+        }
+    }
+
     /// Puts a blob's row in the place of the part's.
     ///
     /// - Throws: as said above.

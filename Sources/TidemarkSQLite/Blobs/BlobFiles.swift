@@ -109,6 +109,28 @@ struct BlobFiles: Sendable {
 
     // MARK: Blobs
 
+    /// Makes the file of a blob whose bytes are known to be its own, durably, in the place of one of that name. Answers
+    /// whether there was one, whole.
+    func write(_ bytes: [UInt8], as hash: String, in scope: Scope) throws -> Bool {
+        try prepare(scope)
+        let wasThere = try isWhole(hash, Int64(bytes.count), in: scope)
+        // Under a number that no row has. Where such files are removed in the meantime, the renaming says so.
+        let draft = partsHome(scope) + "/\(Int64.random(in: Int64.max / 2 ... .max))"
+        do {
+            let file = try File(draft, O_RDWR | O_CREAT | O_EXCL)
+            try file.write(bytes, at: 0)
+            try file.sync()
+            guard Foundation.rename(draft, path(of: hash, in: scope)) == 0 else {
+                throw errno == ENOENT ? BlobRefusal.moved : File.failure("cannot rename a part to a blob")
+            }
+        } catch {
+            unlink(draft)
+            throw error
+        }
+        try File.sync(home(scope))
+        return wasThere
+    }
+
     func isWhole(_ hash: String, _ size: Int64, in scope: Scope) throws -> Bool {
         try File.size(at: path(of: hash, in: scope)) == size
     }

@@ -25,8 +25,8 @@ enum BlobRows {
     ]
 
     static func isErased(_ db: Database, _ scope: Scope) throws -> Bool {
-        try Bool.fetchOne(
-            db, sql: "SELECT erased_at IS NOT NULL FROM scope WHERE name = ?", arguments: [scope.name]) ?? false
+        let statement = try db.cachedStatement(sql: "SELECT erased_at IS NOT NULL FROM scope WHERE name = ?")
+        return try Bool.fetchOne(statement, arguments: [scope.name]) ?? false
     }
 
     static func blob(_ db: Database, _ hash: String, in scope: Scope) throws -> StoredBlob? {
@@ -78,8 +78,9 @@ enum BlobRows {
         let added = BlobTally(parts: 1, bytes: size).weight
         guard own.parts < room.parts, own.weight + added <= room.caller else { throw BlobRefusal.callerFull }
         guard try tally(db, of: name.scope, by: nil).weight + added <= room.scope else { throw BlobRefusal.scopeFull }
-        try db.execute(
-            sql: "INSERT INTO blob_part (scope, principal, hash, size, written_at) VALUES (?, ?, ?, ?, ?)",
+        try db.cachedStatement(
+            sql: "INSERT INTO blob_part (scope, principal, hash, size, written_at) VALUES (?, ?, ?, ?, ?)"
+        ).execute(
             arguments: [name.scope.name, name.principal.whole, name.hash, size, moment])
         let place = db.lastInsertedRowID
         try count(db, name.scope, BlobTally(parts: 1, bytes: size))
@@ -93,7 +94,7 @@ enum BlobRows {
     }
 
     static func drop(_ db: Database, _ part: BlobPart) throws -> Bool {
-        try db.execute(sql: "DELETE FROM blob_part WHERE id = ?", arguments: [part.place])
+        try db.cachedStatement(sql: "DELETE FROM blob_part WHERE id = ?").execute(arguments: [part.place])
         guard db.changesCount > 0 else { return false }
         try count(db, part.name.scope, BlobTally(parts: -1, bytes: -part.size))
         return true
@@ -102,11 +103,12 @@ enum BlobRows {
     /// - Parameter isCounted: whether the blob has a row.
     static func finish(_ db: Database, _ part: BlobPart, isCounted: Bool, at moment: Int64) throws {
         _ = try drop(db, part)
-        try db.execute(
+        try db.cachedStatement(
             sql: """
                 INSERT INTO blob (scope, hash, size, seen_at) VALUES (?, ?, ?, ?)
                 ON CONFLICT (scope, hash) DO UPDATE SET seen_at = max(seen_at, excluded.seen_at)
-                """, arguments: [part.name.scope.name, part.name.hash, part.size, moment])
+                """
+        ).execute(arguments: [part.name.scope.name, part.name.hash, part.size, moment])
         if !isCounted { try count(db, part.name.scope, BlobTally(blobs: 1, bytes: part.size)) }
     }
 
@@ -134,23 +136,24 @@ enum BlobRows {
 
     static func tally(_ db: Database, of scope: Scope, by principal: String?) throws -> BlobTally {
         guard let principal else {
-            let row = try Row.fetchOne(
-                db, sql: "SELECT blobs, parts, bytes FROM blob_scope WHERE scope = ?", arguments: [scope.name])
+            let whole = try db.cachedStatement(sql: "SELECT blobs, parts, bytes FROM blob_scope WHERE scope = ?")
+            let row = try Row.fetchOne(whole, arguments: [scope.name])
             return row.map { BlobTally(blobs: $0[0], parts: $0[1], bytes: $0[2]) } ?? BlobTally()
         }
+        let own = try db.cachedStatement(
+            sql: "SELECT count(*), coalesce(sum(size), 0) FROM blob_part WHERE scope = ? AND principal = ?")
         let row = try Row.fetchOne(
-            db,
-            sql: "SELECT count(*), coalesce(sum(size), 0) FROM blob_part WHERE scope = ? AND principal = ?",
-            arguments: [scope.name, principal.whole])
+            own, arguments: [scope.name, principal.whole])
         return row.map { BlobTally(parts: $0[0], bytes: $0[1]) } ?? BlobTally()
     }
 
     private static func count(_ db: Database, _ scope: Scope, _ added: BlobTally) throws {
-        try db.execute(
+        try db.cachedStatement(
             sql: """
                 INSERT INTO blob_scope (scope, blobs, parts, bytes) VALUES (?, ?, ?, ?)
                 ON CONFLICT (scope) DO UPDATE SET blobs = blobs + excluded.blobs, parts = parts + excluded.parts,
                     bytes = bytes + excluded.bytes
-                """, arguments: [scope.name, added.blobs, added.parts, added.bytes])
+                """
+        ).execute(arguments: [scope.name, added.blobs, added.parts, added.bytes])
     }
 }

@@ -119,6 +119,32 @@ extension SQLiteStore: BlobStore {
         return try await files.run { [files] in try files.bytes(of: part, from: offset, limit: limit) }
     }
 
+    /// Brings the bytes to the disk under the blob's own name, and writes its row behind that, in the one transaction
+    /// that there is. A process that is ended in between leaves a file without a row, which is written over or removed.
+    ///
+    /// - Throws: as said above.
+    public func keep(
+        _ bytes: [UInt8], as name: BlobPartName, within room: BlobRoom, at moment: Int64
+    ) async throws -> Bool {
+        let (files, size) = (files, Int64(bytes.count))
+        do {
+            let wasThere = try await files.run { try files.write(bytes, as: name.hash, in: name.scope) }
+            let (isNew, former) = try await writing(for: name) { db in
+                let (part, former) = try BlobRows.begin(db, name, size: size, within: room, at: moment)
+                // Whoever removes files without rows may have been faster.
+                guard try files.isWhole(name.hash, size, in: name.scope) else { throw BlobRefusal.moved }
+                let found = try BlobRows.blob(db, name.hash, in: name.scope)
+                try BlobRows.finish(db, part, isCounted: found != nil, at: moment)
+                return (found == nil || !wasThere, former)
+            }
+            if let former { try await files.run { files.remove(former) } }
+            return isNew
+        } catch {
+            try? await removeFiles(of: [name.hash], in: name.scope)
+            throw error
+        }
+    }
+
     /// Renames the file of a part that is all on the disk, and writes the blob's row behind that. A process that is
     /// ended in between leaves a part without a file of its own, which is finished again.
     ///

@@ -49,6 +49,10 @@ public protocol BlobPartStore: Sendable {
     /// when this returns. Answers whether the scope had none.
     func finish(_ part: BlobPart, at moment: Int64) async throws -> Bool
 
+    /// Keeps a whole blob of one piece whose hash was checked: a part of its name is begun, gets all bytes and is
+    /// finished in one change. All its bytes survive a power cut when this returns. Answers whether the scope had none.
+    func keep(_ bytes: [UInt8], as name: BlobPartName, within room: BlobRoom, at moment: Int64) async throws -> Bool
+
     /// Removes a part; does nothing where it is gone or another has its name.
     func drop(_ part: BlobPart) async throws
 

@@ -49,6 +49,9 @@ extension SyncServer {
             return .present
         }
         do {
+            if upload.length == upload.size, upload.size <= configuration.blobPieceBytes, upload.start ?? 0 == 0 {
+                return try await takeWhole(body, of: upload, name, access, isWritten) ? .created : .present
+            }
             let part = try await take(body, of: upload, into: try await opened(name, upload, access, isWritten))
             guard part.isComplete else { return .part(kept: part.kept) }
             return try await complete(part) ? .created : .present
@@ -67,27 +70,68 @@ extension SyncServer {
     private func opened(
         _ name: BlobPartName, _ upload: BlobUpload, _ access: Access, _ isWritten: Bool
     ) async throws -> BlobPart {
-        let blobs = try blobStore()
-        if let start = upload.start {
-            let part = try await livePart(name)
-            guard part?.kept ?? 0 == start else { throw try await offsetMismatch(name) }
-            if let part {
-                guard part.size == upload.size else {
-                    throw Problem(.malformedRequest, "In `Content-Range`: the blob had \(part.size) bytes before.")
-                }
-                return part
-            }
+        if let part = try await keptPart(name, upload) { return part }
+        return try await opening(name.scope, access, isWritten) { blobs, room in
+            try await blobs.begin(name, size: upload.size, within: room, at: configuration.now())
         }
-        let room = BlobRoom(
-            scope: Int64(limits.scopeBlobBytes), caller: Int64(limits.scopeBlobBytes / 4), parts: limits.blobParts)
-        let isNew = isWritten ? false : try await blobs.blobTally(of: name.scope, by: nil) == BlobTally()
+    }
+
+    /// The part that the upload says it goes on with.
+    private func keptPart(_ name: BlobPartName, _ upload: BlobUpload) async throws -> BlobPart? {
+        guard let start = upload.start else { return nil }
+        let part = try await livePart(name)
+        guard part?.kept ?? 0 == start else { throw try await offsetMismatch(name) }
+        guard part?.size ?? upload.size == upload.size else {
+            throw Problem(.malformedRequest, "In `Content-Range`: the blob had \(part?.size ?? 0) bytes before.")
+        }
+        return part
+    }
+
+    /// Takes something new in, where the caller may begin the scope with it.
+    private func opening<Result>(
+        _ scope: Scope, _ access: Access, _ isWritten: Bool,
+        _ body: (any BlobStore, BlobRoom) async throws -> Result
+    ) async throws -> Result {
+        let blobs = try blobStore()
+        let isNew = isWritten ? false : try await blobs.blobTally(of: scope, by: nil) == BlobTally()
         guard !isNew || mayOpenScope(access.principal) else {
             throw Problem(
                 .quotaExceeded, "One user may begin \(limits.scopesPerPrincipal) scopes within a day here.")
         }
-        let part = try await blobs.begin(name, size: upload.size, within: room, at: configuration.now())
+        let room = BlobRoom(
+            scope: Int64(limits.scopeBlobBytes), caller: Int64(limits.scopeBlobBytes / 4), parts: limits.blobParts)
+        let result = try await body(blobs, room)
         if isNew { openedScope(access.principal) }
-        return part
+        return result
+    }
+
+    /// Takes a blob of one piece in, in one change of the store. What has come of a cut body becomes a part, as always.
+    /// Answers whether the scope had none.
+    private func takeWhole<Body: AsyncSequence>(
+        _ body: Body, of upload: BlobUpload, _ name: BlobPartName, _ access: Access, _ isWritten: Bool
+    ) async throws -> Bool where Body.Element == [UInt8] {
+        _ = try await keptPart(name, upload)
+        var bytes: [UInt8] = []
+        do {
+            try await read(body, upto: upload.length) { bytes += $0 }
+            guard bytes.count == upload.length else { throw Self.cut }
+        } catch {
+            if !bytes.isEmpty, let part = try? await opened(name, upload, access, isWritten) {
+                _ = try? await keep(bytes, in: part, isLast: true)
+            }
+            throw error
+        }
+        let whole = bytes
+        guard try await hash(of: upload.size, reading: { _ in whole }) == upload.hash else {
+            // As where it was put together of parts: all that is kept of it goes.
+            if let part = try await livePart(name) { try await blobStore().drop(part) }
+            throw Self.mismatch(upload.size)
+        }
+        return try await opening(name.scope, access, isWritten) { blobs, room in
+            let now = configuration.now()
+            // Whoever goes has sent all of it.
+            return try await outliving { try await blobs.keep(whole, as: name, within: room, at: now) }
+        }
     }
 
     private func take<Body: AsyncSequence>(
@@ -143,10 +187,17 @@ extension SyncServer {
     private func pass<Body: AsyncSequence>(
         _ body: Body, upto length: Int64
     ) async throws where Body.Element == [UInt8] {
+        try await read(body, upto: length) { _ in }
+    }
+
+    private func read<Body: AsyncSequence>(
+        _ body: Body, upto length: Int64, _ take: ([UInt8]) -> Void
+    ) async throws where Body.Element == [UInt8] {
         var (iterator, received) = (body.makeAsyncIterator(), Int64(0))
         while let bytes = try await Self.next(&iterator) {
             received += Int64(bytes.count)
             guard received <= length else { throw Self.longer }
+            take(bytes)
         }
     }
 
@@ -160,6 +211,10 @@ extension SyncServer {
 
     private static var cut: Problem {
         Problem(.malformedRequest, "The body is not framed as HTTP has it, or was cut on the way.")
+    }
+
+    static func mismatch(_ size: Int64) -> Problem {
+        Problem(.hashMismatch, "The \(size) bytes have another SHA-256.")
     }
 
     private static var longer: Problem { Problem(.malformedRequest, "The body has more bytes than were announced.") }

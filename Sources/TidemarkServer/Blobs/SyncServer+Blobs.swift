@@ -112,7 +112,7 @@ extension SyncServer {
         do {
             guard try await hash(of: part, in: blobs) == part.name.hash else {
                 try await blobs.drop(part)
-                throw Problem(.hashMismatch, "The \(part.size) bytes have another SHA-256.")
+                throw Self.mismatch(part.size)
             }
             return try await blobs.finish(part, at: configuration.now())
         } catch BlobRefusal.moved {

@@ -62,6 +62,10 @@ struct MortalBlobStore: BlobStore {
         try await change("finish part") { try store.finish(part, at: moment) }
     }
 
+    func keep(_ bytes: [UInt8], as name: BlobPartName, within room: BlobRoom, at moment: Int64) async throws -> Bool {
+        try await change("keep blob", needsRoom: true) { try store.keep(bytes, as: name, within: room, at: moment) }
+    }
+
     func drop(_ part: BlobPart) async throws { try await change("drop part") { store.drop(part) } }
 
     func parts(

@@ -72,6 +72,21 @@ extension MemoryStore: BlobStore {
         return try Self.some(of: bytes, from: offset, limit: limit)
     }
 
+    /// Keeps a whole blob.
+    ///
+    /// - Throws: ``BlobRefusal`` where there is no room, or the scope was erased.
+    public func keep(
+        _ bytes: [UInt8], as name: BlobPartName, within room: BlobRoom, at moment: Int64
+    ) throws -> Bool {
+        try change { log in
+            try Self.checkErased(name.scope, log)
+            var part = try log.blobs.begin(name, size: Int64(bytes.count), within: room, at: moment)
+            part.kept = part.size
+            log.blobs.scopes[name.scope]?.parts[part.place] = (part, bytes)
+            return try log.blobs.finish(part, at: moment)
+        }
+    }
+
     /// Makes a part the blob.
     ///
     /// - Throws: ``BlobRefusal`` where it is gone or not complete, or the scope was erased.

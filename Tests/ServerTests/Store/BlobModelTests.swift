@@ -59,7 +59,7 @@ struct BlobModelTests {
         // One that is known is mostly the present one.
         let isStale = Int.random(in: 0..<5, using: &random) == 0
         let known = isStale ? model.former.randomElement(using: &random) : model.parts[name]?.part
-        switch Int.random(in: 0..<10, using: &random) {
+        switch Int.random(in: 0..<11, using: &random) {
         case 0, 1:
             let size = try #require(
                 [0, 1, 5000, Self.piece, Self.piece + 7, 2 * Self.piece].randomElement(using: &random))
@@ -87,6 +87,15 @@ struct BlobModelTests {
             #expect(isNew == (model.blobs[key] == nil))
             if isNew { model.blobs[key] = bytes }
             model.former.append(known)
+        case 9:
+            let key = Model.Key(scope: name.scope, hash: name.hash)
+            // A hash has the same bytes whenever it comes.
+            let count = try #require([0, 1, 5000, Self.piece].randomElement(using: &random))
+            let bytes = model.blobs[key] ?? [UInt8](repeating: UInt8.random(in: 0...255, using: &random), count: count)
+            let isNew = try await store.keep(bytes, as: name, within: Self.room, at: moment)
+            #expect(isNew == (model.blobs[key] == nil))
+            model.blobs[key] = bytes
+            if let former = model.parts.removeValue(forKey: name)?.part { model.former.append(former) }
         default:
             if let known {
                 try await store.drop(known)

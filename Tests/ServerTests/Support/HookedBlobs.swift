@@ -7,6 +7,7 @@ final class HookedBlobs: BlobStore {
     /// What is told of before it is done.
     enum Step: Hashable, Sendable {
         case append(count: Int)
+        case keep(count: Int)
         case read(offset: Int64)
         case readBlob
         case remove
@@ -55,6 +56,11 @@ final class HookedBlobs: BlobStore {
     }
 
     func finish(_ part: BlobPart, at moment: Int64) async throws -> Bool { try await base.finish(part, at: moment) }
+
+    func keep(_ bytes: [UInt8], as name: BlobPartName, within room: BlobRoom, at moment: Int64) async throws -> Bool {
+        try await before(.keep(count: bytes.count))
+        return try await base.keep(bytes, as: name, within: room, at: moment)
+    }
 
     func drop(_ part: BlobPart) async throws { try await base.drop(part) }
 
