@@ -10,7 +10,7 @@ enum Main {
 
         usage: TidemarkSimulator [--app NAME] [--first SEED] [--count WORLDS] [--steps STEPS]
                                  [--threads N] [--survey] [--sqlite] [--calm SECONDS] [--deaths]
-                                 [--audit] [--remedies]
+                                 [--audit] [--remedies] [--second]
                TidemarkSimulator --app NAME --script FILE [--verbose]
 
           --app NAME      only this app: \(SampleApps.all.map(\.name).joined(separator: ", "))
@@ -21,6 +21,7 @@ enum Main {
           --survey        goes on after a failure, and says of each failing world in one line what is wrong
           --audit         surveys, and holds each record of each device against its machine (Documentation/Machines.md)
           --remedies      with an operator who asks devices to fill anew, compare themselves, slow down or stop
+          --second        with a second process on the file of some devices
           --sqlite        with the server's store on its SQLite file in all of them, which takes longer
           --calm SECONDS  that devices have to be in sync once the troubles have ended (90)
           --deaths        tells where apps and servers died, and how often
@@ -74,6 +75,7 @@ enum Main {
                 simulation.stepLimit = options.steps
                 simulation.usesSQLite = options.usesSQLite
                 simulation.hasRemedies = options.hasRemedies
+                simulation.hasSecondProcesses = options.hasSecondProcesses
                 for line in try await simulation.trace(of: simulation.script(seed: options.first)) { print(line) }
             }
             return
@@ -86,6 +88,7 @@ enum Main {
             simulation.workerCount = options.threads ?? simulation.workerCount
             simulation.usesSQLite = options.usesSQLite
             simulation.hasRemedies = options.hasRemedies
+            simulation.hasSecondProcesses = options.hasSecondProcesses
             simulation.calmLimit = options.calm ?? simulation.calmLimit
             let seeds = options.first...(options.first + options.count - 1)
             if options.isAudit {
@@ -132,6 +135,7 @@ private struct Options {
     var isAudit = false
     var usesSQLite = false
     var hasRemedies = false
+    var hasSecondProcesses = false
     var calm: Duration?
     var isVerbose = false
     var tellsDeaths = false
@@ -149,6 +153,9 @@ private struct Options {
                 continue
             case ("--sqlite", _):
                 usesSQLite = true
+                continue
+            case ("--second", _):
+                hasSecondProcesses = true
                 continue
             case ("--remedies", _):
                 hasRemedies = true

@@ -104,6 +104,7 @@ extension Step {
         case .setClock(let device, let offset): "\(device) clock \(offset)"
         case .grant(let user, let scope, let level): "user \(user) scope \(scope) \(level)"
         case .remedy(let device, let remedy): "\(device) remedy \(remedy.words)"
+        case .second(let device, let act): "\(device) second \(act.words)"
         case .file(let device, let act, let choice): "\(device) file \(act) \(choice)"
         case .disk(let device, let isFull): "\(device) disk \(isFull ? "full" : "free")"
         case .server(let step): "server \(step.words)"
@@ -160,6 +161,7 @@ extension Step {
         case ("file", 3):
             FileAct(rawValue: words[1]).flatMap { act in UInt64(words[2]).map { .file(device, act, choice: $0) } }
         case ("disk", 2): ["full", "free"].contains(words[1]) ? .disk(device, isFull: words[1] == "full") : nil
+        case ("second", 2...): SecondAct(words: Array(words.dropFirst())).map { .second(device, $0) }
         case ("remedy", 2...): Remedy(words: Array(words.dropFirst())).map { .remedy(device, $0) }
         default: nil
         }

@@ -84,7 +84,7 @@ struct Shrinking {
         case .setClock(let device, let offset): offset != 0 ? [.setClock(device, 0)] : []
         case .server(.fail(let count)) where count > 1: [.server(.fail(1))]
         case .file(let device, let act, let choice): choice > 0 ? [.file(device, act, choice: 0)] : []
-        case .sync, .flow, .start, .backUp, .restore, .clone, .grant, .remedy, .disk, .server: []
+        case .sync, .flow, .start, .backUp, .restore, .clone, .grant, .remedy, .second, .disk, .server: []
         }
     }
 }

@@ -14,6 +14,12 @@ final class SimulatedDevice {
     var folderBackup: FolderImage?
     var isDiskFull = false
     var process: SimulatedProcess?
+    /// An extension of the app, or another program on its file.
+    var second: SimulatedProcess?
+    /// Who stood in the file as the one who syncs it, where there was ever a second process.
+    var holder: String?
+    /// Whether its processes can find out that another one has ended, as on all systems but iOS.
+    var seesProcesses: Bool { number.isMultiple(of: 2) }
     var clockOffset: Int64 = 0
     /// What it said of itself when it was asked last.
     var status: SyncStatus?
@@ -43,6 +49,12 @@ extension World {
         guard device.process?.isAlive != true else { return }
         try migrate(device)
         let process = SimulatedProcess(device: device.number, seed: draw(), in: self)
+        device.process = process
+        try run(process, on: device, fileConfiguration(of: device))
+    }
+
+    /// Makes a process's engine, and has it run.
+    func run(_ process: SimulatedProcess, on device: SimulatedDevice, _ files: AttachmentConfiguration?) throws {
         var configuration = SyncConfiguration()
         configuration.pageRange = plan.page...plan.page
         configuration.firstPage = plan.page
@@ -56,12 +68,9 @@ extension World {
         configuration.criticalFirstAfter = .seconds(50)
         let engine = try SyncEngine(
             for: device.file.queue, tables: app.tables, scopes: app.scopes, transport: process,
-            configuration: configuration, attachments: fileConfiguration(of: device), onConflict: app.onConflict)
+            configuration: configuration, attachments: files, onConflict: app.onConflict)
         process.engine = engine
-        device.process = process
-        process.start {
-            do { try await engine.run() } catch { self.note("run ended: \(error)") }
-        }
+        process.run()
         settle()
     }
 
@@ -83,5 +92,12 @@ extension World {
         device.process?.kill()
         device.process = nil
         settle()
+    }
+
+    /// The device is off, or its file is about to become another one.
+    func killAll(_ device: SimulatedDevice) {
+        device.second?.kill()
+        device.second = nil
+        kill(device)
     }
 }

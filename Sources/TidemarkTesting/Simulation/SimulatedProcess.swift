@@ -14,6 +14,7 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
     struct Killed: Error {}
 
     let device: Int
+    private let name: String
     private unowned let world: World
     private var generator: SplitMix64
     private var uuids = UUIDv7()
@@ -26,11 +27,14 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
     var tasks: [Task<Void, Never>] = []
     /// Holds its transactions against the records' machine, where that is wanted.
     private let watch: RecordWatch?
+    /// The task in which the engine runs.
+    private var running: Task<Void, Never>?
     /// How often the user waits for a sync that was asked for.
     var openSyncs = 0
 
-    init(device: Int, seed: UInt64, in world: World) {
-        self.device = device
+    /// - Parameter isSecond: whether it is not the app, but an extension of it, say.
+    init(device: Int, isSecond: Bool = false, seed: UInt64, in world: World) {
+        (self.device, name) = (device, isSecond ? "device-\(device)-second" : "device-\(device)")
         self.world = world
         watch = world.laboratory.audit.map { RecordWatch($0) }
         generator = SplitMix64(seed: seed)
@@ -40,7 +44,7 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
     func kill() {
         guard isAlive else { return }
         isAlive = false
-        world.note("kill \(device)")
+        world.note("kill \(name)")
         for task in tasks { task.cancel() }
         tasks = []
         // It holds this process as its transport.
@@ -52,6 +56,21 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
         Dependencies.$current.withValue(self) {
             tasks.append(Task(executorPreference: world.executor) { await work() })
         }
+    }
+
+    /// Its engine runs, where it does not already.
+    func run() {
+        guard running == nil, let engine else { return }
+        start { [self] in
+            do { try await engine.run() } catch { world.note("run ended: \(error)") }
+        }
+        running = tasks.last
+    }
+
+    /// It goes on without syncing, as one does whose task was cancelled.
+    func endRunning() {
+        running?.cancel()
+        running = nil
     }
 
     /// Somebody asks for a sync, and waits for it.
@@ -122,7 +141,9 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
     func watchEdits(
         of writer: any DatabaseWriter, _ notify: @escaping @Sendable () -> Void
     ) -> AnyDatabaseCancellable {
-        world.devices[device].file.watchEdits { [weak self] in if self?.isAlive == true { notify() } }
+        // What another process writes is not announced here. The app's own connection stands for both.
+        guard world.devices[device].process === self else { return AnyDatabaseCancellable {} }
+        return world.devices[device].file.watchEdits { [weak self] in if self?.isAlive == true { notify() } }
     }
 
     /// In the same task: only a dead process has cancelled ones, and a task of its own would leave the world's thread.
@@ -130,9 +151,15 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
         _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result { try await work() }
 
-    /// A device has one process at a time, and what stands in its file of another one is of one that has ended.
-    func engineName() -> String { "device-\(device)" }
-    func mayBeThere(_ engine: String, isFirst _: Bool) -> Bool { engine == engineName() }
+    func engineName() -> String { name }
+
+    /// What stands in a file of another device's processes is of some that have ended.
+    func mayBeThere(_ engine: String, isFirst _: Bool) -> Bool {
+        let device = world.devices[device]
+        let others = [device.process, device.second].compactMap(\.self).filter(\.isAlive)
+        return engine == name || others.contains { $0.name == engine } || !device.seesProcesses && device.isOwn(engine)
+    }
+
     var settlesFiles: Bool { false }
 
     func begin(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never> {

@@ -27,6 +27,9 @@ public struct Simulation: Sendable {
     /// Whether the server's operator asks something of devices in the worlds that a seed makes: that they fill their
     /// scopes anew, compare themselves, slow down or stop. All is cleared when the troubles end.
     public var hasRemedies = false
+    /// Whether a second process opens the app's file on some devices in the worlds that a seed makes, as an extension
+    /// of the app does: it edits, syncs, takes over and is killed.
+    public var hasSecondProcesses = false
     /// One world in so many has its server's store on SQLite in any case.
     static let sqliteShare: UInt64 = 128
     /// Threads that play worlds at once.
@@ -52,6 +55,8 @@ public struct Simulation: Sendable {
         public var deaths: [String: Int] = [:]
         /// How often devices have carried out what the operator asked, by its kind.
         package var remedies: [String: Int] = [:]
+        /// How often another process came to sync a file than before.
+        package var handovers = 0
         /// What happened to bytes of attachments, and how often.
         package var files: [String: Int] = [:]
         /// The longest time, of the world, that devices took to be in sync once the faults had ended.
@@ -167,6 +172,11 @@ public struct Simulation: Sendable {
         var chooser = StepChooser(seed: seed, app: (app.acts.map(\.name), app.scopes.count, app.hasFiles))
         var (plan, steps) = chooser.script(limit: stepLimit)
         if hasRemedies { Remedy.insert(into: &steps, seed: seed, devices: plan.deviceCount) }
+        if hasSecondProcesses {
+            // Files are added by the app.
+            let acts = app.acts.filter { $0.adding == nil }.map(\.name)
+            SecondAct.insert(into: &steps, seed: seed, devices: plan.deviceCount, acts: acts)
+        }
         // The world looks at blobs as they are in memory.
         plan.usesSQLite = !app.hasFiles && (usesSQLite || seed.isMultiple(of: Self.sqliteShare))
         return Script(plan: plan, steps: steps)
@@ -189,6 +199,7 @@ extension Simulation.Report {
         events += other.events
         deaths.merge(other.deaths, uniquingKeysWith: +)
         remedies.merge(other.remedies, uniquingKeysWith: +)
+        handovers += other.handovers
         files.merge(other.files, uniquingKeysWith: +)
         longestCalm = max(longestCalm, other.longestCalm)
         // The order in which worlds end is no part of it.

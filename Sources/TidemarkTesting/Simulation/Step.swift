@@ -34,6 +34,8 @@ enum Step: Hashable, Sendable {
     case grant(user: Int, scope: Int, Access.Level)
     /// The server's operator asks something of the device, in all its scopes.
     case remedy(Int, Remedy)
+    /// An extension of the device's app does something, or another program on its file.
+    case second(Int, SecondAct)
     /// Something is done with one of the files that the device's rows name, counted in an order of theirs.
     case file(Int, FileAct, choice: UInt64)
     /// Whether the device's disk takes any more bytes of files.

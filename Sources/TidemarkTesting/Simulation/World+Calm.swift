@@ -17,9 +17,11 @@ extension World {
         for device in devices {
             device.process?.remaining = nil
             device.process?.last = nil
+            device.second?.remaining = nil
             // An app that has left its schema half way is opened anew.
             if try migrate(device) { kill(device) }
             try start(device)
+            device.process?.run()
         }
         let start = time
         try calmFiles()
@@ -44,6 +46,7 @@ extension World {
         while !leftovers.isEmpty, let due = timers.next, due - start <= limit + Self.patience(with: leftovers) {
             pass(max(0, due - time))
             flow()
+            try lookForHandovers()
             oracle?.checkFiles()
             // An answer from before may have come only now.
             try askAfterQuota()
@@ -123,7 +126,7 @@ extension World {
 
     /// The world is over: nobody waits for anything any more.
     func end() {
-        for device in devices { kill(device) }
+        for device in devices { killAll(device) }
         messages = []
         try? server.close()
     }

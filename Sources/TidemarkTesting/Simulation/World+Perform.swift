@@ -9,7 +9,9 @@ extension World {
         note(step.line)
         try askWanted()
         switch step {
-        case .edit(let device, let act, let choice): try edit(devices[device % devices.count], act, choice)
+        case .edit(let device, let act, let choice):
+            let device = devices[device % devices.count]
+            try edit(device, act, choice, by: device.process)
         case .sync(let device):
             devices[device % devices.count].process?.sync()
         case .pass(let place, let fate): pass(place, fate)
@@ -45,11 +47,13 @@ extension World {
         case .file(let device, let act, let choice):
             try perform(act, on: devices[device % devices.count], choice)
         case .disk(let device, let isFull): devices[device % devices.count].isDiskFull = isFull
+        case .second(let device, let act): try perform(act, on: devices[device % devices.count])
         case .remedy(let device, let remedy): try ask(remedy, of: devices[device % devices.count])
         case .server(let step): try perform(step)
         }
         settle()
         if case .edit(let device, _, _) = step, !app.migrating.isEmpty { askStatus(of: device % devices.count) }
+        try lookForHandovers()
         oracle?.checkCounts()
         oracle?.checkFiles()
         try oracle?.report()
@@ -126,11 +130,11 @@ extension World {
         oracle?.check { try restartServer() }
     }
 
-    private func edit(_ device: SimulatedDevice, _ name: String, _ choice: UInt64) throws {
+    func edit(_ device: SimulatedDevice, _ name: String, _ choice: UInt64, by process: SimulatedProcess?) throws {
         guard let act = app.acts.first(where: { $0.name == name }) else {
             throw Violation("script", "the app has no act \(name)")
         }
-        guard let process = device.process, process.isAlive else { return }
+        guard let process, process.isAlive else { return }
         serial += 1
         var choices = Choices(seed: choice, serial: serial, device: device.number)
         if let adding = act.adding { return add(adding, act, device, choices) }
@@ -172,7 +176,7 @@ extension World {
 
     private func restore(_ device: SimulatedDevice) throws {
         guard let backup = device.backup else { return }
-        kill(device)
+        killAll(device)
         try device.file.replace(with: backup)
         let fate = try replaceFolder(of: device, with: device.folderBackup)
         lostDevices.insert(device.number)
@@ -182,7 +186,7 @@ extension World {
 
     private func clone(_ device: SimulatedDevice, to other: SimulatedDevice) throws {
         guard device !== other else { return }
-        kill(other)
+        killAll(other)
         try other.file.replace(with: device.file.contents())
         let fate = try replaceFolder(of: other, with: app.hasFiles ? device.folderImage() : nil)
         lostDevices.formUnion([device.number, other.number])

@@ -42,6 +42,8 @@ final class World: @unchecked Sendable {
     var wantedRemedies: [Int: Remedy] = [:]
     var doneRemedies: [String: Int] = [:]
     var untoldRemedies: [String] = []
+    /// How often another process came to sync a file than before.
+    var handovers = 0
     /// What happened to bytes of attachments.
     var fileCounts: [String: Int] = [:]
     /// Questions for digests.
