@@ -107,29 +107,48 @@ struct BlobFiles: Sendable {
 
     func remove(_ part: BlobPart) { unlink(path(of: part)) }
 
-    // MARK: Blobs
+    // MARK: Drafts
 
-    /// Makes the file of a blob whose bytes are known to be its own, durably, in the place of one of that name. Answers
-    /// whether there was one, whole.
-    func write(_ bytes: [UInt8], as hash: String, in scope: Scope) throws -> Bool {
+    private static let draftPrefix = "draft-"
+    /// So old is the file of a draft, in seconds, when nobody writes its row any more.
+    private static let draftAge = 3600
+
+    /// Writes the bytes of a whole blob, durably, to a file that bears no part's number. Answers its path.
+    func draft(_ bytes: [UInt8], in scope: Scope) throws -> String {
         try prepare(scope)
-        let wasThere = try isWhole(hash, Int64(bytes.count), in: scope)
-        // Under a number that no row has. Where such files are removed in the meantime, the renaming says so.
-        let draft = partsHome(scope) + "/\(Int64.random(in: Int64.max / 2 ... .max))"
+        let path = partsHome(scope) + "/" + Self.draftPrefix + String(UInt64.random(in: .min ... .max), radix: 16)
         do {
-            let file = try File(draft, O_RDWR | O_CREAT | O_EXCL)
+            let file = try File(path, O_RDWR | O_CREAT | O_EXCL)
             try file.write(bytes, at: 0)
             try file.sync()
-            guard Foundation.rename(draft, path(of: hash, in: scope)) == 0 else {
-                throw errno == ENOENT ? BlobRefusal.moved : File.failure("cannot rename a part to a blob")
-            }
         } catch {
-            unlink(draft)
+            unlink(path)
             throw error
         }
-        try File.sync(home(scope))
-        return wasThere
+        return path
     }
+
+    /// Makes a draft the blob, in the place of a file that is not whole.
+    func rename(draft: String, to hash: String, in scope: Scope) throws {
+        guard Foundation.rename(draft, path(of: hash, in: scope)) == 0 else {
+            throw errno == ENOENT ? BlobRefusal.moved : File.failure("cannot rename \(draft)")
+        }
+        try File.sync(home(scope))
+    }
+
+    func remove(draft: String) { unlink(draft) }
+
+    /// Removes drafts whose process was ended.
+    func removeOldDrafts(in scope: Scope) {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: partsHome(scope))) ?? [] {
+            guard name.hasPrefix(Self.draftPrefix) else { continue }
+            var status = stat()
+            let path = partsHome(scope) + "/" + name
+            if stat(path, &status) == 0, time(nil) - File.changed(status) > Self.draftAge { unlink(path) }
+        }
+    }
+
+    // MARK: Blobs
 
     func isWhole(_ hash: String, _ size: Int64, in scope: Scope) throws -> Bool {
         try File.size(at: path(of: hash, in: scope)) == size
@@ -230,6 +249,15 @@ private final class File {
             throw failure("cannot look at \(path)")
         }
         return Int64(status.st_size)
+    }
+
+    /// When a file was written last, in seconds since 1970.
+    static func changed(_ status: stat) -> Int {
+        #if canImport(Darwin)
+            status.st_mtimespec.tv_sec
+        #else
+            status.st_mtim.tv_sec
+        #endif
     }
 
     /// Brings a folder's names to the disk.

@@ -119,28 +119,31 @@ extension SQLiteStore: BlobStore {
         return try await files.run { [files] in try files.bytes(of: part, from: offset, limit: limit) }
     }
 
-    /// Brings the bytes to the disk under the blob's own name, and writes its row behind that, in the one transaction
-    /// that there is. A process that is ended in between leaves a file without a row, which is written over or removed.
+    /// Brings the bytes to the disk beside the parts, and gives them the blob's name in the one transaction that there
+    /// is. A process that is ended ahead of it leaves a file that is tidied away an hour later.
     ///
     /// - Throws: as said above.
     public func keep(
         _ bytes: [UInt8], as name: BlobPartName, within room: BlobRoom, at moment: Int64
     ) async throws -> Bool {
         let (files, size) = (files, Int64(bytes.count))
+        let draft = try await files.run { try files.draft(bytes, in: name.scope) }
         do {
-            let wasThere = try await files.run { try files.write(bytes, as: name.hash, in: name.scope) }
             let (isNew, former) = try await writing(for: name) { db in
                 let (part, former) = try BlobRows.begin(db, name, size: size, within: room, at: moment)
-                // Whoever removes files without rows may have been faster.
-                guard try files.isWhole(name.hash, size, in: name.scope) else { throw BlobRefusal.moved }
                 let found = try BlobRows.blob(db, name.hash, in: name.scope)
+                let isThere = try found.map { try files.isWhole($0.hash, $0.size, in: name.scope) } ?? false
                 try BlobRows.finish(db, part, isCounted: found != nil, at: moment)
-                return (found == nil || !wasThere, former)
+                if !isThere { try files.rename(draft: draft, to: name.hash, in: name.scope) }
+                return (!isThere, former)
             }
-            if let former { try await files.run { files.remove(former) } }
+            try await files.run {
+                if !isNew { files.remove(draft: draft) }
+                if let former { files.remove(former) }
+            }
             return isNew
         } catch {
-            try? await removeFiles(of: [name.hash], in: name.scope)
+            try? await files.run { files.remove(draft: draft) }
             throw error
         }
     }
@@ -252,6 +255,7 @@ extension SQLiteStore: BlobStore {
         let files = files
         let names = try await files.run { files.names(in: scope) }
         try await removeFiles(of: names.blobs, in: scope)
+        try await files.run { files.removeOldDrafts(in: scope) }
         let parts = names.parts
         guard !parts.isEmpty else { return }
         try await writing { db in

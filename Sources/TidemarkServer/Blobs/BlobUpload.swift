@@ -106,32 +106,45 @@ extension SyncServer {
     }
 
     /// Takes a blob of one piece in, in one change of the store. What has come of a cut body becomes a part, as always.
+    /// A caller who goes, and with him his request's task, takes none of the bytes away that he has sent.
+    ///
     /// Answers whether the scope had none.
     private func takeWhole<Body: AsyncSequence>(
         _ body: Body, of upload: BlobUpload, _ name: BlobPartName, _ access: Access, _ isWritten: Bool
     ) async throws -> Bool where Body.Element == [UInt8] {
-        _ = try await keptPart(name, upload)
+        let former = try await upload.start == nil ? livePart(name) : keptPart(name, upload)
         var bytes: [UInt8] = []
         do {
             try await read(body, upto: upload.length) { bytes += $0 }
             guard bytes.count == upload.length else { throw Self.cut }
         } catch {
-            if !bytes.isEmpty, let part = try? await opened(name, upload, access, isWritten) {
-                _ = try? await keep(bytes, in: part, isLast: true)
-            }
+            let some = bytes
+            try? await outliving { [self] in try await keepCut(some, of: upload, name, access, isWritten, former) }
             throw error
         }
         let whole = bytes
-        guard try await hash(of: upload.size, reading: { _ in whole }) == upload.hash else {
-            // As where it was put together of parts: all that is kept of it goes.
-            if let part = try await livePart(name) { try await blobStore().drop(part) }
-            throw Self.mismatch(upload.size)
+        return try await outliving { [self] in
+            guard try await hash(of: upload.size, reading: { _ in whole }) == upload.hash else {
+                // As where it was put together of parts: all that was kept of it goes.
+                if let former { try await blobStore().drop(former) }
+                throw Self.mismatch(upload.size)
+            }
+            return try await opening(name.scope, access, isWritten) { blobs, room in
+                try await blobs.keep(whole, as: name, within: room, at: configuration.now())
+            }
         }
-        return try await opening(name.scope, access, isWritten) { blobs, room in
-            let now = configuration.now()
-            // Whoever goes has sent all of it.
-            return try await outliving { try await blobs.keep(whole, as: name, within: room, at: now) }
-        }
+    }
+
+    /// Makes a part of what has come of a blob of one piece, unless another request has done more meanwhile.
+    private func keepCut(
+        _ bytes: [UInt8], of upload: BlobUpload, _ name: BlobPartName, _ access: Access, _ isWritten: Bool,
+        _ former: BlobPart?
+    ) async throws {
+        let blobs = try blobStore()
+        guard !bytes.isEmpty, try await blobs.blob(name.hash, in: name.scope) == nil,
+            try await livePart(name) == former
+        else { return }
+        _ = try await keep(bytes, in: try await opened(name, upload, access, isWritten), isLast: true)
     }
 
     private func take<Body: AsyncSequence>(

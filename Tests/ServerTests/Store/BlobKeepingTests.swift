@@ -37,29 +37,34 @@ struct BlobKeepingTests {
         UInt8(truncatingIfNeeded: ($0 &* 31) ^ ($0 >> 8))
     }
 
-    private static let name = BlobPartName(
-        scope: "s", principal: "ada",
-        hash: SHA256.digest(bytes).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined())
+    private static let upload = upload(of: bytes)
+    private static let name = BlobPartName(scope: "s", principal: "ada", hash: upload.hash)
 
-    private static let upload = BlobUpload(
-        hash: name.hash, scope: "s", start: nil, length: Int64(bytes.count), size: Int64(bytes.count))
+    private static func upload(of bytes: [UInt8]) -> BlobUpload {
+        let hash = SHA256.digest(bytes).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        return BlobUpload(hash: hash, scope: "s", start: nil, length: Int64(bytes.count), size: Int64(bytes.count))
+    }
 
-    @Test("What has come is kept when the request is cancelled, also less than a piece", arguments: kinds)
-    func cancelled(kind: StoreKind) async throws {
+    @Test(
+        "What has come is kept when the request is cancelled, also less than a piece, of one that has one piece too",
+        arguments: kinds, [bytes, Array(bytes.prefix(2000))])
+    func cancelled(kind: StoreKind, bytes: [UInt8]) async throws {
+        let upload = Self.upload(of: bytes)
+        let name = BlobPartName(scope: "s", principal: "ada", hash: upload.hash)
         let bench = try StoreBench(kind)
         let store = try #require(bench.store as? any BlobStore)
         let clock = Guarded<Int64>(1000)
         var configuration = SyncServer.Configuration.still
         configuration.now = { clock.withLock { $0 } }
         let server = SyncServer(store: bench.store, configuration: configuration)
-        let body = LeftBody(pieces: [Array(Self.bytes.prefix(1000)), Array(Self.bytes[1000..<1500])]) {
+        let body = LeftBody(pieces: [Array(bytes.prefix(1000)), Array(bytes[1000..<1500])]) {
             clock.withLock { $0 = 2000 }
         }
-        let request = Task { try await server.receive(Self.upload, access: .readWrite(as: "ada"), body) }
+        let request = Task { try await server.receive(upload, access: .readWrite(as: "ada"), body) }
         await #expect(throws: Problem.self) { try await request.value }
-        let part = try #require(try await store.part(Self.name))
+        let part = try #require(try await store.part(name))
         #expect(part.kept == 1500 && part.written == 2000)
-        #expect(try await store.bytes(of: part, from: 0, limit: 9999) == Array(Self.bytes.prefix(1500)))
+        #expect(try await store.bytes(of: part, from: 0, limit: 9999) == Array(bytes.prefix(1500)))
     }
 
     @Test("A piece that cannot be appended is tried once")

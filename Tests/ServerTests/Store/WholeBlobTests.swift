@@ -130,15 +130,12 @@ struct WholeBlobTests {
     // MARK: Uploads
 
     /// The server, and what it asks of its store for blobs.
-    private func server(
-        _ bench: Bench, fails: Bool = false
-    ) -> (server: SyncServer, steps: Guarded<[HookedBlobs.Step]>) {
+    private func server(_ bench: Bench) -> (server: SyncServer, steps: Guarded<[HookedBlobs.Step]>) {
         let steps = Guarded<[HookedBlobs.Step]>([])
-        let blobs = HookedBlobs(bench.store) { step in
-            steps.withLock { $0.append(step) }
-            if fails { throw StoreUnavailable("the disk is full") }
-        }
-        return (SyncServer(store: blobs, configuration: .still), steps)
+        let blobs = HookedBlobs(bench.store) { step in steps.withLock { $0.append(step) } }
+        var configuration = SyncServer.Configuration.still
+        configuration.now = { 1_000_000 }
+        return (SyncServer(store: blobs, configuration: configuration), steps)
     }
 
     @Test("An upload of one piece is one change, and the second one finds it there", arguments: [0, nil])
@@ -190,14 +187,48 @@ struct WholeBlobTests {
         #expect(steps.withLock { $0 }.isEmpty)
     }
 
-    @Test("One that cannot be kept is refused with the store's word, and nothing of it counts")
-    func failed() async throws {
+    @Test("What another request has done meanwhile is not undone by one that is cut, or brings wrong bytes")
+    func late() async throws {
         let bench = try Bench()
-        let (server, _) = server(bench, fails: true)
-        await #expect(throws: StoreUnavailable.self) {
-            try await server.receive(
-                Self.upload(Self.bytes), access: .readWrite(as: "ada"), Body(pieces: [Self.bytes]))
+        let (server, _) = server(bench)
+        let (held, release) = AsyncStream.makeStream(of: Void.self)
+        let begun = Guarded(0)
+        func slow(_ upload: BlobUpload, _ pieces: [[UInt8]], isCut: Bool) -> Task<BlobReceipt, any Error> {
+            let body = AsyncThrowingStream<[UInt8], any Error> { continuation in
+                Task {
+                    begun.withLock { $0 += 1 }
+                    for await _ in held {}
+                    for piece in pieces { continuation.yield(piece) }
+                    continuation.finish(throwing: isCut ? Body.Cut() : nil)
+                }
+            }
+            return Task { try await server.receive(upload, access: .readWrite(as: "ada"), body) }
         }
-        #expect(try await bench.store.blobTally(of: "s", by: nil) == BlobTally())
+        let cut = slow(Self.upload(Self.bytes), [Array(Self.bytes.prefix(9))], isCut: true)
+        let wrong = slow(Self.upload(Self.bytes, from: nil), [Self.bytes.map { ~$0 }], isCut: false)
+        while begun.withLock({ $0 }) < 2 { await Task.yield() }
+        try await Task.sleep(for: .milliseconds(50))
+        var part = try await bench.store.begin(Self.name, size: 5000, within: Self.room, at: 1_000_000)
+        part = try await bench.store.append(Array(Self.bytes.prefix(2000)), to: part, isLast: true, at: 1_000_000)
+        release.finish()
+        for request in [cut, wrong] { await #expect(throws: Problem.self) { try await request.value } }
+        #expect(try await bench.store.part(Self.name)?.kept == 2000)
+    }
+
+    @Test("Old drafts of processes that were ended are tidied away, and new ones are not")
+    func drafts() async throws {
+        let bench = try Bench()
+        #expect(try await bench.store.keep(Self.bytes, as: Self.name, within: Self.room, at: 1))
+        let folder = bench.directory.appending(path: "sync.sqlite-blobs")
+        let all = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+        let parts = try #require((all?.allObjects as? [URL])?.first { $0.lastPathComponent == "parts" })
+        for (name, age) in [("draft-old", 7200.0), ("draft-new", 0)] {
+            let path = parts.appending(path: name).path
+            #expect(FileManager.default.createFile(atPath: path, contents: Data([1])))
+            let moment = Date(timeIntervalSinceNow: -age)
+            try FileManager.default.setAttributes([.modificationDate: moment], ofItemAtPath: path)
+        }
+        try await bench.store.tidyBlobs(of: "s")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: parts.path) == ["draft-new"])
     }
 }
