@@ -38,7 +38,7 @@ extension SyncEngine {
         // A file that cannot be read now is read again behind the next answer.
         guard let (waiting, fillings) = found else { return }
         // Another process may be the one that fills.
-        isBusy = isBusy || isWaiting && !fillings.isEmpty
+        isBusy = isBusy || isWaiting && lease?.isHolderAble == true && !fillings.isEmpty
         if let waiting { meter.counted(waiting, answered: counts.pushed, now: now) }
         await progressBoard.publish(meter.progress(counts, fillings, isBusy: isBusy))
     }

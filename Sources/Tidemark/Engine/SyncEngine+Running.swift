@@ -106,11 +106,20 @@ extension SyncEngine {
                     return endDriving()
                 }
             }
+            // A driver that is at it is ended where the turn is lost before it is through.
+            if wasRoundWanted, await isAnyBusy { isRoundWanted = true }
             guard let (counter, pending) = news else { continue }
             last = counter
             attachmentRunner?.note()
             for driver in drivers where pending.contains(driver.scope) { await driver.wake() }
             await publishStatus()
+        }
+    }
+
+    private var isAnyBusy: Bool {
+        get async {
+            for driver in drivers where await driver.machine.isBusy { return true }
+            return false
         }
     }
 

@@ -257,12 +257,13 @@ public actor SyncEngine {
         var status = try await file.asked(to: .read) { db in try SyncStatus(db, scopes: scopes, schema: schema) }
         status.warnings = await schemaCache.warnings
         status.receivesNudges = isListening
+        let told = status.scopes.mapValues(\.lastError)
         for driver in drivers {
             let (state, remaining) = await driver.activity
             status.note(driver.scope, state, remaining: remaining, error: await driver.lastError)
         }
         if isWaiting, !schemaCache.transport.isDisconnected {
-            status.noteOtherProcess(isAble: lease?.isHolderAble ?? false)
+            status.noteOtherProcess(isAble: lease?.isHolderAble ?? false, told: told)
         }
         status.summarize()
         return status

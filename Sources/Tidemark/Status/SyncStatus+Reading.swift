@@ -73,8 +73,10 @@ extension SyncStatus {
 
     /// Another process syncs the file: what this engine would rest or wait for is not its own to do.
     ///
-    /// - Parameter isAble: whether that one has not stopped, so that a stop of this one's says nothing of the file.
-    mutating func noteOtherProcess(isAble: Bool) {
+    /// - Parameters:
+    ///   - isAble: whether that one has not stopped, so that a stop of this one's says nothing of the file.
+    ///   - told: the errors that stand in the file.
+    mutating func noteOtherProcess(isAble: Bool, told: [Scope: SyncError?]) {
         for (scope, status) in scopes {
             switch status.activity {
             case .idle, .waiting: break
@@ -83,7 +85,7 @@ extension SyncStatus {
             }
             scopes[scope]?.activity = .waitingForOtherProcess
             // What this one met with before it waited says nothing of the other one.
-            scopes[scope]?.lastError = nil
+            scopes[scope]?.lastError = told[scope] ?? nil
         }
     }
 

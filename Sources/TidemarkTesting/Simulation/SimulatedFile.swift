@@ -13,6 +13,8 @@ final class SimulatedFile: @unchecked Sendable {
     var clock: () -> Int64 = { 0 }
     private var editWatcher: (number: Int, notify: @Sendable () -> Void)?
     private var watcherCount = 0
+    /// Whether another process writes just now: the watcher hears of it at its next poll.
+    var isForeign = false
     private var editObservation: AnyDatabaseCancellable?
     /// Tells SQLite that what it remembers of the file is outdated. Far from all numbers that its own transactions may
     /// have come to since.
@@ -42,7 +44,11 @@ final class SimulatedFile: @unchecked Sendable {
         watcherCount += 1
         let number = watcherCount
         editWatcher = (number, notify)
-        if editObservation == nil { editObservation = queue.onEdits { [unowned self] in editWatcher?.notify() } }
+        if editObservation == nil {
+            editObservation = queue.onEdits { [unowned self] in
+                if !isForeign { editWatcher?.notify() }
+            }
+        }
         return AnyDatabaseCancellable { [self] in
             if editWatcher?.number == number { editWatcher = nil }
         }

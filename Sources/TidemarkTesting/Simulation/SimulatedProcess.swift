@@ -141,12 +141,13 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
     func watchEdits(
         of writer: any DatabaseWriter, _ notify: @escaping @Sendable () -> Void
     ) -> AnyDatabaseCancellable {
-        // What another process writes is not announced here. The app's own connection stands for both.
+        // The file has one connection for both, and its edits are announced to the app alone.
         guard world.devices[device].process === self else { return AnyDatabaseCancellable {} }
         return world.devices[device].file.watchEdits { [weak self] in if self?.isAlive == true { notify() } }
     }
 
-    /// In the same task: only a dead process has cancelled ones, and a task of its own would leave the world's thread.
+    /// In the same task: a world's file takes what a cancelled one does, and a task of its own would leave the world's
+    /// thread.
     func uncancelled<Result: Sendable>(
         _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result { try await work() }

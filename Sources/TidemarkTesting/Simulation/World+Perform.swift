@@ -153,6 +153,8 @@ extension World {
             }
             return settle()
         }
+        device.file.isForeign = process === device.second
+        defer { device.file.isForeign = false }
         do {
             try Dependencies.$current.withValue(process) {
                 try device.file.queue.write { db in try act.perform(db, &choices) }
