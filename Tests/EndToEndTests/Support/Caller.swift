@@ -30,7 +30,10 @@
     struct Caller: Sendable {
         /// One that leaves bodies as they came, so that tests see what was on the wire.
         private static let client = HTTPClient(
-            eventLoopGroupProvider: .singleton, configuration: HTTPClient.Configuration(decompression: .disabled))
+            eventLoopGroupProvider: .singleton,
+            // A busy machine may take long until one of its connections is free.
+            configuration: HTTPClient.Configuration(
+                timeout: .init(connect: .seconds(60)), decompression: .disabled))
 
         let url: String
         var token: String?
