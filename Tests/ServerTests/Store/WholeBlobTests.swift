@@ -33,8 +33,12 @@ struct WholeBlobTests {
         struct Cut: Error {}
         var pieces: [[UInt8]]
         var isCut = false
+        /// Done when the first bytes are asked for.
+        var before: (@Sendable () async -> Void)?
 
         mutating func next() async throws -> [UInt8]? {
+            await before?()
+            before = nil
             guard pieces.isEmpty else { return pieces.removeFirst() }
             if isCut { throw Cut() }
             return nil
@@ -191,26 +195,27 @@ struct WholeBlobTests {
     func late() async throws {
         let bench = try Bench()
         let (server, _) = server(bench)
-        let (held, release) = AsyncStream.makeStream(of: Void.self)
-        let begun = Guarded(0)
-        func slow(_ upload: BlobUpload, _ pieces: [[UInt8]], isCut: Bool) -> Task<BlobReceipt, any Error> {
-            let body = AsyncThrowingStream<[UInt8], any Error> { continuation in
-                Task {
-                    begun.withLock { $0 += 1 }
-                    for await _ in held {}
-                    for piece in pieces { continuation.yield(piece) }
-                    continuation.finish(throwing: isCut ? Body.Cut() : nil)
-                }
+        let (reached, reach) = AsyncStream.makeStream(of: Void.self)
+        var releases: [AsyncStream<Void>.Continuation] = []
+        func slow(_ upload: BlobUpload, _ body: Body) -> Task<BlobReceipt, any Error> {
+            let (held, release) = AsyncStream.makeStream(of: Void.self)
+            releases.append(release)
+            var body = body
+            body.before = {
+                reach.yield()
+                for await _ in held {}
             }
-            return Task { try await server.receive(upload, access: .readWrite(as: "ada"), body) }
+            let slow = body
+            return Task { try await server.receive(upload, access: .readWrite(as: "ada"), slow) }
         }
-        let cut = slow(Self.upload(Self.bytes), [Array(Self.bytes.prefix(9))], isCut: true)
-        let wrong = slow(Self.upload(Self.bytes, from: nil), [Self.bytes.map { ~$0 }], isCut: false)
-        while begun.withLock({ $0 }) < 2 { await Task.yield() }
-        try await Task.sleep(for: .milliseconds(50))
+        let cut = slow(Self.upload(Self.bytes), Body(pieces: [Array(Self.bytes.prefix(9))], isCut: true))
+        let wrong = slow(Self.upload(Self.bytes, from: nil), Body(pieces: [Self.bytes.map { ~$0 }]))
+        // Both have looked at what is kept, and read their bodies.
+        var both = reached.makeAsyncIterator()
+        for _ in 0..<2 { await both.next() }
         var part = try await bench.store.begin(Self.name, size: 5000, within: Self.room, at: 1_000_000)
         part = try await bench.store.append(Array(Self.bytes.prefix(2000)), to: part, isLast: true, at: 1_000_000)
-        release.finish()
+        for release in releases { release.finish() }
         for request in [cut, wrong] { await #expect(throws: Problem.self) { try await request.value } }
         #expect(try await bench.store.part(Self.name)?.kept == 2000)
     }
