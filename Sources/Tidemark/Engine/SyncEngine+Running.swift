@@ -83,10 +83,7 @@ extension SyncEngine {
             guard let schema = await schemaCache.schema else { continue }
             let scopes = followed
             noteWork()
-            // The drivers have heard of it. Whether their rounds are those of the engine that syncs, the look says.
-            let wasRoundWanted = isRoundWanted
-            isRoundWanted = false
-            let (seen, mine, environment) = (last, lease, Dependencies.current)
+            let (seen, mine, wanted, environment) = (last, lease, roundsWanted, Dependencies.current)
             let now = environment.uptime
             let found = try? await file.read { db -> (EngineLease.Look?, (Int64, [Scope])?) in
                 let look = try mine?.looking(db, environment, now: now)
@@ -95,19 +92,13 @@ extension SyncEngine {
                 guard counter != seen else { return (look, nil) }
                 return (look, (counter, try scopes.filter { try Pending.exists(db, schema, $0) }))
             }
-            guard let (look, news) = found else {
-                isRoundWanted = isRoundWanted || wasRoundWanted
-                continue
-            }
+            guard let (look, news) = found else { continue }
             if let look {
                 await note(look)
-                guard lease?.isDriving ?? true else {
-                    isRoundWanted = isRoundWanted || wasRoundWanted
-                    return endDriving()
-                }
+                guard lease?.isDriving ?? true else { return endDriving() }
             }
-            // A driver that is at it is ended where the turn is lost before it is through.
-            if wasRoundWanted, await isAnyBusy { isRoundWanted = true }
+            // The drivers do the rounds. One that is busy is cut off where the turn is lost.
+            if wanted > roundsDone, await !isAnyBusy { roundsDone = wanted }
             guard let (counter, pending) = news else { continue }
             last = counter
             attachmentRunner?.note()
@@ -159,7 +150,7 @@ extension SyncEngine {
     /// Returns when it is this engine's turn, or ``run()`` is to end.
     private func waitForTurn() async {
         // Whoever syncs does a round anyway.
-        defer { isRoundWanted = false }
+        defer { roundsDone = roundsWanted }
         guard lease?.isDriving == false else { return }
         await withDiscardingTaskGroup { group in
             var last: FileLook?
@@ -169,8 +160,8 @@ extension SyncEngine {
                 let isNews = !isWaiting || !found.isSame(as: last)
                 (isWaiting, last) = (true, found)
                 if isNews { await publishStatus() }
-                if isRoundWanted, !isInRound {
-                    (isRoundWanted, isInRound) = (false, true)
+                if roundsWanted > roundsDone, !isInRound {
+                    (roundsDone, isInRound) = (roundsWanted, true)
                     group.addTask { await self.syncOnce() }
                 }
                 _ = await written.sleep(for: min(configuration.pollInterval, Self.longestLook))
@@ -233,7 +224,7 @@ extension SyncEngine {
         var (report, errors) = (SyncReport(), [Scope: SyncError]())
         await sync(Set(followed), &report, &errors)
         isInRound = false
-        if isRoundWanted { written.raise() }
+        if roundsWanted > roundsDone { written.raise() }
     }
 
     /// Lets another engine take over at its next look. Where the file cannot be written now, that one has to ask first.

@@ -42,8 +42,9 @@ public actor SyncEngine {
     var lease: EngineLease?
     /// Whether this one runs, and another process syncs the file.
     var isWaiting = false
-    /// Whether the app has asked for a round meanwhile.
-    var isRoundWanted = false
+    /// How often the app has called for a round, and how many of these calls are answered.
+    var roundsWanted = 0
+    var roundsDone = 0
     /// Whether such a round is under way.
     var isInRound = false
     /// Raised where an edit was made here, or the lease is to be looked at.
@@ -210,7 +211,7 @@ public actor SyncEngine {
         for driver in drivers { await driver.wake(isNudge: true) }
         // Another engine may have taken the turn, which this one finds at its next look.
         guard lease != nil else { return }
-        isRoundWanted = true
+        roundsWanted += 1
         written.raise()
     }
 

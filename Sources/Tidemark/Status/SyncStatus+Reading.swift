@@ -84,7 +84,7 @@ extension SyncStatus {
             case .syncing, .waitingForOtherProcess, .stopped: continue
             }
             scopes[scope]?.activity = .waitingForOtherProcess
-            // What this one met with before it waited says nothing of the other one.
+            // An error that this engine met before it waited says nothing of the other one.
             scopes[scope]?.lastError = told[scope] ?? nil
         }
     }

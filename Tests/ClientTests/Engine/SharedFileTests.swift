@@ -9,49 +9,12 @@ import TidemarkWire
 
 @Suite("Several processes on one file: one of them syncs it", .timeLimit(.minutes(5)))
 struct SharedFileTests {
-    /// One of the processes: its own connections to the file, its own way to the server.
-    private struct Process {
-        let clock: ProcessClock
-        let database: DatabasePool
-        let wire: Wire
-        let engine: SyncEngine
-
-        init(_ name: String, _ device: Device, _ server: SyncServer, _ configuration: SyncConfiguration) throws {
-            clock = ProcessClock(name)
-            var settings = Configuration()
-            settings.busyMode = .timeout(10)
-            database = try DatabasePool(path: device.path, configuration: settings)
-            wire = Wire(to: InProcessTransport(to: server) { _ in .readWrite(as: "ada") })
-            engine = try SyncEngine(
-                for: database, tables: device.tables, scopes: [Device.scope], transport: wire,
-                configuration: configuration)
-        }
-
-        func run() -> Task<Void, any Error> {
-            Dependencies.$current.withValue(clock) { Task { [engine] in try await engine.run() } }
-        }
-
-        func insert(_ id: String) async throws {
-            try await database.write { db in try db.execute(sql: "INSERT INTO note (id) VALUES (?)", arguments: [id]) }
-        }
-
-        func lease() async throws -> EngineLease.Entry? { try await database.read { db in try EngineLease.read(db) } }
-
-        func activity() async throws -> SyncStatus.Activity { try await engine.status().activity }
-
-        func waitUntilWaiting() async throws { try await poll { try await activity() == .waitingForOtherProcess } }
-
-        func count(_ sql: String) async throws -> Int {
-            try await database.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM \(sql)") ?? 0 }
-        }
-    }
-
     private let server: SyncServer
     private let device: Device
     /// Another device of the same user.
     private let there: Device
-    private let app: Process
-    private let second: Process
+    private let app: FileProcess
+    private let second: FileProcess
 
     init() async throws {
         let directory = try TestDirectory()
@@ -59,8 +22,8 @@ struct SharedFileTests {
         device = try await Device(
             noteSchema, tables: ["note"], server: server, in: directory, name: "shared", usesPool: true)
         there = try await Device(noteSchema, tables: ["note"], server: server, in: directory, name: "there")
-        app = try Process("app", device, server, Self.quick)
-        second = try Process("extension", device, server, Self.quick)
+        app = try FileProcess("app", device, server, Self.quick)
+        second = try FileProcess("extension", device, server, Self.quick)
     }
 
     /// Looks at the file often, and asks for no news by itself.
@@ -109,7 +72,8 @@ struct SharedFileTests {
     func stopped() async throws {
         for isSignedOut in [false, true] {
             let (first, next) = (
-                try Process("first", device, server, Self.quick), try Process("next", device, server, Self.quick)
+                try FileProcess("first", device, server, Self.quick),
+                try FileProcess("next", device, server, Self.quick)
             )
             let running = first.run()
             try await poll { try await first.lease()?.holder == "first" }
@@ -214,7 +178,7 @@ struct SharedFileTests {
 
     @Test("A process on the screen takes over from one that is not, and an engine without a task takes no turn")
     func appears() async throws {
-        let rare = try Process("rare", device, server, .background)
+        let rare = try FileProcess("rare", device, server, .background)
         let running = rare.run()
         defer { running.cancel() }
         try await poll { try await rare.lease()?.holder == "rare" }
@@ -231,7 +195,8 @@ struct SharedFileTests {
         var configuration = Self.quick
         configuration.tick = .seconds(600)
         let (rare, nudged) = (
-            try Process("rare", device, server, .background), try Process("nudged", device, server, configuration)
+            try FileProcess("rare", device, server, .background),
+            try FileProcess("nudged", device, server, configuration)
         )
         let running = rare.run()
         defer { running.cancel() }
@@ -313,7 +278,7 @@ struct SharedFileTests {
     func calledBefore() async throws {
         var rare = Self.quick
         rare.pollInterval = .seconds(200)
-        let late = try Process("late", device, server, rare)
+        let late = try FileProcess("late", device, server, rare)
         let running = late.run()
         defer { running.cancel() }
         try await poll { try await late.engine.status().lastSync != nil }
@@ -335,6 +300,34 @@ struct SharedFileTests {
         #expect(try await late.lease()?.holder == "other")
     }
 
+    @Test("A call for news is not lost whose round is cut off by the loss of the turn")
+    func calledAndCutOff() async throws {
+        let running = app.run()
+        defer { running.cancel() }
+        try await poll { try await app.engine.status().lastSync != nil }
+        let gate = AsyncMutex()
+        await gate.lock()
+        await app.wire.next { _, _ in
+            await gate.lock()
+            throw Wire.Lost()
+        }
+        let before = await app.wire.requests.count
+        await app.engine.wake()
+        try await poll { await app.wire.requests.count > before }
+        // It looks at the file meanwhile, and has its turn.
+        try await second.database.write { db in
+            try db.execute(
+                sql: "UPDATE tidemark_meta SET value = json_set(value, '$.isAsked', json('true')) WHERE key = 'lease'")
+        }
+        try await poll { try await app.lease()?.isAsked == false }
+        try await occupy(by: "other")
+        try await poll { await app.engine.lease?.isDriving == false }
+        try await there.sql("INSERT INTO note (id) VALUES ('n1')")
+        try await there.sync()
+        gate.unlock()
+        try await poll { try await app.count("note WHERE id = 'n1'") == 1 }
+    }
+
     @Test("A process that waits tells none of its own old failures")
     func formerFailure() async throws {
         await app.wire.loseRequest()
@@ -344,6 +337,15 @@ struct SharedFileTests {
         try await occupy(by: "other")
         try await app.waitUntilWaiting()
         #expect(try await app.engine.status().lastError == nil)
+        // One that stands in the file is everybody's.
+        try await second.database.write { db in
+            try db.execute(
+                sql: """
+                    UPDATE tidemark_scope SET deferred_until = 1, deferred_attempts = 1, deferred_clock = 0,
+                        deferred_detail = 'd', deferred_hint = 'h'
+                    """)
+        }
+        #expect(try await app.engine.status().lastError?.code == .quotaExceeded)
     }
 
     @Test("A process that waits shows how far the other one has come with filling a scope")
