@@ -137,6 +137,7 @@ extension SQLiteStore: BlobStore {
                 if !isThere { try files.rename(draft: draft, to: name.hash, in: name.scope) }
                 return (!isThere, former)
             }
+            guard !isNew || former != nil else { return true }
             try await files.run {
                 if !isNew { files.remove(draft: draft) }
                 if let former { files.remove(former) }
