@@ -16,7 +16,7 @@ final class SimulatedDevice {
     var process: SimulatedProcess?
     /// An extension of the app, or another program on its file.
     var second: SimulatedProcess?
-    /// Who stood in the file as the one who syncs it, where there was ever a second process.
+    /// The engine that the file named last as the one that syncs it; `nil` where no second process was ever started.
     var holder: String?
     /// Whether its processes can find out that another one has ended, as on all systems but iOS.
     var seesProcesses: Bool { number.isMultiple(of: 2) }

@@ -154,7 +154,7 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
 
     func engineName() -> String { name }
 
-    /// What stands in a file of another device's processes is of some that have ended.
+    /// A copied file may name a process of the device that it comes from. That one is not here.
     func mayBeThere(_ engine: String, isFirst _: Bool) -> Bool {
         let device = world.devices[device]
         let others = [device.process, device.second].compactMap(\.self).filter(\.isAlive)

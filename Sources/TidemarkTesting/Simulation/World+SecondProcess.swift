@@ -1,7 +1,7 @@
 import GRDB
 import Tidemark
 
-/// What an extension of the app does, or another program on its file.
+/// An act of a second process on a device's file: an extension of the app, say.
 enum SecondAct: Hashable, Sendable {
     /// It is started, and its engine runs.
     case start
@@ -22,7 +22,7 @@ enum SecondAct: Hashable, Sendable {
 
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 extension World {
-    /// In milliseconds.
+    /// How long ``SecondAct/wait`` lasts, in milliseconds.
     private static let takeOver: Int64 = 15_000
 
     func perform(_ act: SecondAct, on device: SimulatedDevice) throws {
@@ -43,11 +43,11 @@ extension World {
 
     /// It moves no files: they are the app's affair, and such an engine waits for one that moves them too.
     private func startSecond(_ device: SimulatedDevice) throws {
-        guard device.second?.isAlive != true else { return }
+        if let second = device.second, second.isAlive { return second.run() }
         let process = SimulatedProcess(device: device.number, isSecond: true, seed: draw(), in: self)
         device.second = process
         try run(process, on: device, nil)
-        device.holder = try Self.holder(in: device) ?? ""
+        device.holder = try Self.holder(in: device) ?? "device-\(device.number)"
     }
 
     /// Counts how often another process than before syncs a file.

@@ -163,7 +163,7 @@ struct WholeBlobTests {
             try await server.receive(Self.upload(Self.bytes), access: .readWrite(as: "ada"), body)
         }
         #expect(try await bench.store.part(Self.name)?.kept == 1000)
-        // Whoever begins from the beginning all the same is told where it goes on.
+        // A caller who begins from the beginning all the same is told where to go on.
         let problem = await #expect(throws: Problem.self) {
             let body = Body(pieces: [Self.bytes])
             return try await server.receive(Self.upload(Self.bytes), access: .readWrite(as: "ada"), body)
@@ -180,7 +180,7 @@ struct WholeBlobTests {
         let (server, steps) = server(bench)
         let part = try await bench.store.begin(Self.name, size: 5000, within: Self.room, at: 1)
         _ = try await bench.store.append(Self.bytes, to: part, isLast: true, at: 1)
-        // What a device sends that finds a part which is whole and was never taken.
+        // A device sends this where the server keeps a whole part that it never took.
         let upload = BlobUpload(hash: Self.name.hash, scope: "s", start: nil, length: 0, size: 0)
         let problem = await #expect(throws: Problem.self) {
             try await server.receive(upload, access: .readWrite(as: "ada"), Body(pieces: []))

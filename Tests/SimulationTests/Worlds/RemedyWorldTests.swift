@@ -18,17 +18,7 @@ struct RemedyWorldTests {
 
     @Test("remedies change none of the other steps, and come back from a script")
     func script() throws {
-        var simulation = Simulation(of: try #require(SampleApps["task"]))
-        let plain = (1...40).map { simulation.script(seed: $0).description.split(separator: "\n") }
-        simulation.hasRemedies = true
-        var kinds: Set<Substring> = []
-        for (seed, plain) in zip(UInt64(1)..., plain) {
-            let script = simulation.script(seed: seed)
-            let lines = script.description.split(separator: "\n")
-            #expect(lines.filter { !$0.contains(" remedy ") } == plain)
-            kinds.formUnion(lines.filter { $0.contains(" remedy ") }.map { $0.split(separator: " ")[2] })
-            #expect(Simulation.Script(script.description) == script)
-        }
+        let kinds = try insertedSteps("remedy", by: \.hasRemedies)
         #expect(kinds == ["refill", "verify", "stop", "clear", "slowDown"])
         #expect(Simulation.Script("world seed 1 devices 1 users 1 page 1\n0 remedy sing") == nil)
         #expect(Simulation.Script("world seed 1 devices 1 users 1 page 1\n0 remedy slowDown 0") == nil)

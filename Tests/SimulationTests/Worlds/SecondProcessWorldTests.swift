@@ -18,18 +18,8 @@ struct SecondProcessWorldTests {
 
     @Test("second processes change none of the other steps, and come back from a script")
     func script() throws {
-        var simulation = Simulation(of: try #require(SampleApps["task"]))
-        let plain = (1...40).map { simulation.script(seed: $0).description.split(separator: "\n") }
-        simulation.hasSecondProcesses = true
-        var acts: Set<Substring> = []
-        for (seed, plain) in zip(UInt64(1)..., plain) {
-            let script = simulation.script(seed: seed)
-            let lines = script.description.split(separator: "\n")
-            #expect(lines.filter { !$0.contains(" second ") } == plain)
-            acts.formUnion(lines.filter { $0.contains(" second ") }.map { $0.split(separator: " ")[2] })
-            #expect(Simulation.Script(script.description) == script)
-        }
-        #expect(acts == ["start", "stop", "sync", "kill", "edit", "resign", "resume", "wait"])
+        let kinds = try insertedSteps("second", by: \.hasSecondProcesses)
+        #expect(kinds == ["start", "stop", "sync", "kill", "edit", "resign", "resume", "wait"])
         #expect(Simulation.Script("world seed 1 devices 1 users 1 page 1\n0 second sing") == nil)
         #expect(Simulation.Script("world seed 1 devices 1 users 1 page 1\n0 second kill -1") == nil)
     }
