@@ -208,16 +208,20 @@ struct WholeBlobTests {
             let slow = body
             return Task { try await server.receive(upload, access: .readWrite(as: "ada"), slow) }
         }
-        let cut = slow(Self.upload(Self.bytes), Body(pieces: [Array(Self.bytes.prefix(9))], isCut: true))
+        let cut = slow(Self.upload(Self.bytes, from: nil), Body(pieces: [[1]], isCut: true))
+        let other = Self.bytes + [1]
+        let outrun = slow(Self.upload(other), Body(pieces: [[1]], isCut: true))
         let wrong = slow(Self.upload(Self.bytes, from: nil), Body(pieces: [Self.bytes.map { ~$0 }]))
-        // Both have looked at what is kept, and read their bodies.
-        var both = reached.makeAsyncIterator()
-        for _ in 0..<2 { await both.next() }
+        // All have looked at what is kept, and read their bodies.
+        var all = reached.makeAsyncIterator()
+        for _ in 0..<3 { await all.next() }
         var part = try await bench.store.begin(Self.name, size: 5000, within: Self.room, at: 1_000_000)
         part = try await bench.store.append(Array(Self.bytes.prefix(2000)), to: part, isLast: true, at: 1_000_000)
+        #expect(try await bench.store.keep(other, as: Self.name(of: other), within: Self.room, at: 1_000_000))
         for release in releases { release.finish() }
-        for request in [cut, wrong] { await #expect(throws: Problem.self) { try await request.value } }
+        for request in [cut, outrun, wrong] { await #expect(throws: Problem.self) { try await request.value } }
         #expect(try await bench.store.part(Self.name)?.kept == 2000)
+        #expect(try await bench.store.part(Self.name(of: other)) == nil)
     }
 
     @Test("Old drafts of processes that were ended are tidied away, and new ones are not")
