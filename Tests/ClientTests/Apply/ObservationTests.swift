@@ -4,7 +4,7 @@ import TidemarkServer
 
 @testable import Tidemark
 
-@Suite("Observations of the app's own see what the engine writes", .timeLimit(.minutes(10)))
+@Suite("Observations of the app's own see what the engine writes", .hangLimit)
 struct ObservationTests {
     @Test("a ValueObservation tells of other devices' inserts, edits and deletes, a page at a time")
     func remote() async throws {

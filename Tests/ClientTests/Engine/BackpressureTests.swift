@@ -57,7 +57,7 @@ struct BackpressureTests {
 
     @Test(
         "An answer with Backoff is taken, and nothing is sent until its time has come, unless the user asks",
-        .timeLimit(.minutes(5)))
+        .hangLimit)
     func backoff() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         try await device.sync()

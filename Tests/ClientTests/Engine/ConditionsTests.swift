@@ -6,7 +6,7 @@ import TidemarkWire
 @testable import Tidemark
 
 /// What an app tells of itself and its device, and the time that a system grants it (E6).
-@Suite(.timeLimit(.minutes(10))) struct ConditionsTests {
+@Suite(.hangLimit) struct ConditionsTests {
     private static func patient() -> SyncConfiguration {
         var configuration = SyncConfiguration()
         configuration.tick = .seconds(3600)

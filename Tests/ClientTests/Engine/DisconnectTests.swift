@@ -7,7 +7,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("Signing out: the engine lets go, and takes the rows along where the app asks for it", .timeLimit(.minutes(10)))
+@Suite("Signing out: the engine lets go, and takes the rows along where the app asks for it", .hangLimit)
 struct DisconnectTests {
     private let directory: TestDirectory
     private let server: SyncServer

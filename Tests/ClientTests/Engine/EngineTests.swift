@@ -105,7 +105,7 @@ struct EngineTests {
     }
 
     @Test(
-        "a call after the sign-in is followed by a request at once; edits before it ask nobody", .timeLimit(.minutes(5))
+        "a call after the sign-in is followed by a request at once; edits before it ask nobody", .hangLimit
     )
     func signedIn() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
@@ -261,7 +261,7 @@ struct EngineTests {
         }
     }
 
-    @Test("a running engine sends what any connection writes, without being asked", .timeLimit(.minutes(5)))
+    @Test("a running engine sends what any connection writes, without being asked", .hangLimit)
     func running() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         var configuration = SyncConfiguration()
@@ -279,7 +279,7 @@ struct EngineTests {
         #expect(try await device.count("tidemark_operation WHERE state = 'applied'") == 2)
     }
 
-    @Test("what wakes a scope while its request is out costs one request more, however often", .timeLimit(.minutes(5)))
+    @Test("what wakes a scope while its request is out costs one request more, however often", .hangLimit)
     func wokenTwice() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         var configuration = SyncConfiguration()
@@ -299,7 +299,7 @@ struct EngineTests {
         #expect(await device.wire.bodies.map { $0.contains("\"number\":") } == [false, false, true])
     }
 
-    @Test("what a sync by hand could not send the running engine sends after the wait", .timeLimit(.minutes(5)))
+    @Test("what a sync by hand could not send the running engine sends after the wait", .hangLimit)
     func failedBesides() async throws {
         let pair = try await Pair()
         let (device, other) = (pair.here, pair.there)
@@ -329,7 +329,7 @@ struct EngineTests {
         }
     }
 
-    @Test("a file that another process holds when the engine starts delays it, no more", .timeLimit(.minutes(5)))
+    @Test("a file that another process holds when the engine starts delays it, no more", .hangLimit)
     func busyStart() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         var configuration = SyncConfiguration()
@@ -351,7 +351,7 @@ struct EngineTests {
         try await running.value
     }
 
-    @Test("a running engine comes back by itself once the network does", .timeLimit(.minutes(5)))
+    @Test("a running engine comes back by itself once the network does", .hangLimit)
     func recovering() async throws {
         let device = try await Device(noteSchema, tables: ["note"])
         var configuration = SyncConfiguration()

@@ -10,7 +10,7 @@ import TidemarkWire
 
 /// A file that is cut off at any instruction loses no edit, shows no failure, and leaves its connection as the app had
 /// set it up.
-@Suite("A file that the app interrupts or suspends in the midst of a sync", .timeLimit(.minutes(5)), .serialized)
+@Suite("A file that the app interrupts or suspends in the midst of a sync", .hangLimit, .serialized)
 struct InterruptedFileTests {
     private static let schema = """
         CREATE TABLE author (id TEXT PRIMARY KEY, name TEXT NOT NULL DEFAULT ('nobody'));

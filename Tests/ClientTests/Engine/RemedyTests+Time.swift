@@ -31,7 +31,7 @@ extension RemedyTests {
         return await timed.moments
     }
 
-    @Test("A device that is slowed down asks once in the interval, and as ever after a day", .timeLimit(.minutes(5)))
+    @Test("A device that is slowed down asks once in the interval, and as ever after a day", .hangLimit)
     func slowed() async throws {
         try await ask(.slowDown(seconds: 3_600))
         let moments = try await moments(40)
@@ -44,7 +44,7 @@ extension RemedyTests {
         #expect(try await outcome?.result == .done)
     }
 
-    @Test("A device that is stopped asks once in an hour whether it may go on", .timeLimit(.minutes(5)))
+    @Test("A device that is stopped asks once in an hour whether it may go on", .hangLimit)
     func slowPoll() async throws {
         try await ask(.stop(message: "m"))
         let moments = try await moments(10)
@@ -52,7 +52,7 @@ extension RemedyTests {
         #expect(waits.first == 0 && waits.dropFirst().allSatisfy { $0 == 3_600_000 }, "\(waits)")
     }
 
-    @Test("A comparison is not begun while the server wants to hear nothing", .timeLimit(.minutes(5)))
+    @Test("A comparison is not begun while the server wants to hear nothing", .hangLimit)
     func verifyQuiet() async throws {
         try await ask(.verify)
         // The first answer brings it, the second one ends the round.
@@ -61,7 +61,7 @@ extension RemedyTests {
         #expect(first >= 600_000)
     }
 
-    @Test("A comparison that fails each time waits longer each time", .timeLimit(.minutes(5)))
+    @Test("A comparison that fails each time waits longer each time", .hangLimit)
     func verifyBacksOff() async throws {
         try await ask(.verify)
         let moments = try await moments(10, of: "/sync/digest", losing: "/sync/digest")

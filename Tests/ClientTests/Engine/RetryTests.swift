@@ -131,7 +131,7 @@ struct RetryTests {
     }
 
     @Test(
-        "each failure has the waits that the page promises", .timeLimit(.minutes(5)), arguments: Trouble.allCases,
+        "each failure has the waits that the page promises", .hangLimit, arguments: Trouble.allCases,
         ["foreground", "background"])
     func sequence(trouble: Trouble, configuration: String) async throws {
         let table = try Self.table(configuration, trouble.row)
@@ -142,7 +142,7 @@ struct RetryTests {
     }
 
     @Test(
-        "and never without jitter, over a whole day", .timeLimit(.minutes(5)),
+        "and never without jitter, over a whole day", .hangLimit,
         arguments: [Trouble.lost, .failed, .refused], ["foreground", "background"])
     func jitter(trouble: Trouble, configuration: String) async throws {
         let table = try Self.table(configuration, trouble.row)
@@ -158,7 +158,7 @@ struct RetryTests {
     }
 
     @Test(
-        "what the server refused in its own words is not pushed again, and pulls go on", .timeLimit(.minutes(5)),
+        "what the server refused in its own words is not pushed again, and pulls go on", .hangLimit,
         arguments: Trouble.allCases.filter(\.isRefusal))
     func pushStops(trouble: Trouble) async throws {
         let (_, bodies, device) = try await waits(trouble, "foreground", seed: nil, count: 40)
@@ -171,7 +171,7 @@ struct RetryTests {
         #expect(try await device.rows("SELECT id FROM note").count == (trouble == .forbidden ? 0 : 3))
     }
 
-    @Test("an app that is started anew goes on where it was", .timeLimit(.minutes(5)))
+    @Test("an app that is started anew goes on where it was", .hangLimit)
     func launch() async throws {
         let (waits, _, device) = try await waits(.lost, "background", seed: nil, count: 8)
         #expect(waits.count == 7)

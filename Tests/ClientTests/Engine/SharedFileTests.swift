@@ -7,7 +7,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("Several processes on one file: one of them syncs it", .timeLimit(.minutes(5)))
+@Suite("Several processes on one file: one of them syncs it", .hangLimit)
 struct SharedFileTests {
     private let server: SyncServer
     private let device: Device

@@ -83,7 +83,7 @@ struct RecordHoldTests {
         #expect(try await isGone(device))
     }
 
-    @Test("edits that are not sent stay, with all of the scope, until the server has them", .timeLimit(.minutes(4)))
+    @Test("edits that are not sent stay, with all of the scope, until the server has them", .hangLimit)
     func unsent() async throws {
         let (world, device) = try await start()
         let engine = try device.engine()
@@ -104,7 +104,7 @@ struct RecordHoldTests {
         #expect(try await engine.orphanedEdits().isEmpty)
     }
 
-    @Test("a refused edit keeps the scope until the app lets go of it", .timeLimit(.minutes(4)))
+    @Test("a refused edit keeps the scope until the app lets go of it", .hangLimit)
     func refused() async throws {
         let rule = EntityRule("item") { edit in
             edit.isDelete ? .accept : .reject(code: "not_here", detail: "d")
@@ -156,7 +156,7 @@ struct RecordHoldTests {
         #expect(try await isGone(device))
     }
 
-    @Test("what a process held when it ended goes with the next engine, and its edits first", .timeLimit(.minutes(4)))
+    @Test("what a process held when it ended goes with the next engine, and its edits first", .hangLimit)
     func forgotten() async throws {
         let (world, device) = try await start()
         var engine = try device.engine()
@@ -187,7 +187,7 @@ struct RecordHoldTests {
         #expect(try await device.count("item") == 11)
     }
 
-    @Test("a row that has just been moved out is still the scope's, until the server knows", .timeLimit(.minutes(4)))
+    @Test("a row that has just been moved out is still the scope's, until the server knows", .hangLimit)
     func movedOut() async throws {
         let (world, device) = try await start()
         let engine = try device.engine()
@@ -269,7 +269,7 @@ struct RecordHoldTests {
         try await engine.syncNow()
     }
 
-    @Test("while the engine runs the scope comes, is followed and goes by itself", .timeLimit(.minutes(4)))
+    @Test("while the engine runs the scope comes, is followed and goes by itself", .hangLimit)
     func running() async throws {
         let (world, device) = try await start()
         let engine = try device.engine()

@@ -62,7 +62,7 @@ private final class NudgedWire: StreamingTransport {
     }
 }
 
-@Suite("Nudges on the device (B3, E6)", .timeLimit(.minutes(10)))
+@Suite("Nudges on the device (B3, E6)", .hangLimit)
 struct DeviceNudgeTests {
     /// A device whose engine hears of nothing but by nudges: no tick comes while a test runs.
     private struct Nudged {

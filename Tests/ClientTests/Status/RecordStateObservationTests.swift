@@ -8,7 +8,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("Observations of how records stand, and of what needs a word", .timeLimit(.minutes(10)))
+@Suite("Observations of how records stand, and of what needs a word", .hangLimit)
 struct RecordStateObservationTests {
     private static let states = ValueObservation.tracking { db in
         try RecordState.fetchAll(

@@ -6,7 +6,7 @@ import TidemarkWire
 
 @testable import Tidemark
 
-@Suite("Views: how every record of a table stands, in one query", .timeLimit(.minutes(10)))
+@Suite("Views: how every record of a table stands, in one query", .hangLimit)
 struct RecordStateViewTests {
     /// A table with a key of some kind.
     struct Kind: Sendable, CustomStringConvertible {
