@@ -68,17 +68,23 @@ package struct BodyGrammar {
         if dice.below(8) == 0 { members.append(#""needs":[\#(earlier(&dice)),\#(max(1, numbers - 1))]"#) }
         if dice.below(6) == 0 { members.append(#""epoch":"\#(dice.any(epochs))""#) }
         if dice.below(5) == 0 { members.append(#""group":"g\#(dice.below(2))""#) }
+        members += circumstances(&dice, epochs: epochs)
+        let hasText = kind != "patch" || slips(&dice, 3)
+        if kind == "patch" { members.append(#""patch":\#(patches(&dice))"#) }
+        if dice.below(10) > 0 { members.append("\"\(kind == "event" ? "data" : "fields")\":\(fields(&dice, hasText))") }
+        members.shuffle(using: &dice)
+        return "{\(members.joined(separator: ","))}"
+    }
+
+    private func circumstances(_ dice: inout Mutator, epochs: [String]) -> [String] {
+        var members: [String] = []
         if dice.below(8) == 0 { members.append(#""moved":true"#) }
         if dice.below(8) == 0 { members.append(#""seed":true"#) }
         if dice.below(8) == 0 { members.append(#""refs":\#(references(&dice))"#) }
         if dice.below(8) == 0 {
             members.append(#""original":{"epoch":"\#(dice.any(epochs))","version":\#(version(&dice))}"#)
         }
-        let hasText = kind != "patch" || slips(&dice, 3)
-        if kind == "patch" { members.append(#""patch":\#(patches(&dice))"#) }
-        if dice.below(10) > 0 { members.append("\"\(kind == "event" ? "data" : "fields")\":\(fields(&dice, hasText))") }
-        members.shuffle(using: &dice)
-        return "{\(members.joined(separator: ","))}"
+        return members
     }
 
     private func id(_ dice: inout Mutator) -> String {

@@ -54,67 +54,20 @@ enum Main {
     }
 
     private static func run(_ options: Options) async throws {
-        if let script = options.script {
-            for (_, app) in options.apps {
-                let simulation = Simulation(of: app)
-                if options.isAudit {
-                    let (failure, coverage) = try await simulation.audit(script, world: "script")
-                    if let failure { print(failure) }
-                    print(coverage.summary)
-                    for finding in coverage.report { print("  \(finding)") }
-                    continue
-                }
-                if options.isVerbose { for line in try await simulation.trace(of: script) { print(line) } }
-                print(try await simulation.play(script))
-            }
-            return
-        }
-        if options.isVerbose {
-            for (_, app) in options.apps {
-                var simulation = Simulation(of: app)
-                simulation.stepLimit = options.steps
-                simulation.usesSQLite = options.usesSQLite
-                simulation.hasRemedies = options.hasRemedies
-                simulation.hasSecondProcesses = options.hasSecondProcesses
-                for line in try await simulation.trace(of: simulation.script(seed: options.first)) { print(line) }
-            }
-            return
-        }
+        if let script = options.script { return try await play(script, options) }
+        if options.isVerbose { return try await trace(options) }
         var isSound = true
         var total = RecordCoverage()
         for (name, app) in options.apps {
-            var simulation = Simulation(of: app)
-            simulation.stepLimit = options.steps
-            simulation.workerCount = options.threads ?? simulation.workerCount
-            simulation.usesSQLite = options.usesSQLite
-            simulation.hasRemedies = options.hasRemedies
-            simulation.hasSecondProcesses = options.hasSecondProcesses
-            simulation.calmLimit = options.calm ?? simulation.calmLimit
-            let seeds = options.first...(options.first + options.count - 1)
+            let simulation = simulation(of: app, options)
             if options.isAudit {
-                let (failures, coverage) = try await simulation.audit(seeds: seeds)
-                for failure in failures { print("\(name) \(failure.seed ?? 0): \(failure.reason)") }
-                print("\(name): \(failures.count) of \(options.count) worlds fail; \(coverage.summary)")
-                for finding in coverage.report { print("  \(finding)") }
+                let coverage = try await audit(simulation, of: name, options, &isSound)
                 total.add(coverage)
-                isSound = isSound && failures.isEmpty && coverage.findings.isEmpty
             } else if options.isSurvey {
-                let failures = try await simulation.survey(seeds: seeds)
-                for failure in failures { print("\(name) \(failure.seed ?? 0): \(failure.reason)") }
-                print("\(name): \(failures.count) of \(options.count) worlds fail")
-                isSound = isSound && failures.isEmpty
+                let failures = try await simulation.survey(seeds: options.seeds)
+                tell(failures, of: name, options, &isSound)
             } else {
-                let report = try await simulation.run(seeds: seeds)
-                let seconds = report.duration / .seconds(1)
-                let speed = Int(Double(report.worlds) / seconds)
-                print(
-                    """
-                    \(name): \(report.worlds) worlds in \(Int(seconds)) s, \(speed) a second; \
-                    \(report.events) events, longest calm \(report.longestCalm), trace \(report.trace)
-                    """)
-                guard options.tellsDeaths else { continue }
-                for (point, count) in report.deaths.sorted(by: { $0.key < $1.key }) { print("  \(count) \(point)") }
-                for (what, count) in report.files.sorted(by: { $0.key < $1.key }) { print("  \(count) files: \(what)") }
+                try await tell(simulation.run(seeds: options.seeds), of: name, options)
             }
         }
         if options.isAudit {
@@ -123,12 +76,77 @@ enum Main {
         }
         if !isSound { exit(1) }
     }
+
+    private static func simulation(of app: SimulatedApp, _ options: Options) -> Simulation {
+        var simulation = Simulation(of: app)
+        simulation.stepLimit = options.steps
+        simulation.workerCount = options.threads ?? simulation.workerCount
+        simulation.usesSQLite = options.usesSQLite
+        simulation.hasRemedies = options.hasRemedies
+        simulation.hasSecondProcesses = options.hasSecondProcesses
+        simulation.calmLimit = options.calm ?? simulation.calmLimit
+        return simulation
+    }
+
+    private static func play(_ script: Simulation.Script, _ options: Options) async throws {
+        for (_, app) in options.apps {
+            let simulation = Simulation(of: app)
+            if options.isAudit {
+                let (failure, coverage) = try await simulation.audit(script, world: "script")
+                if let failure { print(failure) }
+                print(coverage.summary)
+                for finding in coverage.report { print("  \(finding)") }
+                continue
+            }
+            if options.isVerbose { for line in try await simulation.trace(of: script) { print(line) } }
+            print(try await simulation.play(script))
+        }
+    }
+
+    private static func trace(_ options: Options) async throws {
+        for (_, app) in options.apps {
+            let simulation = simulation(of: app, options)
+            for line in try await simulation.trace(of: simulation.script(seed: options.first)) { print(line) }
+        }
+    }
+
+    private static func audit(
+        _ simulation: Simulation, of name: String, _ options: Options, _ isSound: inout Bool
+    ) async throws -> RecordCoverage {
+        let (failures, coverage) = try await simulation.audit(seeds: options.seeds)
+        tell(failures, of: name, options, &isSound, more: "; \(coverage.summary)")
+        for finding in coverage.report { print("  \(finding)") }
+        isSound = isSound && coverage.findings.isEmpty
+        return coverage
+    }
+
+    private static func tell(
+        _ failures: [Simulation.Failure], of name: String, _ options: Options, _ isSound: inout Bool, more: String = ""
+    ) {
+        for failure in failures { print("\(name) \(failure.seed ?? 0): \(failure.reason)") }
+        print("\(name): \(failures.count) of \(options.count) worlds fail\(more)")
+        isSound = isSound && failures.isEmpty
+    }
+
+    private static func tell(_ report: Simulation.Report, of name: String, _ options: Options) {
+        let seconds = report.duration / .seconds(1)
+        let speed = Int(Double(report.worlds) / seconds)
+        print(
+            """
+            \(name): \(report.worlds) worlds in \(Int(seconds)) s, \(speed) a second; \
+            \(report.events) events, longest calm \(report.longestCalm), trace \(report.trace)
+            """)
+        guard options.tellsDeaths else { return }
+        for (point, count) in report.deaths.sorted(by: { $0.key < $1.key }) { print("  \(count) \(point)") }
+        for (what, count) in report.files.sorted(by: { $0.key < $1.key }) { print("  \(count) files: \(what)") }
+    }
 }
 
 private struct Options {
     var apps = SampleApps.all
     var first: UInt64 = 1
     var count: UInt64 = 1000
+    var seeds: ClosedRange<UInt64> { first...(first + count - 1) }
     var steps = 40
     var threads: Int?
     var isSurvey = false

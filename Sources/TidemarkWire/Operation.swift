@@ -90,9 +90,7 @@ extension Operation {
         writeNeeds(to: &writer)
         if let epoch { writer.member("epoch", epoch) }
         if let group { writer.member("group", group) }
-        if isMove { writer.raw(",\"moved\":true") }
-        if isConfirmed { writer.raw(",\"confirmed\":true") }
-        if isSeed { writer.raw(",\"seed\":true") }
+        writeFlags(to: &writer)
         writeReferences(to: &writer)
         original?.write(to: &writer)
         if kind == .patch {
@@ -104,6 +102,12 @@ extension Operation {
             writer.raw(fields.bytes)
         }
         return writer.bytes
+    }
+
+    private func writeFlags(to writer: inout JSONWriter) {
+        if isMove { writer.raw(",\"moved\":true") }
+        if isConfirmed { writer.raw(",\"confirmed\":true") }
+        if isSeed { writer.raw(",\"seed\":true") }
     }
 
     private func writeReferences(to writer: inout JSONWriter) {

@@ -6,6 +6,8 @@ enum SizeRule {
     static let mostLinesInFunction = 70
     static let mostCharactersInLine = 120
     static let mostLinesInReadme = 150
+    /// McCabe's number, where a switch counts as one branch, however many cases it has.
+    static let mostBranches = 15
 
     static func fileFaults(path: String, text: String) -> [Fault] {
         lengthFaults(path: path, text: text, most: mostLinesInFile)
@@ -36,6 +38,35 @@ enum SizeRule {
             let message = "a function has \(length) lines, more than \(mostLinesInFunction)"
             return Fault(path: path, line: first, message: message)
         }
+    }
+
+    /// A function that is declared in another counts for both.
+    static func branchFaults(path: String, text: String) -> [Fault] {
+        let text = SwiftText(text)
+        let tokens = text.tokens
+        let branches = tokens.indices.filter { isBranch(tokens, at: $0) }.map { tokens[$0].line }
+        let choices = text.code.enumerated().flatMap { index, line in
+            // Of `?` only the operator stands between spaces.
+            (" " + line).split(separator: " ").filter { $0 == "?" }.map { _ in index + 1 }
+        }
+        return tokens.indices.compactMap { index in
+            guard declaresFunction(tokens, at: index), let last = lastLine(ofFunctionAt: index, in: tokens) else {
+                return nil
+            }
+            let first = tokens[index].line
+            let number = 1 + (branches + choices).count { first...last ~= $0 }
+            guard number > mostBranches else { return nil }
+            let message = "a function has \(number) ways through it, more than \(mostBranches)"
+            return Fault(path: path, line: first, message: message)
+        }
+    }
+
+    /// The words are labels of arguments too: `sleep(for: wait)`, `init(for file: URL)`.
+    private static func isBranch(_ tokens: [SwiftText.Token], at index: Int) -> Bool {
+        guard ["if", "guard", "while", "for", "catch", "switch"].contains(tokens[index].text) else { return false }
+        let before = index > 0 ? tokens[index - 1].text : ""
+        let after = index + 1 < tokens.count ? tokens[index + 1].text : ""
+        return !["#", "(", ",", "."].contains(before) && after != ":"
     }
 
     private static func lengthFaults(path: String, text: String, most: Int) -> [Fault] {
@@ -94,6 +125,11 @@ struct SizeTests {
         expectNone(Repository.faults(in: Self.folders, rule: SizeRule.functionFaults))
     }
 
+    @Test("A function has at most 15 ways through it, a switch counting as one")
+    func branches() {
+        expectNone(Repository.faults(in: Self.folders, rule: SizeRule.branchFaults))
+    }
+
     @Test("A line has at most 120 characters")
     func lines() {
         expectNone(Repository.faults(in: Self.folders, rule: SizeRule.lineFaults))
@@ -140,6 +176,24 @@ struct SizeTests {
         }
         #expect(SizeRule.functionFaults(path: "A.swift", text: text(lines: 70)).isEmpty)
         #expect(SizeRule.functionFaults(path: "A.swift", text: text(lines: 71)).map(\.line) == [2])
+    }
+
+    @Test("A function with one way too many is found, and labels, conditions of the compiler and optionals are none")
+    func plantedBranch() {
+        func text(ways: Int) -> String {
+            let body = String(repeating: "    if a?.b == nil { c(for: d) }\n", count: ways - 4)
+            return """
+                func e(for f: Int?) {
+                #if DEBUG
+                #endif
+                switch f { case 1: g(); case 2: h(); default: i() }
+                j(f == nil ? 1 : 2)
+                for k in l { m() }
+                \(body)}
+                """
+        }
+        #expect(SizeRule.branchFaults(path: "A.swift", text: text(ways: 15)).isEmpty)
+        #expect(SizeRule.branchFaults(path: "A.swift", text: text(ways: 16)).map(\.line) == [1])
     }
 
     @Test("Requirements of a protocol and calls of init are not functions with a body")

@@ -63,11 +63,7 @@ struct BlobTransfer: Sendable {
             case 200, 201:
                 guard answer.header("ETag") == tag else { throw unusable }
                 return .done
-            case 202:
-                guard let kept = answer.header("Upload-Offset").flatMap({ Int64($0) }), kept > offset,
-                    kept < reference.size
-                else { throw unusable }
-                offset = kept
+            case 202: offset = try kept(by: answer, above: offset)
             case 409:
                 disagreements += 1
                 guard disagreements < Self.disagreementLimit else { throw unusable }
@@ -81,6 +77,13 @@ struct BlobTransfer: Sendable {
             default: return try refused(answer)
             }
         }
+    }
+
+    /// Where a part goes on that the server has taken bytes of.
+    private func kept(by answer: TransportResponse, above offset: Int64) throws -> Int64 {
+        guard let kept = answer.header("Upload-Offset").flatMap({ Int64($0) }), kept > offset, kept < reference.size
+        else { throw unusable }
+        return kept
     }
 
     /// Whether the server is asked what it has. A small file that it cannot have is sent without a question, which

@@ -43,32 +43,40 @@ extension Oracle {
                 continue
             }
             devices[device].writes[key]?[""] = nil
-            // In another scope the row is a new one, with all that is in it.
-            let isMoved = former.rows[key].map { table.scopes(of: $0) != table.scopes(of: cells) } ?? false
-            if isMoved { allowed[.delete(key), default: 0] += 1 }
-            for (index, column) in table.data.enumerated() where !table.authoritative.contains(column) {
-                let (old, new) = (former.rows[key]?[index], cells[index])
-                if new == .absent { devices[device].writes[key]?[column] = nil }
-                let isWritten = new != old && new != .absent && (old != .absent || new != .null)
-                guard isWritten || isMoved else { continue }
-                let cell = OracleCell(key: key, column: column, value: cells[index])
-                allowed[cell, default: 0] += 1
-                devices[device].written.insert(cell)
-                // An edit from before the move may be refused yet: then the row goes with what it had.
-                if isMoved, let under = former.base(key)?[index], under != cells[index] {
-                    allowed[OracleCell(key: key, column: column, value: under), default: 0] += 1
-                }
-                guard isWritten else { continue }
-                // What is on its way already may be in the log, unheard. So may what somebody else wrote alike: the
-                // server takes it no second time.
-                let isSent = try names.all(of: key).contains { record in
-                    try OracleListing.isSent(db, key.entity, record, column, cells[index])
-                }
-                devices[device].writes[key, default: [:]][column] = OracleDevice.Write(
-                    serial: world.serial, value: cells[index], row: cells,
-                    after: isSent ? [:] : after(key, index, cells[index]),
-                    isYielding: sight.unfilled[key.entity]?.contains(index) ?? false)
+            try noteCells(of: key, cells, table, from: former, in: sight, device, db)
+        }
+    }
+
+    /// Finds out which cells of a row an act wrote.
+    private func noteCells(
+        of key: OracleKey, _ cells: [Value], _ table: OracleTable, from former: OracleDevice.Sight,
+        in sight: OracleDevice.Sight, _ device: Int, _ db: Database
+    ) throws {
+        // In another scope the row is a new one, with all that is in it.
+        let isMoved = former.rows[key].map { table.scopes(of: $0) != table.scopes(of: cells) } ?? false
+        if isMoved { allowed[.delete(key), default: 0] += 1 }
+        for (index, column) in table.data.enumerated() where !table.authoritative.contains(column) {
+            let (old, new) = (former.rows[key]?[index], cells[index])
+            if new == .absent { devices[device].writes[key]?[column] = nil }
+            let isWritten = new != old && new != .absent && (old != .absent || new != .null)
+            guard isWritten || isMoved else { continue }
+            let cell = OracleCell(key: key, column: column, value: cells[index])
+            allowed[cell, default: 0] += 1
+            devices[device].written.insert(cell)
+            // An edit from before the move may be refused yet: then the row goes with what it had.
+            if isMoved, let under = former.base(key)?[index], under != cells[index] {
+                allowed[OracleCell(key: key, column: column, value: under), default: 0] += 1
             }
+            guard isWritten else { continue }
+            // What is on its way already may be in the log, unheard. So may what somebody else wrote alike: the
+            // server takes it no second time.
+            let isSent = try names.all(of: key).contains { record in
+                try OracleListing.isSent(db, key.entity, record, column, cells[index])
+            }
+            devices[device].writes[key, default: [:]][column] = OracleDevice.Write(
+                serial: world.serial, value: cells[index], row: cells,
+                after: isSent ? [:] : after(key, index, cells[index]),
+                isYielding: sight.unfilled[key.entity]?.contains(index) ?? false)
         }
     }
 
