@@ -29,6 +29,8 @@ actor AttachmentRunner {
     private var turns: [AsyncStream<Void>.Continuation] = []
     /// Calls are numbered: one that comes while somebody finds that there is nothing to do has not been looked at.
     var calls = 0
+    /// Whether the last look at the queue left files there that can travel: the next one needs no questions ahead.
+    private var isMoreReady = false
     /// Attempts in a row that failed for a reason that all files have in common, and when the next is made.
     var failures = 0
     var pausedUntil: Instant?
@@ -126,7 +128,7 @@ actor AttachmentRunner {
     private func begin(_ group: inout DiscardingTaskGroup) async -> Int64? {
         let known = ended
         do {
-            let schema = try await digest()
+            let schema = try await isMoreReady ? schemaCache.install() : digest()
             if !knowsFolder { try await knowFolder() }
             knowsFolder = true
             if hasDigested {
@@ -140,7 +142,12 @@ actor AttachmentRunner {
                 return active.isEmpty ? rest : nil
             }
             pausedUntil = nil
-            for blob in try await take() {
+            var begun = try await take()
+            if begun == nil {
+                try await digest()
+                begun = try await take()
+            }
+            for blob in begun ?? [] {
                 active[blob.id] = Active(blob: blob)
                 group.addTask { await self.move(blob, schema) }
             }
@@ -173,19 +180,26 @@ actor AttachmentRunner {
     }
 
     /// Takes up the most urgent files, as far as there is room. One that is more urgent than one under way takes its
-    /// place at that one's next part.
-    private func take() async throws -> [Blob] {
+    /// place at that one's next part. `nil` where notes are to be digested first.
+    private func take() async throws -> [Blob]? {
         let limit = max(1, folder.configuration.parallelTransfers)
         let free = limit - active.count
         let (now, isAlone, settings) = (wallClockMilliseconds(), active.isEmpty, folder.configuration)
         let longest = max(backoff.maximumMilliseconds, Self.longestAsked)
-        guard try await file.read({ try Blob.isAnyDue($0, at: now, longest: longest) }) else { return [] }
+        let asksNothing = isMoreReady
+        isMoreReady = false
+        if !asksNothing {
+            let isDue = try await file.read { db in try Blob.isAnyDue(db, at: now, longest: longest) }
+            guard isDue else { return [] }
+        }
         let (uploads, asksFirst) = (
             !isMetered || settings.uploadsOnMetered, isMetered && !settings.downloadsOnMetered
         )
         // A file travels once at a time, whichever scopes name it.
         let busy = Set(active.values.map(\.blob.reference))
-        let found = try await write { db, now in
+        let found = try await write { db, now -> (begun: [Blob], next: Blob?)? in
+            // Rows may have ceased to name these, or name something more urgent.
+            if asksNothing, try BlobChanges.areAny(db) { return nil }
             if isAlone { try Blob.recover(db) }
             try Blob.release(db, upTo: now, longest: longest)
             var found = uploads ? try Blob.ready(db, .upload, limit: limit) : []
@@ -195,8 +209,10 @@ actor AttachmentRunner {
             let able = found.filter { seen.insert($0.reference).inserted }
             let begun = Array(able.prefix(max(free, 0)))
             for blob in begun { try blob.begin(db) }
-            return (begun: begun, next: able.dropFirst(begun.count).first)
+            return (begun, able.dropFirst(begun.count).first)
         }
+        guard let found else { return nil }
+        isMoreReady = found.next != nil
         if let next = found.next, let last = active.values.min(by: { $0.blob.priority < $1.blob.priority }),
             last.blob.priority < next.priority
         {
@@ -252,7 +268,7 @@ actor AttachmentRunner {
     ///
     /// - Parameter stamp: the file's that was read.
     private func settle(
-        _ blob: Blob, isHere: Bool, _ stamp: BlobFolder.Stamp?, _ result: Result<BlobTransfer.Outcome, any Error>
+        _ blob: Blob, isHere: Bool, _ stamp: FileStamp?, _ result: Result<BlobTransfer.Outcome, any Error>
     ) async throws -> Bool {
         var isNew = false
         if case .success(.done) = result { isNew = !isHere }

@@ -22,26 +22,10 @@ struct BlobFolder: Sendable {
     func holds(_ reference: BlobReference) -> Bool { size(of: url(of: reference)) == reference.size }
 
     /// `nil` where there is no such file.
-    func size(of url: URL) -> Int64? {
-        let attributes = try? FileManager.default.attributesOfItem(atPath: url.path)
-        return (attributes?[.size] as? NSNumber)?.int64Value
-    }
-
-    /// Tells a file from another one that takes its place.
-    struct Stamp: Hashable, Sendable {
-        var number: UInt64?
-        var written: Date?
-    }
+    func size(of url: URL) -> Int64? { FileStamp(of: url)?.size }
 
     /// `nil` where there is no such file.
-    func stamp(of reference: BlobReference) -> Stamp? {
-        guard let attributes = try? FileManager.default.attributesOfItem(atPath: url(of: reference).path) else {
-            return nil
-        }
-        return Stamp(
-            number: (attributes[.systemFileNumber] as? NSNumber)?.uint64Value,
-            written: attributes[.modificationDate] as? Date)
-    }
+    func stamp(of reference: BlobReference) -> FileStamp? { FileStamp(of: url(of: reference)) }
 
     /// - Throws: ``SyncError`` `folder_failed` where it cannot be made.
     func prepare() throws {

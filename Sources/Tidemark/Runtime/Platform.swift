@@ -69,6 +69,29 @@ func makeFolder(_ folder: URL, isBackedUp: Bool, isLocked: Bool) throws {
     #endif
 }
 
+/// Tells a file from another one that takes its place.
+struct FileStamp: Hashable, Sendable {
+    var number: UInt64
+    var size: Int64
+    /// When it was last written.
+    var seconds: Int
+    var nanoseconds: Int
+
+    /// `nil` where there is no such file. Foundation's attributes would look up its owner's name, too.
+    init?(of url: URL) {
+        var found = stat()
+        guard url.withUnsafeFileSystemRepresentation({ path in path.map { stat($0, &found) == 0 } }) == true else {
+            return nil
+        }
+        (number, size) = (UInt64(found.st_ino), Int64(found.st_size))
+        #if canImport(Darwin)
+            (seconds, nanoseconds) = (found.st_mtimespec.tv_sec, found.st_mtimespec.tv_nsec)
+        #else
+            (seconds, nanoseconds) = (found.st_mtim.tv_sec, found.st_mtim.tv_nsec)
+        #endif
+    }
+}
+
 /// A session for all requests of a transport, with every wait bounded.
 final class HTTPSession: Sendable {
     private let session: URLSession

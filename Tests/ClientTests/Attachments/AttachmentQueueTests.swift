@@ -129,6 +129,34 @@ struct AttachmentQueueTests {
         #expect(try await device.state(of: own) == .uploaded)
     }
 
+    @Test("files that rows cease to name while others are under way do not travel")
+    func ceased() async throws {
+        let device = try await PhotoDevice.alone { $0.parallelTransfers = 2 }
+        var photos: [BlobReference] = []
+        for number in 0..<7 {
+            photos.append(try await device.add(PhotoDevice.bytes(10_000, seed: UInt64(number)), to: "n\(number)"))
+        }
+        device.blobs.hold("PUT")
+        let transfer = Task { try await device.files.transfer() }
+        try await poll { device.blobs.waiting == 2 }
+        device.blobs.open(one: true)
+        // The third is under way, and others were seen behind it.
+        try await poll { device.blobs.count("PUT") == 3 && device.blobs.waiting == 2 }
+        let next = try await device.writer.read { db in
+            try String.fetchAll(
+                db, sql: "SELECT reference FROM tidemark_blob WHERE task NOT NULL AND moving = 0 ORDER BY id LIMIT 2")
+        }
+        for (number, photo) in photos.enumerated() where next.contains(photo.description) {
+            try await device.name(nil, in: "n\(number)")
+        }
+        device.blobs.open()
+        try await transfer.value
+        #expect(next.count == 2)
+        for photo in photos {
+            #expect((device.blobs.blob(photo) != nil) == !next.contains(photo.description))
+        }
+    }
+
     @Test("records are exchanged while bytes are under way, and no transaction waits for them")
     func records() async throws {
         let device = try await PhotoDevice.alone()
