@@ -158,6 +158,7 @@ let package = Package(
             name: "TidemarkBenchmarks",
             dependencies: [
                 "Tidemark", "TidemarkServer", "TidemarkSQLite", "TidemarkTesting",
+                .target(name: "TidemarkAsyncHTTPClient", condition: server),
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             path: "Benchmarks"

@@ -3,6 +3,9 @@
     import GRDB
     import Glibc
     import Tidemark
+    #if Server
+        import TidemarkAsyncHTTPClient
+    #endif
 
     /// Measures attachments through a device's own code, against a server that is a process of its own, on loopback:
     /// `Scripts/blob-speed`. Exit code 1 where a target is missed or bytes do not arrive.
@@ -12,12 +15,21 @@
             var mebibytes = 1024
             /// How many small files there are.
             var count = 10_000
+            /// How many files travel at once; `nil` for as many as with a device that is not configured.
+            var parallelTransfers: Int?
             /// What is measured.
             var parts: Set<String> = ["large", "small", "beside"]
+            /// Whether devices send with URL loading, as an app does that brings no other transport, and not with
+            /// AsyncHTTPClient: on Linux that one takes less of the processor.
+            var usesURLLoading = false
 
             init(_ words: [String]) throws {
                 var words = words[...]
                 while let name = words.popFirst() {
+                    if name == "--url-loading" {
+                        usesURLLoading = true
+                        continue
+                    }
                     if name == "--only", let part = words.popFirst(), parts.contains(part) {
                         parts = [part]
                         continue
@@ -28,7 +40,10 @@
                     switch name {
                     case "--size-mib": mebibytes = number
                     case "--count": count = number
-                    default: throw BlobBenchFailure(description: "\(name): there are --size-mib, --count and --only")
+                    case "--parallel": parallelTransfers = number
+                    default:
+                        throw BlobBenchFailure(
+                            description: "\(name): there are --size-mib, --count, --parallel, --only and --url-loading")
                     }
                 }
             }
@@ -110,11 +125,20 @@
             // What is measured is what a cut costs in bytes; how long a device waits behind one is configured.
             configuration.backoff = SyncConfiguration.Backoff(
                 base: .milliseconds(20), maximum: .seconds(1), jitter: .milliseconds(20))
+            var files = AttachmentConfiguration(folder: folder.appending(path: "files-of-\(name)"))
+            files.parallelTransfers = options.parallelTransfers ?? files.parallelTransfers
             let engine = try SyncEngine(
                 for: pool, tables: [.table("photo", attachments: [.attachment("image", download: download)])],
-                scopes: [scope], transport: HTTPTransport(url) { [token] in token }, configuration: configuration,
-                attachments: AttachmentConfiguration(folder: folder.appending(path: "files-of-\(name)")))
+                scopes: [scope], transport: transport(url), configuration: configuration,
+                attachments: files)
             return Device(pool: pool, engine: engine)
+        }
+
+        private func transport(_ url: URL) -> any Transport {
+            #if Server
+                if !options.usesURLLoading { return AsyncHTTPClientTransport(url) { [token] in token } }
+            #endif
+            return HTTPTransport(url) { [token] in token }
         }
 
         /// Runs a device until its file stands as wanted, and returns the seconds.
