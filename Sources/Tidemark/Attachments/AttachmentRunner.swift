@@ -128,7 +128,9 @@ actor AttachmentRunner {
     private func begin(_ group: inout DiscardingTaskGroup) async -> Int64? {
         let known = ended
         do {
-            let schema = try await isMoreReady ? schemaCache.install() : digest()
+            // Before files of lost scopes go, and in a pause, notes tell what rows name by now.
+            let isKnown = isMoreReady && !hasDigested && pausedUntil == nil
+            let schema = try await isKnown ? schemaCache.install() : digest()
             if !knowsFolder { try await knowFolder() }
             knowsFolder = true
             if hasDigested {
@@ -142,12 +144,8 @@ actor AttachmentRunner {
                 return active.isEmpty ? rest : nil
             }
             pausedUntil = nil
-            var begun = try await take()
-            if begun == nil {
-                try await digest()
-                begun = try await take()
-            }
-            for blob in begun ?? [] {
+            guard let begun = try await take() else { return await begin(&group) }
+            for blob in begun {
                 active[blob.id] = Active(blob: blob)
                 group.addTask { await self.move(blob, schema) }
             }

@@ -77,10 +77,10 @@ struct FileStamp: Hashable, Sendable {
     var seconds: Int
     var nanoseconds: Int
 
-    /// `nil` where there is no such file. Foundation's attributes would look up its owner's name, too.
+    /// `nil` where there is no such file; a link is one of its own. Foundation would look up the owner's name, too.
     init?(of url: URL) {
         var found = stat()
-        guard url.withUnsafeFileSystemRepresentation({ path in path.map { stat($0, &found) == 0 } }) == true else {
+        guard url.withUnsafeFileSystemRepresentation({ path in path.map { lstat($0, &found) == 0 } }) == true else {
             return nil
         }
         (number, size) = (UInt64(found.st_ino), Int64(found.st_size))

@@ -157,6 +157,26 @@ struct AttachmentQueueTests {
         }
     }
 
+    @Test("a row that is written while all files wait after a failure has its state at once")
+    func paused() async throws {
+        let device = try await PhotoDevice.alone { $0.parallelTransfers = 2 }
+        for number in 0..<7 { try await device.add(PhotoDevice.bytes(10_000, seed: UInt64(number)), to: "n\(number)") }
+        device.blobs.hold("PUT")
+        let running = Task { try await device.engine.run() }
+        defer { running.cancel() }
+        try await poll { device.blobs.waiting == 2 }
+        device.blobs.open(one: true)
+        try await poll { device.blobs.count("PUT") == 3 && device.blobs.waiting == 2 }
+        device.blobs.fault { request in
+            guard request.method == "PUT" else { return nil }
+            return BlobServer.problem(503, "unavailable", ["Retry-After": "3600"])
+        }
+        device.blobs.open()
+        try await poll { try await device.count("tidemark_attachment WHERE reason = 'unavailable'") == 2 }
+        let photo = try await device.add(PhotoDevice.bytes(10_000, seed: 7), to: "n7")
+        try await poll { try await device.state(of: photo) == .local }
+    }
+
     @Test("records are exchanged while bytes are under way, and no transaction waits for them")
     func records() async throws {
         let device = try await PhotoDevice.alone()

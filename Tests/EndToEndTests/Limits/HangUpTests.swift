@@ -110,7 +110,7 @@
         }
 
         private func wait(until isSo: () -> Bool) async throws {
-            for _ in 0..<3000 where !isSo() { try await Task.sleep(for: .milliseconds(10)) }
+            for _ in 0..<12_000 where !isSo() { try await Task.sleep(for: .milliseconds(10)) }
             try #require(isSo())
         }
 
