@@ -76,6 +76,7 @@ package struct BodyGrammar {
         return "{\(members.joined(separator: ","))}"
     }
 
+    /// The members that say how an edit came about: by a move, as a row of the first capture, from another history.
     private func circumstances(_ dice: inout Mutator, epochs: [String]) -> [String] {
         var members: [String] = []
         if dice.below(8) == 0 { members.append(#""moved":true"#) }

@@ -68,8 +68,8 @@ extension Oracle {
                 allowed[OracleCell(key: key, column: column, value: under), default: 0] += 1
             }
             guard isWritten else { continue }
-            // What is on its way already may be in the log, unheard. So may what somebody else wrote alike: the
-            // server takes it no second time.
+            // The log may have an edit whose answer this device has not heard. It may also have the same value from
+            // somebody else, and then the server writes no second version.
             let isSent = try names.all(of: key).contains { record in
                 try OracleListing.isSent(db, key.entity, record, column, cells[index])
             }
