@@ -132,16 +132,9 @@ struct AttachmentQueueTests {
     @Test("files that rows cease to name while others are under way do not travel")
     func ceased() async throws {
         let device = try await PhotoDevice.alone { $0.parallelTransfers = 2 }
-        var photos: [BlobReference] = []
-        for number in 0..<7 {
-            photos.append(try await device.add(PhotoDevice.bytes(10_000, seed: UInt64(number)), to: "n\(number)"))
-        }
-        device.blobs.hold("PUT")
+        let photos = try await addMany(to: device)
         let transfer = Task { try await device.files.transfer() }
-        try await poll { device.blobs.waiting == 2 }
-        device.blobs.open(one: true)
-        // The third is under way, and others were seen behind it.
-        try await poll { device.blobs.count("PUT") == 3 && device.blobs.waiting == 2 }
+        try await waitForThird(device)
         let next = try await device.writer.read { db in
             try String.fetchAll(
                 db, sql: "SELECT reference FROM tidemark_blob WHERE task NOT NULL AND moving = 0 ORDER BY id LIMIT 2")
@@ -160,13 +153,10 @@ struct AttachmentQueueTests {
     @Test("a row that is written while all files wait after a failure has its state at once")
     func paused() async throws {
         let device = try await PhotoDevice.alone { $0.parallelTransfers = 2 }
-        for number in 0..<7 { try await device.add(PhotoDevice.bytes(10_000, seed: UInt64(number)), to: "n\(number)") }
-        device.blobs.hold("PUT")
+        try await addMany(to: device)
         let running = Task { try await device.engine.run() }
         defer { running.cancel() }
-        try await poll { device.blobs.waiting == 2 }
-        device.blobs.open(one: true)
-        try await poll { device.blobs.count("PUT") == 3 && device.blobs.waiting == 2 }
+        try await waitForThird(device)
         device.blobs.fault { request in
             guard request.method == "PUT" else { return nil }
             return BlobServer.problem(503, "unavailable", ["Retry-After": "3600"])
@@ -175,6 +165,24 @@ struct AttachmentQueueTests {
         try await poll { try await device.count("tidemark_attachment WHERE reason = 'unavailable'") == 2 }
         let photo = try await device.add(PhotoDevice.bytes(10_000, seed: 7), to: "n7")
         try await poll { try await device.state(of: photo) == .local }
+    }
+
+    /// Seven files, whose uploads are held.
+    @discardableResult
+    private func addMany(to device: PhotoDevice) async throws -> [BlobReference] {
+        var photos: [BlobReference] = []
+        for number in 0..<7 {
+            photos.append(try await device.add(PhotoDevice.bytes(10_000, seed: UInt64(number)), to: "n\(number)"))
+        }
+        device.blobs.hold("PUT")
+        return photos
+    }
+
+    /// Lets the first of them through: two are under way then, and the queue was seen to hold more.
+    private func waitForThird(_ device: PhotoDevice) async throws {
+        try await poll { device.blobs.waiting == 2 }
+        device.blobs.open(one: true)
+        try await poll { device.blobs.count("PUT") == 3 && device.blobs.waiting == 2 }
     }
 
     @Test("records are exchanged while bytes are under way, and no transaction waits for them")
