@@ -66,9 +66,11 @@
                 router: router, configuration: .init(address: .hostname("127.0.0.1", port: port)),
                 onServerRunning: { continuation.yield($0.localAddress?.port ?? 0) }, logger: logger)
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await app.run() }
-                var iterator = ports.makeAsyncIterator()
-                let port = await iterator.next() ?? 0
+                group.addTask {
+                    defer { continuation.finish() }
+                    try await app.run()
+                }
+                guard let port = await ports.first(where: { _ in true }) else { return try await group.waitForAll() }
                 receiver.bound.withLock { $0 = port }
                 try await body(receiver)
                 group.cancelAll()

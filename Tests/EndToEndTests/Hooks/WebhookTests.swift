@@ -1,7 +1,6 @@
 #if Server
     import Foundation
     import PostgresCluster
-    import Synchronization
     import Testing
     import TidemarkCore
     import TidemarkServer
@@ -96,9 +95,8 @@
 
         @Test("A receiver that is not there is told once it is")
         func absent() async throws {
-            let port = Mutex(0)
-            try await WebhookReceiver.run { receiver in port.withLock { $0 = receiver.port } }
-            let url = "http://127.0.0.1:\(port.withLock { $0 })/hook"
+            let port = try ReservedPort()
+            let url = "http://127.0.0.1:\(port.number)/hook"
             let server = try await server(["push: {url: \"\(url)\", secretFile: \(bench.path("hook.key"))}"])
             let caller = try await caller(server)
             // Once the webhook has begun, at the heads that there were.
@@ -108,7 +106,7 @@
                 try await push(number, to: "w:1", caller)
             }
             let head = number
-            try await WebhookReceiver.run(at: port.withLock { $0 }) { receiver in
+            try await WebhookReceiver.run(at: port.number) { receiver in
                 _ = try await receiver.call { $0.scope == "w:1" && $0.head == head && $0.isTaken }
                 #expect(await server.stop() == 0)
             }
