@@ -180,6 +180,12 @@ package enum Mutant: String, CaseIterable, Sendable {
     case sentAlthoughThere
     /// A server that lost its history is not offered again what is here (A12).
     case lostBlobsNotOffered
+    /// Bytes that the server has collected while their record waited are taken for sent (A12).
+    case collectedBytesTrusted
+    /// Bytes of a record that was quarantined before they were sent are not sent (A12).
+    case quarantinedBytesForgotten
+    /// A row that moves leaves bytes behind that somebody else has put into it (A12).
+    case movedBytesForgotten
     /// A part goes on at any offset (W105).
     case offsetUnchecked
     /// What has come is the blob, whatever its hash (W105).

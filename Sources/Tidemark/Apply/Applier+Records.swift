@@ -78,6 +78,7 @@ extension Applier {
         let verdict = answered.asksForWhole ? answered.deferred() : answered
         guard let entry = try Outbox.open(db, key: key) else { return }
         outcome.verdicts += 1
+        try noteAttachments(verdict, entry)
         if try applyPlain(verdict, entry) { return }
         try beforeWritingRows()
         let operation = try entry.operation()

@@ -35,37 +35,61 @@ extension AttachmentRunner {
     /// Files that go in one transaction, at most.
     private static var batch: Int { 50 }
 
-    /// Removes the files that were not used for longest, until all fit again.
+    /// Removes the files that were not used for longest, until all fit again, but for the one that came last.
     ///
-    /// - Parameter new: what has just come, and stays; `nil` where something may go now that could not before.
-    func makeRoom(for new: BlobReference?) async throws {
+    /// - Parameters:
+    ///   - new: what has just come; `nil` where something may go now that could not before.
+    ///   - isThorough: whether it looks at all files, however many may not go.
+    func makeRoom(for new: BlobReference?, isThorough: Bool = false) async throws {
         guard let limit = folder.configuration.cacheLimit else { return }
+        if let new { newest = new }
         try await writeUses()
         let known = cached.map { $0 + (new?.size ?? 0) }
         if let known, known <= limit {
             cached = known
             return
         }
-        let folder = folder
-        cached = try await write { db, now in
-            var total = try BlobFiles.total(db)
-            while total > limit {
-                let files = try BlobFiles.evictable(db, limit: Self.batch).filter { $0 != new }
-                guard !files.isEmpty else { break }
-                for reference in files where total > limit {
-                    try Self.evict(db, folder, reference, now: now)
-                    total -= reference.size
+        let (folder, schema, newest) = (folder, try await schemaCache.install(), newest)
+        var (total, last, stuck) = (try await file.read { try BlobFiles.total($0) }, BlobFiles.Candidate?.none, 0)
+        while total > limit, isThorough || stuck < Self.stuckLimit {
+            let files = try await file.read { [last] db in
+                try BlobFiles.candidates(db, after: last, limit: Self.batch).map { file in
+                    (file, mayGo: try file.reference != newest && BlobFiles.isEvictable(db, schema, file.reference))
                 }
             }
-            return total
+            let able = files.filter(\.mayGo).map(\.0)
+            (last, stuck) = (files.last?.0, stuck + files.count - able.count)
+            if !able.isEmpty {
+                total = try await write { db, now in
+                    var total = try BlobFiles.total(db)
+                    for file in able where total > limit {
+                        guard try BlobFiles.isEvictable(db, schema, file.reference) else { continue }
+                        try Self.evict(db, folder, file.reference, now: now)
+                        total -= file.reference.size
+                    }
+                    return total
+                }
+            }
+            if files.count < Self.batch { break }
         }
+        cached = total
+    }
+
+    /// After so many files that may not go, none is looked for behind them until the day is over: where records wait,
+    /// each file that comes would have all others looked at.
+    private static var stuckLimit: Int { 200 }
+
+    /// What could not make room may be able to by now: the server has taken its record.
+    func makeRoomWhenIdle() async throws {
+        guard let limit = folder.configuration.cacheLimit, cached.map({ $0 > limit }) ?? true else { return }
+        try await makeRoom(for: nil)
     }
 
     func evict(_ reference: BlobReference) async throws -> Bool {
-        let folder = folder
+        let (folder, schema) = (folder, try await schemaCache.install())
         cached = nil
         return try await write { db, now in
-            guard try BlobFiles.isEvictable(db, reference) else { return false }
+            guard try BlobFiles.isEvictable(db, schema, reference) else { return false }
             try Self.evict(db, folder, reference, now: now)
             return true
         }
@@ -151,6 +175,7 @@ extension AttachmentRunner {
         try await writeUses()
         try await write { db, _ in try BlobChanges.noteAll(db) }
         try await removeOrphans()
+        try await makeRoom(for: nil, isThorough: true)
         let folder = folder
         let time = Date(milliseconds: wallClockMilliseconds() - Self.orphanMilliseconds)
         let old = try folder.old(before: time)

@@ -40,6 +40,7 @@ actor AttachmentRunner {
     /// Whether notes were digested since files of lost scopes were last looked for. A process may have ended between.
     private var hasDigested = true
     var cached: Int64?
+    var newest: BlobReference?
     var waiters: [Waiter] = []
     /// Works for those who wait, where the engine does not run.
     var worker: Task<Void, Never>?
@@ -154,6 +155,7 @@ actor AttachmentRunner {
             await publish()
             // One that has ended meanwhile has made room, which nobody has looked at.
             guard active.isEmpty, ended == known else { return nil }
+            try await makeRoomWhenIdle()
             let next = try await file.read { try Blob.nextAttempt($0) }
             let wait = next.map { max($0 - wallClockMilliseconds(), 1) } ?? Self.restMilliseconds
             return min(wait, Self.restMilliseconds)
@@ -221,10 +223,16 @@ actor AttachmentRunner {
 
     // MARK: One transfer
 
+    /// Which file a transfer began with, and when, in milliseconds since 1970.
+    private struct FileReading: Sendable {
+        var stamp: FileStamp?
+        var time: Int64
+    }
+
     private func move(_ blob: Blob, _ schema: SyncSchema) async {
         var result: Result<BlobTransfer.Outcome, any Error>
         let isHere = blob.isHere
-        let stamp = folder.stamp(of: blob.reference)
+        let read = FileReading(stamp: folder.stamp(of: blob.reference), time: wallClockMilliseconds())
         do {
             // An attachment that the server does not know would be collected there: `declaration_mismatch`.
             _ = try await schemaCache.declarations(clientID: schema.clientID, scope: blob.scope)
@@ -236,7 +244,7 @@ actor AttachmentRunner {
         } catch { result = .failure(error) }
         // What has come goes to its place even where the task is cancelled just now.
         do {
-            if try await settle(blob, isHere: isHere, stamp, result) { result = .success(.yielded) }
+            if try await settle(blob, isHere: isHere, read, result) { result = .success(.yielded) }
             if case .success(let outcome) = result, outcome != .yielded { failures = 0 }
         } catch {
             result = .failure(error)
@@ -264,9 +272,9 @@ actor AttachmentRunner {
     /// Notes what came of a transfer. Returns whether the app has put another file there meanwhile, which is uploaded
     /// in its place.
     ///
-    /// - Parameter stamp: the file's that was read.
+    /// - Parameter read: the file that was read.
     private func settle(
-        _ blob: Blob, isHere: Bool, _ stamp: FileStamp?, _ result: Result<BlobTransfer.Outcome, any Error>
+        _ blob: Blob, isHere: Bool, _ read: FileReading, _ result: Result<BlobTransfer.Outcome, any Error>
     ) async throws -> Bool {
         var isNew = false
         if case .success(.done) = result { isNew = !isHere }
@@ -284,8 +292,7 @@ actor AttachmentRunner {
             var isReplaced = false
             switch result {
             case .success(.done):
-                after.clear()
-                (after.isStored, after.moved, after.priority) = (true, after.reference.size, 0)
+                after.note(storedAt: read.time, now: now)
                 if after.wanted == .asked { after.wanted = .not }
             case .success(.yielded): break
             case .success(.awaited):
@@ -293,7 +300,7 @@ actor AttachmentRunner {
                 (after.attempts, after.nextAttempt) = (after.attempts + 1, now + delay)
             case .success(.failed(let failure)):
                 let isLost = failure == .fileMissing || failure == .fileDamaged
-                isReplaced = isLost && folder.holds(blob.reference) && folder.stamp(of: blob.reference) != stamp
+                isReplaced = isLost && folder.holds(blob.reference) && folder.stamp(of: blob.reference) != read.stamp
                 if isReplaced { break }
                 if failure == .fileDamaged { try folder.remove(blob.reference) }
                 if isLost { try BlobFiles.remove(db, blob.reference, now: now) }

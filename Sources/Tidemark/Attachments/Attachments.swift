@@ -151,7 +151,8 @@ public struct Attachments: Sendable {
         }
     }
 
-    /// Removes a file from this device that the server has, and that is not pinned.
+    /// Removes a file from this device that the server has, and that is not pinned. One whose records' edits all wait
+    /// to be taken stays: the server may collect what none of its records names.
     ///
     /// - Returns: whether it did.
     /// - Throws: as ``state(of:)`` does; `folder_failed` where it cannot be removed.

@@ -114,6 +114,7 @@ extension OutboxBatcher {
         try QuarantinedRow.remove(db, shape.name, id.text, here)
         if before.scope == nil { try QuarantinedRow.forgetOwn(db, shape.name, id.text, before) }
         if let owner = before.scope, owner != here, let from = Scope(owner) {
+            try BlobChanges.noteMove(db, shape, move.current, from: from, to: scope.scope)
             if move.isQuarantined { try QuarantinedRow.remove(db, shape.name, id.text, owner) }
             if before.state == .known {
                 let ahead = try KnownVersions.version(db, from, shape.name, id.text)

@@ -60,6 +60,14 @@ extension TableSchema {
         var sql: String { quoted(name) }
     }
 
+    /// What a row names, by the cells of its columns outside the key.
+    func references(in cells: [Cell]) -> [BlobReference] {
+        attachments.compactMap { attachment in
+            guard let index = dataIndex(attachment.name), case .text(let text) = cells[index].value else { return nil }
+            return BlobReference(text)
+        }
+    }
+
     /// Takes in what the app says of its attachments.
     ///
     /// - Throws: `configuration_invalid` where there is no such column.

@@ -6,16 +6,17 @@ import TidemarkWire
 struct Blob: Hashable, Sendable {
     static let schema = """
         -- Bytes that rows of a scope name. here: they are on this device. offers: this device may upload them there,
-        -- since the app named them. stored: the server has them, as far as is known. wanted: why they are fetched
-        -- (Blob.Wanted). task: what is to be done (Blob.Task). next_attempt: when it is tried again, in milliseconds
-        -- since 1970. awaited: nobody has uploaded them yet. moving, moved: a transfer is under way, and how many bytes
-        -- are across. failed: nothing is tried any more. reason: the code of the last failure.
+        -- since the app named them. stored: the server has them, as far as is known. stored_at: when the transfer began
+        -- after which it had them. wanted: why they are fetched (Blob.Wanted). task: what is to be done (Blob.Task).
+        -- next_attempt: when it is tried again. awaited: nobody has uploaded them yet. moving, moved: a transfer is
+        -- under way, and how many bytes are across. failed: nothing is tried any more. reason: the code of the last
+        -- failure. All times in milliseconds since 1970.
         CREATE TABLE tidemark_blob(
             id INTEGER PRIMARY KEY, reference TEXT NOT NULL, scope TEXT NOT NULL, size INTEGER NOT NULL,
             here INTEGER NOT NULL, offers INTEGER NOT NULL, stored INTEGER NOT NULL, wanted INTEGER NOT NULL,
             pinned INTEGER NOT NULL, priority INTEGER NOT NULL, task INTEGER, next_attempt INTEGER,
             attempts INTEGER NOT NULL, awaited INTEGER NOT NULL, moving INTEGER NOT NULL, moved INTEGER NOT NULL,
-            failed INTEGER NOT NULL, reason TEXT, UNIQUE (reference, scope));
+            failed INTEGER NOT NULL, reason TEXT, stored_at INTEGER, UNIQUE (reference, scope));
         CREATE INDEX tidemark_blob_task ON tidemark_blob(task, priority DESC, id)
           WHERE task IS NOT NULL AND next_attempt IS NULL AND moving = 0;
         CREATE INDEX tidemark_blob_next ON tidemark_blob(next_attempt) WHERE next_attempt IS NOT NULL;
@@ -43,6 +44,8 @@ struct Blob: Hashable, Sendable {
     var scope: Scope
     var offers = false
     var isStored = false
+    /// When the transfer began after which the server had them.
+    var storedAt: Int64?
     var wanted = Wanted.not
     var isPinned = false
     var priority: Int64 = 0
@@ -75,7 +78,7 @@ struct Blob: Hashable, Sendable {
 
     private static let columns = """
         id, reference, scope, offers, stored, wanted, pinned, priority, next_attempt, attempts, awaited, moving, \
-        moved, failed, reason, here
+        moved, failed, reason, here, stored_at
         """
 
     private init?(_ row: Query) {
@@ -89,6 +92,7 @@ struct Blob: Hashable, Sendable {
         (isAwaited, isMoving, moved) = (row.integer(10) != 0, row.integer(11) != 0, row.integer(12))
         (isFailed, reason) = (row.integer(13) != 0, row.optionalText(14))
         isHere = row.integer(15) != 0
+        storedAt = row.optionalInteger(16)
     }
 
     static func read(_ db: Database, _ reference: BlobReference, _ scope: Scope) throws -> Blob? {
@@ -111,17 +115,17 @@ struct Blob: Hashable, Sendable {
             db,
             """
             INSERT INTO tidemark_blob(reference, scope, size, offers, stored, wanted, pinned, priority, task,
-              next_attempt, attempts, awaited, moving, moved, failed, reason, here)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+              next_attempt, attempts, awaited, moving, moved, failed, reason, here, stored_at)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
             ON CONFLICT(reference, scope) DO UPDATE SET offers = ?4, stored = ?5, wanted = ?6, pinned = ?7,
               priority = ?8, task = ?9, next_attempt = ?10, attempts = ?11, awaited = ?12, moving = ?13, moved = ?14,
-              failed = ?15, reason = ?16, here = ?17
+              failed = ?15, reason = ?16, here = ?17, stored_at = ?18
             """
         ).execute([
             .text(reference.description), .text(scope.name), .integer(reference.size), .flag(offers), .flag(isStored),
             .integer(wanted.rawValue), .flag(isPinned), .integer(priority), .optional(task(isHere: isHere)?.rawValue),
             .optional(nextAttempt), .integer(attempts), .flag(isAwaited), .flag(isMoving), .integer(moved),
-            .flag(isFailed), .optional(reason), .flag(isHere),
+            .flag(isFailed), .optional(reason), .flag(isHere), .optional(storedAt),
         ])
         try BlobFiles.settle(db, reference, now: now)
     }
@@ -230,11 +234,43 @@ struct Blob: Hashable, Sendable {
     /// app fetches at `AttachmentPriority.low`.
     private static let doubted: Int64 = -2
 
+    /// So long the server has bytes for certain that no record names, in milliseconds: it keeps them for seven days,
+    /// and clocks may differ by the rest.
+    static let certain: Int64 = 3 * 24 * 60 * 60 * 1000
+
     /// Whether they are offered again since the server may have lost them.
     var isDoubted: Bool { priority == Self.doubted }
 
+    /// The server has them, as a transfer found that began at a time, in milliseconds since 1970. What was found long
+    /// before now may be so no more: it is asked again.
+    mutating func note(storedAt time: Int64, now: Int64) {
+        clear()
+        (isStored, storedAt, moved) = (0...Self.certain ~= now - time, time, reference.size)
+        priority = isStored ? 0 : Self.doubted
+    }
+
     /// The server may have lost what it had: bytes that are here are offered to it again.
     static func doubt(_ db: Database, _ scope: Scope, now: Int64) throws {
+        try doubt(db, where: "scope = ?1", [.text(scope.parent.name)])
+        try BlobFiles.settle(db, offeredIn: scope.parent, now: now)
+    }
+
+    /// The server has taken a record that names bytes. Where it got them long before, it may have collected them in
+    /// between, as bytes that no record named.
+    static func recordTaken(_ db: Database, naming reference: BlobReference, in scope: Scope, now: Int64) throws {
+        try doubt(
+            db, where: "reference = ?1 AND scope = ?2 AND (stored_at BETWEEN ?3 AND ?4) IS NOT TRUE",
+            [
+                .text(reference.description), .text(scope.parent.name), .integer(now - certain), .integer(now),
+            ])
+        guard db.changesCount > 0 else { return }
+        try BlobFiles.settle(db, reference, now: now)
+        // Where they are not here, they may come from another scope that has them.
+        guard try !BlobFiles.isHere(db, reference), try all(db, reference).contains(where: \.isStored) else { return }
+        try BlobChanges.note(db, reference, in: scope, isOwn: true)
+    }
+
+    private static func doubt(_ db: Database, where condition: String, _ arguments: [Cell]) throws {
         try Query(
             db,
             """
@@ -242,10 +278,9 @@ struct Blob: Hashable, Sendable {
               failed = 0, reason = NULL, priority = CASE WHEN here = 1 THEN \(doubted) ELSE priority END,
               task = CASE WHEN here = 1 THEN \(Task.upload.rawValue)
                 WHEN wanted <> \(Wanted.not.rawValue) OR pinned = 1 THEN \(Task.download.rawValue) END
-            WHERE scope = ?1 AND stored = 1
+            WHERE stored = 1 AND \(condition)
             """
-        ).execute([.text(scope.parent.name)])
-        try BlobFiles.settle(db, offeredIn: scope.parent, now: now)
+        ).execute(arguments)
     }
 
     /// The scope leaves the device, and with it what the server has. Bytes that it lacks stay for a while: the edits

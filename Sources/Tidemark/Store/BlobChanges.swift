@@ -35,12 +35,13 @@ enum BlobChanges {
                     reference: row.text(0), scope: row.text(1), isOwn: row.integer(2) != 0,
                     isAutomatic: row.integer(3) != 0)
             }
+        let quarantined = Quarantined(db, schema)
         for note in notes {
             try Query(db, "DELETE FROM tidemark_blob_change WHERE reference = ?1 AND scope = ?2")
                 .execute([.text(note.reference), .text(note.scope)])
             // A row whose column names no scope is on this device alone, and so are its bytes.
             guard let reference = BlobReference(note.reference), let scope = Scope(note.scope)?.parent else { continue }
-            try take(db, schema, note, reference, scope, now: now)
+            try take(db, schema, note, reference, scope, quarantined, now: now)
         }
     }
 
@@ -54,6 +55,27 @@ enum BlobChanges {
                 """)
     }
 
+    /// Has one looked at.
+    ///
+    /// - Parameter isOwn: whether this device has to bring it to the scope.
+    static func note(_ db: Database, _ reference: BlobReference, in scope: Scope, isOwn: Bool) throws {
+        try Query(
+            db,
+            """
+            INSERT INTO tidemark_blob_change(reference, scope, own, automatic) VALUES (?1, ?2, ?3, 0) \(merging)
+            """
+        ).execute([.text(reference.description), .text(scope.parent.name), .flag(isOwn)])
+    }
+
+    /// A row is about to be sent to another scope. What it names came by others' edits, too, so that no trigger has
+    /// noted it as this device's.
+    static func noteMove(_ db: Database, _ shape: TableSchema, _ cells: [Cell], from: Scope, to place: Scope) throws {
+        for reference in shape.references(in: cells) {
+            try note(db, reference, in: place, isOwn: true)
+            try note(db, reference, in: from, isOwn: false)
+        }
+    }
+
     private struct Note {
         var reference: String
         var scope: String
@@ -62,11 +84,16 @@ enum BlobChanges {
     }
 
     private static func take(
-        _ db: Database, _ schema: SyncSchema, _ note: Note, _ reference: BlobReference, _ scope: Scope, now: Int64
+        _ db: Database, _ schema: SyncSchema, _ note: Note, _ reference: BlobReference, _ scope: Scope,
+        _ quarantined: Quarantined, now: Int64
     ) throws {
         let known = try Blob.read(db, reference, scope)
         var blob = known ?? Blob(reference: reference, scope: scope)
         guard try isNamed(db, schema, reference, scope) else {
+            if known != nil || note.isOwn, try quarantined.names.get().contains(Name(reference, scope)) {
+                if note.isOwn, !blob.isStored { blob.offers = true }
+                return try blob == known ? () : blob.save(db, now: now)
+            }
             if try isSource(db, reference, scope) { return try pass(db, blob, now: now) }
             if known != nil { try Blob.remove(db, reference, scope) }
             return try BlobFiles.settle(db, reference, now: now)
@@ -108,15 +135,85 @@ enum BlobChanges {
     static func isNamed(
         _ db: Database, _ schema: SyncSchema, _ reference: BlobReference, _ scope: Scope
     ) throws -> Bool {
-        try schema.shapes.contains { shape in
-            guard !shape.attachments.isEmpty, let place = scope.appending(subscope: shape.rule.subscope),
-                shape.rule.mayHold(place)
-            else { return false }
-            let isHere = shape.isScopedByColumn ? " AND \(shape.scopeSQL("here")) = \(literal(place.name))" : ""
-            return try shape.attachments.contains { column in
-                try Query(db, "SELECT 1 FROM \(shape.sql) AS here WHERE \(column.sql) = ?1\(isHere) LIMIT 1")
+        try places(schema, scope).contains { shape, place in
+            try shape.attachments.contains { column in
+                try Query(db, "SELECT 1 \(rows(of: shape, in: place, naming: column)) LIMIT 1")
                     .first(db, [.text(reference.description)]) { _ in true } ?? false
             }
         }
+    }
+
+    /// Whether the server has a record that names the bytes, as far as is known: one whose edits it has all taken.
+    static func isNamedByServer(
+        _ db: Database, _ schema: SyncSchema, _ reference: BlobReference, _ scope: Scope
+    ) throws -> Bool {
+        try places(schema, scope).contains { shape, place in
+            let keys = shape.key.map(\.sql).joined(separator: ", ")
+            let isSame = shape.key.map { "shadow.\($0.sql) IS found.\($0.sql)" }.joined(separator: " AND ")
+            return try shape.attachments.contains { column in
+                try Query(
+                    db,
+                    """
+                    SELECT \(keys) FROM (
+                      SELECT \(keys) \(rows(of: shape, in: place, naming: column)) LIMIT \(lookLimit)) AS found
+                    WHERE NOT EXISTS (
+                      SELECT 1 FROM \(shape.shadowSQL) AS shadow WHERE \(isSame) AND \(RecordStateRule.isMarked))
+                    """
+                ).rows(db, [.text(reference.description)]) { row in shape.key.indices.map { row.cell($0) } }
+                    .contains { key in
+                        guard let record = shape.recordID(key)?.text else { return false }
+                        return try RecordStateRule.first(db, for: RecordName(entity: shape.name, record: record)) == nil
+                    }
+            }
+        }
+    }
+
+    /// Rows that are looked at for one whose edits are all taken.
+    private static let lookLimit = 100
+
+    private struct Name: Hashable {
+        var reference: BlobReference
+        var scope: Scope
+
+        init(_ reference: BlobReference, _ scope: Scope) { (self.reference, self.scope) = (reference, scope) }
+    }
+
+    /// What quarantined rows name: they come back into their tables, and their bytes are to be where they are then.
+    private final class Quarantined {
+        private(set) lazy var names = Result { try read() }
+        private let db: Database
+        private let schema: SyncSchema
+
+        init(_ db: Database, _ schema: SyncSchema) { (self.db, self.schema) = (db, schema) }
+
+        private func read() throws -> Set<Name> {
+            var names: Set<Name> = []
+            for shape in schema.shapes where !shape.attachments.isEmpty {
+                let rows = try Query(
+                    db, "SELECT scope, data FROM tidemark_quarantine WHERE entity = ?1 AND move = 0"
+                ).rows(db, [.text(shape.name)]) { (Scope($0.text(0)), try QuarantinedRow.decode($0.blob(1), shape)) }
+                for case (let scope?, let cells) in rows {
+                    for reference in shape.references(in: cells) { names.insert(Name(reference, scope.parent)) }
+                }
+            }
+            return names
+        }
+    }
+
+    /// The tables whose rows may name bytes of a scope, each with the scope or sub-scope of such rows.
+    private static func places(_ schema: SyncSchema, _ scope: Scope) -> [(shape: TableSchema, place: Scope)] {
+        schema.shapes.compactMap { shape in
+            guard !shape.attachments.isEmpty, let place = scope.appending(subscope: shape.rule.subscope),
+                shape.rule.mayHold(place)
+            else { return nil }
+            return (shape, place)
+        }
+    }
+
+    private static func rows(
+        of shape: TableSchema, in place: Scope, naming column: TableSchema.AttachmentColumn
+    ) -> String {
+        let isThere = shape.isScopedByColumn ? " AND \(shape.scopeSQL("here")) = \(literal(place.name))" : ""
+        return "FROM \(shape.sql) AS here WHERE here.\(column.sql) = ?1\(isThere)"
     }
 }

@@ -98,27 +98,51 @@ enum BlobFiles {
         try Query(db, "SELECT coalesce(sum(size), 0) FROM tidemark_blob_file").first(db) { $0.integer(0) } ?? 0
     }
 
-    /// The files that may make room for others, the one first that was not used for longest.
-    static func evictable(_ db: Database, limit: Int) throws -> [BlobReference] {
-        try Query(db, "SELECT reference FROM tidemark_blob_file WHERE evictable = 1 ORDER BY used_at LIMIT ?1")
-            .rows(db, [.integer(Int64(limit))]) { BlobReference($0.text(0)) }.compactMap { $0 }
+    /// A file that may make room for others, as far as its bytes are concerned.
+    struct Candidate: Sendable {
+        var id: Int64
+        var reference: BlobReference
+        var usedAt: Int64
     }
 
-    static func isEvictable(_ db: Database, _ reference: BlobReference) throws -> Bool {
-        try Query(db, "SELECT evictable FROM tidemark_blob_file WHERE reference = ?1")
+    /// Such files, the one first that was not used for longest, behind one of them.
+    static func candidates(_ db: Database, after last: Candidate?, limit: Int) throws -> [Candidate] {
+        try Query(
+            db,
+            """
+            SELECT id, reference, used_at FROM tidemark_blob_file
+            WHERE evictable = 1 AND (used_at, id) > (?1, ?2) ORDER BY used_at, id LIMIT ?3
+            """
+        ).rows(
+            db, [.integer(last?.usedAt ?? .min), .integer(last?.id ?? .min), .integer(Int64(limit))]
+        ) { row in
+            BlobReference(row.text(1)).map { Candidate(id: row.integer(0), reference: $0, usedAt: row.integer(2)) }
+        }.compactMap { $0 }
+    }
+
+    /// Whether the file may make room for others: the server has its bytes, and, where rows name them, has a record
+    /// that does, too. It would collect them otherwise.
+    static func isEvictable(_ db: Database, _ schema: SyncSchema, _ reference: BlobReference) throws -> Bool {
+        let mayGo =
+            try Query(db, "SELECT evictable FROM tidemark_blob_file WHERE reference = ?1")
             .first(db, [.text(reference.description)]) { $0.integer(0) != 0 } ?? false
+        guard mayGo else { return false }
+        let blobs = try Blob.all(db, reference)
+        guard !blobs.isEmpty else { return try !isKept(db, reference) }
+        return try blobs.contains { blob in
+            try blob.isStored && BlobChanges.isNamedByServer(db, schema, reference, blob.scope)
+        }
     }
 
     /// A file that nothing names.
     struct Orphan: Sendable {
         var id: Int64
         var reference: BlobReference?
-        var isBacked: Bool
         var since: Int64
 
         /// Whether it stays, since an edit names it that is kept for the app.
         func isKept(_ db: Database) throws -> Bool {
-            guard let reference, since != 0, !isBacked else { return false }
+            guard let reference, since != 0 else { return false }
             return try BlobFiles.isKept(db, reference)
         }
     }
@@ -128,7 +152,7 @@ enum BlobFiles {
         try Query(
             db,
             """
-            SELECT id, reference, backed, unnamed_since FROM tidemark_blob_file
+            SELECT id, reference, unnamed_since FROM tidemark_blob_file
             WHERE unnamed_since <= ?1 AND (unnamed_since, id) > (?2, ?3) ORDER BY unnamed_since, id LIMIT ?4
             """
         ).rows(
@@ -138,20 +162,22 @@ enum BlobFiles {
             ]
         ) { row in
             Orphan(
-                id: row.integer(0), reference: BlobReference(row.text(1)), isBacked: row.integer(2) != 0,
-                since: row.integer(3))
+                id: row.integer(0), reference: BlobReference(row.text(1)), since: row.integer(2))
         }
     }
 
-    /// Whether an edit names the bytes that did not travel, was refused, or waits for a decision.
+    /// Whether an edit names the bytes that did not travel, was refused, or waits for a decision, or a row does that
+    /// may come back. The server may have collected what it had.
     private static func isKept(_ db: Database, _ reference: BlobReference) throws -> Bool {
+        let (open, undecided) = (Outbox.isOpen, Outbox.isUndecided)
         let places = [
-            ("tidemark_operation", "members"), ("tidemark_operation", "content"), ("tidemark_orphan", "fields"),
-            ("tidemark_conflict", "fields"), ("tidemark_conflict", "whole"), ("tidemark_quarantine", "data"),
-            ("tidemark_deleted_row", "data"),
+            ("tidemark_operation", open, "members"), ("tidemark_operation", undecided, "members"),
+            ("tidemark_operation", undecided, "content"), ("tidemark_orphan", "1", "fields"),
+            ("tidemark_conflict", "1", "fields"), ("tidemark_conflict", "1", "whole"),
+            ("tidemark_quarantine", "1", "data"), ("tidemark_deleted_row", "1", "data"),
         ]
-        return try places.contains { table, column in
-            try Query(db, "SELECT 1 FROM \(table) WHERE instr(\(column), ?1) > 0 LIMIT 1")
+        return try places.contains { table, condition, column in
+            try Query(db, "SELECT 1 FROM \(table) WHERE \(condition) AND instr(\(column), ?1) > 0 LIMIT 1")
                 .first(db, [.text(reference.hash)]) { _ in true } ?? false
         }
     }

@@ -39,7 +39,11 @@ enum LibraryMigration {
                     CREATE INDEX IF NOT EXISTS tidemark_quarantine_kept ON tidemark_quarantine(scope) WHERE move = 0
                     """)
         }
-        if found < 9 { try db.execute(sql: attachments) }
+        if found < 9 {
+            try db.execute(sql: attachments)
+        } else if found < 10 {
+            try db.execute(sql: "ALTER TABLE tidemark_blob ADD COLUMN stored_at INTEGER")
+        }
     }
 
     /// Before version 7 an operation's state was in three columns: a verdict's, one for a second key, and a time. The

@@ -80,6 +80,7 @@ extension World {
         case .kill(let after): server.life.remaining = after
         case .backUp: try server.backUp()
         case .restore:
+            oracle?.checkFiles()
             let before = oracle?.losses
             try server.restore(in: self)
             oracle?.serverOpened()
@@ -88,10 +89,11 @@ extension World {
             try server.clone(in: self)
             oracle?.serverCloned()
         case .exchange:
+            oracle?.checkFiles()
             let before = oracle?.losses
             guard server.exchange() else { return }
             oracle?.serverExchanged()
-            oracle?.filesReplaced(before: before)
+            oracle?.filesReplaced(before: before, isBack: true)
         case .sweep: work { engine in try await engine.sweep() }
         case .compact(let milliseconds):
             // Who takes the clock at its word has looked at it.

@@ -30,6 +30,7 @@ struct AttachmentFileTests {
         }
         func here() -> [Bool] { photos.map { device.files.url(for: $0) != nil } }
         #expect(here() == [true, true, true, true], "None was acknowledged yet.")
+        try await device.sync()
         try await device.files.transfer()
         #expect(here() == [false, false, true, true])
         #expect(try await device.state(of: photos[0]) == .remote)
@@ -50,6 +51,7 @@ struct AttachmentFileTests {
         let device = try await PhotoDevice.alone { $0.cacheLimit = 50_000 }
         let first = try await device.add(PhotoDevice.bytes(20_000), to: "n1")
         let second = try await device.add(PhotoDevice.bytes(20_000, seed: 2), to: "n2")
+        try await device.sync()
         try await device.files.transfer()
         try await device.writer.write { try $0.execute(sql: "UPDATE tidemark_blob_file SET used_at = id") }
         _ = device.files.url(for: first)

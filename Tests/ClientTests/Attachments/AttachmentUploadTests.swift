@@ -241,6 +241,7 @@ struct AttachmentUploadTests {
         let device = try await PhotoDevice.alone()
         let photo = try await device.add(PhotoDevice.bytes(30_000), to: "n1")
         let gone = try await device.add(PhotoDevice.bytes(30_000, seed: 2), to: "n2")
+        try await device.sync()
         try await device.files.transfer()
         #expect(try await device.files.evict(gone))
         device.blobs.lose(photo)

@@ -32,6 +32,14 @@ struct LibraryMigrationTests {
             UPDATE tidemark_meta SET value = '6' WHERE key = 'schema';
             """
 
+    /// Makes of today's tables those of version 9.
+    private static let nine = """
+        DROP VIEW tidemark_attachment;
+        ALTER TABLE tidemark_blob DROP COLUMN stored_at;
+        \(BlobFiles.view)
+        UPDATE tidemark_meta SET value = '9' WHERE key = 'schema';
+        """
+
     /// Makes of today's tables those of version 5, with its names.
     private static let five =
         six + """
@@ -102,13 +110,14 @@ struct LibraryMigrationTests {
         return device
     }
 
-    @Test("takes today's form, whatever its version was", arguments: [1, 5, 6, 7, 8])
+    @Test("takes today's form, whatever its version was", arguments: [1, 5, 6, 7, 8, 9])
     func form(version: Int) async throws {
         let device = try await device()
         let today = try await form(device)
         // This index came with version 8.
         if version < 8 { try await device.sql("DROP INDEX tidemark_quarantine_kept") }
         switch version {
+        case 9: try await device.sql(Self.nine)
         case 8: try await device.sql(Self.eight)
         case 7: try await device.sql(Self.eight + "UPDATE tidemark_meta SET value = '7' WHERE key = 'schema'")
         case 6: try await device.sql(Self.six)
@@ -117,7 +126,7 @@ struct LibraryMigrationTests {
         #expect(try await form(device) != today)
         try await device.engine().install()
         #expect(try await form(device) == today)
-        #expect(try await device.rows("SELECT value FROM tidemark_meta WHERE key = 'schema'") == ["\"9\""])
+        #expect(try await device.rows("SELECT value FROM tidemark_meta WHERE key = 'schema'") == ["\"10\""])
     }
 
     @Test("keeps what it held: edits that wait, rows off their table, the scan, and edits not sent yet")

@@ -19,6 +19,17 @@ struct AlbumWorldTests {
         }
     }
 
+    /// Found by longer surveys: a record that its device held up for a week, until the server had collected its bytes
+    /// (479, 675), one that was quarantined before its bytes were sent (461), one that moved with bytes that somebody
+    /// else had put into it (1532), and faults of the oracle (419, 703, 901, 1983, 2535, 3502).
+    @Test("worlds that failed once", arguments: [419, 461, 479, 675, 703, 901, 1532, 1983, 2535, 3502] as [UInt64])
+    func former(seed: UInt64) async throws {
+        var simulation = Simulation(of: try #require(SampleApps["album"]))
+        simulation.stepLimit = 80
+        let report = try await simulation.run(seeds: seed...seed)
+        #expect(report.worlds == 1)
+    }
+
     @Test("steps with files come back from a script")
     func script() throws {
         let simulation = Simulation(of: try #require(SampleApps["album"]))

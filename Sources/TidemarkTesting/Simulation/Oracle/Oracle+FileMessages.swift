@@ -19,7 +19,9 @@ extension Oracle {
 
     /// A device sends a request.
     func sent(_ message: Message) {
-        guard message.isUpload, let name = device(message), files?.told[name] == true else { return }
+        guard message.isUpload, let name = device(message), files?.told[name] == true,
+            world.server.blobs?.scopes[name.place.scope]?.blobs[name.place.hash] != nil
+        else { return }
         check {
             throw Violation("A12 twice", "device \(message.device) sends \(name.place.hash.prefix(6)), which is there")
         }

@@ -20,7 +20,35 @@ extension Oracle {
                 throw Violation("A12 wrong", "device \(device) calls \(bytes.count) bytes \(reference)")
             }
         }
-        files?.owed[device][reference] = OracleFiles.Owed()
+        var owed = OracleFiles.Owed()
+        owed.named = files?.owed[device][reference]?.named ?? []
+        files?.owed[device][reference] = owed
+    }
+
+    /// Where rows name what a device has added.
+    func placesOfOwed(by device: Int) -> [BlobReference: Set<Place>] {
+        guard let owed = files?.owed[device] else { return [:] }
+        return Dictionary(uniqueKeysWithValues: owed.keys.map { ($0, Set(places(naming: $0, on: device))) })
+    }
+
+    /// What a device was told of a file holds for as long as its rows name it.
+    func forgetToldUnnamed(on device: Int) {
+        guard let told = files?.told.keys.filter({ $0.user == device }), !told.isEmpty else { return }
+        var named: Set<Place> = []
+        for (key, cells) in devices[device].sight.rows {
+            guard let table = tables[key.entity] else { continue }
+            for reference in Self.references(in: cells, table, world.app) {
+                named.formUnion(table.scopes(of: cells).map { Place(scope: $0.parent, hash: reference.hash) })
+            }
+        }
+        for part in told where !named.contains(part.place) { files?.told[part] = nil }
+    }
+
+    /// The app's write is done: rows name bytes in places where none did before.
+    func noteNamed(by device: Int, since former: [BlobReference: Set<Place>]) {
+        for (reference, places) in placesOfOwed(by: device) {
+            files?.owed[device][reference]?.named.formUnion(places.subtracting(former[reference] ?? []))
+        }
     }
 
     private static func hash(_ bytes: [UInt8]) -> String {
@@ -60,6 +88,8 @@ extension Oracle {
         for place in (files?.present ?? []).subtracting(present).sorted(by: { $0.hash < $1.hash }) {
             try checkCollected(place)
         }
+        let told = files?.told.filter { present.contains($0.key.place) }
+        files?.told = told ?? [:]
         files?.present = present
         files?.had.formUnion(present)
         for place in present { files?.unknown[place] = nil }
@@ -114,11 +144,15 @@ extension Oracle {
         case .isGone: self.files?.owed[device] = [:]
         case .comesAlong: self.files?.owed[device] = former
         }
+        for part in files.told.keys where part.user == device { self.files?.told[part] = nil }
         for place in files.had.subtracting(files.present) { self.files?.unknown[place, default: []].insert(device) }
     }
 
     /// The store is another one than before: what was kept there since is not known.
-    func filesReplaced(before losses: [Scope: Int]?) {
+    ///
+    /// - Parameter isBack: whether it is one that was there before. Devices may know its history, and not hear that it
+    ///   lacks bytes (Reliability.md, Known).
+    func filesReplaced(before losses: [Scope: Int]?, isBack: Bool = false) {
         guard let former = files?.present, let losses else { return }
         files?.startAnew()
         check { try checkBlobs() }
@@ -128,7 +162,7 @@ extension Oracle {
             let isLost = scopes[place.scope].map { $0.newest > losses[place.scope] ?? 0 } ?? false
             let fork = isLost ? scopes[place.scope]?.forks.last ?? 0 : .max
             let unknowing = devices.indices.filter { device in
-                (devices[device].sight.scopes[place.scope]?.complete ?? 0) <= fork
+                isBack || (devices[device].sight.scopes[place.scope]?.complete ?? 0) <= fork
             }
             files?.unknown[place, default: []].formUnion(unknowing)
         }
@@ -159,7 +193,8 @@ extension Oracle {
         }
         files?.owed[device][reference]?.unnamedSince = nil
         guard !isHere else { return }
-        guard let place = places.first(where: { files?.had.contains($0) != true }) else {
+        let own = places.filter { files?.owed[device][reference]?.named.contains($0) == true }
+        guard let place = own.first(where: { files?.had.contains($0) != true }) else {
             files?.owed[device][reference] = nil
             count("made room")
             return
@@ -216,14 +251,16 @@ extension Oracle {
                 let other = files?.present.first(where: { $0.hash == place.hash })
             {
                 throw Violation(
-                    "A12 moved", "\(place.hash.prefix(6)) of \(other.scope) did not come along to \(place.scope)")
+                    "A12 moved",
+                    "device \(device): \(place.hash.prefix(6)) of \(other.scope) did not come along to \(place.scope)")
             }
             for other in world.devices where other.files()[reference.hash] != nil {
                 guard places(naming: reference, on: other.number).contains(place),
                     files?.unknown[place]?.contains(other.number) != true
                 else { continue }
                 let (isStored, isOwed) = (
-                    try isStored(place, reference, on: other), files?.owed[other.number][reference] != nil
+                    try isStored(place, reference, on: other),
+                    files?.owed[other.number][reference]?.named.contains(place) == true
                 )
                 guard isStored || isOwed && !world.lostDevices.contains(other.number) else { continue }
                 throw Violation(

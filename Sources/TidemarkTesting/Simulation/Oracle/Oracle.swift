@@ -114,7 +114,9 @@ final class Oracle {
                 changeCounts[device] = db.totalChangesCount
                 var sight = try OracleDevice.Sight(db, inOrder, names, after: former)
                 try noteWrites(from: former, to: &sight, device, db)
+                let places = placesOfOwed(by: device)
                 try look(device, db, sight)
+                noteNamed(by: device, since: places)
             }
         }
     }
@@ -124,6 +126,7 @@ final class Oracle {
         var sight = try seen ?? OracleDevice.Sight(db, inOrder, names, after: former)
         noteFound(device, &sight, since: former, byAct: seen != nil)
         devices[device].sight = sight
+        forgetToldUnnamed(on: device)
         if former.quarantined != sight.quarantined {
             world.note("quarantined on \(device): \(sight.quarantined.sorted())")
         }

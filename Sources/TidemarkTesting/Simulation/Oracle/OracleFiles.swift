@@ -20,6 +20,8 @@ struct OracleFiles {
     struct Owed {
         /// When rows there ceased to name it, by the device's clock.
         var unnamedSince: Int64?
+        /// Where its app has named it: the device brings it there, and nowhere else.
+        var named: Set<Place> = []
     }
 
     /// All bytes that apps ever added, by their hashes.
