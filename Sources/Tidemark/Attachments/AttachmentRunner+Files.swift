@@ -195,7 +195,7 @@ extension AttachmentRunner {
     /// - Parameter onlyLost: whether only those go that go at once, since their scope has left the device.
     func removeOrphans(onlyLost: Bool = false) async throws {
         if onlyLost, try await file.read({ try BlobFiles.orphans($0, upTo: 0, limit: 1) }).isEmpty { return }
-        let folder = folder
+        let (folder, schema) = (folder, try await schemaCache.install())
         cached = nil
         var last: BlobFiles.Orphan?
         repeat {
@@ -203,7 +203,7 @@ extension AttachmentRunner {
                 let time = onlyLost ? 0 : now - Self.orphanMilliseconds
                 let found = try BlobFiles.orphans(db, upTo: time, after: last, limit: Self.batch)
                 for orphan in found {
-                    guard let reference = orphan.reference, try !orphan.isKept(db) else { continue }
+                    guard let reference = orphan.reference, try !orphan.isKept(db, schema) else { continue }
                     try folder.remove(reference)
                     try BlobFiles.remove(db, reference, now: now)
                 }

@@ -292,7 +292,7 @@ actor AttachmentRunner {
             var isReplaced = false
             switch result {
             case .success(.done):
-                after.note(storedAt: read.time, now: now)
+                after.note(storedAt: isHere ? read.time : nil, now: now)
                 if after.wanted == .asked { after.wanted = .not }
             case .success(.yielded): break
             case .success(.awaited):

@@ -241,11 +241,16 @@ struct Blob: Hashable, Sendable {
     /// Whether they are offered again since the server may have lost them.
     var isDoubted: Bool { priority == Self.doubted }
 
-    /// The server has them, as a transfer found that began at a time, in milliseconds since 1970. What was found long
-    /// before now may be so no more: it is asked again.
-    mutating func note(storedAt time: Int64, now: Int64) {
+    /// The server has them, as a transfer found.
+    ///
+    /// - Parameters:
+    ///   - time: when an upload began, in milliseconds since 1970. Long before now it says nothing any more: the server
+    ///     is asked again. `nil` for a download, which keeps nothing there.
+    ///   - now: likewise.
+    mutating func note(storedAt time: Int64?, now: Int64) {
         clear()
-        (isStored, storedAt, moved) = (0...Self.certain ~= now - time, time, reference.size)
+        let isCertain = time.map { 0...Self.certain ~= now - $0 } ?? true
+        (isStored, storedAt, moved) = (isCertain || !offers, time, reference.size)
         priority = isStored ? 0 : Self.doubted
     }
 
@@ -283,14 +288,15 @@ struct Blob: Hashable, Sendable {
         ).execute(arguments)
     }
 
-    /// The scope leaves the device, and with it what the server has. Bytes that it lacks stay for a while: the edits
-    /// that name them are orphaned, and may come back.
+    /// The scope leaves the device, and with it what the server has. Bytes that it lacks stay for a while, and those
+    /// that orphaned edits name, which may come back when the server has collected them.
     static func leave(_ db: Database, _ scope: Scope) throws {
         try Query(
             db,
             """
             UPDATE tidemark_blob_file SET unnamed_since = 0 WHERE reference IN (
-              SELECT reference FROM tidemark_blob WHERE scope = ?1 AND (stored = 1 OR offers = 0))
+              SELECT reference FROM tidemark_blob WHERE scope = ?1 AND (stored = 1 OR offers = 0) AND NOT EXISTS (
+                SELECT 1 FROM tidemark_orphan WHERE instr(fields, substr(tidemark_blob.reference, 8, 64)) > 0))
             AND NOT EXISTS (SELECT 1 FROM tidemark_blob AS other
               WHERE other.reference = tidemark_blob_file.reference AND other.scope <> ?1)
             """

@@ -143,6 +143,16 @@ enum BlobChanges {
         }
     }
 
+    /// Whether a row names the bytes, also one that is in no scope.
+    static func isNamed(_ db: Database, _ schema: SyncSchema, _ reference: BlobReference) throws -> Bool {
+        try schema.shapes.contains { shape in
+            try shape.attachments.contains { column in
+                try Query(db, "SELECT 1 FROM \(shape.sql) WHERE \(column.sql) = ?1 LIMIT 1")
+                    .first(db, [.text(reference.description)]) { _ in true } ?? false
+            }
+        }
+    }
+
     /// Whether the server has a record that names the bytes, as far as is known: one whose edits it has all taken.
     static func isNamedByServer(
         _ db: Database, _ schema: SyncSchema, _ reference: BlobReference, _ scope: Scope
@@ -154,16 +164,20 @@ enum BlobChanges {
                 try Query(
                     db,
                     """
-                    SELECT \(keys) FROM (
+                    SELECT \(keys), EXISTS (SELECT 1 FROM \(shape.shadowSQL) AS shadow WHERE \(isSame)) FROM (
                       SELECT \(keys) \(rows(of: shape, in: place, naming: column)) LIMIT \(lookLimit)) AS found
                     WHERE NOT EXISTS (
                       SELECT 1 FROM \(shape.shadowSQL) AS shadow WHERE \(isSame) AND \(RecordStateRule.isMarked))
                     """
-                ).rows(db, [.text(reference.description)]) { row in shape.key.indices.map { row.cell($0) } }
-                    .contains { key in
-                        guard let record = shape.recordID(key)?.text else { return false }
-                        return try RecordStateRule.first(db, for: RecordName(entity: shape.name, record: record)) == nil
-                    }
+                ).rows(db, [.text(reference.description)]) { row in
+                    (key: shape.key.indices.map { row.cell($0) }, isEdited: row.integer(shape.key.count) != 0)
+                }.contains { row in
+                    guard let record = shape.recordID(row.key)?.text else { return false }
+                    let state = try RecordStateRule.first(db, for: RecordName(entity: shape.name, record: record))?
+                        .state
+                    // Of a refused edit of a record that the server has, its row stands here again.
+                    return state == nil || state == .rejected && !row.isEdited
+                }
             }
         }
     }

@@ -128,7 +128,9 @@ enum BlobFiles {
             .first(db, [.text(reference.description)]) { $0.integer(0) != 0 } ?? false
         guard mayGo else { return false }
         let blobs = try Blob.all(db, reference)
-        guard !blobs.isEmpty else { return try !isKept(db, reference) }
+        guard !blobs.isEmpty else {
+            return try !isKept(db, reference, isBacked: true) && !BlobChanges.isNamed(db, schema, reference)
+        }
         return try blobs.contains { blob in
             try blob.isStored && BlobChanges.isNamedByServer(db, schema, reference, blob.scope)
         }
@@ -138,12 +140,13 @@ enum BlobFiles {
     struct Orphan: Sendable {
         var id: Int64
         var reference: BlobReference?
+        var isBacked: Bool
         var since: Int64
 
-        /// Whether it stays, since an edit names it that is kept for the app.
-        func isKept(_ db: Database) throws -> Bool {
+        /// Whether it stays, since an edit names it that is kept for the app, or a row does that is in no scope.
+        func isKept(_ db: Database, _ schema: SyncSchema) throws -> Bool {
             guard let reference, since != 0 else { return false }
-            return try BlobFiles.isKept(db, reference)
+            return try BlobFiles.isKept(db, reference, isBacked: isBacked) || BlobChanges.isNamed(db, schema, reference)
         }
     }
 
@@ -152,7 +155,7 @@ enum BlobFiles {
         try Query(
             db,
             """
-            SELECT id, reference, unnamed_since FROM tidemark_blob_file
+            SELECT id, reference, backed, unnamed_since FROM tidemark_blob_file
             WHERE unnamed_since <= ?1 AND (unnamed_since, id) > (?2, ?3) ORDER BY unnamed_since, id LIMIT ?4
             """
         ).rows(
@@ -162,19 +165,23 @@ enum BlobFiles {
             ]
         ) { row in
             Orphan(
-                id: row.integer(0), reference: BlobReference(row.text(1)), since: row.integer(2))
+                id: row.integer(0), reference: BlobReference(row.text(1)), isBacked: row.integer(2) != 0,
+                since: row.integer(3))
         }
     }
 
-    /// Whether an edit names the bytes that did not travel, was refused, or waits for a decision, or a row does that
-    /// may come back. The server may have collected what it had.
-    private static func isKept(_ db: Database, _ reference: BlobReference) throws -> Bool {
-        let (open, undecided) = (Outbox.isOpen, Outbox.isUndecided)
+    /// Whether an edit names the bytes that did not travel, was refused, or waits for a decision.
+    ///
+    /// - Parameter isBacked: whether the server had them. It may have collected them since, as long as no record of its
+    ///   own names them.
+    private static func isKept(_ db: Database, _ reference: BlobReference, isBacked: Bool) throws -> Bool {
+        let undecided = Outbox.isUndecided
         let places = [
-            ("tidemark_operation", open, "members"), ("tidemark_operation", undecided, "members"),
-            ("tidemark_operation", undecided, "content"), ("tidemark_orphan", "1", "fields"),
-            ("tidemark_conflict", "1", "fields"), ("tidemark_conflict", "1", "whole"),
-            ("tidemark_quarantine", "1", "data"), ("tidemark_deleted_row", "1", "data"),
+            ("tidemark_operation", isBacked ? Outbox.isOpen : "1", "members"),
+            ("tidemark_operation", undecided, "members"), ("tidemark_operation", undecided, "content"),
+            ("tidemark_orphan", "1", "fields"), ("tidemark_conflict", isBacked ? "is_open" : "1", "fields"),
+            ("tidemark_conflict", isBacked ? "is_open" : "1", "whole"), ("tidemark_quarantine", "1", "data"),
+            ("tidemark_deleted_row", isBacked ? "0" : "1", "data"),
         ]
         return try places.contains { table, condition, column in
             try Query(db, "SELECT 1 FROM \(table) WHERE \(condition) AND instr(\(column), ?1) > 0 LIMIT 1")

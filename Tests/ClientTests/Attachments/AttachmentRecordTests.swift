@@ -157,7 +157,7 @@ struct AttachmentRecordTests {
         #expect(try await !device.files.evict(photo))
     }
 
-    @Test("a row that comes out of quarantine late has its bytes sent again")
+    @Test("what was sent of a quarantined row is known as sent for as long as that is quarantined")
     func quarantinedLong() async throws {
         let (first, blobs, photo) = try await quarantined()
         try await first.files.transfer()
@@ -187,10 +187,44 @@ struct AttachmentRecordTests {
         let photo = try await device.add(PhotoDevice.bytes(20_000), to: "n1")
         var blob = Blob(reference: photo, scope: Device.scope)
         let now: Int64 = 1_800_000_000_000
-        for (time, isStored) in [(now - 1000, true), (now - 8 * 86_400_000, false), (now + 86_400_000, false)] {
+        let cases = [(now - 1000, true), (now - 8 * 86_400_000, false), (now + 86_400_000, false), (nil, true)]
+        for (time, isStored) in cases {
+            blob.offers = time != nil
             blob.note(storedAt: time, now: now)
             #expect(blob.isStored == isStored && blob.isDoubted == !isStored)
+            #expect(blob.task(isHere: true) == (isStored ? nil : .upload))
         }
+    }
+
+    @Test("the file of a row that is in no scope stays")
+    func unscoped() async throws {
+        let device = try await PhotoDevice.spread()
+        let photo = try await device.files.add(Data(PhotoDevice.bytes(20_000)))
+        try await device.writer.write { db in
+            try db.execute(sql: "INSERT INTO note (id, photo) VALUES ('n', ?)", arguments: [photo.description])
+            try db.execute(sql: "UPDATE tidemark_blob_file SET unnamed_since = 1")
+        }
+        try await device.files.transfer()
+        try await device.engine.attachmentRunner?.removeOrphans()
+        #expect(device.files.url(for: photo) != nil)
+    }
+
+    @Test("a refused edit of a record that the server has keeps its file from no eviction")
+    func refusedTitle() async throws {
+        let rule = EntityRule("note") { edit in
+            edit.proposed["title"] == "bad" ? .reject(code: "no", detail: "No.") : .accept
+        }
+        let directory = try TestDirectory()
+        let server = try Device.server(
+            in: directory, entities: [.state("note", attachments: ["photo", "thumb"])], rules: [rule])
+        let device = try await PhotoDevice(in: directory, blobs: PhotoDevice.blobs(before: server))
+        let photo = try await device.add(PhotoDevice.bytes(20_000), to: "n1")
+        try await device.sync()
+        try await device.files.transfer()
+        try await device.writer.write { try $0.execute(sql: "UPDATE note SET title = 'bad'") }
+        try await device.sync()
+        #expect(try await device.engine.rejectedOperations().count == 1)
+        #expect(try await device.files.evict(photo))
     }
 
     @Test("the bytes of a record that another scope's row keeps out of its table travel nevertheless")

@@ -31,9 +31,12 @@ extension Oracle {
         return Dictionary(uniqueKeysWithValues: owed.keys.map { ($0, Set(places(naming: $0, on: device))) })
     }
 
-    /// What a device was told of a file holds for as long as its rows name it.
-    func forgetToldUnnamed(on device: Int) {
-        guard let told = files?.told.keys.filter({ $0.user == device }), !told.isEmpty else { return }
+    /// What a device was told of a file holds for as long as its rows name it, and so does that it has to bring it: a
+    /// quarantined row may still name it.
+    func forgetUnnamed(on device: Int) {
+        guard let told = files?.told.keys.filter({ $0.user == device }), let owed = files?.owed[device].keys,
+            !told.isEmpty || !owed.isEmpty
+        else { return }
         var named: Set<Place> = []
         for (key, cells) in devices[device].sight.rows {
             guard let table = tables[key.entity] else { continue }
@@ -42,6 +45,8 @@ extension Oracle {
             }
         }
         for part in told where !named.contains(part.place) { files?.told[part] = nil }
+        guard devices[device].sight.quarantined.isEmpty else { return }
+        for reference in owed { files?.owed[device][reference]?.named.formIntersection(named) }
     }
 
     /// The app's write is done: rows name bytes in places where none did before.
@@ -263,6 +268,8 @@ extension Oracle {
                     files?.owed[other.number][reference]?.named.contains(place) == true
                 )
                 guard isStored || isOwed && !world.lostDevices.contains(other.number) else { continue }
+                // Days by the server's clock are no time on the device.
+                guard !world.hasWrongServerClock else { continue }
                 throw Violation(
                     "A12 brought back",
                     "device \(other.number) has \(place.hash.prefix(6)), and does not bring it back to \(place.scope)")

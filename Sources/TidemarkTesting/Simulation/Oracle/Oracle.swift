@@ -126,7 +126,7 @@ final class Oracle {
         var sight = try seen ?? OracleDevice.Sight(db, inOrder, names, after: former)
         noteFound(device, &sight, since: former, byAct: seen != nil)
         devices[device].sight = sight
-        forgetToldUnnamed(on: device)
+        forgetUnnamed(on: device)
         if former.quarantined != sight.quarantined {
             world.note("quarantined on \(device): \(sight.quarantined.sorted())")
         }
