@@ -4,8 +4,8 @@ public import Foundation
 public struct AttachmentConfiguration: Hashable, Sendable {
     /// The folder, which is the library's alone: it makes it, names the files in it and removes them.
     public var folder: URL
-    /// How many bytes may be there. Files that were not used for longest make room, but none before
-    /// the server has acknowledged its bytes and a record that names them, and none that is pinned; `nil`: no limit.
+    /// How many bytes may be there. Files that were not used for longest make room, but none before the server has
+    /// acknowledged its bytes and a record that names them, and none that is pinned; `nil`: no limit.
     public var cacheLimit: Int64?
     /// How many files travel at once, at most.
     public var parallelTransfers = 4

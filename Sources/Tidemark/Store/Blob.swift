@@ -44,7 +44,7 @@ struct Blob: Hashable, Sendable {
     var scope: Scope
     var offers = false
     var isStored = false
-    /// When the transfer began after which the server had them.
+    /// When the upload began after which the server had them; `nil` where they came from there.
     var storedAt: Int64?
     var wanted = Wanted.not
     var isPinned = false
