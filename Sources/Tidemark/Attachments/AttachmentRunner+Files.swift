@@ -49,7 +49,7 @@ extension AttachmentRunner {
             cached = known
             return
         }
-        let (folder, schema, newest) = (folder, try await schemaCache.install(), newest)
+        let (schema, newest) = (try await schemaCache.install(), newest)
         var (total, last, stuck) = (try await file.read { try BlobFiles.total($0) }, BlobFiles.Candidate?.none, 0)
         while total > limit, isThorough || stuck < Self.stuckLimit {
             let files = try await file.read { [last] db in
@@ -59,27 +59,34 @@ extension AttachmentRunner {
             }
             let able = files.filter(\.mayGo).map(\.0)
             (last, stuck) = (files.last?.0, stuck + files.count - able.count)
-            if !able.isEmpty {
-                total = try await write { db, now in
-                    var total = try BlobFiles.total(db)
-                    for file in able where total > limit {
-                        guard try BlobFiles.isEvictable(db, schema, file.reference) else { continue }
-                        try Self.evict(db, folder, file.reference, now: now)
-                        total -= file.reference.size
-                    }
-                    return total
-                }
-            }
+            if !able.isEmpty { total = try await evict(able, schema, downTo: limit) }
             if files.count < Self.batch { break }
         }
         cached = total
+    }
+
+    /// Evicts files, as long as there are more bytes than the limit, and returns how many there are then.
+    private func evict(
+        _ files: [BlobFiles.Candidate], _ schema: SyncSchema, downTo limit: Int64
+    ) async throws -> Int64 {
+        let folder = folder
+        return try await write { db, now in
+            var total = try BlobFiles.total(db)
+            for file in files where total > limit {
+                // A row may have named it since.
+                guard try BlobFiles.isEvictable(db, schema, file.reference) else { continue }
+                try Self.evict(db, folder, file.reference, now: now)
+                total -= file.reference.size
+            }
+            return total
+        }
     }
 
     /// After so many files that may not go, none is looked for behind them until the day is over: where records wait,
     /// each file that comes would have all others looked at.
     private static var stuckLimit: Int { 200 }
 
-    /// What could not make room may be able to by now: the server has taken its record.
+    /// Looks again at files that could not make room: the server may have taken their records since.
     func makeRoomWhenIdle() async throws {
         guard let limit = folder.configuration.cacheLimit, cached.map({ $0 > limit }) ?? true else { return }
         try await makeRoom(for: nil)

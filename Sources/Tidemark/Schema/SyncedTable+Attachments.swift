@@ -60,7 +60,7 @@ extension TableSchema {
         var sql: String { quoted(name) }
     }
 
-    /// What a row names, by the cells of its columns outside the key.
+    /// Returns the references in a row's attachments, given the cells of its columns outside the key.
     func references(in cells: [Cell]) -> [BlobReference] {
         attachments.compactMap { attachment in
             guard let index = dataIndex(attachment.name), case .text(let text) = cells[index].value else { return nil }

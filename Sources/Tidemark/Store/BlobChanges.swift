@@ -67,8 +67,8 @@ enum BlobChanges {
         ).execute([.text(reference.description), .text(scope.parent.name), .flag(isOwn)])
     }
 
-    /// A row is about to be sent to another scope. What it names came by others' edits, too, so that no trigger has
-    /// noted it as this device's.
+    /// A row is about to be sent to another scope. Others' edits may have put references into it, which no trigger has
+    /// noted as this device's to bring.
     static func noteMove(_ db: Database, _ shape: TableSchema, _ cells: [Cell], from: Scope, to place: Scope) throws {
         for reference in shape.references(in: cells) {
             try note(db, reference, in: place, isOwn: true)
@@ -192,7 +192,7 @@ enum BlobChanges {
         init(_ reference: BlobReference, _ scope: Scope) { (self.reference, self.scope) = (reference, scope) }
     }
 
-    /// What quarantined rows name: they come back into their tables, and their bytes are to be where they are then.
+    /// The references in quarantined rows. Such a row comes back into its table, and its bytes have to be there then.
     private final class Quarantined {
         private(set) lazy var names = Result { try read() }
         private let db: Database

@@ -20,39 +20,28 @@ extension Oracle {
                 throw Violation("A12 wrong", "device \(device) calls \(bytes.count) bytes \(reference)")
             }
         }
-        var owed = OracleFiles.Owed()
-        owed.named = files?.owed[device][reference]?.named ?? []
-        files?.owed[device][reference] = owed
+        files?.owed[device][reference, default: OracleFiles.Owed()].unnamedSince = nil
     }
 
-    /// Where rows name what a device has added.
-    func placesOfOwed(by device: Int) -> [BlobReference: Set<Place>] {
-        guard let owed = files?.owed[device] else { return [:] }
-        return Dictionary(uniqueKeysWithValues: owed.keys.map { ($0, Set(places(naming: $0, on: device))) })
-    }
-
-    /// What a device was told of a file holds for as long as its rows name it, and so does that it has to bring it: a
-    /// quarantined row may still name it.
+    /// A device that is told of a file, or has to bring it, forgets that when its rows cease to name the file. It may
+    /// still have to bring what a quarantined row names.
     func forgetUnnamed(on device: Int) {
-        guard let told = files?.told.keys.filter({ $0.user == device }), let owed = files?.owed[device].keys,
-            !told.isEmpty || !owed.isEmpty
-        else { return }
-        var named: Set<Place> = []
-        for (key, cells) in devices[device].sight.rows {
-            guard let table = tables[key.entity] else { continue }
-            for reference in Self.references(in: cells, table, world.app) {
-                named.formUnion(table.scopes(of: cells).map { Place(scope: $0.parent, hash: reference.hash) })
-            }
-        }
-        for part in told where !named.contains(part.place) { files?.told[part] = nil }
+        guard let files else { return }
+        let (told, owed) = (files.told.keys.filter { $0.user == device }, files.owed[device].keys)
+        guard !told.isEmpty || !owed.isEmpty else { return }
+        let named = places(on: device)
+        let all = Set(named.values.joined())
+        for part in told where !all.contains(part.place) { self.files?.told[part] = nil }
         guard devices[device].sight.quarantined.isEmpty else { return }
-        for reference in owed { files?.owed[device][reference]?.named.formIntersection(named) }
+        for reference in owed { self.files?.owed[device][reference]?.named.formIntersection(named[reference] ?? []) }
     }
 
     /// The app's write is done: rows name bytes in places where none did before.
     func noteNamed(by device: Int, since former: [BlobReference: Set<Place>]) {
-        for (reference, places) in placesOfOwed(by: device) {
-            files?.owed[device][reference]?.named.formUnion(places.subtracting(former[reference] ?? []))
+        let places = places(on: device)
+        for reference in (files?.owed[device] ?? [:]).keys {
+            files?.owed[device][reference]?.named
+                .formUnion((places[reference] ?? []).subtracting(former[reference] ?? []))
         }
     }
 
@@ -210,16 +199,22 @@ extension Oracle {
 
     /// Where rows on a device name a file.
     func places(naming reference: BlobReference, on device: Int) -> [Place] {
-        var found: Set<Place> = []
+        (places(on: device)[reference] ?? []).sorted { $0.scope < $1.scope }
+    }
+
+    /// Where rows on a device name each of the files that they do.
+    func places(on device: Int) -> [BlobReference: Set<Place>] {
+        guard files != nil else { return [:] }
+        var found: [BlobReference: Set<Place>] = [:]
         for (key, cells) in devices[device].sight.rows {
-            guard let table = tables[key.entity],
-                Self.references(in: cells, table, world.app).contains(reference)
-            else { continue }
-            for scope in table.scopes(of: cells) {
-                found.insert(Place(scope: scope.parent, hash: reference.hash))
+            guard let table = tables[key.entity] else { continue }
+            for reference in Self.references(in: cells, table, world.app) {
+                for scope in table.scopes(of: cells) {
+                    found[reference, default: []].insert(Place(scope: scope.parent, hash: reference.hash))
+                }
             }
         }
-        return found.sorted { $0.scope < $1.scope }
+        return found
     }
 
     private static func references(

@@ -114,7 +114,7 @@ final class Oracle {
                 changeCounts[device] = db.totalChangesCount
                 var sight = try OracleDevice.Sight(db, inOrder, names, after: former)
                 try noteWrites(from: former, to: &sight, device, db)
-                let places = placesOfOwed(by: device)
+                let places = places(on: device)
                 try look(device, db, sight)
                 noteNamed(by: device, since: places)
             }
