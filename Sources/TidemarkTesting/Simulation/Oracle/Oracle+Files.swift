@@ -77,6 +77,8 @@ extension Oracle {
         }
         for place in present.subtracting(files?.present ?? []) {
             files?.uses[place] = serverNow
+            files?.came[place] = world.time
+            files?.wentEarly.remove(place)
             count(files?.unknown[place] == nil ? "uploaded" : "brought back")
         }
         for place in (files?.present ?? []).subtracting(present).sorted(by: { $0.hash < $1.hash }) {
@@ -95,6 +97,7 @@ extension Oracle {
             throw Violation("A12 collected", "\(what), which a record names")
         }
         count("collected")
+        if world.time - (files?.came[place] ?? 0) < Self.leastKept { files?.wentEarly.insert(place) }
         guard !world.hasWrongServerClock, let used = files?.uses[place], serverNow - used < Self.leastKept else {
             return
         }
@@ -263,8 +266,7 @@ extension Oracle {
                     files?.owed[other.number][reference]?.named.contains(place) == true
                 )
                 guard isStored || isOwed && !world.lostDevices.contains(other.number) else { continue }
-                // Days by the server's clock are no time on the device.
-                guard !world.hasWrongServerClock else { continue }
+                guard files?.wentEarly.contains(place) != true else { continue }
                 throw Violation(
                     "A12 brought back",
                     "device \(other.number) has \(place.hash.prefix(6)), and does not bring it back to \(place.scope)")

@@ -34,6 +34,9 @@ struct OracleFiles {
     var had: Set<Place> = []
     /// What it has now.
     var present: Set<Place> = []
+    /// When each of those came, by the world's time, and which went too early by it, since a server's clock had jumped.
+    var came: [Place: Int64] = [:]
+    var wentEarly: Set<Place> = []
     /// When each of those was sent, asked for or looked for last, by the server's clock, as far as that is known.
     var uses: [Place: Int64] = [:]
     /// When the names in a scope were looked at last.
