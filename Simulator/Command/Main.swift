@@ -10,7 +10,7 @@ enum Main {
 
         usage: TidemarkSimulator [--app NAME] [--first SEED] [--count WORLDS] [--steps STEPS]
                                  [--threads N] [--survey] [--sqlite] [--calm SECONDS] [--deaths]
-                                 [--audit] [--remedies] [--second]
+                                 [--audit] [--remedies] [--second] [--early]
                TidemarkSimulator --app NAME --script FILE [--verbose]
 
           --app NAME      only this app: \(SampleApps.all.map(\.name).joined(separator: ", "))
@@ -22,6 +22,7 @@ enum Main {
           --audit         surveys, and holds each record of each device against its machine (Documentation/Machines.md)
           --remedies      with an operator who asks devices to fill anew, compare themselves, slow down or stop
           --second        with a second process on the file of some devices
+          --early         with devices that send the next request while they apply an answer, as real ones do
           --sqlite        with the server's store on its SQLite file in all of them, which takes longer
           --calm SECONDS  that devices have to be in sync once the troubles have ended (90)
           --deaths        tells where apps and servers died, and how often
@@ -84,6 +85,7 @@ enum Main {
         simulation.usesSQLite = options.usesSQLite
         simulation.hasRemedies = options.hasRemedies
         simulation.hasSecondProcesses = options.hasSecondProcesses
+        simulation.sendsEarly = options.sendsEarly
         simulation.calmLimit = options.calm ?? simulation.calmLimit
         return simulation
     }
@@ -154,6 +156,7 @@ private struct Options {
     var usesSQLite = false
     var hasRemedies = false
     var hasSecondProcesses = false
+    var sendsEarly = false
     var calm: Duration?
     var isVerbose = false
     var tellsDeaths = false
@@ -174,6 +177,9 @@ private struct Options {
                 continue
             case ("--second", _):
                 hasSecondProcesses = true
+                continue
+            case ("--early", _):
+                sendsEarly = true
                 continue
             case ("--remedies", _):
                 hasRemedies = true

@@ -7,13 +7,14 @@ package struct SyncMachine: Hashable, Sendable {
         /// One request is out. Goes to `applying`, `waiting`, `stopped`, to `bootstrapping` where the scope has to be
         /// filled first, or stays after a repair.
         case exchanging
-        /// One answer is with the database. Goes to `exchanging` or `idle`, or where a failure leads.
+        /// One answer is with the database; the next request may be out already. Goes to `exchanging` or `idle`, or
+        /// where a failure leads.
         case applying
         /// A push or the question for a snapshot's page is out, while the scope is being filled. Goes to `filling`, or
         /// where a failure leads.
         case bootstrapping
-        /// Its answer is with the database. Goes to `bootstrapping` until the snapshot has ended, then to `exchanging`,
-        /// or where a failure leads.
+        /// Its answer is with the database; the question for the next page may be out. Goes to `bootstrapping` until
+        /// the snapshot has ended, then to `exchanging`, or where a failure leads.
         case filling
         /// Backing off, or asked to by the server. Goes to `exchanging` then, when nudged, or when the user asks.
         case waiting(until: Instant)

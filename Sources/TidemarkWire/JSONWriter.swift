@@ -46,11 +46,11 @@ package struct JSONWriter {
         for index in 0..<utf8.count {
             let byte = utf8[index]
             if byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") { continue }
-            bytes.append(contentsOf: utf8[pending..<index])
+            bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: utf8[pending..<index]))
             escape(byte)
             pending = index + 1
         }
-        bytes.append(contentsOf: utf8[pending..<utf8.count])
+        bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: utf8[pending...]))
         bytes.append(UInt8(ascii: "\""))
     }
 

@@ -76,10 +76,11 @@ extension Applier {
     /// Applies a verdict to the one operation that it names; one that is unknown or finished is left alone.
     func apply(_ key: OperationKey, _ answered: Verdict) throws {
         let verdict = answered.asksForWhole ? answered.deferred() : answered
-        guard let entry = try Outbox.open(db, key: key) else { return }
+        let row = taken?.next(key)
+        guard let entry = try row?.entry(lane: key.lane) ?? Outbox.open(db, key: key) else { return }
         outcome.verdicts += 1
         try noteAttachments(verdict, entry)
-        if try applyPlain(verdict, entry) { return }
+        if try applyPlain(verdict, entry, row) { return }
         try beforeWritingRows()
         let operation = try entry.operation()
         if try sendsAgain(verdict, entry, operation) { return }
@@ -271,23 +272,24 @@ extension Applier {
 
     /// The usual verdict: taken as it was sent, on a record that nobody has touched since. What is on screen is what
     /// the server has now, so the shadow just goes. `false` where there is more to it.
-    private func applyPlain(_ verdict: Verdict, _ entry: OutboxEntry) throws -> Bool {
+    ///
+    /// - Parameter row: the operation, where it may go straight into a block.
+    private func applyPlain(_ verdict: Verdict, _ entry: OutboxEntry, _ row: OutboxBlock.Operation?) throws -> Bool {
         guard verdict.isPlain, !hadKnownVersions, let version = verdict.version, let table = tables[entry.entity],
             version > record.complete(of: entry.entity) ?? -1, let id = RecordID(entry.record),
-            let key = table.shape.key(of: id), try table.records.isSettled(db, key, in: scope),
-            try !isBringingBack.get()
+            let key = table.shape.key(of: id), try !isBringingBack.get(),
+            try table.records.dropSettled(db, key, in: scope)
         else { return false }
-        if taken == nil || entry.resolved != nil {
-            try Outbox.finish(db, entry, verdict, now: now)
+        if let row {
+            taken?.append(row, at: version, lane: entry.key.lane, now: now)
         } else {
-            taken?.append((entry, verdict))
+            try Outbox.finish(db, entry, verdict, now: now)
         }
         if hadRefusals { try RejectedOperation.supersede(db, by: entry) }
         if version > rememberVerdictsAbove {
             try KnownVersions.note(db, scope, entry.entity, entry.record, version, deleted: entry.isDelete)
         }
-        try table.records.dropShadow(db, key)
-        manifest.look(entry.entity, id)
+        try noteConfirmed(table, id, key)
         if hadWaiting { try QuarantinedRow.settle(db, entry.entity, entry.record, as: .moved) }
         return true
     }

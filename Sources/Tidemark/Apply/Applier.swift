@@ -73,7 +73,7 @@ final class Applier {
     /// Whether more pages of a first filling follow this one, with rows that others may wait for.
     var isFilling = false
     /// Operations that the server took, where they go into blocks at the end; `nil` where each is finished by itself.
-    var taken: [(entry: OutboxEntry, verdict: Verdict)]?
+    var taken: TakenOperations?
     /// Why records are fetched by name, where that is a repair.
     var repair: RecordRepair?
     /// Whether edits were refused before this answer.

@@ -114,6 +114,12 @@ final class ApplyTable {
         manifest.note(shape.name, key, hash: sum)
     }
 
+    /// A row as it stands in the table, and as the server has it.
+    func note(_ id: RecordID, _ row: [Cell], in manifest: inout ManifestChanges) {
+        let key = ManifestKey.encode(id)
+        manifest.note(shape.name, key, hash: hasher.hash(key, row))
+    }
+
     private func deletionQuery(_ db: Database) throws -> Query {
         let isHere = shape.isScopedByColumn ? " AND \(shape.isInSQL(scope, shape.sql))" : ""
         return try Query(db, "DELETE FROM \(shape.sql) WHERE \(shape.key[0].sql) = ?1" + isHere)

@@ -64,7 +64,7 @@ struct ApplyTransaction: Sendable {
         let record = try ScopeRecord.read(db, scope)
         let applier = try Applier(db, schema: schema, record: record, declarations: declarations, now: now)
         applier.mayWriteRows = mayWriteRows
-        if !mayWriteRows { try applier.collectTaken(of: answer.results.count, least: leastBlock) }
+        if !mayWriteRows { try applier.collectTaken(of: answer.results, least: leastBlock) }
         try applier.apply(answer, since: since)
         if let remedy = answer.remedy { try RemedyMachine.handle(remedy, db, scope, now: now) }
         try CaptureSuppression.lower(db)

@@ -29,7 +29,8 @@ extension ScopeDriver {
     /// Sends what says nothing about the access, whatever the answer is.
     func carry(_ request: TransportRequest) async throws -> TransportResponse {
         measuring.stage = .request
-        let response = try await schemaCache.transport.send(request)
+        let response =
+            if let early = try takeEarly(request) { early } else { try await schemaCache.transport.send(request) }
         counts.roundTrips += 1
         counts.bytesSent += response.bytesSent
         counts.bytesReceived += response.bytesReceived

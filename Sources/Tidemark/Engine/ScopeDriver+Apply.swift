@@ -5,8 +5,7 @@ import TidemarkWire
 // MARK: - An exchange's answer
 
 extension ScopeDriver {
-    /// Returns whether there is more to do at once, and what waits for room on the server.
-    func apply(_ transaction: ApplyTransaction) async throws -> (hasMore: Bool, Deferral?) {
+    func apply(_ transaction: ApplyTransaction) async throws -> Applied {
         let prune = transaction.now - configuration.finishedRetention.milliseconds
         let packsAll = !hasPacked
         let (outcome, hasPacked, isPending, remedy) = try await keepingMeasures { measured, committed in
@@ -39,6 +38,7 @@ extension ScopeDriver {
         let goesOn =
             isAsked || outcome.refetch + decided > 0
             || isPending && (outcome.verdicts > outcome.deferred || outcome.settled > 0)
-        return (outcome.hasMore || !outcome.pageTaken || goesOn, outcome.deferral)
+        return Applied(
+            hasMore: outcome.hasMore, isTaken: outcome.pageTaken, goesOn: goesOn, deferral: outcome.deferral)
     }
 }

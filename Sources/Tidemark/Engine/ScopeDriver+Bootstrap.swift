@@ -6,8 +6,9 @@ extension ScopeDriver {
     /// An answer that waits to be applied.
     enum Answered: Sendable {
         case exchange(Exchange, Answer)
-        /// A page of a scan in key order: takes it in, at a time in milliseconds since 1970.
-        case page(@Sendable (Database, Int64) throws -> Applier.Outcome)
+        /// A page of a scan in key order: takes it in, at a time in milliseconds since 1970. And the question for the
+        /// page behind it.
+        case page(@Sendable (Database, Int64) throws -> Applier.Outcome, next: SnapshotRequest?)
         case lossProbe(LossProbe.Outcome)
         /// What the operator asks of a scope that he has stopped.
         case remedy(RemedyMachine.Event?)
@@ -59,11 +60,16 @@ extension ScopeDriver {
             guard let answer = try await sharedPage(at: address) else { return try await send(request.alone) }
             // The fields beside the page, the declarations' name too, are from the server's answer and not from the
             // cache.
-            await received(.page({ db, now in try request.transaction(answer, now: now).run(db) }), response)
+            await received(
+                .page(
+                    { db, now in try request.transaction(answer, now: now).run(db) }, next: next(request, answer)),
+                response)
             return .answered
         }
         let answer = try request.answer(response)
-        return await received(answer, response) { db, now in try request.transaction(answer, now: now).run(db) }
+        return await received(answer, response, of: request) { db, now in
+            try request.transaction(answer, now: now).run(db)
+        }
     }
 
     /// Fetches a page from where a cache may answer. `nil`: the server itself is asked for it. What stands between may
@@ -84,7 +90,7 @@ extension ScopeDriver {
 
     /// Asks for a page of a scan in key order.
     func page(_ request: TransportRequest) async throws -> TransportResponse {
-        pageSent = Dependencies.current.uptime
+        pageSent = sentAt(request)
         do { return try await send(request) } catch {
             snapshotSizing.failed()
             throw error
@@ -97,15 +103,43 @@ extension ScopeDriver {
             && snapshotSizing.refused()
     }
 
+    /// - Parameter request: the question, where it is one for the whole scope.
     func received(
-        _ answer: SnapshotAnswer, _ response: TransportResponse,
+        _ answer: SnapshotAnswer, _ response: TransportResponse, of request: SnapshotRequest? = nil,
         _ take: @escaping @Sendable (Database, Int64) throws -> Applier.Outcome
     ) async -> SyncMachine.Event {
-        await received(.page(take), response)
         snapshotSizing.received(
             rows: answer.hasMore ? snapshotSizing.limit : 0, bytes: response.body.count,
             milliseconds: Dependencies.current.uptime - pageSent)
+        await received(.page(take, next: request.flatMap { next($0, answer) }), response)
         return .answered
+    }
+
+    /// The question for the page behind an answer, as it will be asked once that is taken in.
+    private func next(_ request: SnapshotRequest, _ answer: SnapshotAnswer) -> SnapshotRequest? {
+        guard configuration.sendsEarly, answer.hasMore else { return nil }
+        var bootstrap = Bootstrap(scope: scope)
+        (bootstrap.token, bootstrap.cursor) = (answer.token, answer.cursor)
+        return SnapshotRequest(
+            bootstrap, scope: scope, known: takesShared ? max(request.known ?? 0, answer.version) : nil,
+            schema: request.schema, declarations: request.declarations, pageLimit: snapshotSizing.limit)
+    }
+
+    /// Takes in a page, and asks for the one behind it meanwhile, where no edits wait to be sent before it.
+    func apply(
+        _ take: @escaping @Sendable (Database, Int64) throws -> Applier.Outcome, sending next: SnapshotRequest?,
+        at now: Int64
+    ) async throws -> Applier.Outcome {
+        let take = { @Sendable in
+            try await self.database {
+                try await self.file.writeWithoutTransaction(at: .page) { db in try take(db, now) }
+            }
+        }
+        guard let next, try await !isAnythingPending(next.schema) else { return try await take() }
+        async let response = sendEarly(next.request)
+        let outcome = try await take()
+        early.response = await response
+        return outcome
     }
 
     /// Whether the server has lost what it once answered has to be known before anything is sent or shown.

@@ -23,15 +23,31 @@ extension ScopeDriver {
                 (try ScopeRecord.read(db, scope), try Backfills.next(db, schema, scope) != nil)
             }
         }
-        guard let since = record.checkpoint, record.isFilled, record.isScanning, !hasBackfill,
-            let last = record.lastSync, last != criticalSync,
-            wallClockMilliseconds() - last > configuration.criticalFirstAfter.milliseconds
+        guard let since = record.checkpoint, record.isFilled, record.isScanning, !hasBackfill, isAwayForLong(record)
         else { return }
-        criticalSync = last
+        criticalSync = record.lastSync
         var pages = Self.criticalPages
         for entity in tables {
             guard try await bring(entity, since: since, schema, declarations, &pages) else { return }
         }
+    }
+
+    /// Whether the device was not in sync for a long time, and critical tables were not asked for since.
+    private func isAwayForLong(_ record: ScopeRecord) -> Bool {
+        guard let last = record.lastSync, last != criticalSync else { return false }
+        return wallClockMilliseconds() - last > configuration.criticalFirstAfter.milliseconds
+    }
+
+    /// Whether critical tables may have to come before the scan's next page.
+    func mayBeCritical(_ exchange: Exchange) async throws -> Bool {
+        guard !exchange.declarations.critical(of: exchange.schema.shapes(in: scope).map(\.name)).isEmpty else {
+            return false
+        }
+        let scope = scope
+        let record = try await database {
+            try await self.schemaCache.file.read { db in try ScopeRecord.read(db, scope) }
+        }
+        return isAwayForLong(record)
     }
 
     /// Returns whether all of the entity's changes are in.

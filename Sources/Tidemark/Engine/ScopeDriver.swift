@@ -56,6 +56,12 @@ actor ScopeDriver {
     private var retriesDeferred = false
     /// An answer that is not applied yet, and what a server that wants less asked for.
     var current: (answer: Answered, wait: Int64?)?
+    /// What was done before its turn came.
+    var early = Early()
+    /// What was asked for since operations were last sealed for the request that goes at once.
+    var owed: SyncMachine.Event?
+    /// How long the last request of an exchange took, in milliseconds.
+    var requestTime: Int64 = 0
     /// Whether a filling asks for its next page before anything is pushed: behind a push, so that neither holds up the
     /// other, and where the server has nothing yet, since its page would bring back what was pushed just before.
     var isPageNext = false
@@ -149,6 +155,7 @@ actor ScopeDriver {
         }
         // The task at work on the scope goes on with it: a second wake is redundant.
         if isNudge { refusal = nil }
+        owe(isNudge ? .nudge : .wake)
         _ = machine.handle(isNudge ? .nudge : .wake, now: now, jitter: 0)
     }
 
@@ -167,7 +174,8 @@ actor ScopeDriver {
     var memory: String {
         let flags = [
             takesDifferences, isPageNext, refusal != nil, fetchError != nil, current != nil, signal.isRaised,
-            isNudged, takesShared, telling.isDue(now: now),
+            early.sealed != nil, early.sent != nil, early.response != nil, isNudged, takesShared,
+            telling.isDue(now: now),
         ]
         return "\(machine.outline) \(lane) \(flags) \(problem?.code.rawValue ?? "") \(tooLarge.map(\.number))"
     }
@@ -217,6 +225,7 @@ actor ScopeDriver {
             case .recover: event = await attempt { try await recover() }
             case .sleep(let until):
                 nextTimer = until
+                early = Early()
                 await keepAttempts(until: until)
                 event = nil
             }
@@ -240,6 +249,8 @@ actor ScopeDriver {
     }
 
     private func exchange() async throws -> SyncMachine.Event? {
+        let sent = early.sent
+        early.sent = nil
         nextTimer = nil
         measuring.stage = .seal
         let (schema, declarations) = try await prepared()
@@ -247,53 +258,15 @@ actor ScopeDriver {
         if let event = try await askWhereStopped(schema) { return event }
         try await refillWhereAsked()
         try await bringCriticalFirst(schema, declarations)
+        if let sent, try await isNext(sent, schema, declarations) {
+            // What came since that request was made is wanted behind it.
+            if let owed { _ = machine.handle(owed, now: now, jitter: 0) }
+            return try await send(sent) { try await self.exchange() }
+        }
+        early = Early()
+        owed = nil
         guard let exchange = try await seal(schema, declarations, isPull: true) else { return .unfilled }
         return try await send(exchange) { try await self.exchange() }
-    }
-
-    func send(
-        _ exchange: Exchange, orElse again: () async throws -> SyncMachine.Event?
-    ) async throws -> SyncMachine.Event? {
-        lane = exchange.lane
-        if exchange.isPull { if exchange.refetch.isEmpty { fetchError = nil } else { try await fetch(exchange) } }
-        let limit = sizing.limit
-        let sent = now
-        let response: TransportResponse
-        do { response = try await send(exchange.request) } catch {
-            sizing.failed()
-            // A failure at once is for want of a network, and says nothing about the size of the batch.
-            if now - sent >= Self.slow, exchange.keys.count > 0 { batching.failed(at: exchange.keys.count) }
-            throw error
-        }
-        noteSent(exchange)
-        if response.status != 200 {
-            let failure = Failure(response, scope: scope)
-            if isMadeSmaller(exchange, failure, status: response.status) { return try await again() }
-            if response.status == 413 {
-                try await refuse(exchange)
-            } else if exchange.keys.count > 0, failure.isOurs || failure.isOfRights, failure.kind.isRefusal {
-                refusal = PushRefusal(failure, of: exchange, after: refusal, now: now)
-                // A token that is refused for a push is refused for a pull too.
-                if failure.kind == .needsApp { return try await again() }
-            }
-        }
-        let answer = try exchange.answer(response)
-        if exchange.keys.count > 0 { refusal = nil }
-        telling.answered(exchange.report, now: now)
-        note(answer.results.count, of: exchange.keys.count)
-        await received(.exchange(exchange, answer), response)
-        sizing.received(
-            rows: answer.page?.hasMore == true ? limit : 0, bytes: response.body.count,
-            milliseconds: now - sent)
-        return .answered
-    }
-
-    /// A request that has taken so long, in milliseconds, was cut on its way, and not refused one.
-    private static let slow: Int64 = 1_000
-
-    func received(_ answer: Answered, _ response: TransportResponse) async {
-        await schemaCache.heard(fingerprint: response.header(ProtocolVersion.declarationsHeader))
-        current = (answer, response.wait("Backoff"))
     }
 
     /// Seals in steps: marks that turn out to be no edits make room for those behind them. `nil` where a page is
@@ -345,13 +318,12 @@ actor ScopeDriver {
             isPull = exchange.keys.isEmpty
             var transaction = exchange.transaction(answer, now: now)
             transaction.leastBlock = configuration.leastHistoryBlock
-            let (hasMore, deferral) = try await apply(transaction)
-            event = .applied(hasMore: hasMore, wait: wait)
-            noRoom = deferral?.error(in: scope)
-        case .page(let take):
-            let outcome = try await database {
-                try await self.file.writeWithoutTransaction(at: .page) { db in try take(db, now) }
-            }
+            let next = try await next(after: exchange, answer, wait: wait)
+            let applied = try await apply(transaction, sending: next)
+            event = .applied(hasMore: applied.hasMore || !applied.isTaken || applied.goesOn, wait: wait)
+            noRoom = applied.deferral?.error(in: scope)
+        case .page(let take, let next):
+            let outcome = try await apply(take, sending: wait ?? 0 == 0 ? next : nil, at: now)
             // The exchange behind the filling keeps them in the file.
             schemaCache.measures.note { $0 += SyncMeasures(outcome) }
             count(outcome)

@@ -73,6 +73,9 @@ public struct SyncConfiguration: Hashable, Sendable {
     public var finishedRetention: Duration = .seconds(7 * 24 * 3600)
     /// How many finished operations are worth a compressed block; simulated devices, which make few, take fewer.
     package var leastHistoryBlock = 64
+    /// Whether the next request goes while an answer is being applied. A script of a simulated world, which counts its
+    /// messages, says whether.
+    package var sendsEarly = true
     /// Whether it is the command line's engine, which declares nothing: the file stays whose it was.
     package var isCommand = false
 

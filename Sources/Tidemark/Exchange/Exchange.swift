@@ -1,4 +1,5 @@
 import GRDB
+import TidemarkCore
 import TidemarkWire
 
 /// A round trip of one scope: the request, and the conditions that must still hold when the answer comes.
@@ -17,6 +18,12 @@ struct Exchange: Sendable {
     var traffic: [String: SyncMeasures.Traffic] = [:]
     /// Marks behind those that turned out to be no edits, where nothing is sent.
     var marksLeft: Int
+    /// Whether the request has as many operations, or as many bytes of them, as one may.
+    var isFull: Bool
+    /// The history that the scope is in.
+    var epoch: String?
+    /// The last operation's place in the outbox.
+    var lastOperation: Int64?
     /// What the request tells of this device, where that is something new.
     var report: DeviceReport?
     /// Records to be asked for by name first.
@@ -24,13 +31,25 @@ struct Exchange: Sendable {
     var lane: String
     var schema: SyncSchema
     var declarations: Declarations
-    var request: TransportRequest
+    private(set) var request: TransportRequest
+    private var body: Body
+
+    /// A request's body in two parts: what it asks, and the operations, which may be sealed before that is known.
+    private struct Body: Sendable {
+        let device: DeviceReport?
+        let pageLimit: Int
+        let takesDifferences: Bool
+        /// How far verdicts are applied in each lane, and the operations.
+        let operations: [UInt8]
+    }
 
     /// Seals what is pending and writes the request. Runs inside a write transaction, so that what is sent is durable
     /// before it leaves.
+    ///
+    /// - Parameter behind: the last operation of a request that is under way, behind which this one goes.
     init(
         _ db: Database, record: ScopeRecord, isPull: Bool, lane: String, schema: SyncSchema, declarations: Declarations,
-        pageLimit: Int, takesDifferences: Bool, operationLimit: Int, telling: Telling, now: Int64
+        pageLimit: Int, takesDifferences: Bool, operationLimit: Int, behind: Int64? = nil, telling: Telling, now: Int64
     ) throws {
         let scope = record.scope
         try schema.check(db, scope)
@@ -39,7 +58,7 @@ struct Exchange: Sendable {
         let lane = try Outbox.hasLane(db, lane) ? lane : randomHex(bytes: 16)
         let sealing = OutboxBatcher(
             db: db, schema: schema, scope: record, declarations: declarations, lane: lane, now: now,
-            operationLimit: operationLimit)
+            operationLimit: operationLimit, behind: behind)
         let entries = try sealing.batch()
         // A commit that changes nothing syncs nothing: keys that an earlier transaction gave out are safe now too.
         if let first = entries.first { try Outbox.noteSending(db, first, now: now) }
@@ -59,24 +78,63 @@ struct Exchange: Sendable {
         marksLeft = entries.isEmpty ? try Pending.marks(db, schema, scope) : 0
         report = try telling.report(
             db, schema, scope, beside: entries, now: Dependencies.current.uptime, time: now)
-        var writer = JSONWriter(capacity: entries.reduce(256) { $0 + $1.members.count + 80 })
+        isFull =
+            !entries.isEmpty
+            && (entries.count >= operationLimit || entries.reduce(0) { $0 + $1.members.count } >= sealing.byteLimit)
+        epoch = record.epoch
+        lastOperation = entries.last?.id
+        var writer = JSONWriter(capacity: entries.reduce(64) { $0 + $1.members.count + 80 })
+        traffic = Self.write(acknowledged, entries, to: &writer)
+        body = Body(
+            device: report, pageLimit: pageLimit, takesDifferences: takesDifferences, operations: writer.bytes)
+        request = TransportRequest(
+            method: "POST", path: isPull ? "/sync" : "/sync/push",
+            headers: TransportRequest.headers(clientID: schema.clientID))
+        request.body = written
+    }
+
+    private var written: [UInt8] {
+        var writer = JSONWriter(capacity: body.operations.count + 512)
         writer.raw("{\"protocolVersion\":1,\"scope\":")
         writer.string(scope.name)
         writer.member("clientId", schema.clientID)
         if isPull {
             if let since { writer.member("since", since) }
-            writer.member("limit", Int64(pageLimit))
-            if takesDifferences { writer.raw(",\"patches\":true,\"partial\":true") }
+            writer.member("limit", Int64(body.pageLimit))
+            if body.takesDifferences { writer.raw(",\"patches\":true,\"partial\":true") }
         }
-        if let report {
+        if let report = body.device {
             writer.memberName("device")
             report.append(to: &writer)
         }
-        traffic = Self.write(acknowledged, entries, to: &writer)
-        request = TransportRequest(
-            method: "POST", path: isPull ? "/sync" : "/sync/push",
-            headers: TransportRequest.headers(clientID: schema.clientID),
-            body: writer.bytes)
+        writer.raw(body.operations)
+        return writer.bytes
+    }
+
+    /// Whether the page's history is the one that the scope was in, or began with.
+    func isSameHistory(_ page: Answer.Page) -> Bool {
+        guard let epoch, let named = page.epoch, named != epoch else { return true }
+        return Epoch(text: epoch)?.isBeforeAll == true
+    }
+
+    /// The same with another place to go on from: that of an answer which is not applied yet.
+    func asking(since: String) -> Exchange {
+        var next = self
+        next.since = since
+        next.request.body = next.written
+        return next
+    }
+
+    /// The question for a page alone.
+    func withoutOperations(pageLimit: Int) -> Exchange {
+        var next = self
+        (next.keys, next.onlyKeys, next.onlyBytes) = ([], [], 0)
+        (next.marksLeft, next.isFull, next.lastOperation, next.report, next.refetch) = (0, false, nil, nil, [])
+        var writer = JSONWriter(capacity: 64)
+        next.traffic = Self.write(acknowledged, [], to: &writer)
+        next.body = Body(
+            device: nil, pageLimit: pageLimit, takesDifferences: body.takesDifferences, operations: writer.bytes)
+        return next
     }
 
     /// How far verdicts are applied in each lane, and the operations: the request's last two members.

@@ -90,7 +90,7 @@ extension OutboxBatcher {
                 stack.removeLast()
                 continue
             }
-            switch try seal(&batch, record.table, record.key, record.id) {
+            switch try seal(&batch, record) {
             case .sealed(_, let size): (count, bytes) = (count + 1, bytes + size)
             case .done where outside.isEmpty:
                 guard let found = try hindrance(record, after: last) else { break }
@@ -215,7 +215,7 @@ extension OutboxBatcher {
                     why: "Another edit of the same group cannot be sent.")
             }
             if let id = blocker.id {
-                _ = try seal(&batch, blocker.table, blocker.key, id)
+                _ = try seal(&batch, Unsealed(table: blocker.table, key: blocker.key, id: id))
             } else {
                 try refuseKey(&batch, blocker.table, blocker.key)
             }

@@ -23,10 +23,9 @@ extension OutboxBatcher {
     }
 
     /// Returns the row on screen, or the one that would be there if the schema took it.
-    func current(_ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow) throws -> [Cell]? {
-        if let row = try table.row(db, key) { return row }
-        guard !shadow.isGone else { return nil }
-        return try QuarantinedRow.cells(db, table.shape, id, shadow.scope ?? shadow.routingScope ?? scope.scope.name)
+    func shown(_ row: [Cell]?, _ shape: TableSchema, _ id: RecordID, _ shadow: Shadow) throws -> [Cell]? {
+        guard row == nil, !shadow.isGone else { return row }
+        return try QuarantinedRow.cells(db, shape, id, shadow.scope ?? shadow.routingScope ?? scope.scope.name)
     }
 
     func ownership(

@@ -10,6 +10,13 @@ extension OutboxBatcher {
         case record(Unsealed)
         case group(String)
 
+        /// The same, once others have been sealed.
+        var readAgain: Unit {
+            guard case .record(var record) = self else { return self }
+            record.found = nil
+            return .record(record)
+        }
+
         /// The record, where it goes into the group that is being sealed.
         var recordAlong: Unsealed? {
             if case .record(let record) = self, record.goesAlong { record } else { nil }
@@ -84,6 +91,7 @@ extension OutboxBatcher {
                     return true
                 }
                 batch.order.begin(unit)
+                stack[stack.count - 1] = unit.readAgain
                 stack += units
                 continue
             }
@@ -125,7 +133,7 @@ extension OutboxBatcher {
         case .record(let record):
             if batch.order.isEarly(record.name) { return .done }
             if batch.hasOpen, let outcome = try outcome(ofOpen: record) { return outcome }
-            return try seal(&batch, record.table, record.key, record.id)
+            return try seal(&batch, record)
         }
     }
 

@@ -14,6 +14,8 @@ struct OutboxBatcher {
     var operationLimit = 1000
     var byteLimit = 4 << 20
     var recordByteLimit = Limits().recordBytes
+    /// The last operation of a request that is under way, behind which this batch goes.
+    var behind: Int64?
 
     /// State that holds for all records of a batch, looked up once instead of for each.
     struct Batch {
@@ -57,15 +59,16 @@ struct OutboxBatcher {
     /// The operations to send: those without a verdict first, under their own keys, then what is newly sealed.
     func batch() throws -> [OutboxEntry] {
         var entries = try open()
+        let hasOpen = behind != nil || !entries.isEmpty
         let budget = operationLimit - entries.count
         let sealedBytes = entries.reduce(0) { $0 + $1.members.count }
         if budget > 0, sealedBytes < byteLimit {
             let identity = try Identity(db, schema, declarations)
             var batch = Batch(
-                numbers: try LaneNumbers(db, lane: lane), hasOpen: !entries.isEmpty,
+                numbers: try LaneNumbers(db, lane: lane), hasOpen: hasOpen,
                 hasRefusals: try Outbox.hasLocalRefusals(db),
                 hasKnownVersions: try !KnownVersions.isEmpty(db, scope.scope),
-                dependence: try Dependence(db, schema, lane: lane, hasOpen: !entries.isEmpty),
+                dependence: try Dependence(db, schema, lane: lane, hasOpen: hasOpen),
                 identity: identity,
                 hasBlocked: try BlockedEdits.isAny(db))
             try seal(&batch, limit: budget, bytes: byteLimit - sealedBytes)
@@ -76,7 +79,7 @@ struct OutboxBatcher {
     }
 
     private func open() throws -> [OutboxEntry] {
-        try Outbox.open(db, scope: scope.scope, limit: operationLimit)
+        try Outbox.open(db, scope: scope.scope, behind: behind ?? 0, limit: operationLimit)
     }
 
     private func seal(_ batch: inout Batch, limit: Int, bytes: Int) throws {
@@ -95,12 +98,12 @@ struct OutboxBatcher {
                 }
                 if let group = marked.group, !batch.order.dissolved.contains(group) { continue }
                 let table = tables[marked.table]
-                let key = try key(table.shape, row: marked.row)
-                guard let id = table.shape.recordID(key) else {
-                    try refuseKey(&batch, table, key)
+                guard let found = try table.marked(db, number: marked.row) else { continue }
+                guard let id = table.shape.recordID(found.key) else {
+                    try refuseKey(&batch, table, found.key)
                     continue
                 }
-                let unit = Unit.record(Unsealed(table: table, key: key, id: id))
+                let unit = Unit.record(Unsealed(table: table, key: found.key, id: id, found: found))
                 guard try seal(unit, &batch, tables, &budget, &passed) else { return }
             }
         }
@@ -134,22 +137,18 @@ struct OutboxBatcher {
         }
     }
 
-    func key(_ shape: TableSchema, row: Int64) throws -> [Cell] {
-        let columns = shape.key.map(\.sql).joined(separator: ", ")
-        return try Query(db, "SELECT \(columns) FROM \(shape.shadowSQL) WHERE tidemark_row = ?1")
-            .first(db, [.integer(row)]) { $0.cells(0..<shape.key.count) } ?? []
-    }
-
     /// Seals one record's edits.
-    func seal(_ batch: inout Batch, _ table: RecordTable, _ key: [Cell], _ id: RecordID) throws -> Outcome {
+    func seal(_ batch: inout Batch, _ record: Unsealed) throws -> Outcome {
+        let (table, key, id) = (record.table, record.key, record.id)
         let shape = table.shape
-        let name = RecordName(entity: shape.name, record: id.text)
-        if batch.order.isEarly(name) { return .done }
-        if batch.hasBlocked { try lookAgain(table, key, name) }
-        guard let known = try table.shadow(db, key) else { return .done }
+        if batch.order.isEarly(record.name) { return .done }
+        if batch.hasBlocked { try lookAgain(table, key, record.name) }
+        let found = batch.hasBlocked ? nil : record.found
+        guard let known = try found?.shadow ?? table.shadow(db, key) else { return .done }
         if known.isGone { try QuarantinedRow.forgetOwn(db, shape.name, id.text, known) }
+        let row = if let found { found.row } else { try table.row(db, key) }
         var edited = Edited(
-            table: table, key: key, id: id, known: known, shadow: known, shown: try current(table, key, id, known))
+            table: table, key: key, id: id, known: known, shadow: known, shown: try shown(row, shape, id, known))
         switch try ownership(table, key, id, known, edited.shown) {
         case .stays: break
         case .moves(let found): (edited.move, edited.shadow) = (found, found.arrival)
@@ -261,7 +260,7 @@ struct OutboxBatcher {
         _ batch: inout Batch, _ table: RecordTable, _ key: [Cell], _ id: RecordID, _ shadow: Shadow
     ) throws -> Outcome {
         try table.write(db, key, shadow)
-        return try seal(&batch, table, key, id)
+        return try seal(&batch, Unsealed(table: table, key: key, id: id))
     }
 
     /// Why no server would take it; `nil` where one may.
@@ -360,7 +359,9 @@ struct OutboxBatcher {
         try table.unmark(db, key)
         let shadow = try table.shadow(db, key)
         let current =
-            if let id, let shadow { try self.current(table, key, id, shadow) } else { try table.row(db, key) }
+            if let id, let shadow { try shown(table.row(db, key), table.shape, id, shadow) } else {
+                try table.row(db, key)
+            }
         let isInsert = shadow?.state == .absent
         if current == nil, isInsert {
             // Never sent and gone again: nothing is left to tell.

@@ -7,6 +7,8 @@ struct Unsealed {
     var id: RecordID
     /// Whether it is in the group of the record that refers to it.
     var goesAlong = false
+    /// The record as its mark found it, until anything else is sealed.
+    var found: RecordTable.Marked?
 
     var name: RecordName { RecordName(entity: table.shape.name, record: id.text) }
 }

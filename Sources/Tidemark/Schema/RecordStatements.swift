@@ -6,6 +6,7 @@ struct RecordStatements: Hashable, Sendable {
     private(set) var touchedSelect = ""
     private(set) var rowUpsert = ""
     private(set) var shadowSelect = ""
+    private(set) var markedSelect = ""
     private(set) var shadowUpsert = ""
     private(set) var shadowDelete = ""
     private(set) var shadowQuarantined = ""
@@ -13,10 +14,15 @@ struct RecordStatements: Hashable, Sendable {
     private(set) var shadowHead = ""
     private(set) var shadowUnmark = ""
     private(set) var shadowMark = ""
-    private(set) var shadowSettled = ""
+    private(set) var settledDelete = ""
     private(set) var shadowRoutingScope = ""
     private(set) var holderSelect = ""
     private(set) var shadowsExist = ""
+}
+
+extension TableSchema {
+    /// Whether one statement can read a shadow with its row: SQLite gives up to 2000 columns.
+    var fitsBesideShadow: Bool { 2 * data.count + key.count + 10 <= 2000 }
 }
 
 extension RecordStatements {
@@ -35,6 +41,7 @@ extension RecordStatements {
             tidemark_scope, tidemark_routing_scope, tidemark_gone
             """
         shadowSelect = "SELECT \(extra)\(dataList) FROM \(shape.shadowSQL) WHERE \(isKey)"
+        markedSelect = Self.marked(shape, extra)
         shadowHead = "SELECT \(extra) FROM \(shape.shadowSQL) WHERE \(isKey)"
         shadowUnmark = """
             UPDATE \(shape.shadowSQL) SET tidemark_mark = NULL, tidemark_since = NULL WHERE \(isKey)
@@ -43,8 +50,8 @@ extension RecordStatements {
             UPDATE \(shape.shadowSQL) SET tidemark_mark = coalesce(tidemark_mark, (SELECT n FROM tidemark_counter)), \
             tidemark_since = coalesce(tidemark_since, tidemark_edited >> 16) WHERE \(isKey)
             """
-        shadowSettled = """
-            SELECT 1 FROM \(shape.shadowSQL) WHERE \(isKey)
+        settledDelete = """
+            DELETE FROM \(shape.shadowSQL) WHERE \(isKey)
             AND tidemark_mark IS NULL AND tidemark_version IS NULL
             AND tidemark_state <> \(Shadow.State.deleted.rawValue) AND tidemark_scope IS ?\(keys.count + 1)
             """
@@ -64,6 +71,24 @@ extension RecordStatements {
         shadowUpsert = """
             INSERT INTO \(shape.shadowSQL)(\(keyList), \(extra)\(dataList)) VALUES (\(marks)) \
             ON CONFLICT(\(keyList)) DO UPDATE SET \(sets)
+            """
+    }
+
+    /// All that sealing asks of a record, by the number of its shadow: the shadow, its key, and the row, if there is
+    /// one.
+    /// In a table of very many columns, without the row.
+    private static func marked(_ shape: TableSchema, _ extra: String) -> String {
+        func list(_ name: String, _ columns: [TableSchema.Column]) -> String {
+            columns.map { ", \(name).\($0.sql)" }.joined()
+        }
+        // As `rowSelect` compares: a bound value has no affinity of its own.
+        let isSame = shape.key.map { "app.\($0.sql) = +noted.\($0.sql)" }.joined(separator: " AND ")
+        let head = extra.split(separator: ",").map { "noted.\($0.trimmingPrefix(" "))" }.joined(separator: ", ")
+        let isJoined = shape.fitsBesideShadow
+        let row = isJoined ? ", app.\(shape.key[0].sql) IS NOT NULL\(list("app", shape.data))" : ""
+        return """
+            SELECT \(head)\(list("noted", shape.data))\(list("noted", shape.key))\(row) FROM \(shape.shadowSQL) AS noted
+            \(isJoined ? "LEFT JOIN \(shape.sql) AS app ON \(isSame)" : "") WHERE noted.tidemark_row = ?1
             """
     }
 

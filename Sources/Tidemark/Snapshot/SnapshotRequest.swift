@@ -6,6 +6,7 @@ struct SnapshotRequest: Sendable {
     var scope: Scope
     var token: String?
     var cursor: String?
+    var known: Version?
     var schema: SyncSchema
     var declarations: Declarations
     var request: TransportRequest
@@ -19,6 +20,7 @@ struct SnapshotRequest: Sendable {
         self.scope = scope
         token = bootstrap?.token
         cursor = bootstrap?.cursor
+        self.known = known
         self.schema = schema
         self.declarations = declarations
         var query: [TransportRequest.QueryItem] = [.init("scope", scope.name)]

@@ -44,6 +44,8 @@ enum LibraryMigration {
         } else if found < 10 {
             try db.execute(sql: "ALTER TABLE tidemark_blob ADD COLUMN stored_at INTEGER")
         }
+        // Before version 7 the indexes are made anew with their table.
+        if found >= 7, found < 11 { try Outbox.renewIndexes(db) }
     }
 
     /// Before version 7 an operation's state was in three columns: a verdict's, one for a second key, and a time. The

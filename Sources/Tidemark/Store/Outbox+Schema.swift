@@ -1,3 +1,5 @@
+import GRDB
+
 extension Outbox {
     static let schema = """
         -- The outbox. members: the sealed operation as on the wire, without its key. content: its fields whole, where
@@ -23,4 +25,12 @@ extension Outbox {
         CREATE INDEX tidemark_operation_packable ON tidemark_operation(scope, lane, id) WHERE \(isPackable);
         CREATE INDEX tidemark_operation_finished ON tidemark_operation(scope, finished_at) WHERE \(isFinished);
         """
+
+    /// Before version 11 the indexes' conditions were spelled in another way, and no query would use them.
+    static func renewIndexes(_ db: Database) throws {
+        for name in ["open", "rejected", "replay", "packable", "finished"] {
+            try db.execute(sql: "DROP INDEX IF EXISTS tidemark_operation_\(name)")
+        }
+        try db.execute(sql: indexes)
+    }
 }

@@ -51,8 +51,10 @@ extension Outbox {
             ?? OutboxHistory.holds(db, key)
     }
 
+    /// Compared one by one: each statement that writes an operation holds it against the conditions of all partial
+    /// indexes, and for IN SQLite would make a table of the names each time.
     private static func sql(_ states: [State]) -> String {
-        "state IN (\(states.map { "'\($0.rawValue)'" }.joined(separator: ", ")))"
+        "(" + states.map { "state = '\($0.rawValue)'" }.joined(separator: " OR ") + ")"
     }
 
     // The partial indexes are made of these same conditions: SQLite uses an index where its condition is in a query.

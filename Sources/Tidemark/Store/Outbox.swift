@@ -68,20 +68,34 @@ enum Outbox {
     }
 
     /// Operations without a verdict, oldest first.
-    static func open(_ db: Database, scope: Scope, limit: Int) throws -> [OutboxEntry] {
+    ///
+    /// - Parameter last: the operation that they stand behind.
+    static func open(_ db: Database, scope: Scope, behind last: Int64 = 0, limit: Int) throws -> [OutboxEntry] {
         try Query(
             db,
             """
             SELECT \(columns) FROM tidemark_operation
-            WHERE scope = ?1 AND \(isOpen) ORDER BY id LIMIT ?2
+            WHERE scope = ?1 AND \(isOpen) AND id > ?3 ORDER BY id LIMIT ?2
             """
-        ).rows(db, [.text(scope.name), .integer(Int64(limit))], entry)
+        ).rows(db, [.text(scope.name), .integer(Int64(limit)), .integer(last)], entry)
     }
 
     static func open(_ db: Database, key: OperationKey) throws -> OutboxEntry? {
         try Query(
             db, "SELECT \(columns) FROM tidemark_operation WHERE lane = ?1 AND number = ?2 AND \(isOpen)"
         ).first(db, [.text(key.lane), .integer(key.number)], entry)
+    }
+
+    /// Operations of a lane without a verdict that name nothing by a temporary id, as a block takes them.
+    static func packable(_ db: Database, lane: String, numbers: ClosedRange<Int64>) throws -> [OutboxBlock.Operation] {
+        try Query(
+            db,
+            """
+            SELECT \(OutboxBlock.columns) FROM tidemark_operation
+            WHERE lane = ?1 AND number BETWEEN ?2 AND ?3 AND \(isOpen) AND resolved IS NULL
+            """
+        ).rows(
+            db, [.text(lane), .integer(numbers.lowerBound), .integer(numbers.upperBound)], OutboxBlock.operation)
     }
 
     static func entry(_ db: Database, id: Int64) throws -> OutboxEntry? {

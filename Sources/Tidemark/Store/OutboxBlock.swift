@@ -16,6 +16,16 @@ struct OutboxBlock {
         var finishedAt: Int64 { integer(3) }
         var name: RecordName { RecordName(entity: text(4), record: text(5)) }
 
+        /// One without a verdict, as it stands once the server has taken it as it was sent.
+        func taken(at version: Version, now: Int64) -> Operation {
+            var cells = cells
+            (cells[2], cells[3]) = (.integer(version), .integer(now))
+            cells[Self.state] = .text(Outbox.State.applied.rawValue)
+            return Operation(cells: cells)
+        }
+
+        private static let state = 10
+
         /// The operation as the outbox knows it.
         func entry(lane: String) -> OutboxEntry {
             OutboxEntry(
@@ -63,21 +73,10 @@ struct OutboxBlock {
     /// Its size before it is compressed.
     var byteCount: Int { writer.bytes.count }
 
-    mutating func append(_ row: Query) { append(Operation(cells: row.cells(0..<Self.names.count))) }
+    /// A row of ``columns``.
+    static func operation(_ row: Query) -> Operation { Operation(cells: row.cells(0..<names.count)) }
 
-    /// Appends a row that has no verdict yet, as it stands once the server has taken it as it was sent.
-    mutating func append(_ row: Query, takenAt version: Version, now: Int64) {
-        var cells = row.cells(0..<Self.names.count)
-        for (name, cell) in [
-            ("version", Cell.integer(version)), ("finished_at", .integer(now)),
-            ("state", .text(Outbox.State.applied.rawValue)),
-        ] {
-            if let column = Self.names.firstIndex(of: name) { cells[column] = cell }
-        }
-        append(Operation(cells: cells))
-    }
-
-    private mutating func append(_ operation: Operation) {
+    mutating func append(_ operation: Operation) {
         for (column, cell) in operation.cells.enumerated() { append(cell, column) }
         let number = operation.number
         numbers = count == 0 ? number...number : min(numbers.lowerBound, number)...max(numbers.upperBound, number)

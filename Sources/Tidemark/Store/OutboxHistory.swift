@@ -67,7 +67,7 @@ package enum OutboxHistory {
             ORDER BY id LIMIT \(blockLimit)
             """
         ).rows(db, [.text(scope.name), .text(lane)]) { row in
-            if block.byteCount < blockBytes { block.append(row) }
+            if block.byteCount < blockBytes { block.append(OutboxBlock.operation(row)) }
         }
         guard block.count > 0, block.count >= least || block.byteCount >= blockBytes else { return false }
         if isFirst { try dropDeferred(db, scope) }
@@ -97,8 +97,8 @@ package enum OutboxHistory {
             db,
             """
             DELETE FROM tidemark_operation AS old WHERE scope = ?1 AND \(Outbox.isFinished) AND state = 'deferred'
-              AND EXISTS (SELECT 1 FROM tidemark_operation AS new WHERE new.entity = old.entity
-                AND new.record = old.record AND new.id > old.id AND new.\(Outbox.isTaken))
+              AND EXISTS (SELECT 1 FROM tidemark_operation WHERE entity = old.entity
+                AND record = old.record AND id > old.id AND \(Outbox.isTaken))
             """
         ).execute([.text(scope.name)])
     }
@@ -118,28 +118,28 @@ package enum OutboxHistory {
             && Query(db, "SELECT 1 FROM tidemark_ref LIMIT 1").first(db) { _ in true } == nil
     }
 
-    /// Moves operations that the server took as they were sent, and that are not finished yet, out of the outbox.
-    /// Returns which were moved.
-    static func pack(
-        _ db: Database, _ scope: Scope, _ taken: [(entry: OutboxEntry, verdict: Verdict)], now: Int64
-    ) throws -> Set<Int64> {
-        let read = try Query(db, "SELECT \(OutboxBlock.columns) FROM tidemark_operation WHERE id = ?1")
-        let remove = try Query(db, "DELETE FROM tidemark_operation WHERE id = ?1")
-        var packed: Set<Int64> = []
-        for (lane, operations) in Dictionary(grouping: taken, by: \.entry.key.lane) {
-            var block = OutboxBlock()
-            for (entry, verdict) in operations.sorted(by: { $0.entry.id < $1.entry.id }) {
-                guard let version = verdict.version else { continue }
-                _ = try read.first(db, [.integer(entry.id)]) { block.append($0, takenAt: version, now: now) }
-                try remove.execute([.integer(entry.id)])
-                packed.insert(entry.id)
-                guard block.count == blockLimit || block.byteCount >= blockBytes else { continue }
-                try keep(block, db, scope, lane)
-                block = OutboxBlock()
-            }
-            if block.count > 0 { try keep(block, db, scope, lane) }
+    /// Moves operations of one lane out of the outbox, where they stand without a verdict.
+    static func pack(_ db: Database, _ scope: Scope, _ lane: String, _ taken: [OutboxBlock.Operation]) throws {
+        var block = OutboxBlock()
+        for operation in taken.sorted(by: { $0.id < $1.id }) {
+            block.append(operation)
+            guard block.count == blockLimit || block.byteCount >= blockBytes else { continue }
+            try keep(block, db, scope, lane)
+            block = OutboxBlock()
         }
-        return packed
+        if block.count > 0 { try keep(block, db, scope, lane) }
+        try remove(db, lane, taken.map(\.number))
+    }
+
+    /// Whole runs of numbers at once.
+    private static func remove(_ db: Database, _ lane: String, _ numbers: [Int64]) throws {
+        let remove = try Query(db, "DELETE FROM tidemark_operation WHERE lane = ?1 AND number BETWEEN ?2 AND ?3")
+        var rest = numbers.sorted()[...]
+        while let first = rest.popFirst() {
+            var last = first
+            while rest.first == last + 1 { last = rest.removeFirst() }
+            try remove.execute([.text(lane), .integer(first), .integer(last)])
+        }
     }
 
     // MARK: Unpacking

@@ -91,6 +91,29 @@ struct RecordTable {
         }
     }
 
+    /// A record with a mark, as it stands when its edits are sealed.
+    struct Marked {
+        let key: [Cell]
+        let shadow: Shadow
+        /// The row as it is to stand.
+        let row: [Cell]?
+    }
+
+    /// - Parameter number: the shadow's.
+    func marked(_ db: Database, number: Int64) throws -> Marked? {
+        let (keyStart, rowStart) = (9 + shape.data.count, 10 + shape.data.count + shape.key.count)
+        let found = try Query(db, sql.markedSelect).first(db, [.integer(number)]) { found in
+            var shadow = head(found)
+            shadow.cells = found.cells(9..<keyStart)
+            let isHere = shape.fitsBesideShadow && found.integer(rowStart - 1) == 1
+            return Marked(
+                key: found.cells(keyStart..<(rowStart - 1)), shadow: shadow,
+                row: isHere ? found.cells(rowStart..<(rowStart + shape.data.count)) : nil)
+        }
+        guard shape.isGuarded || !shape.fitsBesideShadow, let found else { return found }
+        return Marked(key: found.key, shadow: found.shadow, row: try row(db, found.key))
+    }
+
     /// The shadow without its cells: a migration may have given the table columns that the shadow gets only with the
     /// next installation.
     func shadowHead(_ db: Database, _ key: [Cell]) throws -> Shadow? {
@@ -132,10 +155,12 @@ struct RecordTable {
         try Query(db, sql.shadowMark).execute(key)
     }
 
-    /// Whether nothing was edited since the last sealing, and no row of the server's came under the edit.
-    func isSettled(_ db: Database, _ key: [Cell], in scope: Scope) throws -> Bool {
+    /// Drops a record's shadow if nothing was edited since the last sealing, and no row of the server's came under the
+    /// edit. Returns whether it did.
+    func dropSettled(_ db: Database, _ key: [Cell], in scope: Scope) throws -> Bool {
         let owner: Cell = shape.isScopedByColumn ? .text(scope.name) : .null
-        return try Query(db, sql.shadowSettled).first(db, key + [owner]) { _ in true } ?? false
+        try Query(db, sql.settledDelete).execute(key + [owner])
+        return db.changesCount > 0
     }
 
     func dropShadow(_ db: Database, _ key: [Cell]) throws { try Query(db, sql.shadowDelete).execute(key) }

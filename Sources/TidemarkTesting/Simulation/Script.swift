@@ -58,6 +58,7 @@ extension WorldPlan {
             + [
                 (shufflesTasks, " shuffled"), (!hasWindow, " windowless"), (!hasForeignKeys, " keyless"),
                 (isHurried, " hurried"), (!isVerified, " unverified"), (usesSQLite, " sqlite"),
+                (sendsEarly, " early"),
             ].map { $0 ? $1 : "" }.joined()
     }
 
@@ -67,8 +68,8 @@ extension WorldPlan {
         (shufflesTasks, hasWindow) = (words.contains("shuffled"), !words.contains("windowless"))
         hasForeignKeys = !words.contains("keyless")
         (isHurried, isVerified) = (words.contains("hurried"), !words.contains("unverified"))
-        usesSQLite = words.contains("sqlite")
-        let flags = ["shuffled", "windowless", "keyless", "hurried", "unverified", "sqlite"]
+        (usesSQLite, sendsEarly) = (words.contains("sqlite"), words.contains("early"))
+        let flags = ["shuffled", "windowless", "keyless", "hurried", "unverified", "sqlite", "early"]
         let words = words.dropFirst().filter { !flags.contains($0) }
         guard words.count % 2 == 0 else { return nil }
         for index in stride(from: 0, to: words.count, by: 2) {

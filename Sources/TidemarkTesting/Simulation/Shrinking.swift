@@ -54,7 +54,7 @@ struct Shrinking {
 
     private static let planChanges: [@Sendable (inout WorldPlan) -> Void] = [
         { $0.usesSQLite = false }, { $0.shufflesTasks = false }, { $0.hasWindow = true }, { $0.hasForeignKeys = true },
-        { $0.userCount = 1 },
+        { $0.userCount = 1 }, { $0.sendsEarly = false },
         { $0.page = 50 }, { $0.nodeCount = 1 }, { $0.isHurried = false }, { $0.isVerified = true },
         { $0.deviceCount = max(1, $0.deviceCount - 1) }, { $0.deviceCount = max(1, $0.deviceCount - 1) },
         { $0.seed = 1 },

@@ -60,9 +60,10 @@ extension World {
         configuration.firstPage = plan.page
         configuration.snapshotRange = plan.page...plan.page
         configuration.firstSnapshotPage = plan.page
-        configuration.operationLimit = 1 + plan.page * 2
+        configuration.operationLimit = plan.sendsEarly ? plan.page : 1 + plan.page * 2
         // Devices make few operations in a world: blocks of one and more make the blocks part of every world.
         configuration.leastHistoryBlock = 1 + plan.page % 3
+        configuration.sendsEarly = plan.sendsEarly
         configuration.pollInterval = .seconds(10)
         // So that a world of some minutes has devices that were away for long.
         configuration.criticalFirstAfter = .seconds(50)

@@ -29,6 +29,8 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
     private let watch: RecordWatch?
     /// The task in which the engine runs.
     private var running: Task<Void, Never>?
+    /// Whether an answer that it has got is not in the file yet.
+    private var hasAnswer = false
     /// How often the user waits for a sync that was asked for.
     var openSyncs = 0
 
@@ -104,6 +106,7 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
         _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
         if access != .read { world.oracle?.touch(device) }
+        if point == .apply || point == .page { hasAnswer = false }
         guard let watch, let point, access == .write else {
             return try perform(point?.rawValue) { try Self.now(writer, access, body) }
         }
@@ -185,6 +188,12 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
 
     func send(_ request: TransportRequest) async throws -> TransportResponse {
         try perform(request.carriesBytes ? KillPoint.file : request.path) {}
-        return try await world.send(request, from: self)
+        guard ["/sync", "/sync/snapshot"].contains(request.path) else {
+            return try await world.send(request, from: self)
+        }
+        if hasAnswer { world.earlyRequests += 1 }
+        let response = try await world.send(request, from: self)
+        hasAnswer = response.status == 200
+        return response
     }
 }

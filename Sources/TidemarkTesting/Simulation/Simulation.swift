@@ -30,6 +30,9 @@ public struct Simulation: Sendable {
     /// Whether a second process opens the app's file on some devices in the worlds that a seed makes, as an extension
     /// of the app does: it edits, syncs, takes over and is killed.
     public var hasSecondProcesses = false
+    /// Whether devices send the next request while they apply an answer, as real ones do. A script says it, since it
+    /// counts the messages.
+    public var sendsEarly = false
     /// One world in so many has its server's store on SQLite in any case.
     static let sqliteShare: UInt64 = 128
     /// Threads that play worlds at once.
@@ -57,6 +60,8 @@ public struct Simulation: Sendable {
         package var remedies: [String: Int] = [:]
         /// How often another process came to sync a file than before.
         package var handovers = 0
+        /// Requests for changes that went while an answer was not applied yet, with those behind an unusable answer.
+        package var early = 0
         /// What happened to bytes of attachments, and how often.
         package var files: [String: Int] = [:]
         /// The longest time, of the world, that devices took to be in sync once the faults had ended.
@@ -179,6 +184,9 @@ public struct Simulation: Sendable {
         }
         // The world looks at blobs as they are in memory.
         plan.usesSQLite = !app.hasFiles && (usesSQLite || seed.isMultiple(of: Self.sqliteShare))
+        plan.sendsEarly = sendsEarly
+        // Only behind a full request, or a page with another one behind it, one goes early.
+        if sendsEarly { plan.page = min(plan.page, 1 + Int(seed % 2)) }
         return Script(plan: plan, steps: steps)
     }
 }
@@ -200,6 +208,7 @@ extension Simulation.Report {
         deaths.merge(other.deaths, uniquingKeysWith: +)
         remedies.merge(other.remedies, uniquingKeysWith: +)
         handovers += other.handovers
+        early += other.early
         files.merge(other.files, uniquingKeysWith: +)
         longestCalm = max(longestCalm, other.longestCalm)
         // The order in which worlds end is no part of it.

@@ -103,7 +103,8 @@ struct Worker: Sendable {
             return .success(
                 Simulation.Report(
                     worlds: 1, events: world.trace.count, deaths: world.deaths, remedies: world.doneRemedies,
-                    handovers: world.handovers, files: world.fileCounts, longestCalm: .milliseconds(quiet),
+                    handovers: world.handovers, early: world.earlyRequests, files: world.fileCounts,
+                    longestCalm: .milliseconds(quiet),
                     trace: world.trace.hash))
         } catch {
             return .failure(Simulation.Failure(error, in: script))

@@ -44,6 +44,8 @@ final class World: @unchecked Sendable {
     var untoldRemedies: [String] = []
     /// How often another process came to sync a file than before.
     var handovers = 0
+    /// Requests for changes behind an answer that was not applied yet.
+    var earlyRequests = 0
     /// What happened to bytes of attachments.
     var fileCounts: [String: Int] = [:]
     /// Questions for digests.
@@ -150,6 +152,8 @@ struct WorldPlan: Hashable, Sendable {
     var hasForeignKeys = true
     /// Whether the server's store is the one on SQLite, and not in memory. The world is the same, and takes longer.
     var usesSQLite = false
+    /// Whether devices send the next request while they apply an answer.
+    var sendsEarly = false
     /// Whether people ask for a sync when the troubles end; else time has to bring it.
     var isHurried = false
     /// Whether the devices compare themselves with the server at the end, as an app may.

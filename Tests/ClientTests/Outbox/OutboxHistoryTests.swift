@@ -279,7 +279,7 @@ struct OutboxHistoryTests {
             }
             var block = OutboxBlock()
             _ = try Query(db, "SELECT \(OutboxBlock.columns) FROM tidemark_operation ORDER BY id")
-                .rows(db) { block.append($0) }
+                .rows(db) { block.append(OutboxBlock.operation($0)) }
             let bytes = block.compressed()
             let read = OutboxBlock.operations(bytes)
             #expect(read.map(\.version) == numbers)

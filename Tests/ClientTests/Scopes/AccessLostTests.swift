@@ -229,7 +229,8 @@ struct AccessLostTests {
             return try await inner.send(request)
         }
         try await engine.syncNow()
-        #expect(await device.wire.bodies.map { $0.contains("\"number\":") } == [true, false, true])
+        let bodies = await device.wire.bodies
+        #expect(bodies.map { $0.contains("\"number\":") } == [true, false, true], "\(bodies)")
     }
 
     @Test("a table whose scope is constant goes as a whole, and comes back")
