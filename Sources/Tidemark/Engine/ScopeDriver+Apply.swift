@@ -39,6 +39,7 @@ extension ScopeDriver {
             isAsked || outcome.refetch + decided > 0
             || isPending && (outcome.verdicts > outcome.deferred || outcome.settled > 0)
         return Applied(
-            hasMore: outcome.hasMore, isTaken: outcome.pageTaken, goesOn: goesOn, deferral: outcome.deferral)
+            hasMore: outcome.hasMore, isTaken: outcome.pageTaken, goesOn: goesOn,
+            isOwed: isAsked || outcome.refetch + decided + outcome.settled > 0, deferral: outcome.deferral)
     }
 }

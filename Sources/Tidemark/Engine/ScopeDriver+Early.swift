@@ -29,6 +29,8 @@ struct Applied: Sendable {
     var isTaken: Bool
     /// Whether there is more to send, or to ask for, at once.
     var goesOn: Bool
+    /// Whether that is something which no request behind it can have: records by name, or what the app has decided.
+    var isOwed: Bool
     var deferral: Deferral?
 }
 
@@ -66,7 +68,7 @@ extension ScopeDriver {
         async let response = sendEarly(next.request)
         var applied = try await apply(transaction)
         // That request was made before this was known.
-        if applied.goesOn { owe(.wake) }
+        if applied.isOwed { owe(.wake) }
         let sealed = applied.isTaken ? await seal(behind: next) : nil
         let answered = await response
         // A page behind one that was not taken fits nowhere.
@@ -91,17 +93,19 @@ extension ScopeDriver {
             Set(answer.results.map(\.key)) == exchange.keys, answer.results.allSatisfy(\.verdict.tookEffect)
         else { return nil }
         if page.hasMore, try await mayBeCritical(exchange) { return nil }
-        if let sealed { return sealed.asking(since: page.nextSince) }
+        if let sealed { return sealed.following(page) }
         guard page.hasMore, try await !isAnythingPending(exchange.schema) else { return nil }
-        return exchange.withoutOperations(pageLimit: sizing.limit).asking(since: page.nextSince)
+        return exchange.withoutOperations(pageLimit: sizing.limit).following(page)
     }
 
-    /// Whether a page that follows would keep edits from being sent, those that wait for room on the server too.
+    /// Whether a page that follows would keep edits from being sent, those that wait for room on the server too, or
+    /// records from being asked for by name.
     func isAnythingPending(_ schema: SyncSchema) async throws -> Bool {
         let scope = scope
         return try await database {
             try await self.schemaCache.file.read { db in
                 try Pending.exists(db, schema, scope) || Deferral.read(db, scope) != nil
+                    || !RefetchQueue.all(db, scope, limit: 1).isEmpty
             }
         }
     }

@@ -36,6 +36,8 @@ actor ScopeDriver {
     var heard: Version?
     /// Whether the app called, and not an edit.
     private var isNudged = false
+    /// Whether a round was called for that has not begun.
+    private(set) var isCalled = false
     /// Whether the loop of `run()` is only to look anew how long it sleeps.
     var isRetimed = false
 
@@ -150,7 +152,7 @@ actor ScopeDriver {
     /// There is something to send, or, as `isNudge`, the app says that there may be news or a token that grants more.
     func wake(isNudge: Bool = false) async {
         guard machine.isBusy else {
-            isNudged = isNudged || isNudge
+            (isNudged, isCalled) = (isNudged || isNudge, true)
             return rouse()
         }
         // The task at work on the scope goes on with it: a second wake is redundant.
@@ -174,8 +176,8 @@ actor ScopeDriver {
     var memory: String {
         let flags = [
             takesDifferences, isPageNext, refusal != nil, fetchError != nil, current != nil, signal.isRaised,
-            early.sealed != nil, early.sent != nil, early.response != nil, isNudged, takesShared,
-            telling.isDue(now: now),
+            early.sealed != nil, early.sent != nil, early.response != nil, owed != nil, owed == .nudge, isNudged,
+            takesShared, telling.isDue(now: now),
         ]
         return "\(machine.outline) \(lane) \(flags) \(problem?.code.rawValue ?? "") \(tooLarge.map(\.number))"
     }
@@ -206,7 +208,9 @@ actor ScopeDriver {
         // The app's start, or its word that there may be a token that grants more.
         if event == .reset || event == .nudge { refusal = nil }
         if event == .nudge { retriesDeferred = true }
-        await carryOut(machine.handle(event, now: now, jitter: Dependencies.current.random()))
+        let effects = machine.handle(event, now: now, jitter: Dependencies.current.random())
+        isCalled = false
+        await carryOut(effects)
         await verifyWhereAsked()
         await settleHeard()
     }

@@ -107,9 +107,13 @@ extension SyncEngine {
         }
     }
 
+    /// Whether a scope is at work, or is about to be.
     private var isAnyBusy: Bool {
         get async {
-            for driver in drivers where await driver.machine.isBusy { return true }
+            for driver in drivers {
+                if await driver.machine.isBusy { return true }
+                if await driver.isCalled { return true }
+            }
             return false
         }
     }

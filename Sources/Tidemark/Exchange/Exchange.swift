@@ -18,7 +18,7 @@ struct Exchange: Sendable {
     var traffic: [String: SyncMeasures.Traffic] = [:]
     /// Marks behind those that turned out to be no edits, where nothing is sent.
     var marksLeft: Int
-    /// Whether the request has as many operations, or as many bytes of them, as one may.
+    /// Whether there is more to send than the request takes.
     var isFull: Bool
     /// The history that the scope is in.
     var epoch: String?
@@ -39,8 +39,8 @@ struct Exchange: Sendable {
         let device: DeviceReport?
         let pageLimit: Int
         let takesDifferences: Bool
-        /// How far verdicts are applied in each lane, and the operations.
-        let operations: [UInt8]
+        /// How far verdicts are applied in each lane, and the operations; empty once the request is written.
+        var operations: [UInt8]
     }
 
     /// Seals what is pending and writes the request. Runs inside a write transaction, so that what is sent is durable
@@ -68,7 +68,9 @@ struct Exchange: Sendable {
         self.schema = schema
         self.declarations = declarations
         since = record.checkpoint
-        acknowledged = try Outbox.acknowledgements(db, scope: scope)
+        let later = try entries.last.map { try Outbox.lanes(db, scope, ofOpenBehind: $0.id) } ?? []
+        // Operations that stand behind these ones may still name numbers that are done with (W34).
+        acknowledged = try Outbox.acknowledgements(db, scope: scope).filter { !later.contains($0.key) }
         keys = Set(entries.map(\.key))
         let isOne = entries.count == 1 || entries.first?.group != nil && Set(entries.map(\.group)).count == 1
         onlyKeys = isOne ? entries.map(\.key) : []
@@ -78,9 +80,7 @@ struct Exchange: Sendable {
         marksLeft = entries.isEmpty ? try Pending.marks(db, schema, scope) : 0
         report = try telling.report(
             db, schema, scope, beside: entries, now: Dependencies.current.uptime, time: now)
-        isFull =
-            !entries.isEmpty
-            && (entries.count >= operationLimit || entries.reduce(0) { $0 + $1.members.count } >= sealing.byteLimit)
+        isFull = try !entries.isEmpty && (!later.isEmpty || Pending.isMarked(db, schema, scope))
         epoch = record.epoch
         lastOperation = entries.last?.id
         var writer = JSONWriter(capacity: entries.reduce(64) { $0 + $1.members.count + 80 })
@@ -90,7 +90,13 @@ struct Exchange: Sendable {
         request = TransportRequest(
             method: "POST", path: isPull ? "/sync" : "/sync/push",
             headers: TransportRequest.headers(clientID: schema.clientID))
+        if behind == nil { write() }
+    }
+
+    /// Writes the request's body.
+    private mutating func write() {
         request.body = written
+        body.operations = []
     }
 
     private var written: [UInt8] {
@@ -117,11 +123,12 @@ struct Exchange: Sendable {
         return Epoch(text: epoch)?.isBeforeAll == true
     }
 
-    /// The same with another place to go on from: that of an answer which is not applied yet.
-    func asking(since: String) -> Exchange {
+    /// The same, going on from a page that is not applied yet.
+    func following(_ page: Answer.Page) -> Exchange {
         var next = self
-        next.since = since
-        next.request.body = next.written
+        next.since = page.nextSince
+        next.epoch = page.epoch ?? epoch
+        next.write()
         return next
     }
 

@@ -302,6 +302,13 @@ extension Outbox {
         try Query(db, "SELECT 1 FROM tidemark_lane WHERE id = ?1").first(db, [.text(lane)]) { _ in true } != nil
     }
 
+    /// The lanes of operations without a verdict that stand behind another one.
+    static func lanes(_ db: Database, _ scope: Scope, ofOpenBehind last: Int64) throws -> Set<String> {
+        Set(
+            try Query(db, "SELECT DISTINCT lane FROM tidemark_operation WHERE scope = ?1 AND \(isOpen) AND id > ?2")
+                .rows(db, [.text(scope.name), .integer(last)]) { $0.text(0) })
+    }
+
     /// Per lane, the number up to which every verdict is applied, where the server does not know it yet.
     static func acknowledgements(_ db: Database, scope: Scope) throws -> [String: Int64] {
         let lanes = try Query(

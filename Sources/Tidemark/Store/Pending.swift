@@ -35,6 +35,16 @@ enum Pending {
         return try Outbox.hasOpen(db, scope)
     }
 
+    /// Whether a record waits to be sealed.
+    static func isMarked(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws -> Bool {
+        try schema.shapes(in: scope).contains { shape in
+            try shape.placesSQL(scope).contains { place in
+                let sql = "SELECT 1 FROM \(shape.shadowSQL) WHERE tidemark_mark > 0 AND \(place) LIMIT 1"
+                return try Query(db, sql).first(db) { _ in true } ?? false
+            }
+        }
+    }
+
     static func marks(_ db: Database, _ schema: SyncSchema, _ scope: Scope) throws -> Int {
         try schema.shapes(in: scope).reduce(0) { sum, shape in
             let places = shape.placesSQL(scope).joined(separator: " OR ")

@@ -121,6 +121,9 @@ extension World {
         case .arrives, .isRepeated:
             answers[message.question, default: []].append(response)
             oracle?.told(message, response)
+            if response.status == 200, ["/sync", "/sync/snapshot"].contains(message.request.path) {
+                devices[message.device].process?.hasAnswer = true
+            }
             message.continuation?.resume(returning: response)
         case .isOld where message.isFile && message.request.method != "GET":
             // Nobody keeps these.

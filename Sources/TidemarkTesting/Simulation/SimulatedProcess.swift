@@ -30,7 +30,7 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
     /// The task in which the engine runs.
     private var running: Task<Void, Never>?
     /// Whether an answer that it has got is not in the file yet.
-    private var hasAnswer = false
+    var hasAnswer = false
     /// How often the user waits for a sync that was asked for.
     var openSyncs = 0
 
@@ -106,7 +106,7 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
         _ body: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
         if access != .read { world.oracle?.touch(device) }
-        if point == .apply || point == .page { hasAnswer = false }
+        if point == .apply || point == .page || point == .lossProbe { hasAnswer = false }
         guard let watch, let point, access == .write else {
             return try perform(point?.rawValue) { try Self.now(writer, access, body) }
         }
@@ -192,8 +192,7 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
             return try await world.send(request, from: self)
         }
         if hasAnswer { world.earlyRequests += 1 }
-        let response = try await world.send(request, from: self)
-        hasAnswer = response.status == 200
-        return response
+        hasAnswer = false
+        return try await world.send(request, from: self)
     }
 }

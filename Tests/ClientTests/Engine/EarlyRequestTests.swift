@@ -81,11 +81,13 @@ struct EarlyRequestTests {
     @Test("the next operations are sealed while a request is under way, and sent while its verdicts wait for the file")
     func push() async throws {
         let (here, there) = try await pair()
+        let before = await here.wire.bodies.count
         try await here.sql(Self.rows(5))
         let file = HeldFile()
         await holdFile(of: here, file, until: 4)
         try await here.engine(Self.small()).syncNow()
         #expect(!file.wasOverdue)
+        #expect(await here.wire.bodies.count == before + 3)
         try await there.sync()
         #expect(try await there.count("note") == 5)
         #expect(try await here.engine().status().isSettled)
