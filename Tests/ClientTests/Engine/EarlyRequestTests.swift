@@ -138,7 +138,10 @@ struct EarlyRequestTests {
             return try await server.send(first)
         }
         await here.wire.next { request, server in
-            #expect(Self.numbers(String(decoding: request.body, as: UTF8.self)).min() == 2)
+            let body = String(decoding: request.body, as: UTF8.self)
+            #expect(Self.numbers(body).min() == 2)
+            // Operations 3 and 4 stand behind it, and might still name number 1 (W34).
+            #expect(body.contains("\"acked\":{}"))
             return try await server.send(request)
         }
         try await here.engine(Self.small()).syncNow()
