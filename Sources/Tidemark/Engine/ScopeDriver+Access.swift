@@ -29,8 +29,12 @@ extension ScopeDriver {
     /// Sends what says nothing about the access, whatever the answer is.
     func carry(_ request: TransportRequest) async throws -> TransportResponse {
         measuring.stage = .request
-        let response =
-            if let early = try takeEarly(request) { early } else { try await schemaCache.transport.send(request) }
+        if let response = try takeEarly(request) { return response }
+        return try await transmit(request)
+    }
+
+    func transmit(_ request: TransportRequest) async throws -> TransportResponse {
+        let response = try await schemaCache.transport.send(request)
         counts.roundTrips += 1
         counts.bytesSent += response.bytesSent
         counts.bytesReceived += response.bytesReceived

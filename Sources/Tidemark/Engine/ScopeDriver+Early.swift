@@ -10,8 +10,8 @@ struct EarlyResponse: Sendable {
     let milliseconds: Int64
 }
 
-/// What was done before its turn. All of it may be dropped at any time: operations stand in the outbox and are sent
-/// again under their own keys, and a page is asked for again.
+/// Work that a driver has done before its turn. All of it may be dropped at any time: operations stand in the outbox
+/// and are sent again under their own keys, and a page is asked for again.
 struct Early: Sendable {
     /// The next exchange, whose operations are sealed; its answer's checkpoint is not known yet.
     var sealed: Exchange?
@@ -21,7 +21,7 @@ struct Early: Sendable {
     var response: EarlyResponse?
 }
 
-/// What became of an answer in the file.
+/// The outcome of an answer that is in the file now.
 struct Applied: Sendable {
     /// Whether pages follow.
     var hasMore: Bool
@@ -58,7 +58,7 @@ extension ScopeDriver {
     func sendEarly(_ request: TransportRequest) async -> EarlyResponse {
         let began = now
         let result: Result<TransportResponse, any Error>
-        do { result = .success(try await schemaCache.transport.send(request)) } catch { result = .failure(error) }
+        do { result = .success(try await transmit(request)) } catch { result = .failure(error) }
         return EarlyResponse(request: request, result: result, milliseconds: now - began)
     }
 

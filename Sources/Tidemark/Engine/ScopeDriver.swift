@@ -37,7 +37,7 @@ actor ScopeDriver {
     /// Whether the app called, and not an edit.
     private var isNudged = false
     /// Whether a round was called for that has not begun.
-    private(set) var isCalled = false
+    private var isCalled = false
     /// Whether the loop of `run()` is only to look anew how long it sleeps.
     var isRetimed = false
 
@@ -58,9 +58,10 @@ actor ScopeDriver {
     private var retriesDeferred = false
     /// An answer that is not applied yet, and what a server that wants less asked for.
     var current: (answer: Answered, wait: Int64?)?
-    /// What was done before its turn came.
+    /// Requests and answers that are ahead of their turn.
     var early = Early()
-    /// What was asked for since operations were last sealed for the request that goes at once.
+    /// The call that came since operations were last sealed for a request that went at once: another exchange answers
+    /// it.
     var owed: SyncMachine.Event?
     /// How long the last request of an exchange took, in milliseconds.
     var requestTime: Int64 = 0
@@ -169,6 +170,9 @@ actor ScopeDriver {
         }
     }
 
+    /// Whether the scope is at work, or is about to be.
+    var isAtWork: Bool { machine.isBusy || isCalled }
+
     /// Whether the app or the operator must act.
     var isStopped: Bool { if case .stopped = machine.state { true } else { false } }
 
@@ -263,7 +267,7 @@ actor ScopeDriver {
         try await refillWhereAsked()
         try await bringCriticalFirst(schema, declarations)
         if let sent, try await isNext(sent, schema, declarations) {
-            // What came since that request was made is wanted behind it.
+            // The request was made before that call came, and does not answer it.
             if let owed { _ = machine.handle(owed, now: now, jitter: 0) }
             return try await send(sent) { try await self.exchange() }
         }

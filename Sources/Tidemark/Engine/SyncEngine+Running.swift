@@ -98,7 +98,7 @@ extension SyncEngine {
                 guard lease?.isDriving ?? true else { return endDriving() }
             }
             // The drivers do the rounds. One that is busy is cut off where the turn is lost.
-            if wanted > roundsDone, await !isAnyBusy { roundsDone = wanted }
+            if wanted > roundsDone, await !isAnyAtWork { roundsDone = wanted }
             guard let (counter, pending) = news else { continue }
             last = counter
             attachmentRunner?.note()
@@ -107,13 +107,9 @@ extension SyncEngine {
         }
     }
 
-    /// Whether a scope is at work, or is about to be.
-    private var isAnyBusy: Bool {
+    private var isAnyAtWork: Bool {
         get async {
-            for driver in drivers {
-                if await driver.machine.isBusy { return true }
-                if await driver.isCalled { return true }
-            }
+            for driver in drivers where await driver.isAtWork { return true }
             return false
         }
     }

@@ -75,8 +75,7 @@ extension RecordStatements {
     }
 
     /// All that sealing asks of a record, by the number of its shadow: the shadow, its key, and the row, if there is
-    /// one.
-    /// In a table of very many columns, without the row.
+    /// one. In a table of very many columns the row is left out.
     private static func marked(_ shape: TableSchema, _ extra: String) -> String {
         func list(_ name: String, _ columns: [TableSchema.Column]) -> String {
             columns.map { ", \(name).\($0.sql)" }.joined()

@@ -12,6 +12,10 @@ import TidemarkWire
 private final class HeldFile: Sendable {
     private let release = DispatchSemaphore(value: 0)
     private let isOverdue = Mutex(false)
+    private let seconds: Double
+
+    /// - Parameter seconds: how long it waits for the request.
+    init(seconds: Double = 20) { self.seconds = seconds }
 
     /// Whether no request came while the file was held.
     var wasOverdue: Bool { isOverdue.withLock { $0 } }
@@ -22,7 +26,7 @@ private final class HeldFile: Sendable {
             Thread.detachNewThread { [self] in
                 writer.writeWithoutTransaction { _ in
                     held.resume()
-                    if release.wait(timeout: .now() + 20) == .timedOut { isOverdue.withLock { $0 = true } }
+                    if release.wait(timeout: .now() + seconds) == .timedOut { isOverdue.withLock { $0 = true } }
                 }
             }
         }
@@ -65,7 +69,11 @@ struct EarlyRequestTests {
     }
 
     /// The file of a device is held from one exchange's answer to the next request.
-    private func holdFile(of device: Device, _ file: HeldFile, until sealed: Int) async {
+    ///
+    /// - Parameter then: what happens once that one has its answer.
+    private func holdFile(
+        of device: Device, _ file: HeldFile, until sealed: Int, then: @escaping @Sendable () async throws -> Void = {}
+    ) async {
         await device.wire.next { request, server in
             let response = try await server.send(request)
             try await poll { try await device.count("tidemark_operation") >= sealed }
@@ -74,7 +82,9 @@ struct EarlyRequestTests {
         }
         await device.wire.next { request, server in
             file.letGo()
-            return try await server.send(request)
+            let response = try await server.send(request)
+            try await then()
+            return response
         }
     }
 
@@ -101,9 +111,10 @@ struct EarlyRequestTests {
         let (here, there) = try await pair()
         let first = await here.wire.bodies.count
         try await here.sql(Self.rows(5))
-        await here.wire.next { try await $1.send($0) }
-        await here.wire.loseAnswer()
+        let file = HeldFile()
+        await holdFile(of: here, file, until: 4) { throw Wire.Lost() }
         await #expect(throws: SyncError.self) { try await here.engine(Self.small()).syncNow() }
+        #expect(!file.wasOverdue)
         #expect(try await here.count("tidemark_operation WHERE \(Outbox.isOpen)") > 0)
         try await here.engine(Self.small()).syncNow()
         try await there.sync()
@@ -117,12 +128,10 @@ struct EarlyRequestTests {
         let rule = EntityRule("note") { $0.proposed["title"] == "row 2" ? .reject(code: "no", detail: "No.") : .accept }
         let (here, there) = try await pair(rules: [rule])
         try await here.sql(Self.rows(5))
-        await here.wire.next { try await $1.send($0) }
-        await here.wire.next { request, server in
-            #expect(try await here.count("tidemark_operation WHERE state = 'rejected'") == 1)
-            return try await server.send(request)
-        }
+        let file = HeldFile(seconds: 1)
+        await holdFile(of: here, file, until: 4)
         try await here.engine(Self.small()).syncNow()
+        #expect(file.wasOverdue)
         try await there.sync()
         #expect(try await there.count("note") == 4)
         #expect(try await here.count("tidemark_operation WHERE state = 'rejected'") == 1)
@@ -166,16 +175,34 @@ struct EarlyRequestTests {
         try await there.sql(Self.rows(4))
         try await there.sync()
         let engine = try here.engine(Self.small())
-        await here.wire.next { try await $1.send($0) }
-        await here.wire.next { request, server in
-            let response = try await server.send(request)
+        let file = HeldFile()
+        await holdFile(of: here, file, until: 0) {
             try await here.sql("INSERT INTO note (id, title) VALUES ('mine', 'late')")
             await engine.wake()
-            return response
         }
         try await engine.syncNow()
+        #expect(!file.wasOverdue)
         #expect(try await here.count("note") == 5)
         #expect(try await here.count("tidemark_shadow_note") == 0)
+    }
+
+    @Test("no page is asked for early behind one that was not taken, since another engine has moved the checkpoint")
+    func passedOver() async throws {
+        let (here, there) = try await pair()
+        try await there.sql(Self.rows(12))
+        try await there.sync()
+        let other = try SyncEngine(
+            for: here.writer, tables: here.tables, scopes: [Device.scope], transport: there.wire)
+        let before = await here.wire.bodies.count
+        await here.wire.next { request, server in
+            let response = try await server.send(request)
+            try await other.syncNow()
+            return response
+        }
+        try await here.engine(Self.small()).syncNow()
+        // The page, the one behind it that had gone by then, and one from where the other engine stands.
+        #expect(await here.wire.bodies.count == before + 3)
+        #expect(try await here.count("note") == 12)
     }
 
     @Test("a page of changes is asked for while the one before it waits for the file")
