@@ -29,6 +29,8 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
     private let watch: RecordWatch?
     /// The task in which the engine runs.
     private var running: Task<Void, Never>?
+    /// The one before, which ends once a sync that somebody waits for is over.
+    private var former: Task<Void, Never>?
     /// Whether an answer that it has got is not in the file yet.
     var hasAnswer = false
     /// How often the user waits for a sync that was asked for.
@@ -63,7 +65,9 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
     /// Its engine runs, where it does not already.
     func run() {
         guard running == nil, let engine else { return }
+        let former = former
         start { [self] in
+            await former?.value
             do { try await engine.run() } catch { world.note("run ended: \(error)") }
         }
         running = tasks.last
@@ -72,7 +76,7 @@ final class SimulatedProcess: Environment, Transport, @unchecked Sendable {
     /// It goes on without syncing, as one does whose task was cancelled.
     func endRunning() {
         running?.cancel()
-        running = nil
+        (former, running) = (running ?? former, nil)
     }
 
     /// Somebody asks for a sync, and waits for it.
