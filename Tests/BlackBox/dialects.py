@@ -117,7 +117,7 @@ class DialectReader:
         copy, path = self.cursors[entity], f"/{quote(entity, safe='')}/delta"
         answer = self.wire.get(path, self.scope.name, cursor=copy.place, limit=limit)
         page = _value(answer)
-        if copy.in_scan and self.wire.dice.random() < 0.5:
+        if copy.in_scan and self.wire.dice.random() < 0.8:
             again = self.wire.get(path, self.scope.name, cursor=copy.place, limit=limit)
             self.wire.verdict.count("pages by cursor asked for twice")
             if again.status == 200 and again.body != answer.body:

@@ -52,7 +52,7 @@ class Lie:
     kinds: set[str] = set()
     # At most: the first violation ends the run, after a second or two, or more on a machine with much else to do.
     # What only the end of a run shows needs a short one.
-    seconds: float = 60
+    seconds: float = 180
 
     def __init__(self) -> None:
         self.told = 0
