@@ -91,7 +91,9 @@
         }
 
         /// The tables that can be synced.
-        func ownTables() throws -> [String] { try database.read { db in try SyncedTable.syncable(in: db) } }
+        func ownTables(where isWanted: (String) -> Bool = { _ in true }) throws -> [String] {
+            try database.read { db in try SyncedTable.syncable(in: db, where: isWanted) }
+        }
 
         /// Whether the warnings are others than those that were said last.
         func noteWarnings(_ warnings: [String]) throws -> Bool {

@@ -10,7 +10,7 @@
         /// - Returns: none where an app has declared what is synced.
         static func names(_ device: DeviceFile) throws -> [String] {
             guard try device.isOurs(), let declared = try device.declared() else { return [] }
-            return try device.ownTables().filter { declared[$0] == nil }
+            return try device.ownTables { declared[$0] == nil }
         }
 
         static func lines(_ names: [String]) -> [String] {

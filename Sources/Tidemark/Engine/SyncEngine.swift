@@ -255,7 +255,10 @@ public actor SyncEngine {
         // A migration since is looked at first; where that is not possible, the file is told as it is.
         if await schemaCache.schema != nil { _ = try? await schemaCache.install() }
         let schema = await schemaCache.schema
-        var status = try await file.asked(to: .read) { db in try SyncStatus(db, scopes: scopes, schema: schema) }
+        let declared = schemaCache.transport.isDisconnected ? [] : schemaCache.tableNames
+        var status = try await file.asked(to: .read) { db in
+            try SyncStatus(db, scopes: scopes, schema: schema, declared: declared)
+        }
         status.warnings = await schemaCache.warnings
         status.receivesNudges = isListening
         let told = status.scopes.mapValues(\.lastError)

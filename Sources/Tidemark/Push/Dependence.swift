@@ -147,6 +147,9 @@ struct Dependence {
         fresh[RecordName(entity: shape.name, record: id.text)] = number
     }
 
+    /// Whether rows of a table refer to other records.
+    func isAny(of shape: TableSchema) -> Bool { references[shape.name] != nil }
+
     /// An edit was refused on this device.
     mutating func noteRefusal() { hasBlockers = !references.isEmpty }
 }

@@ -142,8 +142,9 @@ extension OutboxBatcher {
             operation.baseVersion = departure.base
             operation.epoch = scope.epoch
             operation.isMove = departure.isMove
-            try Outbox.seal(
-                db, operation, key: batch.numbers.take(), scope: scope.scope, editedAt: nil, now: now)
+            batch.made = nil
+            let key = batch.numbers.take()
+            try Outbox.seal(db, [.init(operation, key: key, scope: scope.scope, editedAt: nil, now: now)])
             try QuarantinedRow.set(db, entity, record, scope.scope.name, .sealed)
         }
     }

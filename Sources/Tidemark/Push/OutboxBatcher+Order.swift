@@ -37,6 +37,11 @@ extension OutboxBatcher {
         var hasMerged = false
         var merged: RecordName?
 
+        /// Whether every record so far came up by its own mark.
+        var isUntouched: Bool {
+            underWay.isEmpty && early.isEmpty && groupsUnderWay.isEmpty && groupsSeen.isEmpty && dissolved.isEmpty
+        }
+
         func isEarly(_ name: RecordName) -> Bool { !early.isEmpty && early.contains(name) }
 
         mutating func begin(_ unit: Unit) {

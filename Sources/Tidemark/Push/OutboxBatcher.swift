@@ -10,6 +10,9 @@ struct OutboxBatcher {
     let declarations: Declarations
     let lane: String
     let now: Int64
+    /// Bytes of an operation beside its fields, about.
+    static let operationBytes = 120
+
     /// The limits of one request.
     var operationLimit = 1000
     var byteLimit = 4 << 20
@@ -30,17 +33,8 @@ struct OutboxBatcher {
         /// The group that is being sealed.
         var group: String?
         var order = Order()
-    }
-
-    private struct Marked: Comparable {
-        var mark: Int64
-        var table: Int
-        var row: Int64
-        var group: String?
-
-        static func < (lhs: Marked, rhs: Marked) -> Bool {
-            (lhs.mark, lhs.table, lhs.row) < (rhs.mark, rhs.table, rhs.row)
-        }
+        /// The operations as they were sealed; `nil` where they have to be read from the outbox.
+        var made: [OutboxEntry]? = []
     }
 
     /// The outcome of one mark.
@@ -73,7 +67,7 @@ struct OutboxBatcher {
                 hasBlocked: try BlockedEdits.isAny(db))
             try seal(&batch, limit: budget, bytes: byteLimit - sealedBytes)
             try batch.numbers.store(db, scope: scope.scope)
-            entries = try open()
+            entries = try batch.made.map { entries + $0 } ?? open()
         }
         return try cut(entries)
     }
@@ -92,12 +86,18 @@ struct OutboxBatcher {
             passed = false
             for marked in try self.marked(tables, after: last, limit: budget.left) {
                 guard !budget.isSpent else { return }
+                // Sealed already, in a run.
+                if let last, marked <= last { continue }
                 last = marked
+                let table = tables[marked.table]
+                if marked.mayBeSeed, let end = try sealSeeds(&batch, table, from: marked, &budget) {
+                    last?.row = end
+                    continue
+                }
                 if let group = marked.group, !batch.order.groupsSeen.contains(group) {
                     guard try seal(.group(group), &batch, tables, &budget, &passed) else { return }
                 }
                 if let group = marked.group, !batch.order.dissolved.contains(group) { continue }
-                let table = tables[marked.table]
                 guard let found = try table.marked(db, number: marked.row) else { continue }
                 guard let id = table.shape.recordID(found.key) else {
                     try refuseKey(&batch, table, found.key)
@@ -108,33 +108,6 @@ struct OutboxBatcher {
             }
         }
         try sealDepartures(&batch, tables, limit: budget.left)
-    }
-
-    private func marked(_ tables: [RecordTable], after last: Marked?, limit: Int) throws -> [Marked] {
-        guard limit > 0 else { return [] }
-        let parts = tables.enumerated().flatMap { index, table in
-            table.shape.placesSQL(scope.scope).map { place in
-                let isBehind =
-                    last.map {
-                        """
-                        AND tidemark_mark >= \($0.mark)
-                        AND (tidemark_mark, \(index), tidemark_row) > (\($0.mark), \($0.table), \($0.row))
-                        """
-                    } ?? ""
-                return """
-                    SELECT * FROM (SELECT tidemark_mark AS mark, \(index) AS part, tidemark_row AS row,
-                    tidemark_group
-                    FROM \(table.shape.shadowSQL) WHERE tidemark_mark > 0 AND \(place) \(isBehind)
-                    ORDER BY tidemark_mark LIMIT \(limit))
-                    """
-            }
-        }
-        guard !parts.isEmpty else { return [] }
-        let sql = parts.joined(separator: " UNION ALL ") + " ORDER BY mark, part, row LIMIT \(limit)"
-        return try Query(db, sql).rows(db) {
-            Marked(
-                mark: $0.integer(0), table: Int($0.integer(1)), row: $0.integer(2), group: $0.optionalText(3))
-        }
     }
 
     /// Seals one record's edits.
@@ -224,14 +197,17 @@ struct OutboxBatcher {
         // Nobody could put an id into a patch.
         let patched = names.held.isEmpty ? try patched(operation, shape, declared, edited.shadow) : nil
         let number = batch.numbers.take()
-        try Outbox.seal(
-            db, operation, patched: patched, key: number, scope: scope.scope, editedAt: edited.shadow.since,
-            now: now)
+        let sealed = Outbox.Sealed(
+            operation, patched: patched, key: number, scope: scope.scope, editedAt: edited.shadow.since, now: now)
+        try Outbox.seal(db, [sealed])
+        // A group may be taken apart again, and ids come into what names records by temporary ones.
+        if batch.group != nil || batch.identity != nil || edited.move != nil { batch.made = nil }
+        batch.made?.append(sealed.entry(id: db.lastInsertedRowID))
         batch.dependence.note(operation, shape, id, number: number.number)
         if batch.hasBlocked { try BlockedEdits.release(db, schema, behind: edited.name) }
         if !names.held.isEmpty { try Outbox.note(db, names.held) }
         if !names.isPartial, current == edited.shown { try table.unmark(db, key) }
-        return .sealed(count: 1, bytes: operation.fields.bytes.count + 120)
+        return .sealed(count: 1, bytes: operation.fields.bytes.count + Self.operationBytes)
     }
 
     /// There is nothing to send: the row is as the server has it.
@@ -244,7 +220,7 @@ struct OutboxBatcher {
     }
 
     /// Sets an operation's members beside its fields.
-    private func complete(
+    func complete(
         _ operation: inout Operation, _ declared: EntityDeclaration, _ shadow: Shadow, _ batch: Batch,
         _ name: RecordName
     ) throws {
@@ -264,7 +240,7 @@ struct OutboxBatcher {
     }
 
     /// Why no server would take it; `nil` where one may.
-    private func misfit(
+    func misfit(
         _ operation: Operation, _ shape: TableSchema, _ current: [Cell]?, _ reserved: Set<String>
     ) -> String? {
         if let current, operation.setsFields,

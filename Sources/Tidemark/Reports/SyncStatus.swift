@@ -123,7 +123,8 @@ public struct SyncStatus: Hashable, Sendable {
     /// Quarantined rows: this device's schema does not take them as things stand, or another scope's row has
     /// their place. They are the server's rows, no edits.
     public var quarantined = 0
-    /// Where the rows of each synced table stand: every row is confirmed, pending, blocked or unable to travel.
+    /// Where the rows of each synced table stand: every row is confirmed, pending, blocked or unable to travel. Before
+    /// the first sync, which captures them, every row with a key is pending.
     public var tables: [String: Rows] = [:]
     /// The same of all tables together.
     public var rows: Rows { tables.values.reduce(into: Rows()) { $0 += $1 } }

@@ -25,6 +25,13 @@ struct TableFlaw: Hashable, Sendable {
     ///
     /// - Parameter rule: how its rows are spread over scopes, where that is known.
     static func all(_ db: Database, table: String, rule: SyncedTable.ScopeRule?) throws -> [TableFlaw] {
+        let flaws = try ofShape(db, table: table, rule: rule)
+        return flaws.isEmpty ? ofPrograms(db, table) : flaws
+    }
+
+    /// Returns the flaws of a table's declaration. What its triggers need takes a statement's compilation to know, a
+    /// millisecond and more each: whoever has asked for all flaws before asks for these.
+    static func ofShape(_ db: Database, table: String, rule: SyncedTable.ScopeRule?) throws -> [TableFlaw] {
         let found = try FileTable.named(table, db)
         guard let inFile = found.first(where: { !$0.isTemporary }) else {
             guard found.isEmpty else {
@@ -44,8 +51,7 @@ struct TableFlaw: Hashable, Sendable {
                     hint: "Drop or rename the temporary table."))
         }
         if let flaw = ofName(inFile.name) { flaws.append(flaw) }
-        flaws += try ofColumns(db, inFile.name, rule)
-        return flaws.isEmpty ? ofPrograms(db, inFile.name) : flaws
+        return flaws + (try ofColumns(db, inFile.name, rule))
     }
 
     /// A trigger, an index or a constraint may need a function or a collation that the app registers and this program
@@ -153,8 +159,10 @@ extension SyncedTable {
     }
 
     /// The tables of a file that can be synced, by name.
-    package static func syncable(in db: Database) throws -> [String] {
-        try FileTable.own(db).filter { try TableFlaw.all(db, table: $0, rule: nil).isEmpty }
+    ///
+    /// - Parameter isWanted: whether a table is looked at.
+    package static func syncable(in db: Database, where isWanted: (String) -> Bool) throws -> [String] {
+        try FileTable.own(db).filter { try isWanted($0) && TableFlaw.all(db, table: $0, rule: nil).isEmpty }
     }
 
     /// The names as the file spells them.

@@ -4,7 +4,7 @@ import TidemarkWire
 extension TableSchema {
     /// Reads a table's shape and refuses what cannot be synced, saying what to change.
     init(_ db: Database, table: String, rule: SyncedTable.ScopeRule) throws {
-        if let error = TableFlaw.error(try TableFlaw.all(db, table: table, rule: rule)) { throw error }
+        if let error = TableFlaw.error(try TableFlaw.ofShape(db, table: table, rule: rule)) { throw error }
         let file = try FileTable.named(table, db).first
         let name = file?.name ?? table
         let columns = try Self.declaredColumns(db, name).map { column in
@@ -220,13 +220,24 @@ extension TableSchema {
         }
     }
 
-    /// The tables that the app's triggers write to while changes are applied.
+    /// The tables that the app's triggers write to while changes are applied. Nothing is applied to a view: its
+    /// triggers fire only where another one that fires writes to it.
     static func tablesWrittenByTriggers(_ db: Database) throws -> Set<SQLName> {
         let triggers = try Query(
-            db, "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE 'tidemark\\_%' ESCAPE '\\'"
-        ).rows(db) { $0.text(0) }
-        return triggers.filter { !$0.contains("tidemark_applying") }.reduce(into: []) {
-            $0.formUnion(SQLWords($1).writtenTables)
+            db,
+            """
+            SELECT t.sql, t.tbl_name, v.name IS NOT NULL FROM sqlite_master t
+            LEFT JOIN sqlite_master v ON v.type = 'view' AND v.name = t.tbl_name COLLATE NOCASE
+            WHERE t.type = 'trigger' AND t.name NOT LIKE 'tidemark\\_%' ESCAPE '\\'
+            """
+        ).rows(db) { row in
+            (sql: row.text(0), table: SQLName(row.text(1)), isOnView: row.integer(2) != 0)
+        }.filter { !$0.sql.contains("tidemark_applying") }
+        var written: Set<SQLName> = []
+        var waiting = triggers
+        while let next = waiting.firstIndex(where: { !$0.isOnView || written.contains($0.table) }) {
+            written.formUnion(SQLWords(waiting.remove(at: next).sql).writtenTables)
         }
+        return written
     }
 }

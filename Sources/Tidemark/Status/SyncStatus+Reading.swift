@@ -7,10 +7,13 @@ extension SyncStatus {
     /// Reads the status from the file, but for the activities, which are the drivers' to tell.
     package init(_ db: Database, scopes: [Scope]) throws { try self.init(db, scopes: scopes, schema: nil) }
 
-    /// - Parameter schema: the tables as they were read last, which saves reading them once more.
-    init(_ db: Database, scopes: [Scope], schema: SyncSchema?) throws {
+    /// - Parameters:
+    ///   - schema: the tables as they were read last, which saves reading them once more.
+    ///   - declared: the tables that the first sync will capture, where none has been yet.
+    init(_ db: Database, scopes: [Scope], schema: SyncSchema?, declared: [String] = []) throws {
         guard try LibrarySchema.isInstalled(db) else {
             for scope in scopes { self.scopes[scope] = ScopeStatus() }
+            try countUncaptured(db, declared, scopes)
             return
         }
         let marks = try Pending.marks(db)
@@ -55,6 +58,19 @@ extension SyncStatus {
                 let shape = try schema?[name] ?? TableSchema.supported(db, table: name, rule: rule)
             else { continue }
             tables[name] = try RowCounting(db: db, shape: shape).rows()
+        }
+    }
+
+    /// Before the first install every row waits for its first sync. The tables are scanned.
+    private mutating func countUncaptured(_ db: Database, _ declared: [String], _ scopes: [Scope]) throws {
+        guard let scope = scopes.first else { return }
+        for table in declared {
+            guard let name = try FileTable.named(table, db).first(where: { !$0.isTemporary })?.name,
+                let shape = try TableSchema.supported(db, table: name, rule: .constant(scope))
+            else { continue }
+            let isNamed = shape.isNamedSQL("t")
+            tables[name] = try Query(db, "SELECT count(*), count(*) FILTER (WHERE \(isNamed)) FROM \(shape.sql) AS t")
+                .first(db) { Rows(pending: Int($0.integer(1)), unable: Int($0.integer(0) - $0.integer(1))) }
         }
     }
 

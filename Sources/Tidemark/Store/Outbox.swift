@@ -143,28 +143,69 @@ enum Outbox {
             .execute([.integer(entry.id), .integer(now)])
     }
 
-    /// Seals an operation under a number that its lane has given out.
-    ///
-    /// - Parameter patched: the same operation as it travels, where it carries patches.
-    static func seal(
-        _ db: Database, _ operation: Operation, patched: Operation? = nil, key: OperationKey, scope: Scope,
-        editedAt: Int64?, now: Int64
-    ) throws {
-        try Query(
-            db,
-            """
+    /// An operation under a number that its lane has given out.
+    struct Sealed {
+        private let key: OperationKey
+        private let operation: Operation
+        private let members: [UInt8]
+        /// The fields whole, where the operation carries patches.
+        private let content: [UInt8]?
+        private let head: [Cell]
+
+        /// - Parameter patched: the same operation as it travels, where it carries patches.
+        init(
+            _ operation: Operation, patched: Operation? = nil, key: OperationKey, scope: Scope, editedAt: Int64?,
+            now: Int64
+        ) {
+            (self.operation, self.key) = (operation, key)
+            members = (patched ?? operation).sealedMembers()
+            content = patched == nil ? nil : operation.fields.bytes
+            head = [.text(scope.name), .optional(editedAt), .integer(now)]
+        }
+
+        private var record: String { (operation.tempID ?? operation.id)?.text ?? "" }
+
+        fileprivate var cells: [Cell] {
+            head + [
+                .text(key.lane), .integer(key.number), .text(operation.entity), .text(record),
+                .text(operation.kind.rawValue), .blob(members), content.map(Cell.blob) ?? .null,
+                .integer(operation.isInsert ? 1 : 0), .optional(operation.group),
+            ]
+        }
+
+        /// The operation as it stands in the outbox.
+        func entry(id: Int64) -> OutboxEntry {
+            OutboxEntry(
+                id: id, key: key, entity: operation.entity, record: record, isDelete: operation.kind == .delete,
+                members: members, content: content, resolved: nil, group: operation.group)
+        }
+    }
+
+    /// Operations that one statement writes, where there are so many.
+    private static let sealedTogether = 32
+    private static let sealing = sealing(of: 1)
+    private static let sealingTogether = sealing(of: sealedTogether)
+
+    private static func sealing(of count: Int) -> String {
+        let rows = (0..<count).map { row in
+            "(" + (1...12).map { "?\(row * 12 + $0)" }.joined(separator: ", ") + ", 'sealed')"
+        }
+        return """
             INSERT INTO tidemark_operation(
-              scope, lane, number, entity, record, kind, members, edited_at, sealed_at, content, is_insert,
-              in_group, state)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'sealed')
+              scope, edited_at, sealed_at, lane, number, entity, record, kind, members, content, is_insert, in_group,
+              state)
+            VALUES \(rows.joined(separator: ", "))
             """
-        ).execute([
-            .text(scope.name), .text(key.lane), .integer(key.number), .text(operation.entity),
-            .text((operation.tempID ?? operation.id)?.text ?? ""), .text(operation.kind.rawValue),
-            .blob((patched ?? operation).sealedMembers()), .optional(editedAt), .integer(now),
-            patched == nil ? .null : .blob(operation.fields.bytes),
-            .integer(operation.isInsert ? 1 : 0), .optional(operation.group),
-        ])
+    }
+
+    /// Writes sealed operations; their ids follow each other and end with the last inserted one.
+    static func seal(_ db: Database, _ operations: [Sealed]) throws {
+        var rest = operations[...]
+        while !rest.isEmpty {
+            let count = rest.count >= sealedTogether ? sealedTogether : 1
+            try Query(db, count == 1 ? sealing : sealingTogether).execute(rest.prefix(count).flatMap(\.cells))
+            rest = rest.dropFirst(count)
+        }
     }
 
     /// Keeps an edit that cannot be put on the wire, or must not be, with the reason, until the app decides or edits

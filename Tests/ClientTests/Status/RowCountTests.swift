@@ -1,6 +1,8 @@
+import Foundation
 import GRDB
 import Testing
 import TidemarkServer
+import TidemarkTesting
 
 @testable import Tidemark
 
@@ -29,5 +31,27 @@ struct RowCountTests {
             #expect((rows.confirmed, rows.pending, rows.quarantined) == (2, 0, 0))
             #expect(try await device.engine().verify().isClean)
         }
+    }
+
+    @Test("before the first sync every row waits, and after a sign-out none does")
+    func uncaptured() async throws {
+        let directory = try TestDirectory()
+        let server = try Device.server(in: directory)
+        let schema = """
+            CREATE TABLE task (id TEXT PRIMARY KEY, title TEXT);
+            INSERT INTO task VALUES ('t1', 'a'), ('t2', 'b'), (NULL, 'c');
+            """
+        let file = try DatabaseQueue(path: directory.url.appending(path: "plain.sqlite").path)
+        try await file.write { db in try db.execute(sql: schema) }
+        let wire = InProcessTransport(to: server) { _ in .readWrite(as: "ada") }
+        let engine = try SyncEngine(for: file, tables: [.table("TASK")], scopes: [Device.scope], transport: wire)
+        let before = try await engine.status()
+        #expect(before.tables == ["task": SyncStatus.Rows(pending: 2, unable: 1)])
+        #expect(!before.isSettled)
+        #expect(try await !file.read { db in try LibrarySchema.isInstalled(db) })
+        _ = try await engine.syncNow()
+        #expect(try await engine.status().tables == ["task": SyncStatus.Rows(confirmed: 2, unable: 1)])
+        _ = try await engine.disconnectAndRemove(discardingUnsent: true)
+        #expect(try await engine.status().tables.isEmpty)
     }
 }

@@ -290,7 +290,12 @@ extension Oracle {
         guard code == "record_deleted" else { return false }
         let operation =
             try? JSONSerialization.jsonObject(with: Data("{".utf8) + members + Data("}".utf8)) as? [String: Any]
-        guard let base = operation?["baseVersion"] as? Int else { return hasSharedNames }
+        guard let base = operation?["baseVersion"] as? Int else {
+            // An insert whose answer was lost together with the access comes again with it, under its temporary id;
+            // its record may have been deleted meanwhile.
+            return hasSharedNames || operation?["tempId"] != nil
+                && scopes.values.contains { $0.current.row(key, above: 0, where: { $0 == nil }) != nil }
+        }
         return scopes.values.contains { scope in
             // What another history had may have been deleted in it.
             scope.newest > 0 || scope.current.row(key, above: Version(base), where: { $0 == nil }) != nil

@@ -1,0 +1,166 @@
+import GRDB
+import Testing
+import TidemarkWire
+
+@testable import Tidemark
+
+/// Two devices with the same rows, of which one takes each row for one that was edited: it is looked at by itself.
+@Suite("Rows of the first capture are sealed in runs as they would be one by one (I2, I13)")
+struct SeedRunTests {
+    private static let texts = """
+        CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT COLLATE NOCASE, rank INTEGER, weight REAL, bytes BLOB, any_of);
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
+        INSERT INTO item SELECT 'r' || i, CASE i % 4 WHEN 0 THEN NULL WHEN 1 THEN 'a"b\\' || i ELSE 'Zeile ü ' || i END,
+          i % 7, i / 3.0, NULL, CASE i % 3 WHEN 0 THEN i WHEN 1 THEN 'x' ELSE x'00' END FROM n;
+        UPDATE item SET bytes = x'0102' WHERE rank < 5;
+        """
+    private static let numbers = """
+        CREATE TABLE item (id INTEGER PRIMARY KEY, title TEXT, rank INTEGER);
+        WITH RECURSIVE n(i) AS (SELECT -40 UNION ALL SELECT i + 1 FROM n WHERE i < 40)
+        INSERT INTO item SELECT i * 3, 'row ' || i, 1 FROM n;
+        """
+    private static let references = """
+        CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT);
+        CREATE TABLE part (id TEXT PRIMARY KEY, item TEXT REFERENCES item(id));
+        INSERT INTO item VALUES ('i1', 'a'), ('i2', 'b'), ('i3', 'c');
+        INSERT INTO part VALUES ('p1', 'i1'), ('p2', 'i3'), ('p3', NULL);
+        """
+    private static let operations = """
+        SELECT id, scope, lane, number, entity, record, kind, state, CAST(members AS TEXT), content, is_insert,
+        min(edited_at, 6), sealed_at, code, detail, in_group FROM tidemark_operation ORDER BY id
+        """
+
+    /// A device with its rows marked, as they are once the server's scope was seen to be empty.
+    private func device(_ schema: String, _ tables: [String] = ["item"]) async throws -> Device {
+        let device = try await Device(schema, tables: tables)
+        let installed = try await device.installed()
+        try await device.writer.write { db in
+            let record = try ScopeRecord.read(db, Device.scope)
+            let applier = try Applier(db, schema: installed, record: record, declarations: Declarations(), now: 5)
+            _ = try applier.insertSeeds()
+        }
+        return device
+    }
+
+    /// What a step leaves in the file, apart from what makes the devices differ: the stamps, and the time of an edit.
+    private func standing(_ device: Device, _ tables: [String]) async throws -> [String] {
+        let shadows = try await tables.asyncFlatMap { table in
+            try await device.rows(
+                """
+                SELECT id, tidemark_state, tidemark_bases, tidemark_mark, min(tidemark_since, 6)
+                FROM tidemark_shadow_\(table) ORDER BY id
+                """)
+        }
+        return try await device.rows(Self.operations) + shadows
+    }
+
+    /// Seals on both devices until nothing is left, and expects the same in both files.
+    ///
+    /// - Parameter edit: what the app does before.
+    private func expectSame(
+        _ schema: String, _ tables: [String] = ["item"], edit: String = "", rounds: Int = 1
+    ) async throws -> [OutboxEntry] {
+        let (runs, single) = (try await device(schema, tables), try await device(schema, tables))
+        for device in [runs, single] { try await device.sql(edit) }
+        for table in tables {
+            // The stamp is only looked at by its not being that of a seed.
+            try await single.sql("UPDATE tidemark_shadow_\(table) SET tidemark_edited = 1 WHERE tidemark_edited = 0")
+        }
+        var sealed: [OutboxEntry] = []
+        for _ in 0..<rounds {
+            let entries = try await runs.seal()
+            #expect(try await single.seal() == entries)
+            #expect(try await standing(runs, tables) == standing(single, tables))
+            let kept = try await runs.writer.read { db in
+                try Outbox.open(db, scope: Device.scope, limit: 1000)
+            }
+            #expect(entries == kept)
+            sealed = entries
+            // As if they were answered.
+            for device in [runs, single] { try await device.sql("DELETE FROM tidemark_operation WHERE state = 'sealed'") }
+        }
+        return sealed
+    }
+
+    @Test("values of all types, in batches of a thousand")
+    func texts() async throws {
+        let last = try await expectSame(Self.texts, rounds: 2)
+        #expect(last.count == 200)
+        #expect(last.last?.key.number == 1200)
+    }
+
+    @Test("rows with numbers for keys")
+    func numbers() async throws { #expect(try await expectSame(Self.numbers).count == 81) }
+
+    @Test("a table whose rows refer to others, and the one that they refer to")
+    func references() async throws {
+        let entries = try await expectSame(Self.references, ["part", "item"])
+        #expect(entries.map(\.record).firstIndex(of: "i3")! < entries.map(\.record).firstIndex(of: "p2")!)
+    }
+
+    @Test("rows that were edited, deleted or made since, and those that cannot travel")
+    func mixed() async throws {
+        let large = "CAST(zeroblob(1100000) AS TEXT)"
+        let entries = try await expectSame(
+            Self.numbers,
+            edit: """
+                UPDATE item SET title = 'edited' WHERE id = 3;
+                DELETE FROM item WHERE id = 6;
+                INSERT INTO item VALUES (1000, 'made', 2);
+                DELETE FROM item WHERE id = 1000;
+                INSERT INTO item VALUES (1001, 'made', 2);
+                UPDATE item SET id = 2000 WHERE id = 9;
+                """, rounds: 2)
+        #expect(!entries.isEmpty)
+        let entriesToo = try await expectSame(
+            Self.numbers.replacing(
+                "'row ' || i", with: "CASE i WHEN 2 THEN CAST(x'ff' AS TEXT) WHEN 4 THEN \(large) ELSE 'row' END"),
+            rounds: 2)
+        #expect(entriesToo.isEmpty)
+    }
+
+    @Test("a row that nobody saw change is looked at by itself")
+    func unseen() async throws {
+        let device = try await device(Self.numbers)
+        let triggers = try await device.rows("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+        for trigger in triggers { try await device.sql("DROP TRIGGER \(trigger)") }
+        try await device.sql("UPDATE item SET title = 'ROW 1' WHERE id = 3; DELETE FROM item WHERE id = 6")
+        _ = try await device.seal()
+        #expect(try await device.marked("item").sorted() == ["3", "6"])
+    }
+
+    @Test("a row whose operation is on its way is not sealed once more")
+    func open() async throws {
+        let device = try await device(Self.numbers)
+        let first = try await device.seal()
+        try await device.sql("UPDATE tidemark_shadow_item SET tidemark_mark = 1, tidemark_since = 5 WHERE id = 3")
+        #expect(try await device.seal() == first)
+        #expect(try await device.marked("item") == ["3"])
+    }
+
+    @Test("a run takes one statement for its rows, and few for their operations")
+    func statements() async throws {
+        let device = try await device(Self.texts)
+        let schema = try await device.installed()
+        let count = try await device.writer.write { db in
+            var count = 0
+            db.trace(options: .statement) { _ in count += 1 }
+            defer { db.trace() }
+            let batch = try OutboxBatcher(
+                db: db, schema: schema, scope: try ScopeRecord.read(db, Device.scope), declarations: Declarations(),
+                lane: "lane-0001", now: 1
+            ).batch()
+            #expect(batch.count == 1000)
+            return count
+        }
+        #expect(count < 100)
+    }
+}
+
+extension Sequence {
+    fileprivate func asyncFlatMap<T>(_ body: (Element) async throws -> [T]) async rethrows -> [T] {
+        var result: [T] = []
+        for element in self { result += try await body(element) }
+        return result
+    }
+}
