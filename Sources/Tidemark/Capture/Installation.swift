@@ -13,7 +13,7 @@ enum Installation {
         let guarded = try TableSchema.tablesWrittenByTriggers(db)
         var shapes: [TableSchema] = []
         for table in tables {
-            var shape = try TableSchema(db, table: table.name, rule: table.rule)
+            var shape = try TableSchema(db, table: table.name, rule: table.rule, isChecked: true)
             shape.isGuarded = guarded.contains(SQLName(table.name))
             try shape.add(attachments[table.name] ?? [])
             try shape.warnAboutTriggers(db, synced: Set(tables.map(\.name)))

@@ -255,7 +255,8 @@ public actor SyncEngine {
         // A migration since is looked at first; where that is not possible, the file is told as it is.
         if await schemaCache.schema != nil { _ = try? await schemaCache.install() }
         let schema = await schemaCache.schema
-        let declared = schemaCache.transport.isDisconnected ? [] : schemaCache.tableNames
+        // A library that was here and is gone was taken out on purpose.
+        let declared = schema == nil && !schemaCache.transport.isDisconnected ? schemaCache.resolved : []
         var status = try await file.asked(to: .read) { db in
             try SyncStatus(db, scopes: scopes, schema: schema, declared: declared)
         }

@@ -32,8 +32,12 @@ actor SchemaCache {
         self.tables = tables
         self.scopes = scopes
         self.isCommand = isCommand
-        followed = try SyncedTable.resolve(tables, scopes: scopes).followed(scopes)
+        resolved = try SyncedTable.resolve(tables, scopes: scopes)
+        followed = resolved.followed(scopes)
     }
+
+    /// The tables as the app gave them, each with its rule.
+    let resolved: [(name: String, rule: SyncedTable.ScopeRule)]
 
     /// The names of the tables, as the app gave them.
     nonisolated var tableNames: [String] { tables.map(\.name) }

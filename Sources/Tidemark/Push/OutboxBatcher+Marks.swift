@@ -60,10 +60,10 @@ extension OutboxBatcher {
     ) throws -> Int64? {
         let shape = table.shape
         let declared = declarations.entity(shape.name)
-        guard areSealedInRuns(batch, shape, declared) else { return nil }
+        guard areSealedInRuns(batch, table, declared) else { return nil }
         var sealed: [Outbox.Sealed] = []
         var last: Int64?
-        try visitSeeds(shape, from: first, limit: budget.left) { seed in
+        try visitSeeds(table, from: first, limit: budget.left) { seed in
             guard !budget.isSpent, let operation = try operation(of: seed, shape, declared, batch) else { return false }
             let key = batch.numbers.take()
             sealed.append(
@@ -80,7 +80,7 @@ extension OutboxBatcher {
         try Outbox.seal(db, sealed)
         let before = db.lastInsertedRowID - Int64(sealed.count)
         batch.made? += sealed.enumerated().map { $1.entry(id: before + Int64($0) + 1) }
-        try Query(db, shape.statements.seedsUnmark).execute([.integer(first.mark), .integer(first.row), .integer(last)])
+        try Query(db, table.seedsUnmark).execute([.integer(first.mark), .integer(first.row), .integer(last)])
         return last
     }
 
@@ -92,18 +92,19 @@ extension OutboxBatcher {
     }
 
     /// Whether nothing but the row itself has a say in its operation.
-    private func areSealedInRuns(_ batch: Batch, _ shape: TableSchema, _ declared: EntityDeclaration) -> Bool {
-        shape.mayRun && !batch.hasKnownVersions && !batch.hasBlocked && batch.identity == nil && batch.group == nil
-            && batch.order.isUntouched && !batch.dependence.isAny(of: shape) && declared.direction != .pull
-            && !shape.data.contains { declared.isServerField($0.name) }
+    private func areSealedInRuns(_ batch: Batch, _ table: RecordTable, _ declared: EntityDeclaration) -> Bool {
+        table.mayRun && !batch.hasKnownVersions && !batch.hasBlocked && batch.identity == nil && batch.group == nil
+            && batch.order.isUntouched && !batch.dependence.isAny(of: table.shape) && declared.direction != .pull
+            && !table.shape.data.contains { declared.isServerField($0.name) }
     }
 
     /// Visits rows that are as their shadows have them and have no operation, until one is otherwise or `body` has
     /// enough.
     private func visitSeeds(
-        _ shape: TableSchema, from first: Marked, limit: Int, _ body: (Seed) throws -> Bool
+        _ table: RecordTable, from first: Marked, limit: Int, _ body: (Seed) throws -> Bool
     ) throws {
-        let found = try Query(db, shape.statements.seedsSelect)
+        let shape = table.shape
+        let found = try Query(db, table.seedsSelect)
         found.bind([.integer(first.mark), .integer(first.row), .text(shape.name), .integer(Int64(limit))])
         defer { found.reset() }
         var shadow = Shadow(state: .absent, cells: [], bases: [Shadow.seedBase: 0], edited: Shadow.seedStamp)

@@ -170,6 +170,15 @@ final class RowStatements {
     }
 }
 
+extension Database {
+    /// The collation that a column was declared with, by which it is compared where no index says otherwise.
+    func declaredCollation(of column: String, in table: String) -> String? {
+        var name: UnsafePointer<CChar>?
+        let code = sqlite3_table_column_metadata(sqliteConnection, "main", table, column, nil, &name, nil, nil, nil)
+        return code == SQLITE_OK ? name.map { String(cString: $0) } : nil
+    }
+}
+
 extension Cell {
     static func text(_ string: String) -> Cell { .text(Array(string.utf8)) }
     static func optional(_ integer: Int64?) -> Cell { integer.map(Cell.integer) ?? .null }

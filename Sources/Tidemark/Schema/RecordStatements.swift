@@ -18,26 +18,11 @@ struct RecordStatements: Hashable, Sendable {
     private(set) var shadowRoutingScope = ""
     private(set) var holderSelect = ""
     private(set) var shadowsExist = ""
-    private(set) var seedsSelect = ""
-    private(set) var seedsUnmark = ""
 }
 
 extension TableSchema {
     /// Whether one statement can read a shadow with its row: SQLite gives up to 2000 columns.
     var fitsBesideShadow: Bool { 2 * data.count + key.count + 10 <= 2000 }
-
-    /// Columns that one condition compares, at most: SQLite has a limit for its depth.
-    private static let comparedColumns = 200
-
-    /// Whether rows of the first capture may be sealed in runs: each is in the scope, its id is its key's text, and no
-    /// trigger of the app's makes another row of it.
-    var mayRun: Bool {
-        guard !isScopedByColumn, !isGuarded, key.count == 1, data.count <= Self.comparedColumns else { return false }
-        switch key[0].affinity {
-        case .text, .integer: return true
-        case .blob, .real, .numeric: return false
-        }
-    }
 }
 
 extension RecordStatements {
@@ -76,7 +61,6 @@ extension RecordStatements {
               (SELECT \(shape.scopeSQL("t")) FROM \(shape.sql) AS t WHERE \(isKey)),
               (SELECT tidemark_routing_scope FROM \(shape.shadowSQL) WHERE \(isKey)))
             """
-        if shape.mayRun { (seedsSelect, seedsUnmark) = Self.seeds(shape) }
         shadowsExist = "SELECT 1 FROM \(shape.shadowSQL) LIMIT 1"
         shadowQuarantined = "UPDATE \(shape.shadowSQL) SET tidemark_gone = NULL WHERE \(isKey)"
         shadowGone = "UPDATE \(shape.shadowSQL) SET tidemark_gone = ?\(keys.count + 1) WHERE \(isKey)"
@@ -105,35 +89,6 @@ extension RecordStatements {
             SELECT \(head)\(list("noted", shape.data))\(list("noted", shape.key))\(row) FROM \(shape.shadowSQL) AS noted
             \(isJoined ? "LEFT JOIN \(shape.sql) AS app ON \(isSame)" : "") WHERE noted.tidemark_row = ?1
             """
-    }
-
-    /// Rows of the first capture with one mark, from a shadow's number on: the number, whether the row is as its shadow
-    /// has it and has no operation, since when it is marked, the key, and the row. And what takes their marks.
-    private static func seeds(_ shape: TableSchema) -> (select: String, unmark: String) {
-        let key = shape.key[0].sql
-        let isSame = shape.data.map { "app.\($0.sql) IS noted.\($0.sql) COLLATE BINARY" }
-        let isSeed =
-            [
-                "noted.tidemark_state = \(Shadow.State.absent.rawValue)",
-                "noted.tidemark_bases = \(literal(Shadow.seedBases))",
-                "noted.tidemark_edited = \(Shadow.seedStamp)", "noted.tidemark_version IS NULL",
-                "noted.tidemark_scope IS NULL", "noted.tidemark_group IS NULL", "noted.tidemark_gone IS NULL",
-                "app.\(key) IS NOT NULL",
-            ] + isSame
-        let columns = (shape.key + shape.data).map { ", noted.\($0.sql)" }.joined()
-        let select = """
-            SELECT noted.tidemark_row, \(isSeed.joined(separator: " AND ")) AND NOT EXISTS (
-              SELECT 1 FROM tidemark_operation WHERE entity = ?3 AND record = CAST(noted.\(key) AS TEXT)
-              AND \(Outbox.isOpen)), noted.tidemark_since\(columns)
-            FROM \(shape.shadowSQL) AS noted LEFT JOIN \(shape.sql) AS app ON app.\(key) = +noted.\(key)
-            WHERE noted.tidemark_routing_scope IS NULL AND noted.tidemark_mark = ?1 AND noted.tidemark_row >= ?2
-            ORDER BY noted.tidemark_row LIMIT ?4
-            """
-        let unmark = """
-            UPDATE \(shape.shadowSQL) SET tidemark_mark = NULL, tidemark_since = NULL
-            WHERE tidemark_row BETWEEN ?2 AND ?3 AND +tidemark_mark = ?1 AND +tidemark_routing_scope IS NULL
-            """
-        return (select, unmark)
     }
 
     /// Writes the given data columns of a row that exists, and leaves the others as they are. They are at least one.

@@ -24,14 +24,14 @@ struct TableFlaw: Hashable, Sendable {
     /// Returns the flaws that keep a table from being synced; none where it can be. Nothing is written.
     ///
     /// - Parameter rule: how its rows are spread over scopes, where that is known.
-    static func all(_ db: Database, table: String, rule: SyncedTable.ScopeRule?) throws -> [TableFlaw] {
-        let flaws = try ofShape(db, table: table, rule: rule)
+    static func all(_ db: Database, _ table: String, _ rule: SyncedTable.ScopeRule?) throws -> [TableFlaw] {
+        let flaws = try ofShape(db, table, rule)
         return flaws.isEmpty ? ofPrograms(db, table) : flaws
     }
 
     /// Returns the flaws of a table's declaration. What its triggers need takes a statement's compilation to know, a
     /// millisecond and more each: whoever has asked for all flaws before asks for these.
-    static func ofShape(_ db: Database, table: String, rule: SyncedTable.ScopeRule?) throws -> [TableFlaw] {
+    static func ofShape(_ db: Database, _ table: String, _ rule: SyncedTable.ScopeRule?) throws -> [TableFlaw] {
         let found = try FileTable.named(table, db)
         guard let inFile = found.first(where: { !$0.isTemporary }) else {
             guard found.isEmpty else {
@@ -149,7 +149,7 @@ extension SyncedTable {
     ///
     /// - Throws: one ``SyncError`` that says of every table why it cannot be synced.
     static func spelled(_ tables: [SyncedTable], _ db: Database) throws -> [SyncedTable] {
-        let flaws = try tables.flatMap { try TableFlaw.all(db, table: $0.name, rule: $0.scope) }
+        let flaws = try tables.flatMap { try TableFlaw.all(db, $0.name, $0.scope) }
         if let error = TableFlaw.error(flaws) { throw error }
         var spelled = tables
         for index in spelled.indices {
@@ -162,7 +162,7 @@ extension SyncedTable {
     ///
     /// - Parameter isWanted: whether a table is looked at.
     package static func syncable(in db: Database, where isWanted: (String) -> Bool) throws -> [String] {
-        try FileTable.own(db).filter { try isWanted($0) && TableFlaw.all(db, table: $0, rule: nil).isEmpty }
+        try FileTable.own(db).filter { try isWanted($0) && TableFlaw.all(db, $0, nil).isEmpty }
     }
 
     /// The names as the file spells them.

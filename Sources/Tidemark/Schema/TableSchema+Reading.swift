@@ -3,8 +3,11 @@ import TidemarkWire
 
 extension TableSchema {
     /// Reads a table's shape and refuses what cannot be synced, saying what to change.
-    init(_ db: Database, table: String, rule: SyncedTable.ScopeRule) throws {
-        if let error = TableFlaw.error(try TableFlaw.ofShape(db, table: table, rule: rule)) { throw error }
+    ///
+    /// - Parameter isChecked: whether it was seen already that this program can write to the table.
+    init(_ db: Database, table: String, rule: SyncedTable.ScopeRule, isChecked: Bool = false) throws {
+        let look = isChecked ? TableFlaw.ofShape : TableFlaw.all
+        if let error = TableFlaw.error(try look(db, table, rule)) { throw error }
         let file = try FileTable.named(table, db).first
         let name = file?.name ?? table
         let columns = try Self.declaredColumns(db, name).map { column in
@@ -84,12 +87,17 @@ extension TableSchema {
         }.compactMap { $0 }
     }
 
-    /// By what the columns of a table's key are compared; nothing where the key is the row's own number.
+    /// By what the columns of a table's key are compared, in its index and elsewhere; nothing where the key is the
+    /// row's own number.
     static func keyCollations(_ db: Database, _ table: String) throws -> [String] {
         let indexes = try Query(db, "PRAGMA index_list(\(quoted(table)))").rows(db) { ($0.text(1), $0.text(3)) }
         return try indexes.filter { $0.1 == "pk" }.flatMap { index, _ in
-            try Query(db, "PRAGMA index_xinfo(\(quoted(index)))").rows(db) { ($0.text(4), $0.integer(5) == 1) }
-                .filter(\.1).map(\.0)
+            try Query(db, "PRAGMA index_xinfo(\(quoted(index)))")
+                .rows(db) { (column: $0.text(2), collation: $0.text(4), isKey: $0.integer(5) == 1) }
+                .filter(\.isKey)
+                .flatMap { part in
+                    [part.collation] + [db.declaredCollation(of: part.column, in: table)].compactMap { $0 }
+                }
         }
     }
 
@@ -221,8 +229,10 @@ extension TableSchema {
     }
 
     /// The tables that the app's triggers write to while changes are applied. Nothing is applied to a view: its
-    /// triggers fire only where another one that fires writes to it.
+    /// triggers fire only where another one that fires writes to it. A temporary trigger may write to any.
     static func tablesWrittenByTriggers(_ db: Database) throws -> Set<SQLName> {
+        let hasTemporary = try Query(db, "SELECT 1 FROM sqlite_temp_master WHERE type = 'trigger' LIMIT 1")
+            .first(db) { _ in true }
         let triggers = try Query(
             db,
             """
@@ -235,7 +245,9 @@ extension TableSchema {
         }.filter { !$0.sql.contains("tidemark_applying") }
         var written: Set<SQLName> = []
         var waiting = triggers
-        while let next = waiting.firstIndex(where: { !$0.isOnView || written.contains($0.table) }) {
+        while let next = waiting.firstIndex(where: {
+            hasTemporary == true || !$0.isOnView || written.contains($0.table)
+        }) {
             written.formUnion(SQLWords(waiting.remove(at: next).sql).writtenTables)
         }
         return written

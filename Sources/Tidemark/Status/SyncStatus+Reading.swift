@@ -10,10 +10,13 @@ extension SyncStatus {
     /// - Parameters:
     ///   - schema: the tables as they were read last, which saves reading them once more.
     ///   - declared: the tables that the first sync will capture, where none has been yet.
-    init(_ db: Database, scopes: [Scope], schema: SyncSchema?, declared: [String] = []) throws {
+    init(
+        _ db: Database, scopes: [Scope], schema: SyncSchema?,
+        declared: [(name: String, rule: SyncedTable.ScopeRule)] = []
+    ) throws {
         guard try LibrarySchema.isInstalled(db) else {
             for scope in scopes { self.scopes[scope] = ScopeStatus() }
-            try countUncaptured(db, declared, scopes)
+            try countUncaptured(db, declared)
             return
         }
         let marks = try Pending.marks(db)
@@ -62,11 +65,12 @@ extension SyncStatus {
     }
 
     /// Before the first install every row waits for its first sync. The tables are scanned.
-    private mutating func countUncaptured(_ db: Database, _ declared: [String], _ scopes: [Scope]) throws {
-        guard let scope = scopes.first else { return }
+    private mutating func countUncaptured(
+        _ db: Database, _ declared: [(name: String, rule: SyncedTable.ScopeRule)]
+    ) throws {
         for table in declared {
-            guard let name = try FileTable.named(table, db).first(where: { !$0.isTemporary })?.name,
-                let shape = try TableSchema.supported(db, table: name, rule: .constant(scope))
+            guard let name = try FileTable.named(table.name, db).first(where: { !$0.isTemporary })?.name,
+                let shape = try TableSchema.supported(db, table: name, rule: table.rule)
             else { continue }
             let isNamed = shape.isNamedSQL("t")
             tables[name] = try Query(db, "SELECT count(*), count(*) FILTER (WHERE \(isNamed)) FROM \(shape.sql) AS t")

@@ -13,14 +13,15 @@ struct UnsupportedTableTests {
         CREATE VIEW seen AS SELECT id FROM good;
         CREATE TABLE keyless (a TEXT);
         CREATE TABLE folded (a TEXT COLLATE NOCASE PRIMARY KEY);
+        CREATE TABLE crossed (a TEXT COLLATE NOCASE, PRIMARY KEY (a COLLATE BINARY));
         CREATE TABLE taken (a TEXT PRIMARY KEY, tidemark_x TEXT, "$y" TEXT);
         CREATE TABLE " blank " (a TEXT PRIMARY KEY);
         CREATE TABLE counted (a INTEGER PRIMARY KEY AUTOINCREMENT);
         """
 
     private let bad = [
-        "search", "search_data", "search_config", "seen", "keyless", "folded", "taken", " blank ", "sqlite_sequence",
-        "nowhere",
+        "search", "search_data", "search_config", "seen", "keyless", "folded", "crossed", "taken", " blank ",
+        "sqlite_sequence", "nowhere",
     ]
 
     private func device() async throws -> Device {
@@ -44,8 +45,9 @@ struct UnsupportedTableTests {
         #expect(!lines.contains { $0.contains("good") })
         for (table, reason) in [
             ("search", "virtual"), ("search_data", "virtual table"), ("search_config", "virtual table"),
-            ("seen", "view"), ("keyless", "no primary key"), ("folded", "collation"), ("tidemark_x", "reserved"),
-            ("$y", "reserved"), (" blank ", "not a table name"), ("sqlite_sequence", "reserved"),
+            ("seen", "view"), ("keyless", "no primary key"), ("folded", "collation"), ("crossed", "collation"),
+            ("tidemark_x", "reserved"), ("$y", "reserved"), (" blank ", "not a table name"),
+            ("sqlite_sequence", "reserved"),
             ("nowhere", "no table"),
         ] {
             #expect(lines.contains { $0.contains("'\(table)'") && $0.contains(reason) }, "\(table): \(lines)")

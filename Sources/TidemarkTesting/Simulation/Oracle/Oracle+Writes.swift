@@ -293,8 +293,8 @@ extension Oracle {
         guard let base = operation?["baseVersion"] as? Int else {
             // An insert whose answer was lost together with the access comes again with it, under its temporary id;
             // its record may have been deleted meanwhile.
-            return hasSharedNames || operation?["tempId"] != nil
-                && scopes.values.contains { $0.current.row(key, above: 0, where: { $0 == nil }) != nil }
+            let wasDeleted = scopes.values.contains { $0.current.row(key, above: 0, where: { $0 == nil }) != nil }
+            return hasSharedNames || operation?["tempId"] != nil && wasDeleted
         }
         return scopes.values.contains { scope in
             // What another history had may have been deleted in it.
