@@ -5,15 +5,18 @@ import TidemarkWire
 /// after a migration of the app.
 enum Installation {
     /// Runs inside a write transaction.
+    ///
+    /// - Parameter checked: the version of the schema in which this program was seen to be able to write to the tables.
     static func install(
         _ db: Database, tables: [(name: String, rule: SyncedTable.ScopeRule)], scopes: [Scope],
-        attachments: ByName<[SyncedTable.Attachment]> = ByName()
+        attachments: ByName<[SyncedTable.Attachment]> = ByName(), checked: Int64? = nil
     ) throws -> SyncSchema {
+        let isChecked = try checked == SyncSchema.version(db)
         try LibrarySchema.install(db)
         let guarded = try TableSchema.tablesWrittenByTriggers(db)
         var shapes: [TableSchema] = []
         for table in tables {
-            var shape = try TableSchema(db, table: table.name, rule: table.rule, isChecked: true)
+            var shape = try TableSchema(db, table: table.name, rule: table.rule, isChecked: isChecked)
             shape.isGuarded = guarded.contains(SQLName(table.name))
             try shape.add(attachments[table.name] ?? [])
             try shape.warnAboutTriggers(db, synced: Set(tables.map(\.name)))

@@ -53,10 +53,11 @@ actor SchemaCache {
         let now = wallClockMilliseconds()
         let (named, scopes, followed) = (tables, scopes, followed)
         let known = declarations
-        let (tables, hasDeferred) = try await file.read { db in
-            try SyncedTable.deferringSubscopes(
+        let ((tables, hasDeferred), checked) = try await file.read { db in
+            let tables = try SyncedTable.deferringSubscopes(
                 of: SyncedTable.spelled(named, db), db
             ) { try known ?? KeptDeclarations.read(db)?.declarations }
+            return (tables, try SyncSchema.version(db))
         }
         self.hasDeferred = hasDeferred
         let changes = try await file.read { db in
@@ -68,7 +69,8 @@ actor SchemaCache {
             try changesets?.check(db)
             let resolved = try SyncedTable.resolve(tables, scopes: scopes)
             let schema = try Installation.install(
-                db, tables: resolved, scopes: followed, attachments: SyncedTable.attachments(of: tables)
+                db, tables: resolved, scopes: followed, attachments: SyncedTable.attachments(of: tables),
+                checked: checked
             ).adding(tables, db)
             try SyncedTable.note(db, tables)
             if !isCommand { try SyncedTable.noteInstall(db) }

@@ -12,6 +12,8 @@ struct OutboxBatcher {
     let now: Int64
     /// Bytes of an operation beside its fields, about.
     static let operationBytes = 120
+    /// Runs of a table that may come to nothing in one batch.
+    private static let triedRuns = 16
 
     /// The limits of one request.
     var operationLimit = 1000
@@ -80,6 +82,8 @@ struct OutboxBatcher {
         let tables = schema.shapes(in: scope.scope).map(RecordTable.init)
         var budget = Budget(limit: limit, room: bytes)
         var last: Marked?
+        // Where rows differ from their shadows, trying a run for each costs as much as sealing it.
+        var runsLeft = [Int](repeating: Self.triedRuns, count: tables.count)
         // Marks that another scope holds up stay, and must not hide the ones behind them.
         var passed = true
         while passed {
@@ -90,9 +94,12 @@ struct OutboxBatcher {
                 if let last, marked <= last { continue }
                 last = marked
                 let table = tables[marked.table]
-                if marked.mayBeSeed, let end = try sealSeeds(&batch, table, from: marked, &budget) {
-                    last?.row = end
-                    continue
+                if marked.mayBeSeed, runsLeft[marked.table] > 0 {
+                    if let end = try sealSeeds(&batch, table, from: marked, &budget) {
+                        last?.row = end
+                        continue
+                    }
+                    runsLeft[marked.table] -= 1
                 }
                 if let group = marked.group, !batch.order.groupsSeen.contains(group) {
                     guard try seal(.group(group), &batch, tables, &budget, &passed) else { return }

@@ -229,10 +229,9 @@ extension TableSchema {
     }
 
     /// The tables that the app's triggers write to while changes are applied. Nothing is applied to a view: its
-    /// triggers fire only where another one that fires writes to it. A temporary trigger may write to any.
+    /// triggers fire only where another one that fires writes to it. Temporary triggers are not among them: they come
+    /// and go with a connection, and this is the file's.
     static func tablesWrittenByTriggers(_ db: Database) throws -> Set<SQLName> {
-        let hasTemporary = try Query(db, "SELECT 1 FROM sqlite_temp_master WHERE type = 'trigger' LIMIT 1")
-            .first(db) { _ in true }
         let triggers = try Query(
             db,
             """
@@ -245,9 +244,7 @@ extension TableSchema {
         }.filter { !$0.sql.contains("tidemark_applying") }
         var written: Set<SQLName> = []
         var waiting = triggers
-        while let next = waiting.firstIndex(where: {
-            hasTemporary == true || !$0.isOnView || written.contains($0.table)
-        }) {
+        while let next = waiting.firstIndex(where: { !$0.isOnView || written.contains($0.table) }) {
             written.formUnion(SQLWords(waiting.remove(at: next).sql).writtenTables)
         }
         return written

@@ -45,11 +45,12 @@ extension RecordTable {
             """
     }
 
-    /// Takes a mark (?1) from the shadows between two numbers (?2, ?3).
+    /// Takes a mark (?1) from the shadows between two numbers (?2, ?3): by their numbers alone, whatever old statistics
+    /// say of the marks' index.
     var seedsUnmark: String {
         """
-        UPDATE \(shape.shadowSQL) SET tidemark_mark = NULL, tidemark_since = NULL
-        WHERE tidemark_row BETWEEN ?2 AND ?3 AND +tidemark_mark = ?1 AND +tidemark_routing_scope IS NULL
+        UPDATE \(shape.shadowSQL) NOT INDEXED SET tidemark_mark = NULL, tidemark_since = NULL
+        WHERE tidemark_row BETWEEN ?2 AND ?3 AND tidemark_mark = ?1 AND tidemark_routing_scope IS NULL
         """
     }
 }

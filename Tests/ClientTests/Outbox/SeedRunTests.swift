@@ -162,6 +162,25 @@ struct SeedRunTests {
         #expect(try await device.marked("item") == ["3"])
     }
 
+    @Test("old statistics change nothing of how a run is found and unmarked")
+    func plans() async throws {
+        let device = try await device(Self.numbers)
+        try await device.sql("UPDATE tidemark_shadow_item SET tidemark_mark = NULL WHERE tidemark_row > 5; ANALYZE")
+        try await device.sql("UPDATE tidemark_shadow_item SET tidemark_mark = tidemark_row")
+        let table = try await RecordTable(#require(device.installed().shapes.first))
+        // The schema as a connection reads it anew, with its statistics.
+        let anew = try DatabaseQueue(path: device.path)
+        func plan(_ sql: String) async throws -> [String] {
+            try await anew.read { db in
+                let count = sql.contains("?4") ? 4 : 3
+                let arguments = StatementArguments([Int](repeating: 1, count: count))
+                return try Row.fetchAll(db, sql: "EXPLAIN QUERY PLAN \(sql)", arguments: arguments).map { $0["detail"] }
+            }
+        }
+        #expect(try await plan(table.seedsUnmark).first?.contains("SEARCH tidemark_shadow_item USING INTEGER") == true)
+        #expect(try await plan(table.seedsSelect).contains { $0.contains("noted USING INDEX tidemark_mark_item") })
+    }
+
     @Test("a run takes one statement for its rows, and few for their operations")
     func statements() async throws {
         let device = try await device(Self.texts)
