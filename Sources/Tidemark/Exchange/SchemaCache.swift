@@ -7,6 +7,8 @@ actor SchemaCache {
     let transport: ReleasableTransport
     let measures = MeasureBook()
     private let tables: [SyncedTable]
+    /// The tables as the app gave them, each with its rule.
+    let resolved: [(name: String, rule: SyncedTable.ScopeRule)]
     private let scopes: [Scope]
     private let isCommand: Bool
     /// The scopes, and the sub-scopes that the tables are in.
@@ -35,9 +37,6 @@ actor SchemaCache {
         resolved = try SyncedTable.resolve(tables, scopes: scopes)
         followed = resolved.followed(scopes)
     }
-
-    /// The tables as the app gave them, each with its rule.
-    let resolved: [(name: String, rule: SyncedTable.ScopeRule)]
 
     /// The names of the tables, as the app gave them.
     nonisolated var tableNames: [String] { tables.map(\.name) }

@@ -148,7 +148,7 @@ struct Dependence {
     }
 
     /// Whether rows of a table refer to other records.
-    func isAny(of shape: TableSchema) -> Bool { references[shape.name] != nil }
+    func hasReferences(in shape: TableSchema) -> Bool { references[shape.name] != nil }
 
     /// An edit was refused on this device.
     mutating func noteRefusal() { hasBlockers = !references.isEmpty }

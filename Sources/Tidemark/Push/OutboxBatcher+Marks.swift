@@ -94,7 +94,7 @@ extension OutboxBatcher {
     /// Whether nothing but the row itself has a say in its operation.
     private func areSealedInRuns(_ batch: Batch, _ table: RecordTable, _ declared: EntityDeclaration) -> Bool {
         table.mayRun && !batch.hasKnownVersions && !batch.hasBlocked && batch.identity == nil && batch.group == nil
-            && batch.order.isUntouched && !batch.dependence.isAny(of: table.shape) && declared.direction != .pull
+            && batch.order.isUntouched && !batch.dependence.hasReferences(in: table.shape) && declared.direction != .pull
             && !table.shape.data.contains { declared.isServerField($0.name) }
     }
 

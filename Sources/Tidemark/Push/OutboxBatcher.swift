@@ -4,17 +4,17 @@ import TidemarkWire
 
 /// Turns marks into operations: durably, before anything is sent.
 struct OutboxBatcher {
+    /// Bytes of an operation beside its fields, about.
+    static let operationBytes = 120
+    /// Runs of a table that may come to nothing in one batch.
+    private static let triedRuns = 16
+
     let db: Database
     let schema: SyncSchema
     let scope: ScopeRecord
     let declarations: Declarations
     let lane: String
     let now: Int64
-    /// Bytes of an operation beside its fields, about.
-    static let operationBytes = 120
-    /// Runs of a table that may come to nothing in one batch.
-    private static let triedRuns = 16
-
     /// The limits of one request.
     var operationLimit = 1000
     var byteLimit = 4 << 20

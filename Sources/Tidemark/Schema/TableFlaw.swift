@@ -29,8 +29,9 @@ struct TableFlaw: Hashable, Sendable {
         return flaws.isEmpty ? ofPrograms(db, table) : flaws
     }
 
-    /// Returns the flaws of a table's declaration. What its triggers need takes a statement's compilation to know, a
-    /// millisecond and more each: whoever has asked for all flaws before asks for these.
+    /// Returns the flaws of a table's declaration alone. ``all`` compiles two statements as well, to see whether this
+    /// program has the functions that the table's triggers call; that takes milliseconds, and a caller that has done so
+    /// before asks for these.
     static func ofShape(_ db: Database, _ table: String, _ rule: SyncedTable.ScopeRule?) throws -> [TableFlaw] {
         let found = try FileTable.named(table, db)
         guard let inFile = found.first(where: { !$0.isTemporary }) else {

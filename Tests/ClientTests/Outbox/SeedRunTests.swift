@@ -44,7 +44,7 @@ struct SeedRunTests {
         return device
     }
 
-    /// What a step leaves in the file, apart from the time of an edit.
+    /// Returns the outbox and the shadows, without the times of the app's edits, which differ from device to device.
     private func standing(_ device: Device, _ tables: [String]) async throws -> [String] {
         let shadows = try await tables.asyncFlatMap { table in
             try await device.rows(
