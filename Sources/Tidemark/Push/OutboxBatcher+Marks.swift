@@ -94,8 +94,8 @@ extension OutboxBatcher {
     /// Whether nothing but the row itself has a say in its operation.
     private func areSealedInRuns(_ batch: Batch, _ table: RecordTable, _ declared: EntityDeclaration) -> Bool {
         table.mayRun && !batch.hasKnownVersions && !batch.hasBlocked && batch.identity == nil && batch.group == nil
-            && batch.order.isUntouched && !batch.dependence.hasReferences(in: table.shape) && declared.direction != .pull
-            && !table.shape.data.contains { declared.isServerField($0.name) }
+            && batch.order.isUntouched && !batch.dependence.hasReferences(in: table.shape)
+            && declared.direction != .pull && !table.shape.data.contains { declared.isServerField($0.name) }
     }
 
     /// Visits rows that are as their shadows have them and have no operation, until one is otherwise or `body` has
