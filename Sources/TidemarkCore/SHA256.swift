@@ -49,11 +49,16 @@ package struct SHA256: Sendable {
     }
 
     package consuming func finish() -> [UInt8] {
-        pending.append(0x80)
-        while pending.count % Self.blockSize != 56 { pending.append(0) }
-        for shift in stride(from: 56, through: 0, by: -8) { pending.append(UInt8(truncatingIfNeeded: length >> shift)) }
-        pending.withUnsafeBytes { state.compress($0) }
-        return state.words.flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * $0)) } }
+        // A bit, zeros and the length in bits fill the last block, or two.
+        let size = pending.count + 9 <= Self.blockSize ? Self.blockSize : 2 * Self.blockSize
+        withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { last in
+            last.initializeMemory(as: UInt8.self, repeating: 0)
+            last.copyBytes(from: pending)
+            last[pending.count] = 0x80
+            last.storeBytes(of: length.bigEndian, toByteOffset: size - 8, as: UInt64.self)
+            state.compress(UnsafeRawBufferPointer(last))
+        }
+        return state.bytes
     }
 
     private struct State: Sendable {
@@ -61,7 +66,13 @@ package struct SHA256: Sendable {
             0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19
         )
 
-        var words: [UInt32] { [h.0, h.1, h.2, h.3, h.4, h.5, h.6, h.7] }
+        var bytes: [UInt8] {
+            let words = (
+                h.0.bigEndian, h.1.bigEndian, h.2.bigEndian, h.3.bigEndian, h.4.bigEndian, h.5.bigEndian,
+                h.6.bigEndian, h.7.bigEndian
+            )
+            return withUnsafeBytes(of: words) { Array($0) }
+        }
 
         /// - Parameter bytes: whole blocks.
         mutating func compress(_ bytes: UnsafeRawBufferPointer) {

@@ -185,11 +185,23 @@ extension DataObject {
     /// The same fields in the order of their names, whatever order a sender wrote them in.
     package func sorted() -> DataObject {
         var builder = Builder(capacity: bytes.count)
-        for field in fields.sorted(by: { name($0).lexicographicallyPrecedes(name($1)) }) {
-            builder.append(canonicalName: name(field), canonicalValue: value(field))
-        }
+        for field in byName { builder.append(canonicalName: name(field), canonicalValue: value(field)) }
         return builder.finish()
     }
+
+    /// Writes what ``sorted()`` has in its bytes.
+    package func writeSorted(to writer: inout JSONWriter) {
+        writer.raw(byte: UInt8(ascii: "{"))
+        for (index, field) in byName.enumerated() {
+            writer.raw(index == 0 ? "\"" : ",\"")
+            writer.raw(name(field))
+            writer.raw("\":")
+            writer.raw(value(field))
+        }
+        writer.raw(byte: UInt8(ascii: "}"))
+    }
+
+    private var byName: [Field] { fields.sorted { name($0).lexicographicallyPrecedes(name($1)) } }
 
     /// The fields for which `keep` holds.
     package func filter(_ keep: (Field) -> Bool) -> DataObject {

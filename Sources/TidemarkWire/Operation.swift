@@ -73,7 +73,13 @@ package struct Operation: Hashable, Sendable {
 extension Operation {
     /// The members that are sealed with the operation, without braces and without its key: what a device stores
     /// before the first send and never rewrites.
-    package func sealedMembers() -> [UInt8] {
+    package func sealedMembers() -> [UInt8] { members { $0.raw(fields.bytes) } }
+
+    /// The canonical form: two sendings of one key with the same form are the same operation, whatever order a sender
+    /// wrote the members in.
+    package func canonicalBytes() -> [UInt8] { members { fields.writeSorted(to: &$0) } }
+
+    private func members(_ writeFields: (inout JSONWriter) -> Void) -> [UInt8] {
         var writer = JSONWriter(capacity: fields.bytes.count + 96)
         writer.raw("\"type\":\"")
         writer.raw(kind.rawValue.utf8)
@@ -99,7 +105,7 @@ extension Operation {
         }
         if setsFields {
             writer.raw(kind == .event ? ",\"data\":" : ",\"fields\":")
-            writer.raw(fields.bytes)
+            writeFields(&writer)
         }
         return writer.bytes
     }
@@ -140,14 +146,6 @@ extension Operation {
             writer.integer(number)
         }
         writer.raw("]")
-    }
-
-    /// The canonical form: two sendings of one key with the same form are the same operation, whatever order a sender
-    /// wrote the members in.
-    package func canonicalBytes() -> [UInt8] {
-        var sorted = self
-        sorted.fields = fields.sorted()
-        return sorted.sealedMembers()
     }
 }
 

@@ -20,6 +20,18 @@ struct SHA256Tests {
         ])
     func digests(text: String, expected: String) { #expect(hex(SHA256.digest(Array(text.utf8))) == expected) }
 
+    @Test(
+        "agree where the last block is just full, by another program's digests",
+        arguments: [
+            (55, "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318"),
+            (63, "7d3e74a05d7db15bce4ad9ec0658ea98e3f06eeecf16b4c6fff2da457ddc2f34"),
+            (64, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb"),
+            (119, "31eba51c313a5c08226adf18d4a359cfdfd8d2e816b13f4af952f7ea6584dcfb"),
+        ])
+    func full(count: Int, expected: String) {
+        #expect(hex(SHA256.digest([UInt8](repeating: UInt8(ascii: "a"), count: count))) == expected)
+    }
+
     @Test("agree over a million letters")
     func long() {
         let digest = SHA256.digest([UInt8](repeating: UInt8(ascii: "a"), count: 1_000_000))

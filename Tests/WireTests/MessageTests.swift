@@ -79,6 +79,18 @@ struct MessageTests {
         #expect(left.canonicalBytes() == right.canonicalBytes())
         right.fields = DataObject(["b": 2, "a": 2])
         #expect(left.canonicalBytes() != right.canonicalBytes())
+        // Verdicts are kept under the digest of these bytes, also by older servers.
+        left.fields = DataObject(["é": .null, "b": "x\"y", "B": 2, "a": .blob([1])])
+        left.baseVersion = 4
+        #expect(
+            String(decoding: left.canonicalBytes(), as: UTF8.self)
+                == #""type":"upsert","entity":"task","id":"t1","baseVersion":4,"fields":"#
+                + #"{"B":2,"a":{"$blob":"AQ=="},"b":"x\"y","é":null}"#)
+        var delete = Operation(.delete, entity: "task", id: "t1")
+        delete.isMove = true
+        #expect(
+            String(decoding: delete.canonicalBytes(), as: UTF8.self)
+                == #""type":"delete","entity":"task","id":"t1","moved":true"#)
     }
 
     @Test(

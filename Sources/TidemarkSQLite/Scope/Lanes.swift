@@ -27,17 +27,18 @@ extension SQLiteScope {
 
 extension SQLiteScopeWriter {
     func store(_ verdict: StoredVerdict, _ lane: LaneName, _ number: Int64, at moment: Int64) throws {
-        let laneID = try lanes[lane]?.id ?? laneRow(lane)?.id ?? createLane(lane, at: moment)
-        let statement = try db.cachedStatement(
-            sql: """
-                INSERT INTO verdict (lane, number, digest, members, version, base_number, took_effect)
-                VALUES (?, ?, ?, ?, ?, ?, ?)
-                """)
-        try statement.execute(arguments: [
-            laneID, number, Data(verdict.digest), Data(verdict.members), verdict.version, verdict.baseNumber,
-            verdict.tookEffect,
-        ])
-        lanes[lane] = (laneID, number, moment)
+        let known = lanes.index(forKey: lane)
+        let laneID = try known.map { lanes.values[$0].id } ?? laneRow(lane)?.id ?? createLane(lane, at: moment)
+        let insert = try verdictInsert.get()
+        try insert.bind(laneID, at: 1)
+        try insert.bind(number, at: 2)
+        try insert.bind(verdict.digest, at: 3)
+        try insert.bind(verdict.members, at: 4)
+        try insert.bind(verdict.version, at: 5)
+        try insert.bind(verdict.baseNumber, at: 6)
+        try insert.bind(verdict.tookEffect ? 1 : 0, at: 7)
+        try insert.run(db)
+        if let known { lanes.values[known] = (laneID, number, moment) } else { lanes[lane] = (laneID, number, moment) }
     }
 
     private func createLane(_ lane: LaneName, at moment: Int64) throws -> Int64 {

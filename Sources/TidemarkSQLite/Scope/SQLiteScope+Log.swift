@@ -7,17 +7,18 @@ import TidemarkServer
 extension SQLiteScope {
     func newest(entity: String, record: RecordID) throws -> StoredRecord? {
         guard let id else { return nil }
-        let statement = try db.cachedStatement(
-            sql: """
-                SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions, time, originals, kind
-                FROM change
-                WHERE scope = ? AND entity = ? AND record = ? AND superseded_by IS NULL ORDER BY version DESC LIMIT 1
-                """)
-        let row = try Row.fetchOne(statement, arguments: [id, entity, record.text])
-        let newest = row.map(stored)
-        let kind = row.flatMap { RowKind(rawValue: $0[5]) }
-        lastNewest = (entity, record, kind, newest?.payload, newest?.size ?? ScopeSize())
-        return newest
+        let select = try newestSelect.get()
+        try select.bind(id, at: 1)
+        try select.bind(entity, at: 2)
+        try select.bind(record.text, at: 3)
+        let found = try select.first { row in
+            let newest = StoredRecord(
+                version: row.integer(0), time: row.integer(3), payload: row.blob(1), fieldVersions: row.blob(2),
+                originals: row.blob(4))
+            return (newest: newest, kind: RowKind(rawValue: row.integer(5)))
+        }
+        lastNewest = (entity, record, found?.kind, found?.newest.payload, found?.newest.size ?? ScopeSize())
+        return found?.newest
     }
 
     func row(entity: String, record: RecordID, at version: Version) throws -> StoredRecord? {

@@ -12,6 +12,17 @@ class SQLiteScope: ScopeReader {
     /// The last answer to a question for a record's newest row; a writer that appends to it need not ask again.
     var lastNewest: (entity: String, record: RecordID, kind: RowKind?, payload: [UInt8]?, size: ScopeSize)?
 
+    /// Finds a record's newest row, once for each operation of a push.
+    private(set) lazy var newestSelect = Result {
+        try BoundStatement(
+            db,
+            """
+            SELECT version, CASE kind WHEN 1 THEN NULL ELSE payload END, field_versions, time, originals, kind
+            FROM change
+            WHERE scope = ? AND entity = ? AND record = ? AND superseded_by IS NULL ORDER BY version DESC LIMIT 1
+            """)
+    }
+
     /// The bytes of a row, as `ScopeSize` counts them.
     static let bytes = "coalesce(length(CASE kind WHEN 1 THEN field_versions ELSE payload END), 0)"
     /// The columns of a sum over rows: how many they are, and what they take.

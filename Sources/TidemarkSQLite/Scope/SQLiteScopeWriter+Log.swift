@@ -30,15 +30,17 @@ extension SQLiteScopeWriter {
                 try supersede.execute(arguments: [version, moment, id, row.entity, row.record.text])
             }
         }
-        let insert = try db.cachedStatement(
-            sql: """
-                INSERT INTO change (scope, version, entity, record, kind, time, payload, field_versions, originals)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-                """)
-        try insert.execute(arguments: [
-            id, version, row.entity, row.record.text, row.kind.rawValue, state.lastTime, row.payload.map { Data($0) },
-            row.fieldVersions.map { Data($0) }, row.originals.map { Data($0) },
-        ])
+        let insert = try changeInsert.get()
+        try insert.bind(id, at: 1)
+        try insert.bind(version, at: 2)
+        try insert.bind(row.entity, at: 3)
+        try insert.bind(row.record.text, at: 4)
+        try insert.bind(row.kind.rawValue, at: 5)
+        try insert.bind(state.lastTime, at: 6)
+        try insert.bind(row.payload, at: 7)
+        try insert.bind(row.fieldVersions, at: 8)
+        try insert.bind(row.originals, at: 9)
+        try insert.run(db)
         state.head = version
         lastNewest = nil
         return version

@@ -12,6 +12,23 @@ final class SQLiteScopeWriter: SQLiteScope, ScopeWriter {
     var isChanged = false
     var rejections = 0
     var digests = DigestKeeper()
+    /// Run once for each row and for each verdict.
+    private(set) lazy var changeInsert = Result {
+        try BoundStatement(
+            db,
+            """
+            INSERT INTO change (scope, version, entity, record, kind, time, payload, field_versions, originals)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+    }
+    private(set) lazy var verdictInsert = Result {
+        try BoundStatement(
+            db,
+            """
+            INSERT INTO verdict (lane, number, digest, members, version, base_number, took_effect)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
+            """)
+    }
 
     init(
         _ db: Database, _ scope: Scope, incarnation: Int64, holdsUpOthers: Bool, hasWaiting: @escaping () -> Bool

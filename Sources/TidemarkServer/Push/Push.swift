@@ -121,7 +121,8 @@ struct Push {
     }
 
     mutating func height(of lane: String) throws -> Int64 {
-        let height = try heights[lane] ?? writer.lane(name(lane))
+        if let known = heights[lane] { return known }
+        let height = try writer.lane(name(lane))
         heights[lane] = height
         return height
     }
