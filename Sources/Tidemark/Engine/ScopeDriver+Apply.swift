@@ -5,9 +5,14 @@ import TidemarkWire
 // MARK: - An exchange's answer
 
 extension ScopeDriver {
+    /// Old history is looked for so seldom, in milliseconds: all of it is looked through, which a push of thousands of
+    /// requests should not do for each of them.
+    private static let pruneInterval: Int64 = 60_000
+
     func apply(_ transaction: ApplyTransaction) async throws -> Applied {
         let prune = transaction.now - configuration.finishedRetention.milliseconds
         let packsAll = !hasPacked
+        let mayPrune = lastPrune.map { !($0..<$0 + Self.pruneInterval).contains(transaction.now) } ?? true
         let (outcome, hasPacked, isPending, remedy) = try await keepingMeasures { measured, committed in
             try await self.file.writeWithoutTransaction(at: .apply) { db in
                 var transaction = transaction
@@ -19,7 +24,7 @@ extension ScopeDriver {
                     outcome.verdicts > 0
                     ? try? db.committed { try transaction.pack($0, all: packsAll) } : nil
                 if outcome.pageTaken, !outcome.hasMore {
-                    try Outbox.prune(db, transaction.scope, before: prune)
+                    if mayPrune { try Outbox.prune(db, transaction.scope, before: prune) }
                     try DeletedRowCache.prune(db, transaction.schema, now: transaction.now)
                     try Alias.prune(db, now: transaction.now)
                 }
@@ -30,6 +35,7 @@ extension ScopeDriver {
         }
         measuring.stage = .finalize
         if hasPacked { self.hasPacked = true }
+        if mayPrune, outcome.pageTaken, !outcome.hasMore { lastPrune = transaction.now }
         let decided = try await database { try await self.decider.decide(transaction.schema) }
         takesDifferences = !outcome.wantsWhole && (takesDifferences || !outcome.hasMore && outcome.pageTaken)
         count(outcome)

@@ -72,6 +72,8 @@ actor ScopeDriver {
     var criticalSync: Int64?
     var problem: Problem?
     var measuring = ScopeMeasuring()
+    /// When old history was last looked for, in milliseconds since 1970.
+    var lastPrune: Int64?
     /// Whether the lanes of earlier openings were looked at (``OutboxHistory``).
     var hasPacked = false
     /// The rows and edits that went when access to the scope was taken away, until it is granted again.

@@ -263,6 +263,24 @@ struct OutboxHistoryTests {
         #expect(try await a.count("tidemark_history") == 0)
     }
 
+    @Test("An engine looks for what is too old as it begins, and then once a minute")
+    func lookedFor() async throws {
+        let (_, a, _) = try await RestorableServer.pair()
+        let clock = QuickClock(seed: nil)
+        try await Dependencies.$current.withValue(clock) {
+            let engine = try a.engine(Self.eager)
+            try await a.sql(insert(1))
+            try await engine.syncNow()
+            try await a.sql("UPDATE tidemark_history SET finished_at = 1")
+            try await clock.sleep(for: .seconds(59))
+            try await engine.syncNow()
+            #expect(try await a.count("tidemark_history") == 1)
+            try await clock.sleep(for: .seconds(2))
+            try await engine.syncNow()
+            #expect(try await a.count("tidemark_history") == 0)
+        }
+    }
+
     @Test("Integers of all sizes come back, and of a block that was altered what stands before the damage")
     func block() throws {
         let queue = try DatabaseQueue()
